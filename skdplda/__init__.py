@@ -1,0 +1,2 @@
+"""Differentially private topic models that drop into scikit-learn."""
+

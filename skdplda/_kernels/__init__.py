@@ -1,0 +1,1 @@
+"""Compiled loops. They know nothing of privacy or papers: contiguous arrays in, arrays out."""

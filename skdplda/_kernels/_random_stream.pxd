@@ -1,0 +1,12 @@
+"""Keyed random streams for hidden draws; see random_stream.h."""
+
+from libc.stdint cimport uint64_t
+
+
+cdef extern from "random_stream.h" nogil:
+    ctypedef struct random_stream:
+        pass
+    random_stream stream_of(uint64_t seed, uint64_t sweep, uint64_t unit)
+    uint64_t stream_u64(random_stream *stream)
+    float stream_float(random_stream *stream)
+    double stream_double(random_stream *stream)

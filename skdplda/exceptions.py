@@ -1,0 +1,15 @@
+"""Warnings and errors of the package."""
+
+__all__ = ["BudgetExceededError", "IncompatibleGuaranteeError", "PrivacyLeakWarning"]
+
+
+class PrivacyLeakWarning(UserWarning):
+    """Something leaves the fit that its privacy guarantee does not cover, or covers only under an assumption."""
+
+
+class BudgetExceededError(ValueError):
+    """A fit would cost more than what remains of the privacy budget; no data was read."""
+
+
+class IncompatibleGuaranteeError(ValueError):
+    """Guarantees of different unit, adjacency or trust model cannot be composed."""
