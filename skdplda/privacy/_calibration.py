@@ -30,7 +30,7 @@ OUTWARDS = 1 + 2.0**-40  # covers the rounding error of the formulas that have n
 PLD_SLACK = 1e-12  # above the error of long FFT convolutions, measured against exact binomial sums: 1e-14
 PLD_LEAST_DELTA = 1e-11  # below it the slack would dominate: Renyi bounds take over
 CALIBRATION_RTOL = 4e-4
-LEAST_NOISE = 1e-3  # where delta alone pays for everything, calibration stops here
+LEAST_NOISE = 0.02  # where delta alone pays for everything, calibration stops here
 
 
 class _Parts(NamedTuple):
@@ -59,7 +59,7 @@ class _Parts(NamedTuple):
         return self.rho + self.precision / 2 + math.fsum(e * e / 2 * n for e, n in self.pure)
 
 
-def _parts(event):
+def parts_of(event):
     """Sort a composition by kind; raise ValueError for an event that has no accounting here."""
     precision, rho, xi, private, pure, sampled = 0.0, 0.0, 0.0, True, {}, {}
     for leaf, count in leaves_of(event):
@@ -136,7 +136,7 @@ def epsilon_of(event, delta):
     delta = check_real("delta", delta, ">= 0 and <= 1")
     if not 0 <= delta <= 1:
         raise ValueError(f"delta must be >= 0 and <= 1; got {delta:g}")
-    return _epsilon(_parts(event), delta)
+    return _epsilon(parts_of(event), delta)
 
 
 def delta_of(event, epsilon):
@@ -159,7 +159,7 @@ def delta_of(event, epsilon):
     ValueError
         If `epsilon` is negative, or no accounting is known for the event.
     """
-    return _delta(_parts(event), check_nonnegative("epsilon", epsilon))
+    return _delta(parts_of(event), check_nonnegative("epsilon", epsilon))
 
 
 @lru_cache(maxsize=256)
@@ -206,7 +206,7 @@ def _delta(parts, epsilon):
             bounds.append(_zcdp_delta(parts.rho + parts.precision / 2, parts.xi, rest))
     if not (parts.rho or parts.xi):
         bounds.append(float(_loss_distribution(parts).get_delta_for_epsilon(epsilon)) * OUTWARDS + PLD_SLACK)
-    if parts.sampled and min(bounds) < PLD_LEAST_DELTA or parts.sampled and (parts.rho or parts.xi):
+    if parts.sampled and (parts.rho or parts.xi or min(bounds) < PLD_LEAST_DELTA):
         bounds.append(float(_renyi_accountant(parts).get_delta(epsilon)) * OUTWARDS)
     return float(min(bounds))
 

@@ -260,7 +260,7 @@ def group_event(event, size):
         elif kind == "DiscreteLaplaceDpEvent":
             parts.append(pure_event(size * leaf.noise_parameter * leaf.sensitivity, count))
         elif kind == "ZCDpEvent" and leaf.xi == 0:
-            parts += [zcdp_event(size**2 * leaf.rho)] * count
+            parts.append(_repeat(zcdp_event(size**2 * leaf.rho), count))
         elif kind == "NonPrivateDpEvent":
             parts.append(NonPrivateDpEvent())
         else:
