@@ -1,6 +1,7 @@
 """The caller's ledger of privacy spending."""
 
 import json
+import math
 from contextvars import ContextVar
 from threading import RLock
 from typing import NamedTuple
@@ -147,7 +148,13 @@ class PrivacyAccountant:
         A guarantee of this epsilon and delta 0 always fits. Where events are accounted jointly, a larger
         one may fit too: ask `check`.
         """
-        return self._epsilon - self._cost(self._entries) if self._entries else self._epsilon
+        entries = self._entries
+        if not entries or math.isinf(self._epsilon):
+            return self._epsilon
+        rest = self._epsilon - self._cost(entries)
+        while rest > 0 and self._cost((*entries, _bare_entry(rest))) > self._epsilon:  # by rounding
+            rest -= math.ulp(self._epsilon)
+        return max(0.0, rest)
 
     def check(self, guarantee):
         """Raise what `spend` would raise, and spend nothing.
@@ -218,6 +225,8 @@ class PrivacyAccountant:
     def from_json(cls, text):
         """Read what `to_json` has written; go on with one of the two ledgers only.
 
+        What was spent is taken as it stands, without asking again whether the budget covers it.
+
         Parameters
         ----------
         text : str
@@ -230,16 +239,16 @@ class PrivacyAccountant:
         Raises
         ------
         ValueError
-            If the text is not JSON, not a ledger, of a newer version, or overspent.
+            If the text is not JSON, not a ledger, or of another version.
         """
         data = read_json(text, FORMAT, VERSION)
         try:
             entries = [(label, json.dumps(guarantee)) for label, guarantee in data.pop("ledger")]
             accountant = cls(number_from_json(data.pop("epsilon")), **data)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"the fields of {FORMAT} are damaged: {error}") from None
-        for label, guarantee in entries:
-            accountant.spend(PrivacyGuarantee.from_json(guarantee), label)
+        accountant._entries = tuple(LedgerEntry(label, PrivacyGuarantee.from_json(g)) for label, g in entries)
+        check_compatible(accountant, *(entry.guarantee for entry in accountant._entries))
         return accountant
 
     def _cost(self, entries):
@@ -257,11 +266,11 @@ class PrivacyAccountant:
         cost = self._cost((*self._entries, LedgerEntry(None, guarantee)))
         if cost > self._epsilon:
             total = self.total
-            spent = "nothing" if total is None else f"epsilon={total.epsilon:.6g}, delta={total.delta:.6g}"
             raise BudgetExceededError(
-                f"the budget is epsilon={self._epsilon}, delta={self._delta}; spent so far: {spent}; with this "
-                f"guarantee (epsilon={guarantee.epsilon:.6g}, delta={guarantee.delta:.6g}) it would be "
-                f"epsilon={round_up(cost, 6)} at delta={self._delta}. Nothing was spent"
+                f"the budget is epsilon={self._epsilon}, delta={self._delta}; spent so far: "
+                f"{'nothing' if total is None else _numbers(total)}; with this guarantee "
+                f"({_numbers(guarantee)}) it would be epsilon={round_up(cost, 6)} at delta={self._delta}. "
+                "Nothing was spent"
             )
 
     def __enter__(self):
@@ -282,8 +291,8 @@ class PrivacyAccountant:
 
     def _refuse_copy(self):
         raise TypeError(
-            "a PrivacyAccountant cannot be copied or pickled: what is spent from a copy would be missing from "
-            "the ledger. Do not make it a parameter of an estimator; save it with to_json"
+            "a PrivacyAccountant cannot be copied or pickled: what is spent from a copy would be missing "
+            "from the ledger. Do not make it a parameter of an estimator; save it with to_json"
         )
 
     def __repr__(self):
@@ -291,3 +300,11 @@ class PrivacyAccountant:
             f"PrivacyAccountant(epsilon={self._epsilon}, delta={self._delta}, unit={str(self._unit)!r}, "
             f"adjacency={str(self._adjacency)!r}, trust={str(self._trust)!r}, spends={len(self._entries)})"
         )
+
+
+def _bare_entry(epsilon):
+    return LedgerEntry(None, PrivacyGuarantee(epsilon=epsilon))
+
+
+def _numbers(guarantee):
+    return f"epsilon={round_up(guarantee.epsilon, 6)}, delta={round_up(guarantee.delta, 6)}"

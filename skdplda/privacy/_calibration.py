@@ -30,7 +30,7 @@ OUTWARDS = 1 + 2.0**-40  # covers the rounding error of the formulas that have n
 PLD_SLACK = 1e-12  # above the error of long FFT convolutions, measured against exact binomial sums: 1e-14
 PLD_LEAST_DELTA = 1e-11  # below it the slack would dominate: Renyi bounds take over
 CALIBRATION_RTOL = 4e-4
-LEAST_NOISE = 0.02  # where delta alone pays for everything, calibration stops here
+LEAST_NOISE = 0.05  # where delta alone pays for everything, calibration stops here
 
 
 class _Parts(NamedTuple):
@@ -93,6 +93,7 @@ def parts_of(event):
             rho, xi = rho + count * leaf.rho, xi + count * leaf.xi
         else:
             raise ValueError(f"no accounting is known for the event {event!r}")
+    private = private and math.isfinite(precision)  # a denormal noise multiplier is none
     return _Parts(precision, tuple(sorted(pure.items())), tuple(sorted(sampled.items())), rho, xi, private)
 
 
@@ -220,10 +221,12 @@ def _gaussian_delta(mu, epsilon):
     mu *= 1 + 4 * ULP
     ratio = epsilon / mu
     upper, lower = (ratio - mu / 2) / math.sqrt(2), (ratio + mu / 2) / math.sqrt(2)
+    if upper > 27:  # below the least positive float
+        return 5e-324
     if upper < -4:  # delta is near 1 and erfcx would grow without bound
         return min(1.0, float(ndtr(-upper * math.sqrt(2))) * (1 + 8 * ULP))
     difference = erfcx(upper) * (1 + 8 * ULP) - erfcx(lower) * (1 - 8 * ULP)
-    return min(1.0, float(0.5 * math.exp(-(upper**2)) * difference) * (1 + 16 * ULP * (1 + lower**2)))
+    return min(1.0, float(0.5 * math.exp(-upper * upper) * difference) * (1 + 16 * ULP * (1 + lower * lower)))
 
 
 def _gaussian_epsilon(mu, delta):
@@ -236,7 +239,7 @@ def _least(safe, guess):
     if safe(0.0):
         return 0.0
     low, high = 0.0, guess
-    while not safe(high):
+    while high < math.inf and not safe(high):
         low, high = high, 2 * high
     while True:
         middle = low + (high - low) / 2
@@ -351,7 +354,8 @@ def calibrate_gaussian(epsilon, delta, steps=1, sampling_rate=1.0):
     -------
     noise_multiplier : float
         Standard deviation over L2 sensitivity, 0.0 for infinite epsilon. The cost that `epsilon_of` reports
-        for it never exceeds `epsilon`; it is within 0.1 % of the least such value.
+        for it never exceeds `epsilon`; it is within 0.1 % of the least such value (with sampling, from
+        0.05 upwards).
 
     Raises
     ------

@@ -14,6 +14,7 @@ from skdplda.privacy._events import (
     event_to_json,
     freeze_event,
     group_event,
+    leaves_of,
     number_from_json,
     number_to_json,
 )
@@ -373,5 +374,7 @@ def _check_event(event, adjacency):
 
     if not isinstance(event, DpEvent):
         raise TypeError(f"event must be a dp-accounting event or None; got {event!r}")
-    if parts_of(event).sampled and adjacency == Adjacency.REPLACE:
+    parts_of(event)  # raises where no accounting is known
+    sampled = any(getattr(leaf, "sampling_probability", 1) < 1 for leaf, _ in leaves_of(event))
+    if sampled and adjacency == Adjacency.REPLACE:
         raise ValueError("a Poisson-sampled event has adjacency 'add-remove' only; got adjacency 'replace'")

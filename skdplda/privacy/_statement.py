@@ -23,6 +23,7 @@ TRUST = {
     "central": "a curator sees the raw text; what leaves the curator is protected",
     "local": "only randomized reports leave the author of a document; no one else sees raw text",
 }
+MEANINGLESS = ("Status", "Neighbours", "Trust")  # where nothing is protected
 
 
 def round_up(value, digits=4):
@@ -57,13 +58,12 @@ def round_up(value, digits=4):
 
 
 def _promise(guarantee):
-    if math.isinf(guarantee.epsilon) or guarantee.delta >= 1:
-        return (
-            "No privacy protection: epsilon = inf"
-            if math.isinf(guarantee.epsilon)
-            else (f"No privacy protection: delta = 1 (epsilon = {round_up(guarantee.epsilon)})")
-        )
-    return f"epsilon = {round_up(guarantee.epsilon)}, delta = {round_up(guarantee.delta)} (rounded up)"
+    numbers = f"epsilon = {round_up(guarantee.epsilon)}, delta = {round_up(guarantee.delta)} (rounded up)"
+    return numbers if _protects(guarantee) else f"No privacy protection: {numbers}"
+
+
+def _protects(guarantee):
+    return guarantee.epsilon < math.inf and guarantee.delta < 1
 
 
 def _status(guarantee):
@@ -105,6 +105,10 @@ def statement(guarantee):
         "Assumptions": _listed(guarantee.assumptions),
         "Reference": guarantee.reference or "not stated",
     }
+    if not _protects(guarantee):
+        rows = {name: text for name, text in rows.items() if name not in MEANINGLESS} | {
+            "Protected": "nothing"
+        }
     lines = ["Differential privacy statement"]
     for label, text in rows.items():
         first = f"  {label + ':':<{LABEL}}"
