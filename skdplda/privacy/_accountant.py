@@ -20,7 +20,15 @@ _ENTERED = ContextVar("skdplda_entered_accountants", default=())
 
 
 class LedgerEntry(NamedTuple):
-    """One line of a ledger."""
+    """One line of a ledger.
+
+    Parameters
+    ----------
+    label : str or None
+        The name given to the spend.
+    guarantee : PrivacyGuarantee
+        What was spent.
+    """
 
     label: str | None
     guarantee: PrivacyGuarantee
@@ -36,6 +44,7 @@ def active_accountant():
     Returns
     -------
     accountant : PrivacyAccountant or None
+        None outside every block.
     """
     entered = _ENTERED.get()
     return entered[-1] if entered else None
@@ -207,6 +216,7 @@ class PrivacyAccountant:
         Returns
         -------
         text : str
+            Of a stated format and version.
         """
         data = {
             "format": FORMAT,

@@ -50,6 +50,7 @@ def check_epsilon(epsilon):
     Returns
     -------
     epsilon : float
+        The same number as a float.
 
     Raises
     ------
@@ -85,6 +86,7 @@ def check_delta(delta):
     Returns
     -------
     delta : float
+        The same number as a float.
 
     Raises
     ------
@@ -124,6 +126,7 @@ def gaussian_event(noise_multiplier, steps=1, sampling_rate=1.0):
     Returns
     -------
     event : dp_accounting.DpEvent
+        A release without noise is a non-private event.
     """
     from dp_accounting import GaussianDpEvent, NonPrivateDpEvent, NoOpDpEvent, PoissonSampledDpEvent
 
@@ -199,6 +202,7 @@ def zcdp_event(rho):
     Returns
     -------
     event : dp_accounting.DpEvent
+        Infinite `rho` is a non-private event.
     """
     from dp_accounting import NonPrivateDpEvent, NoOpDpEvent
     from dp_accounting.dp_event import ZCDpEvent

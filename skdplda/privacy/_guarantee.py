@@ -253,6 +253,7 @@ class PrivacyGuarantee:
         Returns
         -------
         text : str
+            Of a stated format and version; infinity is written as "inf".
         """
         data = {field.name: getattr(self, field.name) for field in fields(self)}
         data["epsilon"] = number_to_json(self.epsilon)
