@@ -1,0 +1,35 @@
+"""Promises and their price: guarantees, events, calibration and the ledger."""
+
+from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant, active_accountant
+from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace, delta_of, epsilon_of
+from skdplda.privacy._events import (
+    check_delta,
+    check_epsilon,
+    gaussian_event,
+    laplace_event,
+    pure_event,
+    zcdp_event,
+)
+from skdplda.privacy._guarantee import PrivacyGuarantee
+from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
+
+__all__ = [
+    "Adjacency",
+    "LedgerEntry",
+    "PrivacyAccountant",
+    "PrivacyGuarantee",
+    "PrivacyUnit",
+    "Status",
+    "TrustModel",
+    "active_accountant",
+    "calibrate_gaussian",
+    "calibrate_laplace",
+    "check_delta",
+    "check_epsilon",
+    "delta_of",
+    "epsilon_of",
+    "gaussian_event",
+    "laplace_event",
+    "pure_event",
+    "zcdp_event",
+]

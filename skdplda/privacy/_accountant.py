@@ -1,0 +1,320 @@
+"""The caller's ledger of privacy spending."""
+
+import json
+import math
+from contextvars import ContextVar
+from threading import RLock
+from typing import NamedTuple
+
+from skdplda.exceptions import BudgetExceededError
+from skdplda.privacy._events import check_delta, check_epsilon, number_from_json, number_to_json
+from skdplda.privacy._guarantee import PrivacyGuarantee, check_compatible, joint_epsilon, read_json
+from skdplda.privacy._statement import round_up
+from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
+
+__all__ = ["LedgerEntry", "PrivacyAccountant", "active_accountant"]
+
+FORMAT = "skdplda.PrivacyAccountant"
+VERSION = 1
+_ENTERED = ContextVar("skdplda_entered_accountants", default=())
+
+
+class LedgerEntry(NamedTuple):
+    """One line of a ledger.
+
+    Parameters
+    ----------
+    label : str or None
+        The name given to the spend.
+    guarantee : PrivacyGuarantee
+        What was spent.
+    """
+
+    label: str | None
+    guarantee: PrivacyGuarantee
+
+
+def active_accountant():
+    """Return the ledger of the innermost enclosing `with PrivacyAccountant(...)` block.
+
+    A `fit` calls its `check` before it reads data, and its `spend` when the first value has been
+    randomized. Worker threads and processes do not see the block of the thread that started them: return
+    their guarantees and spend them in the parent.
+
+    Returns
+    -------
+    accountant : PrivacyAccountant or None
+        None outside every block.
+    """
+    entered = _ENTERED.get()
+    return entered[-1] if entered else None
+
+
+class PrivacyAccountant:
+    """A privacy budget and what has been spent of it, over all releases from one data set.
+
+    The ledger belongs to the caller, beside the data. It is never a parameter of an estimator:
+    `sklearn.base.clone` deep-copies parameters, so that every cross-validation fold would spend from a copy
+    and the ledger would stay at zero. For the same reason it refuses to be copied or pickled.
+
+    A spend stands from the first release on: an interrupted fit has spent its whole guarantee.
+
+    Parameters
+    ----------
+    epsilon : float
+        Total budget; inf only keeps the books.
+    delta : float, default=0.0
+        Total delta, in [0, 1).
+    unit : {"document", "token", "user", "bit"}, default="document"
+        The unit of every guarantee in the ledger.
+    adjacency : {"add-remove", "replace"}, default="add-remove"
+        The adjacency of every guarantee in the ledger.
+    trust : {"central", "local"}, default="central"
+        The trust model of every guarantee in the ledger.
+    accept_claimed : bool, default=False
+        Whether guarantees that are not proven may be spent.
+
+    Notes
+    -----
+    Guarantees are accounted jointly through their events. The budget is a filter for one pair (epsilon,
+    delta): a spend is refused if the composition, whose parts may be chosen adaptively, is not known to
+    satisfy that pair.
+
+    Examples
+    --------
+    >>> from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
+    >>> accountant = PrivacyAccountant(epsilon=1.0)
+    >>> accountant.spend(PrivacyGuarantee(epsilon=0.75), label="vocabulary")
+    >>> accountant.remaining_epsilon
+    0.25
+    >>> accountant.spend(PrivacyGuarantee(epsilon=0.5), label="topics")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    skdplda.exceptions.BudgetExceededError: the budget is epsilon=1.0, delta=0.0; ...
+    """
+
+    def __init__(
+        self,
+        epsilon,
+        delta=0.0,
+        *,
+        unit="document",
+        adjacency="add-remove",
+        trust="central",
+        accept_claimed=False,
+    ):
+        self._epsilon = check_epsilon(epsilon)
+        self._delta = check_delta(delta)
+        self._unit = PrivacyUnit(unit)
+        self._adjacency = Adjacency(adjacency)
+        self._trust = TrustModel(trust)
+        if not isinstance(accept_claimed, bool):
+            raise TypeError(f"accept_claimed must be True or False; got {accept_claimed!r}")
+        self._accept_claimed = accept_claimed
+        self._entries = ()
+        self._lock = RLock()
+
+    @property
+    def epsilon(self):
+        """Total budget."""
+        return self._epsilon
+
+    @property
+    def delta(self):
+        """Total delta."""
+        return self._delta
+
+    @property
+    def unit(self):
+        """Privacy unit of the ledger."""
+        return self._unit
+
+    @property
+    def adjacency(self):
+        """Adjacency of the ledger."""
+        return self._adjacency
+
+    @property
+    def trust(self):
+        """Trust model of the ledger."""
+        return self._trust
+
+    @property
+    def ledger(self):
+        """What was spent, in order, as (label, guarantee) entries."""
+        return self._entries
+
+    @property
+    def total(self):
+        """Joint guarantee of everything spent, or None if nothing was."""
+        guarantees = [entry.guarantee for entry in self._entries]
+        return guarantees[0].compose(*guarantees[1:]) if guarantees else None
+
+    @property
+    def remaining_epsilon(self):
+        """What the budget leaves at the ledger's delta.
+
+        A guarantee of this epsilon and delta 0 always fits. Where events are accounted jointly, a larger
+        one may fit too: ask `check`.
+        """
+        entries = self._entries
+        if not entries or math.isinf(self._epsilon):
+            return self._epsilon
+        rest = self._epsilon - self._cost(entries)
+        while rest > 0 and self._cost((*entries, _bare_entry(rest))) > self._epsilon:  # by rounding
+            rest -= math.ulp(self._epsilon)
+        return max(0.0, rest)
+
+    def check(self, guarantee):
+        """Raise what `spend` would raise, and spend nothing.
+
+        Parameters
+        ----------
+        guarantee : PrivacyGuarantee
+            The cost of a release that has not happened yet.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the budget does not cover it.
+        IncompatibleGuaranteeError
+            If its unit, adjacency or trust model is not the ledger's.
+        ValueError
+            If it is not proven and the ledger does not accept that.
+        """
+        with self._lock:
+            self._check(guarantee)
+
+    def spend(self, guarantee, label=None):
+        """Record a release, or refuse it and leave the ledger as it was.
+
+        Parameters
+        ----------
+        guarantee : PrivacyGuarantee
+            What the release promises.
+        label : str, default=None
+            A name for the ledger.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the budget does not cover it.
+        IncompatibleGuaranteeError
+            If its unit, adjacency or trust model is not the ledger's.
+        ValueError
+            If it is not proven and the ledger does not accept that.
+        """
+        if label is not None and not isinstance(label, str):
+            raise TypeError(f"label must be a string or None; got {label!r}")
+        with self._lock:
+            self._check(guarantee)
+            self._entries = (*self._entries, LedgerEntry(label, guarantee))
+
+    def to_json(self):
+        """Write budget and ledger as JSON, the only way to save them.
+
+        Returns
+        -------
+        text : str
+            Of a stated format and version.
+        """
+        data = {
+            "format": FORMAT,
+            "version": VERSION,
+            "epsilon": number_to_json(self._epsilon),
+            "delta": self._delta,
+            "unit": self._unit,
+            "adjacency": self._adjacency,
+            "trust": self._trust,
+            "accept_claimed": self._accept_claimed,
+            "ledger": [[label, json.loads(guarantee.to_json())] for label, guarantee in self._entries],
+        }
+        return json.dumps(data, indent=2, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text):
+        """Read what `to_json` has written; go on with one of the two ledgers only.
+
+        What was spent is taken as it stands, without asking again whether the budget covers it.
+
+        Parameters
+        ----------
+        text : str
+            JSON of a ledger.
+
+        Returns
+        -------
+        accountant : PrivacyAccountant
+
+        Raises
+        ------
+        ValueError
+            If the text is not JSON, not a ledger, or of another version.
+        """
+        data = read_json(text, FORMAT, VERSION)
+        try:
+            entries = [(label, json.dumps(guarantee)) for label, guarantee in data.pop("ledger")]
+            accountant = cls(number_from_json(data.pop("epsilon")), **data)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"the fields of {FORMAT} are damaged: {error}") from None
+        accountant._entries = tuple(LedgerEntry(label, PrivacyGuarantee.from_json(g)) for label, g in entries)
+        check_compatible(accountant, *(entry.guarantee for entry in accountant._entries))
+        return accountant
+
+    def _cost(self, entries):
+        return joint_epsilon([entry.guarantee for entry in entries], self._delta)
+
+    def _check(self, guarantee):
+        if not isinstance(guarantee, PrivacyGuarantee):
+            raise TypeError(f"guarantee must be a PrivacyGuarantee; got {guarantee!r}")
+        check_compatible(self, guarantee)
+        if guarantee.status != Status.PROVEN and not self._accept_claimed:
+            raise ValueError(
+                f"guarantee must have status 'proven'; got {str(guarantee.status)!r}: a ledger of promises "
+                "that do not hold protects no one. Pass accept_claimed=True to keep such books anyway"
+            )
+        cost = self._cost((*self._entries, LedgerEntry(None, guarantee)))
+        if cost > self._epsilon:
+            total = self.total
+            raise BudgetExceededError(
+                f"the budget is epsilon={self._epsilon}, delta={self._delta}; spent so far: "
+                f"{'nothing' if total is None else _numbers(total)}; with this guarantee "
+                f"({_numbers(guarantee)}) it would be epsilon={round_up(cost, 6)} at delta={self._delta}. "
+                "Nothing was spent"
+            )
+
+    def __enter__(self):
+        _ENTERED.set((*_ENTERED.get(), self))
+        return self
+
+    def __exit__(self, *exception):
+        _ENTERED.set(_ENTERED.get()[:-1])
+
+    def __copy__(self):
+        self._refuse_copy()
+
+    def __deepcopy__(self, memo):
+        self._refuse_copy()
+
+    def __reduce_ex__(self, protocol):
+        self._refuse_copy()
+
+    def _refuse_copy(self):
+        raise TypeError(
+            "a PrivacyAccountant cannot be copied or pickled: what is spent from a copy would be missing "
+            "from the ledger. Do not make it a parameter of an estimator; save it with to_json"
+        )
+
+    def __repr__(self):
+        return (
+            f"PrivacyAccountant(epsilon={self._epsilon}, delta={self._delta}, unit={str(self._unit)!r}, "
+            f"adjacency={str(self._adjacency)!r}, trust={str(self._trust)!r}, spends={len(self._entries)})"
+        )
+
+
+def _bare_entry(epsilon):
+    return LedgerEntry(None, PrivacyGuarantee(epsilon=epsilon))
+
+
+def _numbers(guarantee):
+    return f"epsilon={round_up(guarantee.epsilon, 6)}, delta={round_up(guarantee.delta, 6)}"

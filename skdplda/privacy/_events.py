@@ -1,0 +1,310 @@
+"""Privacy events: what a mechanism did, apart from what it costs.
+
+The events are dp-accounting's, imported inside the functions, because the import takes longer than that of
+the rest of the package. They are read in the sense of one record added or removed, with the sensitivity
+folded into the noise: a noise multiplier is (standard deviation or scale) / (sensitivity under the
+guarantee's own adjacency).
+"""
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+
+__all__ = ["check_delta", "check_epsilon", "gaussian_event", "laplace_event", "pure_event", "zcdp_event"]
+
+
+# --- checks -------------------------------------------------------------------------------------------
+
+
+def check_real(name, value, allowed):
+    """Return `value` as a float; refuse what is not a real number, and NaN."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a real number {allowed}; got {value!r}")
+    if math.isnan(value):
+        raise ValueError(f"{name} must be {allowed}; got nan")
+    return float(value)
+
+
+def check_nonnegative(name, value):
+    value = check_real(name, value, ">= 0 or inf")
+    if value < 0:
+        raise ValueError(f"{name} must be >= 0 or inf; got {value:g}")
+    return value
+
+
+def check_steps(steps):
+    if isinstance(steps, bool) or not isinstance(steps, Integral) or steps < 1:
+        raise ValueError(f"steps must be an integer >= 1; got {steps!r}")
+    return int(steps)
+
+
+def check_epsilon(epsilon):
+    """Check a privacy parameter epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        Must be positive; inf asks for no privacy.
+
+    Returns
+    -------
+    epsilon : float
+        The same number as a float.
+
+    Raises
+    ------
+    TypeError
+        If `epsilon` is not a real number.
+    ValueError
+        If `epsilon` is NaN or not positive.
+
+    Examples
+    --------
+    >>> from skdplda.privacy import check_epsilon
+    >>> check_epsilon(1)
+    1.0
+    >>> check_epsilon(-1)
+    Traceback (most recent call last):
+        ...
+    ValueError: epsilon must be > 0 or inf; got -1
+    """
+    checked = check_real("epsilon", epsilon, "> 0 or inf")
+    if not checked > 0:
+        raise ValueError(f"epsilon must be > 0 or inf; got {epsilon}")
+    return checked
+
+
+def check_delta(delta):
+    """Check a privacy parameter delta.
+
+    Parameters
+    ----------
+    delta : float
+        Must lie in [0, 1).
+
+    Returns
+    -------
+    delta : float
+        The same number as a float.
+
+    Raises
+    ------
+    TypeError
+        If `delta` is not a real number.
+    ValueError
+        If `delta` is NaN or outside [0, 1).
+    """
+    checked = check_real("delta", delta, ">= 0 and < 1")
+    if not 0 <= checked < 1:
+        raise ValueError(f"delta must be >= 0 and < 1; got {delta}")
+    return checked
+
+
+# --- events -------------------------------------------------------------------------------------------
+
+
+def _repeat(event, steps):
+    from dp_accounting import SelfComposedDpEvent
+
+    return event if steps == 1 else SelfComposedDpEvent(event, steps)
+
+
+def gaussian_event(noise_multiplier, steps=1, sampling_rate=1.0):
+    """Describe `steps` adaptive releases through the (Poisson-subsampled) Gaussian mechanism.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise over the L2 sensitivity; 0 means no noise.
+    steps : int, default=1
+        Number of releases.
+    sampling_rate : float, default=1.0
+        Probability with which each record joins each release, independently (Poisson sampling). Values
+        below 1 are for add-remove adjacency only: replacing a sampled record is a different pair of laws.
+
+    Returns
+    -------
+    event : dp_accounting.DpEvent
+        A release without noise is a non-private event.
+    """
+    from dp_accounting import GaussianDpEvent, NonPrivateDpEvent, NoOpDpEvent, PoissonSampledDpEvent
+
+    sigma, steps = check_nonnegative("noise_multiplier", noise_multiplier), check_steps(steps)
+    rate = check_real("sampling_rate", sampling_rate, "> 0 and <= 1")
+    if not 0 < rate <= 1:
+        raise ValueError(f"sampling_rate must be > 0 and <= 1; got {sampling_rate}")
+    if sigma == 0:
+        return NonPrivateDpEvent()
+    if math.isinf(sigma):
+        return NoOpDpEvent()
+    event = GaussianDpEvent(sigma)
+    return _repeat(event if rate == 1 else PoissonSampledDpEvent(rate, event), steps)
+
+
+def laplace_event(scale, steps=1):
+    """Describe `steps` adaptive releases through the (discrete) Laplace mechanism.
+
+    Parameters
+    ----------
+    scale : float
+        Scale of the noise over the L1 sensitivity; 0 means no noise.
+    steps : int, default=1
+        Number of releases.
+
+    Returns
+    -------
+    event : dp_accounting.DpEvent
+        A pure event of epsilon 1 / `scale` per step.
+    """
+    scale = check_nonnegative("scale", scale)
+    return pure_event(1 / scale if scale else math.inf, steps)
+
+
+def pure_event(epsilon, steps=1):
+    """Describe `steps` adaptive mechanisms, each of them `epsilon`-differentially private.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of one step; inf means no privacy.
+    steps : int, default=1
+        Number of mechanisms.
+
+    Returns
+    -------
+    event : dp_accounting.DpEvent
+        Discrete Laplace noise of parameter `epsilon` on an integer of sensitivity 1. Its two worst outcomes
+        form randomized response, which dominates every `epsilon`-private mechanism [1]_.
+
+    References
+    ----------
+    .. [1] P. Kairouz, S. Oh, P. Viswanath, "The composition theorem for differential privacy", IEEE Trans.
+       Inf. Theory 63(6), 2017, Theorem 3.3.
+    """
+    from dp_accounting import NonPrivateDpEvent, NoOpDpEvent
+    from dp_accounting.dp_event import DiscreteLaplaceDpEvent
+
+    epsilon, steps = check_nonnegative("epsilon", epsilon), check_steps(steps)
+    if math.isinf(epsilon):
+        return NonPrivateDpEvent()
+    return _repeat(DiscreteLaplaceDpEvent(epsilon, 1), steps) if epsilon else NoOpDpEvent()
+
+
+def zcdp_event(rho):
+    """Describe a mechanism that is `rho`-zero-concentrated differentially private.
+
+    Parameters
+    ----------
+    rho : float
+        For draws of bounded range eta, eta ** 2 / 8; inf means no privacy.
+
+    Returns
+    -------
+    event : dp_accounting.DpEvent
+        Infinite `rho` is a non-private event.
+    """
+    from dp_accounting import NonPrivateDpEvent, NoOpDpEvent
+    from dp_accounting.dp_event import ZCDpEvent
+
+    rho = check_nonnegative("rho", rho)
+    if math.isinf(rho):
+        return NonPrivateDpEvent()
+    return ZCDpEvent(rho) if rho else NoOpDpEvent()
+
+
+def leaves_of(event, count=1):
+    """Yield (elementary event, count) pairs of a composition."""
+    kind = type(event).__name__
+    if kind == "SelfComposedDpEvent":
+        yield from leaves_of(event.event, count * event.count)
+    elif kind == "ComposedDpEvent":
+        for part in event.events:
+            yield from leaves_of(part, count)
+    elif count and kind != "NoOpDpEvent":
+        yield event, count
+
+
+def compose_events(events):
+    """Return one canonical, hashable event for an adaptive composition: equal events are grouped."""
+    from dp_accounting import ComposedDpEvent, NonPrivateDpEvent, NoOpDpEvent
+
+    counts = {}
+    for event in events:
+        for leaf, count in leaves_of(event):
+            counts[leaf] = counts.get(leaf, 0) + count
+    if NonPrivateDpEvent() in counts:
+        return NonPrivateDpEvent()
+    grouped = tuple(_repeat(leaf, count) for leaf, count in counts.items())
+    return ComposedDpEvent(grouped) if len(grouped) > 1 else grouped[0] if grouped else NoOpDpEvent()
+
+
+def freeze_event(event):
+    """Return the same event with tuples for lists, so that it can be hashed."""
+    if isinstance(event, (list, tuple)):
+        return tuple(freeze_event(item) for item in event)
+    if not hasattr(event, "__attrs_attrs__"):
+        return event
+    fields = {field.name: freeze_event(getattr(event, field.name)) for field in event.__attrs_attrs__}
+    return type(event)(**fields)
+
+
+def group_event(event, size):
+    """Return the event as `size` records together see it, or None where no exact rule is used.
+
+    The sensitivity of a Gaussian release grows `size`-fold, pure epsilon `size`-fold, rho `size` ** 2-fold.
+    """
+    from dp_accounting import NonPrivateDpEvent
+
+    parts = []
+    for leaf, count in leaves_of(event):
+        kind = type(leaf).__name__
+        if kind == "GaussianDpEvent":
+            parts.append(gaussian_event(leaf.noise_multiplier / size, count))
+        elif kind == "DiscreteLaplaceDpEvent":
+            parts.append(pure_event(size * leaf.noise_parameter * leaf.sensitivity, count))
+        elif kind == "ZCDpEvent" and leaf.xi == 0:
+            parts.append(_repeat(zcdp_event(size**2 * leaf.rho), count))
+        elif kind == "NonPrivateDpEvent":
+            parts.append(NonPrivateDpEvent())
+        else:
+            return None
+    return compose_events(parts)
+
+
+def number_to_json(value):
+    """Write an infinite number as a string: JSON has no infinity."""
+    return "inf" if isinstance(value, float) and math.isinf(value) else value
+
+
+def number_from_json(value):
+    """Undo `number_to_json`."""
+    return math.inf if value == "inf" else value
+
+
+def event_to_json(event):
+    """Describe an event by plain dicts, lists, numbers and strings."""
+    if isinstance(event, (list, tuple)):
+        return [event_to_json(item) for item in event]
+    if not hasattr(event, "__attrs_attrs__"):
+        return number_to_json(event)
+    fields = {field.name: event_to_json(getattr(event, field.name)) for field in event.__attrs_attrs__}
+    return {"type": type(event).__name__, **fields}
+
+
+def event_from_json(data):
+    """Undo `event_to_json`; only event classes of dp-accounting are ever built."""
+    from dp_accounting import DpEvent, dp_event
+
+    if isinstance(data, list):
+        return tuple(event_from_json(item) for item in data)
+    if not isinstance(data, dict):
+        return number_from_json(data)
+    name = data.get("type")
+    kind = getattr(dp_event, name, None) if isinstance(name, str) else None
+    if not (isinstance(kind, type) and issubclass(kind, DpEvent)):
+        raise ValueError(f"the type of an event must be the name of a dp-accounting event; got {name!r}")
+    try:
+        return kind(**{key: event_from_json(value) for key, value in data.items() if key != "type"})
+    except TypeError as error:
+        raise ValueError(f"the fields of the event {name} do not fit: {error}") from None

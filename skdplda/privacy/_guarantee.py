@@ -1,0 +1,381 @@
+"""A privacy promise as a value: what is protected, how well, and on what assumptions."""
+
+import json
+import math
+from dataclasses import dataclass, fields, replace
+
+from skdplda.exceptions import IncompatibleGuaranteeError
+from skdplda.privacy._calibration import delta_of, epsilon_of, parts_of
+from skdplda.privacy._events import (
+    check_nonnegative,
+    check_real,
+    compose_events,
+    event_from_json,
+    event_to_json,
+    freeze_event,
+    group_event,
+    leaves_of,
+    number_from_json,
+    number_to_json,
+)
+from skdplda.privacy._statement import round_up, statement
+from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
+
+__all__ = ["PrivacyGuarantee"]
+
+FORMAT = "skdplda.PrivacyGuarantee"
+VERSION = 1
+COMPARED = ("unit", "adjacency", "trust")  # guarantees that differ here never compose
+STRENGTH = list(Status)  # strongest first
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PrivacyGuarantee:
+    """A differential privacy promise and everything needed to state it, compare it and compose it.
+
+    Immutable, hashable, picklable. `str` gives a statement to publish, `to_json` a file to keep.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss bound, at least 0; inf is no protection.
+    delta : float, default=0.0
+        In [0, 1].
+    unit : {"document", "token", "user", "bit"}, default="document"
+        What is protected.
+    adjacency : {"add-remove", "replace"}, default="add-remove"
+        How neighbouring data sets differ.
+    trust : {"central", "local"}, default="central"
+        Who sees raw text.
+    status : {"proven", "claimed", "diagnostic"}, default="proven"
+        How much the numbers can be leaned on.
+    reason : str, default=""
+        Why a claimed guarantee fails, or what a diagnostic one measured.
+    mechanism : str, default=""
+        What draws the noise.
+    released : tuple of str, default=()
+        The values that the guarantee covers.
+    not_covered : tuple of str, default=()
+        Values a reader might think covered, that are not.
+    assumptions : tuple of str, default=()
+        What must hold outside the mechanism.
+    reference : str, default=""
+        Where the theorem, or the claim, is printed.
+    event : dp_accounting.DpEvent, default=None
+        The mechanism in the sense of `gaussian_event`. It must account for the whole of `epsilon` and
+        `delta`; leave it out when a part of them has no event.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, a word is not in its vocabulary, no accounting is known for the event,
+        or a Poisson-sampled event meets replace adjacency, for which its accounting does not hold.
+
+    References
+    ----------
+    .. [1] National Institute of Standards and Technology, "Guidelines for evaluating differential privacy
+       guarantees", SP 800-226, 2025.
+
+    Examples
+    --------
+    >>> from skdplda.privacy import PrivacyGuarantee, gaussian_event
+    >>> g = PrivacyGuarantee(epsilon=1.0, delta=1e-5, event=gaussian_event(3.8))
+    >>> g
+    PrivacyGuarantee(epsilon=1, delta=1e-5, document, add-remove, central, proven)
+    >>> g.compose(g).epsilon < 2.0
+    True
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    unit: PrivacyUnit = PrivacyUnit.DOCUMENT
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    trust: TrustModel = TrustModel.CENTRAL
+    status: Status = Status.PROVEN
+    reason: str = ""
+    mechanism: str = ""
+    released: tuple[str, ...] = ()
+    not_covered: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    reference: str = ""
+    event: object = None
+
+    def __post_init__(self):
+        delta = check_real("delta", self.delta, ">= 0 and <= 1")
+        if not 0 <= delta <= 1:
+            raise ValueError(f"delta must be >= 0 and <= 1; got {self.delta}")
+        coerced = {
+            "epsilon": check_nonnegative("epsilon", self.epsilon),
+            "delta": delta,
+            "unit": PrivacyUnit(self.unit),
+            "adjacency": Adjacency(self.adjacency),
+            "trust": TrustModel(self.trust),
+            "status": Status(self.status),
+            "event": freeze_event(self.event),
+        }
+        for name in ("reason", "mechanism", "reference"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} must be a string; got {getattr(self, name)!r}")
+        for name in ("released", "not_covered", "assumptions"):
+            coerced[name] = _strings(name, getattr(self, name))
+        for name, value in coerced.items():
+            object.__setattr__(self, name, value)
+        if self.event is not None:
+            _check_event(self.event, self.adjacency)
+
+    def epsilon_at(self, delta):
+        """Compute the epsilon that the mechanism gives at another delta.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1].
+
+        Returns
+        -------
+        epsilon : float
+            An upper bound; inf if the mechanism promises nothing at this `delta`.
+
+        Raises
+        ------
+        ValueError
+            If the guarantee carries no event, or `delta` is out of range.
+        """
+        epsilon = epsilon_of(self._known_event(), delta)
+        return min(self.epsilon, epsilon) if delta >= self.delta else epsilon
+
+    def delta_at(self, epsilon):
+        """Compute the delta that the mechanism gives at another epsilon.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        delta : float
+            An upper bound.
+
+        Raises
+        ------
+        ValueError
+            If the guarantee carries no event, or `epsilon` is out of range.
+        """
+        delta = delta_of(self._known_event(), epsilon)
+        return min(self.delta, delta) if epsilon >= self.epsilon else delta
+
+    def compose(self, *others):
+        """Compose with guarantees for further releases from the same data.
+
+        Parameters
+        ----------
+        *others : PrivacyGuarantee
+            May have been chosen after seeing the earlier releases.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+            Its delta is the sum of the deltas. Its epsilon is that of all events accounted jointly, plus
+            the epsilons of the guarantees without one; it is never larger than the sum of the epsilons.
+            Its status is the weakest.
+
+        Raises
+        ------
+        IncompatibleGuaranteeError
+            If unit, adjacency or trust model differ.
+        """
+        if not others:
+            return self
+        guarantees = (self, *others)
+        check_compatible(*guarantees)
+        delta = min(1.0, math.fsum(g.delta for g in guarantees))
+        events = [g.event for g in guarantees]
+        return PrivacyGuarantee(
+            epsilon=joint_epsilon(guarantees, delta),
+            delta=delta,
+            unit=self.unit,
+            adjacency=self.adjacency,
+            trust=self.trust,
+            status=max((g.status for g in guarantees), key=STRENGTH.index),
+            reason="; ".join(_union([g.reason] for g in guarantees)),
+            mechanism="; ".join(_union([g.mechanism] for g in guarantees)),
+            released=_union(g.released for g in guarantees),
+            not_covered=_union(g.not_covered for g in guarantees),
+            assumptions=_union(g.assumptions for g in guarantees),
+            reference="; ".join(_union([g.reference] for g in guarantees)),
+            event=None if None in events else compose_events(events),
+        )
+
+    def for_group(self, size):
+        """Compute what is promised to several units together, for instance all documents of one author.
+
+        Parameters
+        ----------
+        size : int
+            Number of units that may change together.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+            For Gaussian, Laplace and zCDP events, the exact scaling of the event at the same delta.
+            Otherwise epsilon * size and delta * (e^(size epsilon) - 1) / (e^epsilon - 1) [1]_, without an
+            event. The unit stays; the size is among the assumptions.
+
+        Raises
+        ------
+        ValueError
+            If `size` is not an integer of at least 1.
+
+        References
+        ----------
+        .. [1] S. Vadhan, "The complexity of differential privacy", 2017, Lemma 2.2.
+        """
+        if isinstance(size, bool) or not hasattr(size, "__index__") or size < 1:
+            raise ValueError(f"size must be an integer >= 1; got {size!r}")
+        size = int(size)
+        if size == 1:
+            return self
+        event = group_event(self.event, size) if self.event is not None else None
+        simple_delta = _group_delta(self.epsilon, self.delta, size)
+        if event is None:
+            epsilon, delta = self.epsilon * size, simple_delta
+        else:
+            epsilon, delta = epsilon_of(event, self.delta), self.delta
+            if simple_delta <= self.delta:
+                epsilon = min(epsilon, self.epsilon * size)
+        note = f"the numbers are for a group of {size} units ({self.unit}) that change together"
+        return replace(self, epsilon=epsilon, delta=delta, event=event, assumptions=(*self.assumptions, note))
+
+    def to_json(self):
+        """Write the guarantee, with its event, as JSON.
+
+        Returns
+        -------
+        text : str
+            Of a stated format and version; infinity is written as "inf".
+        """
+        data = {field.name: getattr(self, field.name) for field in fields(self)}
+        data["epsilon"] = number_to_json(self.epsilon)
+        data["event"] = event_to_json(self.event)
+        return json.dumps({"format": FORMAT, "version": VERSION, **data}, indent=2, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text):
+        """Read what `to_json` has written.
+
+        Parameters
+        ----------
+        text : str
+            JSON of a guarantee.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+
+        Raises
+        ------
+        ValueError
+            If the text is not JSON, not a guarantee, or of a newer version.
+        """
+        data = read_json(text, FORMAT, VERSION)
+        names = {field.name for field in fields(cls)}
+        if set(data) != names:
+            raise ValueError(f"a guarantee must have the fields {sorted(names)}; got {sorted(data)}")
+        event = event_from_json(data.pop("event"))
+        epsilon = number_from_json(data.pop("epsilon"))
+        return cls(epsilon=epsilon, event=event, **data)
+
+    def _known_event(self):
+        if self.event is None:
+            raise ValueError(
+                "this guarantee holds at its own epsilon and delta only: it carries no event, so the rest of "
+                "its privacy profile is not known"
+            )
+        return self.event
+
+    def __str__(self):
+        return statement(self)
+
+    def __repr__(self):
+        words = ", ".join([self.unit, self.adjacency, self.trust, self.status])
+        return f"PrivacyGuarantee(epsilon={round_up(self.epsilon)}, delta={round_up(self.delta)}, {words})"
+
+
+def check_compatible(first, *others):
+    """Raise IncompatibleGuaranteeError unless unit, adjacency and trust model agree."""
+    for other in others:
+        for name in COMPARED:
+            mine, theirs = getattr(first, name), getattr(other, name)
+            if mine != theirs:
+                raise IncompatibleGuaranteeError(
+                    f"guarantees with {name} {str(mine)!r} and {str(theirs)!r} cannot be composed: neither "
+                    "implies the other, and nothing is converted silently"
+                )
+
+
+def joint_epsilon(guarantees, delta):
+    """Smallest known epsilon of a composition at `delta`; inf if its parts already exceed that delta.
+
+    Parts without an event add their epsilon and take their delta; the events share what is left of it.
+    """
+    parts = [g for g in guarantees if g.event is not None]
+    rest = [g for g in guarantees if g.event is None]
+    bounds = [math.inf]
+    if math.fsum(g.delta for g in guarantees) <= delta or delta >= 1:
+        bounds.append(math.fsum(g.epsilon for g in guarantees))
+    left = delta - math.fsum(g.delta for g in rest)
+    if parts and left >= 0 and math.isfinite(epsilon := math.fsum(g.epsilon for g in rest)):
+        bounds.append(epsilon + epsilon_of(compose_events([g.event for g in parts]), left))
+    return min(bounds)
+
+
+def read_json(text, form, version):
+    """Parse JSON that states its format and version; return the rest of it."""
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"this is not JSON: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != form:
+        found = data.get("format") if isinstance(data, dict) else type(data).__name__
+        raise ValueError(f"the JSON must have the format {form!r}; got {found!r}")
+    if data.get("version") != version:
+        raise ValueError(f"the version of {form} must be {version}; got {data.get('version')!r}")
+    return {key: value for key, value in data.items() if key not in ("format", "version")}
+
+
+def _group_delta(epsilon, delta, size):
+    """Delta of a group: a geometric sum, rounded outwards."""
+    if delta == 0 or math.isinf(epsilon):
+        return delta
+    total = size if epsilon == 0 else _growth(epsilon, size)
+    return min(1.0, delta * total * (1 + 2.0**-40))
+
+
+def _growth(epsilon, size):
+    """Sum of e^(i epsilon) for i < size; inf where it overflows."""
+    if size * epsilon > 700:
+        return math.inf
+    return math.expm1(size * epsilon) / math.expm1(epsilon)
+
+
+def _strings(name, values):
+    if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+        raise TypeError(f"{name} must be a sequence of strings; got {values!r}")
+    return tuple(values)
+
+
+def _union(groups):
+    """Distinct non-empty strings, in order of appearance."""
+    return tuple(dict.fromkeys(item for group in groups for item in group if item))
+
+
+def _check_event(event, adjacency):
+    from dp_accounting import DpEvent
+
+    if not isinstance(event, DpEvent):
+        raise TypeError(f"event must be a dp-accounting event or None; got {event!r}")
+    parts_of(event)  # raises where no accounting is known
+    sampled = any(getattr(leaf, "sampling_probability", 1) < 1 for leaf, _ in leaves_of(event))
+    if sampled and adjacency == Adjacency.REPLACE:
+        raise ValueError("a Poisson-sampled event has adjacency 'add-remove' only; got adjacency 'replace'")

@@ -1,0 +1,123 @@
+"""The text of a privacy statement that a person can publish."""
+
+import math
+import textwrap
+from decimal import ROUND_CEILING, Context, Decimal
+
+__all__ = ["round_up", "statement"]
+
+WIDTH = 92
+LABEL = 14
+NEIGHBOURS = {
+    "add-remove": "data sets that differ by one {unit} being present or absent are hard to tell apart",
+    "replace": "data sets that differ by the content of one {unit}, their number being known, are hard to"
+    " tell apart",
+}
+PROTECTED = {
+    "document": "the presence and content of any one document",
+    "token": "the word at any one position of a document",
+    "user": "all documents of any one user together",
+    "bit": "whether any one word of the vocabulary occurs in a report (not the document as a whole)",
+}
+TRUST = {
+    "central": "a curator sees the raw text; what leaves the curator is protected",
+    "local": "only randomized reports leave the author of a document; no one else sees raw text",
+}
+MEANINGLESS = ("Status", "Neighbours", "Trust")  # where nothing is protected
+
+
+def round_up(value, digits=4):
+    """Write a number with few digits, never smaller than it is.
+
+    Parameters
+    ----------
+    value : float
+        At least 0, or inf. A float stands for its shortest decimal form: 0.1 is written "0.1".
+    digits : int, default=4
+        Significant digits.
+
+    Returns
+    -------
+    text : str
+
+    Examples
+    --------
+    >>> round_up(4.151812), round_up(1e-06), round_up(0.1)
+    ('4.152', '1e-6', '0.1')
+    """
+    if math.isinf(value):
+        return "inf"
+    number = Decimal(repr(float(value)))
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(number).normalize()
+    if rounded == 0:
+        return "0"
+    if -4 <= rounded.adjusted() < 7:
+        return f"{rounded:f}"
+    mantissa = rounded.scaleb(-rounded.adjusted())
+    return f"{mantissa:f}e{rounded.adjusted()}"
+
+
+def _promise(guarantee):
+    numbers = f"epsilon = {round_up(guarantee.epsilon)}, delta = {round_up(guarantee.delta)} (rounded up)"
+    return numbers if _protects(guarantee) else f"No privacy protection: {numbers}"
+
+
+def _protects(guarantee):
+    return guarantee.epsilon < math.inf and guarantee.delta < 1
+
+
+def _status(guarantee):
+    reason = guarantee.reason or "no reason is recorded"
+    return {
+        "proven": "proven: a stated theorem covers exactly the released values",
+        "claimed": f"CLAIMED by the publication, does not hold or is not proven: {reason}",
+        "diagnostic": f"DIAGNOSTIC: a measurement on this data, not a promise: {reason}",
+    }[guarantee.status]
+
+
+def _listed(items):
+    return "; ".join(items) if items else "nothing stated"
+
+
+def statement(guarantee):
+    """Write a guarantee as a privacy statement.
+
+    Parameters
+    ----------
+    guarantee : PrivacyGuarantee
+        The guarantee to describe.
+
+    Returns
+    -------
+    text : str
+        One labelled paragraph for each field; epsilon and delta are rounded up.
+    """
+    unit, adjacency, trust = guarantee.unit, guarantee.adjacency, guarantee.trust
+    rows = {
+        "Promise": _promise(guarantee),
+        "Status": _status(guarantee),
+        "Protected": f"{PROTECTED[unit]} (unit: {unit})",
+        "Neighbours": f"{NEIGHBOURS[adjacency].format(unit=unit)} (adjacency: {adjacency})",
+        "Trust": f"{trust}: {TRUST[trust]}",
+        "Mechanism": guarantee.mechanism or "not stated",
+        "Released": _listed(guarantee.released),
+        "Not covered": _listed(guarantee.not_covered),
+        "Assumptions": _listed(guarantee.assumptions),
+        "Reference": guarantee.reference or "not stated",
+    }
+    if not _protects(guarantee):
+        rows = {name: text for name, text in rows.items() if name not in MEANINGLESS} | {
+            "Protected": "nothing"
+        }
+    lines = ["Differential privacy statement"]
+    for label, text in rows.items():
+        first = f"  {label + ':':<{LABEL}}"
+        lines += textwrap.wrap(
+            text,
+            WIDTH,
+            initial_indent=first,
+            subsequent_indent=" " * len(first),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)

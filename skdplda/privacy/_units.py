@@ -1,0 +1,71 @@
+"""The words of a privacy promise: unit, adjacency, trust model and status."""
+
+from enum import StrEnum
+
+__all__ = ["Adjacency", "PrivacyUnit", "Status", "TrustModel"]
+
+
+class _Word(StrEnum):
+    """A closed vocabulary: an unknown word raises an error that lists the known ones."""
+
+    @classmethod
+    def _missing_(cls, value):
+        names = ", ".join(repr(word.value) for word in cls)
+        raise ValueError(f"{cls._parameter()} must be one of {names}; got {value!r}")
+
+
+class PrivacyUnit(_Word):
+    """What one row of the neighbouring relation is: the thing that is protected.
+
+    Examples
+    --------
+    >>> from skdplda.privacy import PrivacyUnit
+    >>> PrivacyUnit("document") is PrivacyUnit.DOCUMENT
+    True
+    """
+
+    DOCUMENT = "document"
+    TOKEN = "token"  # one word occurrence
+    USER = "user"  # all documents of one group
+    BIT = "bit"  # the presence of one word in one report
+
+    @classmethod
+    def _parameter(cls):
+        return "unit"
+
+
+class Adjacency(_Word):
+    """How two neighbouring data sets differ: by the presence of one unit, or by its content.
+
+    The two never mix: a guarantee for one is not a guarantee with the same numbers for the other.
+    """
+
+    ADD_REMOVE = "add-remove"
+    REPLACE = "replace"
+
+    @classmethod
+    def _parameter(cls):
+        return "adjacency"
+
+
+class TrustModel(_Word):
+    """Who sees raw text: a curator (central), or nobody but its author (local)."""
+
+    CENTRAL = "central"
+    LOCAL = "local"
+
+    @classmethod
+    def _parameter(cls):
+        return "trust"
+
+
+class Status(_Word):
+    """How much a guarantee can be leaned on, strongest first."""
+
+    PROVEN = "proven"  # a stated theorem covers exactly the released values
+    CLAIMED = "claimed"  # published, but does not hold or is not proven
+    DIAGNOSTIC = "diagnostic"  # a measurement, not a promise
+
+    @classmethod
+    def _parameter(cls):
+        return "status"

@@ -1,0 +1,264 @@
+"""The ledger: budgets are never exceeded, and spends are never lost."""
+
+import copy
+import json
+import math
+import pickle
+import re
+import threading
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+
+from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError
+from skdplda.privacy import (
+    LedgerEntry,
+    PrivacyAccountant,
+    PrivacyGuarantee,
+    active_accountant,
+    epsilon_of,
+    gaussian_event,
+    pure_event,
+)
+
+INF = math.inf
+
+
+def pure(epsilon, **fields):
+    return PrivacyGuarantee(epsilon=epsilon, event=pure_event(epsilon), **fields)
+
+
+def gaussian(sigma, delta, steps=1):
+    event = gaussian_event(sigma, steps)
+    return PrivacyGuarantee(epsilon=epsilon_of(event, delta), delta=delta, event=event)
+
+
+def test_spending_adds_up():
+    accountant = PrivacyAccountant(1.0)
+    assert accountant.total is None
+    assert accountant.remaining_epsilon == 1.0
+    for _ in range(10):
+        accountant.spend(pure(0.1), label="fit")
+    assert accountant.total.epsilon == 1.0
+    assert accountant.remaining_epsilon == 0.0
+    assert accountant.ledger == (LedgerEntry("fit", pure(0.1)),) * 10
+    with pytest.raises(BudgetExceededError):
+        accountant.spend(pure(1e-9))
+
+
+def test_a_refused_spend_changes_nothing():
+    accountant = PrivacyAccountant(1.0)
+    accountant.spend(pure(0.75), label="first")
+    before = accountant.ledger
+    message = (
+        "the budget is epsilon=1.0, delta=0.0; spent so far: epsilon=0.75, delta=0; with this guarantee "
+        "(epsilon=0.5, delta=0) it would be epsilon=1.25 at delta=0.0. Nothing was spent"
+    )
+    for call in (accountant.spend, accountant.check):
+        with pytest.raises(BudgetExceededError, match=re.escape(message)):
+            call(pure(0.5))
+        assert accountant.ledger is before
+    assert accountant.remaining_epsilon == 0.25
+    accountant.spend(pure(0.25))
+    assert accountant.remaining_epsilon == 0.0
+
+
+def test_check_spends_nothing():
+    accountant = PrivacyAccountant(1.0)
+    for _ in range(3):
+        accountant.check(pure(1.0))
+    assert accountant.ledger == ()
+
+
+def test_joint_accounting_affords_more_than_the_sum():
+    one = gaussian(20.0, 1e-7)
+    accountant = PrivacyAccountant(3 * one.epsilon, delta=1e-6)
+    for _ in range(5):
+        accountant.spend(one)
+    assert 5 * one.epsilon > accountant.epsilon > accountant.total.epsilon
+    assert accountant.remaining_epsilon == accountant.epsilon - epsilon_of(gaussian_event(20.0, 5), 1e-6)
+
+
+def test_delta_is_a_budget_too():
+    bare = PrivacyGuarantee(epsilon=0.1, delta=1e-6)
+    with pytest.raises(BudgetExceededError, match="it would be epsilon=inf at delta=0"):
+        PrivacyAccountant(10.0).spend(bare)
+    accountant = PrivacyAccountant(10.0, delta=2e-6)
+    accountant.spend(bare)
+    accountant.spend(bare)
+    with pytest.raises(BudgetExceededError, match="delta=2e-6"):
+        accountant.spend(bare)
+    accountant.spend(pure(9.0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_remains_can_be_spent(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        accountant = PrivacyAccountant(float(rng.uniform(1, 20)), delta=1e-5)
+        accountant.spend(gaussian(float(rng.uniform(8, 20)), 1e-6))
+        for epsilon in rng.uniform(0, 0.1, 3):
+            accountant.spend(PrivacyGuarantee(epsilon=epsilon))
+        rest = accountant.remaining_epsilon
+        accountant.spend(PrivacyGuarantee(epsilon=rest))
+        assert accountant.remaining_epsilon <= 1e-12
+
+
+def test_infinite_budget_only_keeps_books():
+    accountant = PrivacyAccountant(INF)
+    accountant.spend(PrivacyGuarantee(epsilon=INF))
+    accountant.spend(gaussian(1.0, 1e-6))
+    assert accountant.remaining_epsilon == INF
+    assert len(accountant.ledger) == 2
+
+
+def test_finite_budget_refuses_no_privacy():
+    with pytest.raises(BudgetExceededError):
+        PrivacyAccountant(1e9, delta=0.5).spend(PrivacyGuarantee(epsilon=INF))
+
+
+@pytest.mark.parametrize(
+    ("field", "mine", "theirs"),
+    [("unit", "document", "user"), ("adjacency", "add-remove", "replace"), ("trust", "central", "local")],
+)
+def test_other_units_are_refused(field, mine, theirs):
+    accountant = PrivacyAccountant(10.0)
+    with pytest.raises(IncompatibleGuaranteeError, match=f"{field} '{mine}' and '{theirs}'"):
+        accountant.spend(pure(1.0, **{field: theirs}))
+    assert accountant.ledger == ()
+    other = PrivacyAccountant(10.0, **{field: theirs})
+    other.spend(pure(1.0, **{field: theirs}))
+    assert getattr(other, field) == theirs
+
+
+@pytest.mark.parametrize("status", ["claimed", "diagnostic"])
+def test_unproven_guarantees_need_consent(status):
+    guarantee = pure(1.0, status=status, reason="it fails")
+    with pytest.raises(ValueError, match=f"status 'proven'; got '{status}'.*accept_claimed=True"):
+        PrivacyAccountant(10.0).spend(guarantee)
+    accountant = PrivacyAccountant(10.0, accept_claimed=True)
+    accountant.spend(guarantee)
+    assert accountant.total.status == status
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"epsilon": 0}, ValueError, "epsilon must be > 0 or inf; got 0"),
+        ({"epsilon": 1, "delta": 1}, ValueError, "delta must be >= 0 and < 1; got 1"),
+        ({"epsilon": 1, "unit": "word"}, ValueError, "unit must be one of"),
+        ({"epsilon": 1, "accept_claimed": "no"}, TypeError, "accept_claimed must be True or False; got 'no'"),
+    ],
+)
+def test_wrong_budgets(arguments, error, message):
+    with pytest.raises(error, match=message):
+        PrivacyAccountant(**arguments)
+
+
+def test_wrong_spends():
+    accountant = PrivacyAccountant(1.0)
+    with pytest.raises(TypeError, match="guarantee must be a PrivacyGuarantee; got 0"):
+        accountant.spend(0)
+    with pytest.raises(TypeError, match="label must be a string or None; got 3"):
+        accountant.spend(pure(0.5), label=3)
+    assert accountant.ledger == ()
+
+
+def test_active_accountant_is_the_innermost():
+    outer, inner = PrivacyAccountant(1.0), PrivacyAccountant(2.0)
+    assert active_accountant() is None
+    with outer as entered:
+        assert entered is outer
+        assert active_accountant() is outer
+        with inner, outer:
+            assert active_accountant() is outer
+        assert active_accountant() is outer
+        with pytest.raises(RuntimeError, match="interrupted"), inner:
+            active_accountant().spend(pure(0.5))
+            raise RuntimeError("interrupted")
+        assert active_accountant() is outer
+    assert active_accountant() is None
+    assert len(inner.ledger) == 1
+
+
+def test_other_threads_do_not_see_the_block():
+    seen = []
+    with PrivacyAccountant(1.0):
+        thread = threading.Thread(target=lambda: seen.append(active_accountant()))
+        thread.start()
+        thread.join()
+    assert seen == [None]
+
+
+def test_threads_never_overspend():
+    accountant = PrivacyAccountant(1.0)
+    refused = []
+
+    def spend():
+        for _ in range(20):
+            try:
+                accountant.spend(pure(1 / 32))
+            except BudgetExceededError:
+                refused.append(1)
+
+    threads = [threading.Thread(target=spend) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert accountant.total.epsilon == 1.0
+    assert (len(accountant.ledger), len(refused)) == (32, 48)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_ledger_cannot_be_copied(duplicate):
+    with pytest.raises(TypeError, match=r"cannot be copied or pickled.*to_json"):
+        duplicate(PrivacyAccountant(1.0))
+
+
+def test_clone_refuses_a_ledger_in_an_estimator():
+    class Estimator(BaseEstimator):
+        def __init__(self, accountant=None):
+            self.accountant = accountant
+
+    with pytest.raises(TypeError, match="Do not make it a parameter of an estimator"):
+        clone(Estimator(PrivacyAccountant(1.0)))
+
+
+@pytest.mark.parametrize("epsilon", [2.0, INF])
+def test_json_round_trip(epsilon):
+    accountant = PrivacyAccountant(epsilon, 1e-5, accept_claimed=True)
+    accountant.spend(gaussian(20.0, 1e-6), label="topics")
+    accountant.spend(pure(0.1, status="claimed", reason="it fails"))
+    back = PrivacyAccountant.from_json(accountant.to_json())
+    assert back.ledger == accountant.ledger
+    assert back.remaining_epsilon == accountant.remaining_epsilon
+    assert back.to_json() == accountant.to_json()
+    assert repr(back) == repr(accountant)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "skdplda.PrivacyGuarantee"}, "must have the format 'skdplda.PrivacyAccountant'"),
+        ({"version": 0}, "version of skdplda.PrivacyAccountant must be 1; got 0"),
+        ({"ledger": [1]}, "damaged"),
+        ({"surplus": 1}, "damaged"),
+        ({"epsilon": -1}, "damaged: epsilon must be > 0 or inf; got -1"),
+    ],
+)
+def test_foreign_json_is_refused(change, message):
+    data = json.loads(PrivacyAccountant(1.0).to_json()) | change
+    with pytest.raises(ValueError, match=re.escape(message)):
+        PrivacyAccountant.from_json(json.dumps(data))
+
+
+def test_a_saved_ledger_loads_even_when_overspent():
+    accountant = PrivacyAccountant(1.0)
+    accountant.spend(pure(1.0))
+    data = json.loads(accountant.to_json()) | {"epsilon": 0.5}
+    back = PrivacyAccountant.from_json(json.dumps(data))
+    assert back.total.epsilon == 1.0
+    with pytest.raises(BudgetExceededError):
+        back.check(pure(1e-6))

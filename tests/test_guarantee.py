@@ -1,0 +1,377 @@
+"""Guarantees as values: validation, composition, groups, round trips and the published statement."""
+
+import json
+import math
+import pickle
+import re
+from dataclasses import FrozenInstanceError, replace
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from skdplda.exceptions import IncompatibleGuaranteeError
+from skdplda.privacy import (
+    Adjacency,
+    PrivacyGuarantee,
+    PrivacyUnit,
+    Status,
+    TrustModel,
+    epsilon_of,
+    gaussian_event,
+    pure_event,
+    zcdp_event,
+)
+
+INF = math.inf
+
+
+def gaussian(sigma=4.0, steps=10, delta=1e-6, rate=1.0, **fields):
+    event = gaussian_event(sigma, steps, rate)
+    return PrivacyGuarantee(epsilon=epsilon_of(event, delta), delta=delta, event=event, **fields)
+
+
+def pure(epsilon, steps=1, **fields):
+    return PrivacyGuarantee(epsilon=steps * epsilon, event=pure_event(epsilon, steps), **fields)
+
+
+def full():
+    from dp_accounting import ComposedDpEvent
+
+    event = ComposedDpEvent([gaussian_event(4.0, 10, 0.1), pure_event(0.1), zcdp_event(0.01)])
+    return PrivacyGuarantee(
+        epsilon=np.float64(3.5),
+        delta=1e-6,
+        unit="user",
+        adjacency="add-remove",
+        trust="central",
+        status="claimed",
+        reason="totals leak",
+        mechanism="gaussian",
+        released=["noisy tables", "topics"],
+        not_covered=["vocabulary"],
+        assumptions=["the seed is secret"],
+        reference="Theorem 1",
+        event=event,
+    )
+
+
+# --- the value ----------------------------------------------------------------------------------------
+
+
+def test_strings_and_lists_are_coerced():
+    guarantee = full()
+    assert guarantee.unit is PrivacyUnit.USER
+    assert guarantee.adjacency is Adjacency.ADD_REMOVE
+    assert guarantee.trust is TrustModel.CENTRAL
+    assert guarantee.status is Status.CLAIMED
+    assert guarantee.released == ("noisy tables", "topics")
+    assert type(guarantee.epsilon) is float
+
+
+def test_defaults_are_the_plainest_promise():
+    guarantee = PrivacyGuarantee(epsilon=1)
+    assert (guarantee.delta, guarantee.unit, guarantee.adjacency) == (0.0, "document", "add-remove")
+    assert (guarantee.trust, guarantee.status, guarantee.event) == ("central", "proven", None)
+
+
+def test_frozen_and_keyword_only():
+    with pytest.raises(FrozenInstanceError):
+        full().epsilon = 0.1
+    with pytest.raises(TypeError):
+        PrivacyGuarantee(1.0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"epsilon": -1}, "epsilon must be >= 0 or inf; got -1"),
+        ({"epsilon": float("nan")}, "epsilon must be >= 0 or inf; got nan"),
+        ({"delta": 1.5}, "delta must be >= 0 and <= 1; got 1.5"),
+        ({"delta": float("nan")}, "delta must be >= 0 and <= 1; got nan"),
+        ({"unit": "word"}, "unit must be one of 'document', 'token', 'user', 'bit'; got 'word'"),
+        ({"adjacency": "swap"}, "adjacency must be one of 'add-remove', 'replace'; got 'swap'"),
+        ({"trust": "shuffle"}, "trust must be one of 'central', 'local'; got 'shuffle'"),
+        ({"status": "true"}, "status must be one of 'proven', 'claimed', 'diagnostic'; got 'true'"),
+    ],
+)
+def test_wrong_values_are_refused(fields, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        PrivacyGuarantee(**{"epsilon": 1.0, **fields})
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"epsilon": "1"},
+        {"released": "topics"},
+        {"assumptions": [1]},
+        {"mechanism": None},
+        {"event": "gaussian"},
+    ],
+)
+def test_wrong_types_are_refused(fields):
+    with pytest.raises(TypeError, match=next(iter(fields))):
+        PrivacyGuarantee(**{"epsilon": 1.0, **fields})
+
+
+def test_sampling_needs_add_remove():
+    with pytest.raises(ValueError, match="Poisson-sampled event has adjacency 'add-remove' only"):
+        gaussian(rate=0.1, adjacency="replace")
+    assert gaussian(adjacency="replace").adjacency == "replace"
+
+
+def test_equal_guarantees_hash_alike():
+    assert full() == full()
+    assert hash(full()) == hash(full())
+    assert len({full(), full(), replace(full(), delta=1e-7)}) == 2
+
+
+# --- round trips --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1e-300, 0.0, INF])
+def test_pickle_and_json_round_trips(epsilon):
+    guarantee = replace(full(), epsilon=epsilon)
+    assert pickle.loads(pickle.dumps(guarantee)) == guarantee
+    back = PrivacyGuarantee.from_json(guarantee.to_json())
+    assert back == guarantee
+    assert hash(back) == hash(guarantee)
+    assert back.event == guarantee.event
+
+
+@pytest.mark.parametrize("event", [None, gaussian_event(0), gaussian_event(2.0), pure_event(0.0)])
+def test_every_event_survives_json(event):
+    guarantee = PrivacyGuarantee(epsilon=INF, event=event)
+    text = guarantee.to_json()
+    assert json.loads(text)["epsilon"] == "inf"
+    assert PrivacyGuarantee.from_json(text) == guarantee
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "other"}, "must have the format 'skdplda.PrivacyGuarantee'; got 'other'"),
+        ({"version": 2}, "version of skdplda.PrivacyGuarantee must be 1; got 2"),
+        ({"surplus": 1}, "must have the fields"),
+        ({"event": {"type": "Popen"}}, "name of a dp-accounting event; got 'Popen'"),
+        ({"event": {"type": "List"}}, "name of a dp-accounting event; got 'List'"),
+        (
+            {"event": {"type": "GaussianDpEvent", "sigma": 1}},
+            "fields of the event GaussianDpEvent do not fit",
+        ),
+    ],
+)
+def test_foreign_json_is_refused(change, message):
+    data = json.loads(full().to_json()) | change
+    with pytest.raises(ValueError, match=re.escape(message)):
+        PrivacyGuarantee.from_json(json.dumps(data))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", "null"])
+def test_not_a_guarantee(text):
+    with pytest.raises(ValueError, match="JSON"):
+        PrivacyGuarantee.from_json(text)
+
+
+# --- the profile --------------------------------------------------------------------------------------
+
+
+def test_profile_passes_through_the_stated_point():
+    guarantee = gaussian()
+    assert guarantee.epsilon_at(1e-6) == guarantee.epsilon
+    assert guarantee.delta_at(guarantee.epsilon) <= 1e-6
+    assert guarantee.epsilon_at(1e-9) > guarantee.epsilon > guarantee.epsilon_at(1e-3)
+    assert guarantee.epsilon_at(0.0) == INF
+    assert guarantee.delta_at(0.0) > guarantee.delta_at(1.0) > 0
+
+
+def test_profile_without_an_event_is_refused():
+    guarantee = PrivacyGuarantee(epsilon=1.0, delta=1e-6)
+    for call in (guarantee.epsilon_at, guarantee.delta_at):
+        with pytest.raises(ValueError, match="carries no event"):
+            call(0.1)
+
+
+# --- composition --------------------------------------------------------------------------------------
+
+
+def test_pure_composition_adds_up_exactly():
+    total = pure(0.1).compose(*[pure(0.1)] * 9)
+    assert total.epsilon == 1.0
+    assert total.event == pure_event(0.1, 10)
+
+
+def test_joint_accounting_beats_the_sum():
+    total = gaussian(4.0, 10).compose(gaussian(4.0, 10), gaussian(8.0, 3))
+    assert total.delta == pytest.approx(3e-6)
+    assert total.epsilon < 0.7 * (2 * gaussian(4.0, 10).epsilon + gaussian(8.0, 3).epsilon)
+    assert total.epsilon == epsilon_of(total.event, total.delta)
+
+
+def test_composition_is_never_larger_than_the_sum():
+    one = PrivacyGuarantee(epsilon=0.2, delta=1e-6, event=gaussian_event(1.0))  # states less than its event
+    assert one.compose(one).epsilon == 0.4
+
+
+def test_parts_without_event_are_added_to_the_joint_rest():
+    bare = PrivacyGuarantee(epsilon=0.5, delta=1e-7)
+    joint = gaussian().compose(gaussian())
+    total = gaussian().compose(bare, gaussian())
+    assert total.epsilon == pytest.approx(joint.epsilon + 0.5, rel=1e-12)
+    assert total.delta == pytest.approx(2.1e-6, rel=1e-12)
+    assert total.event is None
+
+
+def test_composition_unites_words_and_keeps_the_weakest_status():
+    proven = gaussian(mechanism="gaussian", released=["a", "b"], assumptions=["x"], not_covered=["n"])
+    claimed = gaussian(
+        status="claimed", reason="why", mechanism="laplace", released=["b", "c"], reference="R"
+    )
+    diagnostic = gaussian(status="diagnostic", reason="why", mechanism="gaussian")
+    total = proven.compose(claimed, diagnostic)
+    assert total.status == "diagnostic"
+    assert proven.compose(claimed).status == claimed.compose(proven).status == "claimed"
+    assert total.released == ("a", "b", "c")
+    assert (total.assumptions, total.not_covered) == (("x",), ("n",))
+    assert (total.mechanism, total.reason, total.reference) == ("gaussian; laplace", "why", "R")
+
+
+def test_nothing_to_compose_with():
+    guarantee = full()
+    assert guarantee.compose() is guarantee
+
+
+@pytest.mark.parametrize(
+    ("field", "mine", "theirs"),
+    [("unit", "document", "token"), ("adjacency", "add-remove", "replace"), ("trust", "central", "local")],
+)
+def test_unlike_guarantees_never_compose(field, mine, theirs):
+    one, other = pure(1.0, **{field: mine}), pure(1.0, **{field: theirs})
+    with pytest.raises(IncompatibleGuaranteeError, match=f"{field} '{mine}' and '{theirs}'"):
+        one.compose(other)
+
+
+def test_infinite_epsilon_stays_infinite():
+    for nothing in (PrivacyGuarantee(epsilon=INF), PrivacyGuarantee(epsilon=INF, event=gaussian_event(0))):
+        assert gaussian().compose(nothing).epsilon == INF
+        assert nothing.compose(gaussian()).epsilon == INF
+
+
+def test_deltas_cap_at_one():
+    half = PrivacyGuarantee(epsilon=1.0, delta=0.75)
+    assert half.compose(half).delta == 1.0
+
+
+# --- groups -------------------------------------------------------------------------------------------
+
+
+def test_group_formula_without_an_event():
+    group = PrivacyGuarantee(epsilon=0.5, delta=1e-6).for_group(4)
+    assert group.epsilon == 2.0
+    assert group.delta >= 1e-6 * (1 + math.exp(0.5) + math.exp(1.0) + math.exp(1.5)) * (1 - 1e-15)
+    assert group.delta == pytest.approx(1e-6 * math.expm1(2.0) / math.expm1(0.5), rel=1e-9)
+    assert group.unit == "document"
+    assert "group of 4 units" in group.assumptions[-1]
+    assert "group of 4 units" in " ".join(str(group).split())
+
+
+def test_group_delta_is_capped():
+    assert PrivacyGuarantee(epsilon=5.0, delta=1e-2).for_group(10).delta == 1.0
+    assert PrivacyGuarantee(epsilon=500.0, delta=1e-9).for_group(10).delta == 1.0
+    assert PrivacyGuarantee(epsilon=0.0, delta=1e-3).for_group(5).delta == pytest.approx(5e-3)
+    assert PrivacyGuarantee(epsilon=INF).for_group(2).epsilon == INF
+
+
+def test_group_of_exact_events():
+    group = gaussian(6.0, 10).for_group(3)
+    assert (group.epsilon, group.delta) == (epsilon_of(gaussian_event(2.0, 10), 1e-6), 1e-6)
+    assert pure(0.25, 4).for_group(3).epsilon == 3.0
+    zcdp = PrivacyGuarantee(epsilon=9.0, delta=1e-6, event=zcdp_event(0.01)).for_group(2)
+    assert zcdp.epsilon == epsilon_of(zcdp_event(0.04), 1e-6)
+
+
+def test_group_of_a_sampled_event_uses_the_formula():
+    one = gaussian(3.0, 10, rate=0.1)
+    group = one.for_group(2)
+    assert group.event is None
+    assert group.epsilon == 2 * one.epsilon
+    assert group.delta > 2e-6
+
+
+def test_group_of_one_is_the_guarantee():
+    guarantee = full()
+    assert guarantee.for_group(1) is guarantee
+    for size in (0, -1, 1.5, True):
+        with pytest.raises(ValueError, match="size must be an integer >= 1"):
+            guarantee.for_group(size)
+
+
+# --- the statement ------------------------------------------------------------------------------------
+
+NUMBERS = re.compile(r"epsilon ?= ?([^\s,)]+), delta ?= ?([^\s,)]+)")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_statements_never_print_a_smaller_number(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(100):
+        epsilon = float(10 ** rng.uniform(-12, 12))
+        delta = float(10 ** rng.uniform(-300, 0))
+        guarantee = PrivacyGuarantee(epsilon=epsilon, delta=delta)
+        for text in (str(guarantee), repr(guarantee)):
+            shown = [Decimal(number) for number in NUMBERS.search(text).groups()]
+            for number, true in zip(shown, (epsilon, delta), strict=True):
+                assert Decimal(repr(true)) <= number <= Decimal(repr(true)) * Decimal("1.0011")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "shown"),
+    [
+        (1.0, 1e-6, "epsilon = 1, delta = 1e-6"),
+        (0.1, 0.0, "epsilon = 0.1, delta = 0 "),
+        (9.99951, 1.00001e-6, "epsilon = 10, delta = 1.001e-6"),
+        (3000.01, 5e-324, "epsilon = 3001, delta = 5e-324"),
+        (1.2345e9, 0.01, "epsilon = 1.235e9, delta = 0.01"),
+    ],
+)
+def test_numbers_are_plain(epsilon, delta, shown):
+    assert shown in str(PrivacyGuarantee(epsilon=epsilon, delta=delta))
+
+
+def test_statement_says_everything():
+    text = " ".join(str(full()).split())
+    for words in (
+        "epsilon = 3.5, delta = 1e-6",
+        "CLAIMED by the publication, does not hold or is not proven: totals leak",
+        "all documents of any one user",
+        "one user being present or absent",
+        "central: a curator sees the raw text",
+        "Mechanism: gaussian",
+        "Released: noisy tables; topics",
+        "Not covered: vocabulary",
+        "Assumptions: the seed is secret",
+        "Reference: Theorem 1",
+    ):
+        assert words in text
+    assert max(map(len, str(full()).splitlines())) <= 92
+
+
+@pytest.mark.parametrize("unit", list(PrivacyUnit))
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("status", list(Status))
+def test_every_word_has_its_sentence(unit, adjacency, status):
+    text = str(pure(1.0, unit=unit, adjacency=adjacency, status=status, trust="local"))
+    assert f"(unit: {unit})" in text
+    assert f"adjacency: {adjacency}" in " ".join(text.split())
+    assert "only randomized reports leave the author" in " ".join(text.split())
+    assert (f"{status}" in text) == (status == "proven")
+    assert (str(status).upper() in text) == (status != "proven")
+
+
+@pytest.mark.parametrize("fields", [{"epsilon": INF}, {"epsilon": 1.0, "delta": 1.0}])
+def test_no_protection_is_said_aloud(fields):
+    text = str(PrivacyGuarantee(**fields))
+    assert "No privacy protection" in text
+    assert "proven" not in text
+    assert "No privacy protection" not in str(PrivacyGuarantee(epsilon=100.0))
