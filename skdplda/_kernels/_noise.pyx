@@ -30,6 +30,9 @@ cdef extern from "wedge.h" nogil:
     ctypedef struct fixed128:
         pass
     fixed128 fixed_of(uint64_t high, uint64_t low)
+    uint64_t fixed_high(fixed128 a)
+    uint64_t fixed_low(fixed128 a)
+    fixed128 fixed_expm1(fixed128 a)
     uint64_t wedge_draw(
         chacha20_stream *stream, uint64_t bucket, int shift, fixed128 alpha, fixed128 beta
     )
@@ -139,3 +142,9 @@ def keystream(const uint32_t[::1] key, uint32_t n0, uint32_t n1, uint32_t n2):
     chacha20_start(&stream, &key[0], n0, n1, n2)
     words = [stream.words[i] for i in range(16 * CHACHA20_LANES)]
     return np.array(words, dtype=np.uint32).reshape(16, CHACHA20_LANES).T
+
+
+def expm1(uint64_t high, uint64_t low):
+    """Return the two words of exp(a) - 1 in units of 2**-128, for a of the two given words, a < 1/2."""
+    cdef fixed128 value = fixed_expm1(fixed_of(high, low))
+    return fixed_high(value), fixed_low(value)

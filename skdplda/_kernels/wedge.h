@@ -17,6 +17,8 @@ static const fixed128 inverses[] = {
     INVERSE(25), INVERSE(26), INVERSE(27), INVERSE(28), INVERSE(29), INVERSE(30), INVERSE(31), INVERSE(32)};
 
 static inline fixed128 fixed_of(uint64_t high, uint64_t low) { return (fixed128)high << 64 | low; }
+static inline uint64_t fixed_high(fixed128 a) { return (uint64_t)(a >> 64); }
+static inline uint64_t fixed_low(fixed128 a) { return (uint64_t)a; }
 
 /* a b, rounded down to 128 bits. */
 static inline fixed128 fixed_mul(fixed128 a, fixed128 b) {

@@ -17,7 +17,7 @@ import numpy as np
 
 from skdplda._kernels import _noise
 
-SLACK = 2.0**-96  # total variation of one draw from its law; theorem 3 of doc/theory/noise.rst
+SLACK = 2.0**-96  # total variation of one draw from its law; theorem 4 of doc/theory/noise.rst
 LARGEST_SCALE = 2.0**50
 
 PRECISION = 320  # bits of the fixed-point numbers that tables are made from
@@ -92,8 +92,8 @@ def rounded_gaussian(sigma, shape, random_state=None, n_threads=1):
     """Draw from the Gaussian law of standard deviation sigma, rounded to the nearest integer.
 
     Its law is P(x) = Phi((x + 1/2) / sigma) - Phi((x - 1/2) / sigma). On integer statistics, adding it is
-    rounding the output of the Gaussian mechanism: the privacy analysis of the Gaussian mechanism holds unchanged,
-    up to :func:`delta_slack`.
+    rounding the output of the Gaussian mechanism, whose privacy analysis holds unchanged, up to
+    :func:`delta_slack`.
 
     Parameters
     ----------
@@ -158,8 +158,8 @@ def sampler_slack():
 def delta_slack(n_draws, epsilon):
     """Return what the sampler's numerical error adds to delta.
 
-    A mechanism that is (epsilon, delta)-differentially private with exact noise, and uses at most `n_draws` draws
-    in all, is (epsilon, delta + delta_slack)-differentially private with these samplers, where the slack is
+    A mechanism that is (epsilon, delta)-differentially private with exact noise, and uses at most `n_draws`
+    draws in all, is (epsilon, delta + delta_slack)-differentially private with these samplers. The slack is
     (1 + exp(epsilon)) * n_draws * sampler_slack(), at most 1.
 
     Parameters
@@ -284,8 +284,8 @@ def _laplace_table(scale):
 def _gaussian_tail(z, density):
     """Return P(abs(N(0, 1)) >= z) from the density at z; all are integer counts of 2**-PRECISION.
 
-    The tail is 1 - 2 density (z + z**3 / 3 + z**5 / (3 5) + ...). The terms are positive, and none is above 1;
-    what follows a term below 2**-160 is below 2**-159, since each is then less than half of the one before.
+    The tail is 1 - 2 density (z + z**3 / 3 + z**5 / (3 5) + ...). The terms are positive, none above 1.
+    From a term below 2**-160 on, each is less than half of the one before: what is left out is below 2**-159.
     """
     if z > NEGLIGIBLE << PRECISION:
         return 0
