@@ -1,4 +1,4 @@
-"""Draws a second of the integer samplers, beside a rounded numpy Gaussian (fast, and unsafe as privacy noise)."""
+"""Draws a second of the integer samplers, beside a rounded numpy Gaussian (unsafe as privacy noise)."""
 
 import argparse
 import time
