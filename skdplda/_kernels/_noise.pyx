@@ -1,0 +1,150 @@
+"""Integer noise by inversion of an exact cumulative table; the mathematics is in doc/theory/noise.rst."""
+
+from cython.parallel cimport prange
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
+
+import numpy as np
+
+from skdplda._kernels._chacha20 cimport (
+    CHACHA20_LANES,
+    chacha20_start,
+    chacha20_stream,
+    chacha20_u64,
+    chacha20_wipe,
+)
+
+
+cdef extern from *:
+    """
+    #include <unistd.h>
+    #if defined(__has_include)
+    #if __has_include(<sys/random.h>)  /* where macOS and older C libraries declare getentropy */
+    #include <sys/random.h>
+    #endif
+    #endif
+    """
+    int getentropy(void *buffer, size_t size) nogil
+
+
+cdef extern from "wedge.h" nogil:
+    ctypedef struct fixed128:
+        pass
+    fixed128 fixed_of(uint64_t high, uint64_t low)
+    uint64_t fixed_high(fixed128 a)
+    uint64_t fixed_low(fixed128 a)
+    fixed128 fixed_expm1(fixed128 a)
+    uint64_t wedge_draw(
+        chacha20_stream *stream, uint64_t bucket, int shift, fixed128 alpha, fixed128 beta
+    )
+
+
+cdef enum:
+    BLOCK = 4096  # cells that share one stream: part of what a seed means, whatever the number of threads
+
+
+ctypedef struct law:
+    const uint64_t *high
+    const uint64_t *low
+    const uint16_t *guide
+    uint64_t n_buckets
+    int guide_shift
+    int shift
+    int folded
+    fixed128 alpha
+    fixed128 beta
+
+
+cdef inline int64_t draw(const law *table, chacha20_stream *stream) noexcept nogil:
+    """One integer. The word is [position in the table | offset, when folded | sign]."""
+    cdef uint64_t word = chacha20_u64(stream)
+    cdef uint64_t position = word >> (1 + table.folded)
+    cdef uint64_t entry = table.guide[position >> table.guide_shift]
+    cdef uint64_t magnitude, more
+    cdef int64_t sign = -<int64_t>(word & 1)
+    while position > table.high[entry]:
+        entry += 1
+    if position == table.high[entry]:  # the boundary is inside this cell: 64 more bits decide
+        more = chacha20_u64(stream)
+        while position == table.high[entry] and more >= table.low[entry]:
+            entry += 1
+    magnitude = entry
+    if table.shift and entry:
+        if entry <= table.n_buckets:
+            more = word >> 1 if table.folded else chacha20_u64(stream)
+            magnitude = more & ((<uint64_t>1 << table.shift) - 1)
+        else:
+            entry -= table.n_buckets
+            magnitude = wedge_draw(stream, entry - 1, table.shift, table.alpha, table.beta)
+        magnitude += 1 + ((entry - 1) << table.shift)
+    return (<int64_t>magnitude ^ sign) - sign
+
+
+cdef void fill_block(
+    const law *table, const uint32_t *key, uint32_t domain, uint64_t block, int64_t *out, int64_t size
+) noexcept nogil:
+    """The cells of one block, from the stream that belongs to it."""
+    cdef chacha20_stream stream
+    cdef int64_t i
+    chacha20_start(&stream, key, domain, <uint32_t>block, <uint32_t>(block >> 32))
+    for i in range(size):
+        out[i] = draw(table, &stream)
+    chacha20_wipe(&stream)
+
+
+def fill(
+    int64_t[::1] out,               # OUT: the draws
+    const uint32_t[::1] key,        # IN: 256 bits
+    uint32_t domain,                # IN: laws of different domains share no stream
+    const uint64_t[::1] high,       # IN: upper ends of the entries, leading 63 - folded bits
+    const uint64_t[::1] low,        # IN: the 64 bits that follow
+    const uint16_t[::1] guide,      # IN: first entry that can hold a position with these top bits
+    int guide_shift,                # IN: position >> guide_shift indexes guide
+    int shift,                      # IN: log2 of the integers in a bucket
+    int folded,                     # IN: offset bits taken from the first word: shift, or 0
+    const uint64_t[::1] wedge,      # IN: alpha and beta of wedge.h, high and low words
+    int n_threads,
+):
+    """Fill `out` with independent draws of the law in the table.
+
+    Equivalent to: np.searchsorted(boundaries, uniform, side="right") * random_sign, with unlimited bits.
+    """
+    cdef law table
+    cdef int64_t size = out.shape[0]
+    cdef int64_t n_blocks = (size + BLOCK - 1) // BLOCK
+    cdef int64_t block
+    if size == 0:
+        return
+    table.high, table.low, table.guide = &high[0], &low[0], &guide[0]
+    table.guide_shift, table.shift, table.folded = guide_shift, shift, folded
+    table.n_buckets = (high.shape[0] - 1) // 2
+    table.alpha = fixed_of(wedge[0], wedge[1])
+    table.beta = fixed_of(wedge[2], wedge[3])
+    for block in prange(n_blocks, nogil=True, schedule="static", num_threads=n_threads):
+        fill_block(&table, &key[0], domain, block, &out[block * BLOCK], min(BLOCK, size - block * BLOCK))
+
+
+def system_key():
+    """Return 256 bits of the operating system's entropy as eight 32-bit words.
+
+    getentropy (POSIX.1-2024) waits until the system's generator is seeded, and keeps nothing in the process:
+    a fork cannot repeat a key, and the caller who wipes the array wipes the only copy.
+    """
+    key = np.empty(8, dtype=np.uint32)
+    cdef uint32_t[::1] view = key
+    if getentropy(&view[0], 32) != 0:
+        raise OSError("the operating system gave no entropy: getentropy failed")
+    return key
+
+
+def keystream(const uint32_t[::1] key, uint32_t n0, uint32_t n1, uint32_t n2):
+    """Return the first blocks of a stream, one per row: RFC 8439's block function at counters 0, 1, ..."""
+    cdef chacha20_stream stream
+    chacha20_start(&stream, &key[0], n0, n1, n2)
+    words = [stream.words[i] for i in range(16 * CHACHA20_LANES)]
+    return np.array(words, dtype=np.uint32).reshape(16, CHACHA20_LANES).T
+
+
+def expm1(uint64_t high, uint64_t low):
+    """Return the two words of exp(a) - 1 in units of 2**-128, for a of the two given words, a < 1/2."""
+    cdef fixed128 value = fixed_expm1(fixed_of(high, low))
+    return fixed_high(value), fixed_low(value)

@@ -1,0 +1,338 @@
+"""Exact integer noise: the discrete Laplace and the rounded Gaussian, a whole matrix at a time.
+
+The draws are integers by construction, so no release carries the low-order bits of a floating-point noise.
+Their laws are tables of 111 to 127 bits, and the words come from ChaCha20. ``doc/theory/noise.rst`` has the
+proofs.
+"""
+
+import hashlib
+import math
+from functools import lru_cache
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import mpmath
+import numpy as np
+
+from skdplda._kernels import _noise
+
+SLACK = 2.0**-96  # total variation of one draw from its law; theorem 4 of doc/theory/noise.rst
+LARGEST_SCALE = 2.0**50
+
+PRECISION = 320  # bits of the fixed-point numbers that tables are made from
+NEGLIGIBLE = 14  # standard deviations beyond which a Gaussian has less than 2**-140
+BUCKETS_PER_SCALE = 32  # at least; less than twice as many
+GAUSSIAN_REACH, LAPLACE_REACH = 12.5, 80.0  # scales; the last bucket takes what is beyond: below 2**-114
+GUIDE_BITS = 13
+FOLDED_BITS = 16  # offsets of at most this many bits come from the word that chose the bucket
+LAPLACE_DOMAIN, GAUSSIAN_DOMAIN = 1, 2
+
+
+class Table(NamedTuple):
+    """A law as the kernel reads it; the fields are described in ``_kernels/_noise.pyx``."""
+
+    high: np.ndarray
+    low: np.ndarray
+    guide: np.ndarray
+    guide_shift: int
+    shift: int
+    folded: int
+    wedge: np.ndarray
+
+
+def discrete_laplace(scale, shape, random_state=None, n_threads=1):
+    """Draw from the discrete Laplace law, P(x) proportional to exp(-abs(x) / scale) on the integers.
+
+    Added to an integer statistic of L1 sensitivity s, it is (s / scale)-differentially private, up to
+    :func:`delta_slack`.
+
+    Parameters
+    ----------
+    scale : float
+        Scale, in [0, 2**50], used exactly as given. Zero gives zeros.
+    shape : int or tuple of int
+        Shape of the result. The draws are independent.
+    random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default=None
+        None takes a fresh 256-bit key from the operating system. An integer makes the draws reproducible, and
+        private only while it is secret, random and never used again; a generator supplies the 256-bit key.
+    n_threads : int, default=1
+        Number of threads. It does not change the result.
+
+    Returns
+    -------
+    numpy.ndarray of int64
+        The draws.
+
+    Raises
+    ------
+    ValueError
+        If `scale` is negative, not finite or above 2**50, or `n_threads` is below 1, or a seed is negative.
+    TypeError
+        If `scale` is not a real number, or `random_state` is of another type.
+
+    References
+    ----------
+    .. [1] A. Ghosh, T. Roughgarden, M. Sundararajan (2009), Universally utility-maximizing privacy
+       mechanisms, STOC (the geometric mechanism).
+    .. [2] C. Canonne, G. Kamath, T. Steinke (2020), The discrete Gaussian for differential privacy, NeurIPS
+       (the discrete Laplace law and its sampling).
+
+    Examples
+    --------
+    >>> from skdplda.privacy._noise import discrete_laplace
+    >>> discrete_laplace(2.5, (2, 3)).dtype
+    dtype('int64')
+    """
+    scale = _check_scale(scale, "scale")
+    return _draw(_laplace_table, LAPLACE_DOMAIN, scale, shape, random_state, n_threads)
+
+
+def rounded_gaussian(sigma, shape, random_state=None, n_threads=1):
+    """Draw from the Gaussian law of standard deviation sigma, rounded to the nearest integer.
+
+    Its law is P(x) = Phi((x + 1/2) / sigma) - Phi((x - 1/2) / sigma). On integer statistics, adding it is
+    rounding the output of the Gaussian mechanism, whose privacy analysis holds unchanged, up to
+    :func:`delta_slack`.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation before rounding, in [0, 2**50], used exactly as given. Zero gives zeros.
+    shape : int or tuple of int
+        Shape of the result. The draws are independent.
+    random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default=None
+        None takes a fresh 256-bit key from the operating system. An integer makes the draws reproducible, and
+        private only while it is secret, random and never used again; a generator supplies the 256-bit key.
+    n_threads : int, default=1
+        Number of threads. It does not change the result.
+
+    Returns
+    -------
+    numpy.ndarray of int64
+        The draws.
+
+    Raises
+    ------
+    ValueError
+        If `sigma` is negative, not finite or above 2**50, or `n_threads` is below 1, or a seed is negative.
+    TypeError
+        If `sigma` is not a real number, or `random_state` is of another type.
+
+    References
+    ----------
+    .. [1] C. Dwork, A. Roth (2014), The algorithmic foundations of differential privacy, Proposition 2.1
+       (post-processing) and Appendix A (the Gaussian mechanism).
+
+    Examples
+    --------
+    >>> from skdplda.privacy._noise import rounded_gaussian
+    >>> noise = rounded_gaussian(20.0, (50, 1000), random_state=0)
+    >>> bool((noise == rounded_gaussian(20.0, (50, 1000), random_state=0, n_threads=2)).all())
+    True
+    """
+    sigma = _check_scale(sigma, "sigma")
+    return _draw(_gaussian_table, GAUSSIAN_DOMAIN, sigma, shape, random_state, n_threads)
+
+
+def sampler_slack():
+    """Return an upper bound on the total variation distance of one draw from its exact law.
+
+    It holds for both laws and every scale, under the assumption that ChaCha20 under a secret random key gives
+    uniform words.
+
+    Returns
+    -------
+    float
+        The bound, 2**-96.
+
+    Examples
+    --------
+    >>> from skdplda.privacy._noise import sampler_slack
+    >>> sampler_slack() < 1e-28
+    True
+    """
+    return SLACK
+
+
+def delta_slack(n_draws, epsilon):
+    """Return what the sampler's numerical error adds to delta.
+
+    A mechanism that is (epsilon, delta)-differentially private with exact noise, and uses at most `n_draws`
+    draws in all, is (epsilon, delta + delta_slack)-differentially private with these samplers. The slack is
+    (1 + exp(epsilon)) * n_draws * sampler_slack(), at most 1.
+
+    Parameters
+    ----------
+    n_draws : int
+        Number of integers drawn over the whole mechanism: cells times rounds.
+    epsilon : float
+        The epsilon at which delta is stated. May be infinite.
+
+    Returns
+    -------
+    float
+        The slack, rounded up, in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If `n_draws` or `epsilon` is negative or not a number.
+
+    Examples
+    --------
+    >>> from skdplda.privacy._noise import delta_slack
+    >>> delta_slack(20 * 50 * 1000, epsilon=5.0) < 1e-20
+    True
+    """
+    if not n_draws >= 0:
+        raise ValueError(f"n_draws must be a non-negative integer, got {n_draws!r}")
+    if not epsilon >= 0:
+        raise ValueError(f"epsilon must be a non-negative number, got {epsilon!r}")
+    if n_draws == 0:
+        return 0.0
+    if epsilon > 80 or n_draws > 2**96:  # exp(80) > 2**96
+        return 1.0
+    return min(1.0, (1.0 + math.exp(epsilon)) * n_draws * SLACK * (1.0 + 1e-12))
+
+
+def _check_scale(value, name):
+    """Return the scale as a float, or raise an error that names it."""
+    if not isinstance(value, Real):
+        raise TypeError(f"{name} must be a real number in [0, 2**50], got {value!r}")
+    if not 0 <= value <= LARGEST_SCALE:
+        raise ValueError(f"{name} must be a finite number in [0, 2**50], got {value!r}")
+    return float(value)
+
+
+def _check_threads(n_threads):
+    """Return the number of threads as an int, or raise an error that names it."""
+    if not isinstance(n_threads, Integral) or n_threads < 1:
+        raise ValueError(f"n_threads must be an integer of at least 1, got {n_threads!r}")
+    return int(n_threads)
+
+
+def _key_of(random_state):
+    """Return a fresh array of eight 32-bit words: the key of the streams."""
+    if random_state is None:
+        return _noise.system_key()
+    if isinstance(random_state, Integral):
+        if random_state < 0:
+            raise ValueError(f"random_state must be a non-negative integer, got {random_state!r}")
+        material = hashlib.sha256(b"skdplda noise %d" % int(random_state)).digest()
+    elif isinstance(random_state, (np.random.Generator, np.random.RandomState)):
+        material = random_state.bytes(32)
+    else:
+        raise TypeError(f"random_state must be None, an integer or a numpy Generator, got {random_state!r}")
+    return np.frombuffer(material, dtype="<u4").astype(np.uint32)
+
+
+def _draw(table_of, domain, scale, shape, random_state, n_threads):
+    """Fill an array of the given shape from the law's table."""
+    n_threads = _check_threads(n_threads)
+    key = _key_of(random_state)
+    out = np.zeros(shape, dtype=np.int64)
+    if scale > 0:
+        _noise.fill(out.reshape(-1), key, domain, *table_of(scale), n_threads)
+    key[:] = 0
+    return out
+
+
+def _fixed(value):
+    """Return a non-negative mpmath number as an integer count of 2**-PRECISION, rounded down."""
+    return int(mpmath.floor(mpmath.ldexp(value, PRECISION)))
+
+
+def _bucket_shift(scale):
+    """Return log2 of the number of integers in a bucket: 32 to 64 buckets a scale, or single integers."""
+    return max(0, math.frexp(scale)[1] - BUCKETS_PER_SCALE.bit_length())
+
+
+@lru_cache(maxsize=64)
+def _gaussian_table(sigma):
+    """Return the table of abs(round(N(0, sigma**2)))."""
+    shift = _bucket_shift(sigma)
+    with mpmath.workprec(PRECISION):
+        first = 1 / (2 * mpmath.mpf(sigma))  # inner edge of the first bucket, in standard deviations
+        width = mpmath.mpf(2**shift) / mpmath.mpf(sigma)
+        z, step = _fixed(first), _fixed(width)
+        density = _fixed(mpmath.exp(-(first**2) / 2) / mpmath.sqrt(2 * mpmath.pi))
+        ratio, bend = _fixed(mpmath.exp(-first * width - width**2 / 2)), _fixed(mpmath.exp(-(width**2)))
+        tails, floors = [], []
+        for _ in range(math.ceil(GAUSSIAN_REACH * (sigma / 2**shift)) + 1):
+            tails.append(_gaussian_tail(z, density))
+            floors.append(2 * step * density >> PRECISION)
+            z, density, ratio = z + step, density * ratio >> PRECISION, ratio * bend >> PRECISION
+        return _pack(tails, floors[1:], shift, first * width + width**2, width**2)
+
+
+@lru_cache(maxsize=64)
+def _laplace_table(scale):
+    """Return the table of abs(X), X discrete Laplace."""
+    shift = _bucket_shift(scale)
+    with mpmath.workprec(PRECISION):
+        width = mpmath.mpf(2**shift) / mpmath.mpf(scale)
+        decay = _fixed(mpmath.exp(-width))
+        ratio = mpmath.exp(-1 / mpmath.mpf(scale))
+        tails = [_fixed(2 * ratio / (1 + ratio))]
+        for _ in range(math.ceil(LAPLACE_REACH * (scale / 2**shift))):
+            tails.append(tails[-1] * decay >> PRECISION)
+        floors = [_fixed(width) * tail >> PRECISION for tail in tails[1:]]
+        return _pack(tails, floors, shift, width, mpmath.mpf(0))
+
+
+def _gaussian_tail(z, density):
+    """Return P(abs(N(0, 1)) >= z) from the density at z; all are integer counts of 2**-PRECISION.
+
+    The tail is 1 - 2 density (z + z**3 / 3 + z**5 / (3 5) + ...). The terms are positive, none above 1.
+    From a term below 2**-160 on, each is less than half of the one before: what is left out is below 2**-159.
+    """
+    if z > NEGLIGIBLE << PRECISION:
+        return 0
+    term, square, total, odd = 2 * density * z >> PRECISION, z * z >> PRECISION, 0, 1
+    while term >> (PRECISION - 160):
+        total += term
+        odd += 2
+        term = (term * square >> PRECISION) // odd
+    return (1 << PRECISION) - total
+
+
+def _pack(tails, floors, shift, alpha, beta):
+    """Return the Table of a law on magnitudes.
+
+    Parameters
+    ----------
+    tails : sequence of int
+        P(magnitude > k 2**shift), k = 0, 1, ..., n_buckets.
+    floors : sequence of int
+        Mass of the largest rectangle under the density in each bucket; not used when a bucket is one integer.
+    shift : int
+        log2 of the integers in a bucket.
+    alpha, beta : mpmath.mpf
+        Log-density inside a bucket; see ``_kernels/wedge.h``.
+
+    Returns
+    -------
+    Table
+        Entries in the order: zero, the rectangle of each bucket, the wedge of each bucket.
+    """
+    masses = [(1 << PRECISION) - tails[0]]
+    steps = [outer - inner for outer, inner in pairwise(tails)]
+    if shift:
+        masses += floors + [step - floor for step, floor in zip(steps, floors, strict=True)]
+    else:
+        masses += steps
+    folded = shift if shift <= FOLDED_BITS else 0
+    bits = 63 - folded  # of a position; 64 more follow
+    ends, end = [], 0
+    for mass in masses[:-1]:
+        end += mass
+        ends.append(end >> (PRECISION - bits - 64))
+    ends.append(1 << (bits + 64))
+    high = np.array([end >> 64 for end in ends], dtype=np.uint64)
+    low = np.array([end & (2**64 - 1) for end in ends], dtype=np.uint64)
+    starts = np.arange(2**GUIDE_BITS, dtype=np.uint64) << np.uint64(bits - GUIDE_BITS)
+    guide = np.searchsorted(high, starts, side="left").astype(np.uint16)
+    slopes = [int(mpmath.floor(mpmath.ldexp(value, 128))) if shift else 0 for value in (alpha, beta)]
+    wedge = np.array([part for s in slopes for part in (s >> 64, s & (2**64 - 1))], dtype=np.uint64)
+    return Table(high, low, guide, bits - GUIDE_BITS, shift, folded, wedge)

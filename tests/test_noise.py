@@ -1,0 +1,327 @@
+"""Integer noise: tables against mpmath, draws against the exact laws, streams against RFC 8439."""
+
+import math
+import subprocess
+import sys
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import stats
+
+from skdplda._kernels import _noise as kernel
+from skdplda.privacy import _noise
+from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian, sampler_slack
+
+LAWS = {"gaussian": rounded_gaussian, "laplace": discrete_laplace}
+TABLES = {"gaussian": _noise._gaussian_table, "laplace": _noise._laplace_table}
+# Both sides of single integers | buckets (64), of offsets in the first word | outside (2**22), and extremes.
+SCALES = [0.05, 0.3, 1.0, 7.3, 63.9, 64.0, 300.0, 2.0**22 - 1, 2.0**22, 1e9, 2.0**50]
+FOUND_BY_CHANCE = 1e-6
+
+
+def tail(law, scale, x):
+    """Exact P(abs(X) >= x) for an integer x >= 1, at mpmath's working precision."""
+    scale = mpmath.mpf(scale)
+    if law == "gaussian":
+        return mpmath.erfc((x - mpmath.mpf(1) / 2) / scale / mpmath.sqrt(2))
+    q = mpmath.exp(-1 / scale)
+    return 2 * mpmath.exp(-x / scale) / (1 + q)
+
+
+def log_survival(law, scale, x):
+    """scipy's log P(X >= x), x >= 1; x may be an array of floats."""
+    if law == "gaussian":
+        return stats.norm.logsf((x - 0.5) / scale)
+    return -x / scale - np.log1p(np.exp(-1 / scale))
+
+
+def ends_of(table):
+    """Cumulative ends of a table's entries, as mpmath numbers in [0, 1]."""
+    bits = 127 - table.folded
+    with mpmath.workprec(256):
+        ends = [(int(high) << 64) + int(low) for high, low in zip(table.high, table.low, strict=True)]
+        return [mpmath.ldexp(mpmath.mpf(end), -bits) for end in ends]
+
+
+def p_value(draws, law, scale):
+    """Chi-square p-value of the draws, over up to 60 bins about equally probable, at integer edges."""
+    quantiles = np.linspace(0, 1, 61)[1:-1]
+    inverse = stats.norm.ppf(quantiles) if law == "gaussian" else stats.laplace.ppf(quantiles)
+    edges = np.unique(np.rint(scale * inverse)).astype(np.int64)  # a bin is edges[i] <= x < edges[i + 1]
+    above = np.where(
+        edges > 0,
+        np.exp(log_survival(law, scale, np.maximum(edges, 1.0))),
+        1 - np.exp(log_survival(law, scale, np.maximum(1.0 - edges, 1.0))),
+    )
+    expected = -np.diff(np.concatenate([[1.0], above, [0.0]])) * draws.size
+    observed = np.bincount(np.searchsorted(edges, draws.ravel(), side="right"), minlength=edges.size + 1)
+    keep = expected > 5
+    assert keep.sum() > 1
+    return stats.chisquare(
+        observed[keep], expected[keep] * observed[keep].sum() / expected[keep].sum()
+    ).pvalue
+
+
+def test_chacha20_is_that_of_rfc_8439():
+    """Section 2.3.2: key 00 01 .. 1f, nonce 000000090000004a00000000, counter 1."""
+    key = np.frombuffer(bytes(range(32)), dtype="<u4").astype(np.uint32)
+    block = kernel.keystream(key, 0x09000000, 0x4A000000, 0)[1]
+    expected = """e4e7f110 15593bd1 1fdd0f50 c47120a3 c7f4d1c7 0368c033 9aaa2204 4e6cd4c3
+                  466482d2 09aa9f07 05d7c214 a2028bd9 d19c12b5 b94e16de e883d0cb 4e3c50a2"""
+    assert [f"{word:08x}" for word in block] == expected.split()
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("scale", SCALES)
+def test_table_has_the_claimed_accuracy(law, scale):
+    """Mass up to some bucket edges; theorem 4 allows each entry's end one unit of the last bit."""
+    table = TABLES[law](scale)
+    ends = ends_of(table)
+    assert ends == sorted(ends)
+    assert ends[-1] == 1
+    n_buckets = (len(ends) - 1) // 2 if table.shift else len(ends) - 1
+    width = 2**table.shift
+    last_bit = mpmath.ldexp(1, table.folded - 127)
+    with mpmath.workprec(256):
+        for k in {0, 1, n_buckets // 7, n_buckets // 3, n_buckets - 1} - {n_buckets}:
+            inside = ends[k]
+            if table.shift:  # rectangles come first, the wedges of the same buckets after all of them
+                inside += ends[n_buckets + k] - ends[n_buckets]
+            assert abs(inside - (1 - tail(law, scale, 1 + k * width))) < 3 * last_bit
+        reach = tail(law, scale, 1 + n_buckets * width)
+    assert reach < sampler_slack() / 1000
+    assert len(ends) < 2**16
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("scale", [64.0, 300.0, 1e9])
+def test_rectangle_and_wedge_add_up_to_the_law(law, scale):
+    """Exact probability of one integer from the table's masses and the wedge's stated density."""
+    table = TABLES[law](scale)
+    n_buckets, width = (len(table.high) - 1) // 2, 2**table.shift
+    with mpmath.workprec(200):
+        ends = ends_of(table)
+        words = [int(word) for word in table.wedge]
+        alpha, beta = (mpmath.ldexp(words[i] * 2**64 + words[i + 1], -128) for i in (0, 2))
+        for bucket in (0, 1, n_buckets // 5):
+            rectangle = ends[bucket + 1] - ends[bucket]
+            wedge = ends[n_buckets + bucket + 1] - ends[n_buckets + bucket]
+
+            def height(v, slope=alpha + bucket * beta):
+                return mpmath.expm1(v * (slope - v * beta / 2))
+
+            for offset in (0, 1, width - 1):
+                v = 1 - mpmath.mpf(offset) / width
+                share = mpmath.quad(height, [v - mpmath.mpf(1) / width, v]) / mpmath.quad(height, [0, 1])
+                x = 1 + bucket * width + offset
+                exact = tail(law, scale, x) - tail(law, scale, x + 1)
+                assert abs(rectangle / width + wedge * share - exact) < mpmath.mpf(2) ** -100
+
+
+def test_fixed_point_exponential():
+    for a in [0, 1, 2**64, 2**100 + 12345, 2**121, 2**125 + 3**70, 2**127 - 1]:
+        high, low = kernel.expm1(a >> 64, a & (2**64 - 1))
+        with mpmath.workprec(400):
+            error = mpmath.ldexp(mpmath.expm1(mpmath.ldexp(a, -128)), 128) - (high * 2**64 + low)
+        assert -1e-9 < error < 2**7
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("scale", SCALES[1:])
+def test_draws_follow_the_law(law, scale):
+    draws = LAWS[law](scale, 400_000, random_state=20)
+    assert p_value(draws, law, scale) > 1e-3
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_draws_from_system_entropy_follow_the_law(law):
+    for scale in (3.0, 100.0):
+        assert p_value(LAWS[law](scale, 400_000), law, scale) > FOUND_BY_CHANCE / 4
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("scale", [1000.0, 2.0**24])
+def test_position_inside_a_bucket_follows_the_law(law, scale):
+    """The wedge and the offset bits alone: all buckets laid on one another, 16 slices of each."""
+    table = TABLES[law](scale)
+    step = 2 ** (table.shift - 4)
+    draws = np.abs(LAWS[law](scale, 4_000_000, random_state=3))
+    inside = draws[draws > 0] - 1
+    observed = np.bincount((inside // step) % 16, minlength=16)
+    starts = 1.0 + step * np.arange(16 * ((len(table.high) - 1) // 2) + 1)
+    masses = -np.diff(np.exp(log_survival(law, scale, starts)))
+    expected = masses.reshape(-1, 16).sum(axis=0)
+    assert expected[0] / expected[-1] > 1.01  # a flat bucket would be noticed
+    assert stats.chisquare(observed, expected / expected.sum() * observed.sum()).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("scale", [2.0, 300.0])
+def test_tails_are_reachable(law, scale):
+    """Entries stay distinct to 2**-90 and further, far beyond what a floating-point uniform reaches."""
+    table = TABLES[law](scale)
+    ends = ends_of(table)
+    n_buckets = (len(ends) - 1) // 2 if table.shift else len(ends) - 1
+    with mpmath.workprec(256):
+        left = [1 - end for end in ends]
+        for k in range(n_buckets - 1):
+            beyond = left[k] if not table.shift else left[k] - left[n_buckets] + left[n_buckets + k]
+            expected = math.log(2) + log_survival(law, scale, 1.0 + k * 2**table.shift)
+            if expected > -60:
+                assert math.isclose(mpmath.log(beyond), expected, abs_tol=1e-9 + math.exp(-expected - 73))
+        last = [end for end in left if end > 0][-1]
+    assert last < 2.0**-90
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("scale", [5.0, 500.0, 1e7])
+def test_signs_are_fair(law, scale):
+    draws = LAWS[law](scale, 400_000, random_state=8)
+    positive, negative = int((draws > 0).sum()), int((draws < 0).sum())
+    assert stats.binomtest(positive, positive + negative).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("sigma", [1e6, 1e9])
+def test_moments_at_large_scales(sigma):
+    n = 1_000_000
+    z = rounded_gaussian(sigma, n, random_state=1) / sigma
+    for power, mean, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96)):
+        assert abs((z**power).mean() - mean) < 5 * math.sqrt(variance / n)
+    y = np.abs(discrete_laplace(sigma, n, random_state=1)) / sigma
+    for power, mean in ((1, 1), (2, 2), (3, 6)):
+        assert abs((y**power).mean() - mean) < 5 * math.sqrt((math.factorial(2 * power) - mean**2) / n)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("scale", [3.0, 1e4, 1e8])
+def test_threads_do_not_change_the_draws(law, scale):
+    one = LAWS[law](scale, (37, 999), random_state=5, n_threads=1)
+    for n_threads in (2, 4):
+        np.testing.assert_array_equal(one, LAWS[law](scale, (37, 999), random_state=5, n_threads=n_threads))
+
+
+def test_streams_do_not_repeat():
+    """Draws of some 57 bits: two equal magnitudes among 100,000 have probability below 1e-6."""
+    seeds = [discrete_laplace(2.0**50, 25_000, random_state=seed) for seed in (0, 1)]
+    laws = [rounded_gaussian(2.0**50, 25_000, random_state=seed) for seed in (0, None)]
+    magnitudes = np.abs(np.concatenate(seeds + laws))
+    assert np.unique(magnitudes).size == magnitudes.size
+    blocks = rounded_gaussian(1e9, (4, 4096), random_state=2)
+    correlations = np.corrcoef(blocks)[np.triu_indices(4, 1)]
+    assert np.abs(correlations).max() < 5 / math.sqrt(4096)
+    words = [
+        kernel.keystream(np.zeros(8, np.uint32), *nonce)
+        for nonce in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
+    ]
+    assert np.unique(np.concatenate(words)).size == 4 * words[0].size
+
+
+def test_system_entropy_is_fresh_every_time():
+    assert not np.array_equal(rounded_gaussian(10.0, 200), rounded_gaussian(10.0, 200))
+    assert not np.array_equal(kernel.system_key(), kernel.system_key())
+
+
+def test_a_fork_does_not_repeat_its_parent():
+    program = (
+        "import os\n"
+        "from skdplda.privacy._noise import rounded_gaussian\n"
+        "rounded_gaussian(1e6, 10)\n"
+        "child = os.fork()\n"
+        "os.write(1, (str(rounded_gaussian(1e6, 10).tolist()) + '\\n').encode())\n"
+        "child and os.waitpid(child, 0)\n"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+    lines = output.splitlines()
+    assert len(lines) == 2
+    assert lines[0] != lines[1]
+
+
+def test_generators_supply_the_key():
+    first = rounded_gaussian(10.0, 50, random_state=np.random.default_rng(4))
+    generator = np.random.default_rng(4)
+    np.testing.assert_array_equal(first, rounded_gaussian(10.0, 50, random_state=generator))
+    assert not np.array_equal(first, rounded_gaussian(10.0, 50, random_state=generator))
+    legacy = [rounded_gaussian(10.0, 50, random_state=np.random.RandomState(4)) for _ in range(2)]
+    np.testing.assert_array_equal(*legacy)
+    np.testing.assert_array_equal(
+        discrete_laplace(10.0, 50, random_state=7), discrete_laplace(10.0, 50, random_state=np.int32(7))
+    )
+
+
+def test_seeded_draws_never_change():
+    """What an integer seed means is part of the public behaviour."""
+    assert rounded_gaussian(10.0, 6, random_state=0).tolist() == [1, 6, -16, -7, 0, -5]
+    assert discrete_laplace(1e9, 3, random_state=0).tolist() == [-1791626844, 406595927, 2166866243]
+
+
+def test_the_key_is_wiped(monkeypatch):
+    key = np.arange(1, 9, dtype=np.uint32)
+    monkeypatch.setattr(kernel, "system_key", lambda: key)
+    assert rounded_gaussian(10.0, 100).any()
+    assert not key.any()
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_shapes_and_zero_scale(law):
+    draw = LAWS[law]
+    assert draw(5.0, (3, 4, 2)).shape == (3, 4, 2)
+    assert draw(5.0, 7).dtype == np.int64
+    assert draw(5.0, (0, 4)).shape == (0, 4)
+    assert np.isscalar(draw(5.0, ()).item())
+    assert not draw(0.0, (20, 20)).any()
+    assert not draw(5e-324, 1000).any()
+
+
+@pytest.mark.parametrize("draw, name", [(rounded_gaussian, "sigma"), (discrete_laplace, "scale")])
+def test_bad_arguments_are_named(draw, name):
+    for value in (math.nan, -1.0, math.inf, 2.0**51):
+        with pytest.raises(ValueError, match=f"{name} must be a finite number"):
+            draw(value, 3)
+    with pytest.raises(TypeError, match=f"{name} must be a real number"):
+        draw("1", 3)
+    with pytest.raises(ValueError, match="n_threads must be an integer of at least 1, got 0"):
+        draw(1.0, 3, n_threads=0)
+    with pytest.raises(ValueError, match="random_state must be a non-negative integer, got -1"):
+        draw(1.0, 3, random_state=-1)
+    with pytest.raises(TypeError, match="random_state must be None"):
+        draw(1.0, 3, random_state="entropy")
+
+
+def test_delta_slack_formula():
+    assert sampler_slack() == 2.0**-96
+    exact = (1 + mpmath.exp(3)) * 10**9 * mpmath.mpf(2) ** -96
+    assert exact <= delta_slack(10**9, 3.0) <= exact * (1 + 1e-9)
+    assert delta_slack(0, math.inf) == 0.0
+    assert delta_slack(1, math.inf) == 1.0
+    assert delta_slack(10**60, 1.0) == 1.0
+    assert delta_slack(1, 66.0) < 1.0
+    with pytest.raises(ValueError, match="n_draws must be a non-negative integer, got -1"):
+        delta_slack(-1, 1.0)
+    with pytest.raises(ValueError, match="epsilon must be a non-negative number, got nan"):
+        delta_slack(1, math.nan)
+
+
+def test_slack_theorem_on_random_laws():
+    """Theorem 3: laws within eta of an (epsilon, delta) pair have delta at most (1 + e**epsilon) eta more."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        p, q, p_near, q_near = rng.dirichlet(np.full(6, 0.5), size=4)
+        p_near, q_near = 0.9 * p + 0.1 * p_near, 0.9 * q + 0.1 * q_near
+        eta = max(0.5 * np.abs(p - p_near).sum(), 0.5 * np.abs(q - q_near).sum())
+        bound = math.exp(rng.uniform(0, 2))
+        delta = np.maximum(p - bound * q, 0).sum()
+        assert np.maximum(p_near - bound * q_near, 0).sum() <= delta + (1 + bound) * eta + 1e-12
+
+
+def test_agrees_with_opendp():
+    """Two-sample chi-square with OpenDP's exact discrete Laplace; false alarms below 1e-6."""
+    opendp = pytest.importorskip("opendp.prelude")
+    opendp.enable_features("contrib")
+    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
+    theirs = np.array(opendp.m.make_laplace(*space, scale=2.5)([0] * 50_000))
+    ours = discrete_laplace(2.5, 50_000)
+    counts = [np.bincount(np.clip(sample, -10, 10) + 10, minlength=21) for sample in (theirs, ours)]
+    assert stats.chi2_contingency(counts).pvalue > FOUND_BY_CHANCE
