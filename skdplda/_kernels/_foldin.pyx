@@ -10,7 +10,7 @@ __all__ = ["fold_in"]
 cdef enum:
     # Sums run in this many interleaved lanes: a fixed order of addition, so the compiler may use vectors of any
     # width and the result stays the same on every processor.
-    LANES = 8
+    LANES = 4
 
 ctypedef fused number:
     int
@@ -27,8 +27,7 @@ cdef inline floating dot(const floating *x, const floating *y, Py_ssize_t size) 
     for step in range(size // LANES):
         for lane in range(LANES):
             partial[lane] += x[step * LANES + lane] * y[step * LANES + lane]
-    return (((partial[0] + partial[4]) + (partial[2] + partial[6]))
-            + ((partial[1] + partial[5]) + (partial[3] + partial[7])))
+    return (partial[0] + partial[2]) + (partial[1] + partial[3])
 
 
 cdef inline bint converged(
