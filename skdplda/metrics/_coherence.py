@@ -40,16 +40,16 @@ def topic_diversity(topic_word, n_top=25):
 def u_mass_coherence(topics, X, *, n_top=10, eps=1.0):
     """UMass coherence of each topic: do its top words occur in the same documents?
 
-    For the top words v_1, ..., v_M of a topic, sum_{m=2}^M sum_{l<m} log((D(v_m, v_l) + eps) / D(v_l)), where D
-    counts the documents that hold all the given words: equation (1) of [1]_. A word that stands in no document,
-    which noisy topics do bring up, would divide by zero: its D(v_l) counts as 1, so the value is always finite
-    and such a pair costs log(eps), that is nothing at eps=1.
+    For the top words v_1, ..., v_M of a topic, sum_{m=2}^M sum_{l<m} log((D(v_m, v_l) + eps) / D(v_l)), where
+    D counts the documents that hold all the given words: equation (1) of [1]_. A word that stands in no
+    document, which noisy topics do bring up, would divide by zero: its D(v_l) counts as 1. So the value is
+    always finite, and such a pair adds log(eps), that is nothing at eps=1.
 
     Parameters
     ----------
     topics : array-like of shape (n_components, n_words), or sequence of sequences of int
-        Weight of each word in each topic (anything with as many columns as `X`), or the top words of each topic
-        as columns of `X`, best first.
+        Weight of each word in each topic (anything with as many columns as `X`), or the top words of each
+        topic as columns of `X`, best first.
     X : array-like or sparse matrix of shape (n_documents, n_words)
         Reference documents; only whether a count is positive matters.
     n_top : int, default=10
@@ -69,8 +69,8 @@ def u_mass_coherence(topics, X, *, n_top=10, eps=1.0):
 
     References
     ----------
-    .. [1] D. Mimno, H. M. Wallach, E. Talley, M. Leenders, A. McCallum (2011). Optimizing semantic coherence in
-       topic models. EMNLP.
+    .. [1] D. Mimno, H. M. Wallach, E. Talley, M. Leenders, A. McCallum (2011). Optimizing semantic
+       coherence in topic models. EMNLP.
 
     Examples
     --------

@@ -21,8 +21,8 @@ def gensim_dictionary(features):
     Parameters
     ----------
     features : vectorizer or sequence of str
-        A fitted object with `get_feature_names_out`, as :class:`~sklearn.feature_extraction.text.CountVectorizer`,
-        or the words in the order of the columns.
+        A fitted object with `get_feature_names_out`, such as a
+        :class:`~sklearn.feature_extraction.text.CountVectorizer`, or the words in the order of the columns.
 
     Returns
     -------
@@ -57,10 +57,10 @@ def gensim_dictionary(features):
 def coherence(model, reference, dictionary, *, measure="c_v", n_top=10):
     """Mean coherence of the topics of a model as gensim computes it [1]_, always finite.
 
-    gensim returns nan or infinity when a top word is missing from the reference, which topics under strong noise
-    bring about. Here a topic is judged by those of its top words that occur in the reference. A topic that has
-    fewer than two such words, or whose value is still not finite, scores the least value of the measure:
-    ln(1e-12) for u_mass and c_uci, -1 for c_npmi, 0 for c_v.
+    gensim returns nan or infinity when a top word is missing from the reference, which topics under strong
+    noise bring about. Here a topic is judged by those of its top words that occur in the reference. A topic
+    that has fewer than two such words, or whose value is still not finite, scores the least value of the
+    measure: ln(1e-12) for u_mass and c_uci, -1 for c_npmi, 0 for c_v.
 
     Parameters
     ----------
@@ -232,8 +232,8 @@ def make_coherence_scorer(measure="u_mass", texts=None, feature_names=None, n_to
         u_mass is :func:`u_mass_coherence` (sums over pairs) averaged over topics; the others are
         :func:`coherence`.
     texts : list of list of str or None, default=None
-        Tokenised reference documents. None takes the documents that are scored: the counts for u_mass, and for
-        the others the raw texts of a pipeline, cut by its vectorizer.
+        Tokenised reference documents. None takes the documents that are scored: the counts for u_mass, and
+        for the others the raw texts of a pipeline, cut by its vectorizer.
     feature_names : sequence of str or None, default=None
         Words of the model's columns. None asks the steps before the model, or its `feature_names_in_`; u_mass
         without `texts` needs none.

@@ -11,6 +11,7 @@ __all__ = ["held_out_log_likelihood", "log_likelihood", "perplexity", "score", "
 
 _CHUNK = 1 << 20  # products theta_dk phi_kw held at a time
 _METHODS = ("document-completion", "fold-in")
+_KINDS = {Integral: "an integer", Real: "a number"}
 
 
 def log_likelihood(X, topic_word, doc_topic):
@@ -81,9 +82,9 @@ def held_out_log_likelihood(
     method : {"document-completion", "fold-in"}, default="document-completion"
         What is held out. Document completion [1]_ splits the tokens of each document in two halves: in the
         order of the columns, every other token is observed, the rest held out (so presence bits alternate
-        words). Topic proportions come from the observed half, the likelihood from the other. `"fold-in"` uses
-        the whole document for both, as many papers do: optimistic, since the proportions have seen the tokens
-        that they are judged by.
+        words; a word that stands twice has one token in each half). Topic proportions come from the observed
+        half, the likelihood from the other. `"fold-in"` uses the whole document for both, as many papers do:
+        optimistic, since the proportions have seen the tokens that they are judged by.
     max_iter : int, default=100
         Most updates of a document's topic proportions.
     tol : float, default=1e-4
@@ -195,7 +196,7 @@ def perplexity(X, topic_word, **options):
 def unigram_perplexity(words, X, *, method="document-completion", smoothing=1.0, sample_weight=None):
     """Perplexity of a model without topics, on the same held-out tokens as :func:`perplexity`.
 
-    The share of a topic model's gain that a private one keeps is (unigram - private) / (unigram - non-private).
+    Of the gain of topics, a private model keeps the share (unigram - private) / (unigram - non-private).
 
     Parameters
     ----------
@@ -240,9 +241,6 @@ def unigram_perplexity(words, X, *, method="document-completion", smoothing=1.0,
     held_out = _split(X, method)[1]
     per_document = _log_likelihood(held_out, probability.T, np.ones((X.shape[0], 1)))
     return float(np.exp(-_mean(*_weighted_sums(per_document, held_out, sample_weight))))
-
-
-_KINDS = {Integral: "an integer", Real: "a number"}
 
 
 def _check_counts(X, name="X"):
@@ -300,7 +298,8 @@ def _check_prior(doc_topic_prior, n_components):
     prior = np.asarray(prior, dtype=np.float64)
     if prior.shape not in ((), (n_components,)) or not (np.isfinite(prior) & (prior > 0)).all():
         raise ValueError(
-            f"doc_topic_prior must be positive and finite, one number or {n_components}, got {doc_topic_prior!r}."
+            f"doc_topic_prior must be one number or {n_components}, positive and finite, "
+            f"got {doc_topic_prior!r}."
         )
     return np.array(np.broadcast_to(prior, n_components))
 
@@ -336,8 +335,8 @@ def _log_likelihood(X, word_topic, doc_topic):
     if impossible.any():
         i = int(np.argmax(impossible))
         raise ValueError(
-            f"topic_word must be positive for each word that occurs: word {X.indices[i]} of document {rows[i]} "
-            "has probability 0. Smooth the topics with a positive topic_word_prior."
+            f"topic_word must be positive for each word that occurs: word {X.indices[i]} of document "
+            f"{rows[i]} has probability 0. Smooth the topics with a positive topic_word_prior."
         )
     terms = np.where(X.data > 0, X.data * np.log(np.where(X.data > 0, probability, 1)), 0.0)
     return np.bincount(rows, weights=terms, minlength=X.shape[0])
@@ -351,7 +350,8 @@ def _weighted_sums(per_document, X, sample_weight):
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != per_document.shape or not (np.isfinite(weight) & (weight >= 0)).all():
         raise ValueError(
-            f"sample_weight must hold {len(per_document)} non-negative finite numbers, got shape {weight.shape}."
+            f"sample_weight must hold {len(per_document)} non-negative finite numbers, "
+            f"got shape {weight.shape} and minimum {weight.min(initial=np.inf)}."
         )
     return float(per_document @ weight), float(n_tokens @ weight)
 
@@ -360,7 +360,7 @@ def _mean(total, n_tokens):
     """Return the log-likelihood per token."""
     if not n_tokens > 0:
         raise ValueError(
-            "X must hold at least one held-out token of positive weight, got none. Document completion needs a "
-            'document of two tokens; method="fold-in" needs one.'
+            "X must hold at least one held-out token of positive weight, got none. Document completion needs "
+            'a document of two tokens; method="fold-in" needs one.'
         )
     return total / n_tokens
