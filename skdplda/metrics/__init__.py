@@ -1,7 +1,7 @@
 """How good topics are: held-out likelihood, coherence, diversity. Arrays in, floats out."""
 
 from skdplda.metrics._coherence import topic_diversity, u_mass_coherence
-from skdplda.metrics._gensim import CoherenceScorer, coherence, gensim_dictionary, make_coherence_scorer
+from skdplda.metrics._gensim import coherence, gensim_dictionary, make_coherence_scorer
 from skdplda.metrics._likelihood import (
     held_out_log_likelihood,
     log_likelihood,
@@ -11,7 +11,6 @@ from skdplda.metrics._likelihood import (
 )
 
 __all__ = [
-    "CoherenceScorer",
     "coherence",
     "gensim_dictionary",
     "held_out_log_likelihood",

@@ -33,12 +33,12 @@ def topic_diversity(topic_word, n_top=25):
     >>> topic_diversity([[3, 2, 1, 0], [0, 3, 2, 1]], n_top=2)
     0.75
     """
-    top = top_words(topic_word, n_top)
+    top = _top_words(topic_word, n_top)
     return len(np.unique(top)) / top.size
 
 
 def u_mass_coherence(topics, X, *, n_top=10, eps=1.0):
-    """UMass coherence of each topic: do its top words occur in the same documents?
+    """UMass coherence of each topic: how often its top words share a document.
 
     For the top words v_1, ..., v_M of a topic, sum_{m=2}^M sum_{l<m} log((D(v_m, v_l) + eps) / D(v_l)), where
     D counts the documents that hold all the given words: equation (1) of [1]_. A word that stands in no
@@ -92,7 +92,7 @@ def u_mass_coherence(topics, X, *, n_top=10, eps=1.0):
     return np.array(values)
 
 
-def top_words(topic_word, n_top):
+def _top_words(topic_word, n_top):
     """Return the columns of the `n_top` largest weights of each topic, best first, ties in column order."""
     topic_word = np.asarray(topic_word)
     if topic_word.ndim != 2 or 0 in topic_word.shape:
@@ -106,7 +106,7 @@ def _word_lists(topics, n_words, n_top):
     """Return the top words of each topic, from weights or from words."""
     topics = list(topics)
     if all(len(topic) == n_words for topic in topics):
-        return list(top_words(topics, n_top))
+        return list(_top_words(topics, n_top))
     if not isinstance(n_top, Integral) or n_top < 1:
         raise ValueError(f"n_top must be an integer of at least 1, got {n_top!r}.")
     lists = [np.asarray(topic)[:n_top] for topic in topics]

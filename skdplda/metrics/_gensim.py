@@ -1,4 +1,4 @@
-"""gensim's coherence measures for any topic model, guarded against words that the reference lacks."""
+"""Coherence measures of gensim for any topic model, guarded against words that the reference lacks."""
 
 from itertools import chain
 from numbers import Integral
@@ -6,9 +6,9 @@ from numbers import Integral
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from skdplda.metrics._coherence import top_words, u_mass_coherence
+from skdplda.metrics._coherence import _top_words, u_mass_coherence
 
-__all__ = ["CoherenceScorer", "coherence", "gensim_dictionary", "make_coherence_scorer"]
+__all__ = ["coherence", "gensim_dictionary", "make_coherence_scorer"]
 
 _EPSILON = 1e-12  # what gensim adds to each joint probability
 # The least value of each measure: what a topic without two words of the reference scores.
@@ -107,7 +107,7 @@ def coherence(model, reference, dictionary, *, measure="c_v", n_top=10):
     _check_measure(measure, n_top)
     if not isinstance(dictionary, Dictionary):
         dictionary = gensim_dictionary(dictionary)
-    weights = topic_weights(model)
+    weights = _topic_weights(model)
     names = {column: word for word, column in dictionary.token2id.items()}
     if weights.shape[1] != len(names):
         raise ValueError(
@@ -133,7 +133,7 @@ def coherence(model, reference, dictionary, *, measure="c_v", n_top=10):
 
     topics = [
         [names[column] for column in words if column in present]
-        for words in top_words(weights, n_top).tolist()
+        for words in _top_words(weights, n_top).tolist()
     ]
     judged = [words for words in topics if len(words) >= 2]
     values = np.full(len(topics), _WORST[measure])
@@ -147,7 +147,7 @@ def coherence(model, reference, dictionary, *, measure="c_v", n_top=10):
     return float(np.where(np.isfinite(values), values, _WORST[measure]).mean())
 
 
-class CoherenceScorer:
+class _CoherenceScorer:
     """Topic coherence as a scorer; :func:`make_coherence_scorer` makes it."""
 
     def __init__(self, measure="u_mass", texts=None, feature_names=None, n_top=10):
@@ -181,7 +181,7 @@ class CoherenceScorer:
         before = estimator[:-1] if steps and len(steps) > 1 else None
         if self.measure == "u_mass" and self.texts is None:
             counts = X if before is None else before.transform(X)
-            return float(u_mass_coherence(topic_weights(model), counts, n_top=self.n_top).mean())
+            return float(u_mass_coherence(_topic_weights(model), counts, n_top=self.n_top).mean())
 
         names = self._names(before, model)
         texts = self.texts
@@ -194,7 +194,7 @@ class CoherenceScorer:
             dictionary = gensim_dictionary(names)
             bags = [dictionary.doc2bow(_check_text(text)) for text in texts]
             counts = corpus2csc(bags, num_terms=len(names)).T
-            return float(u_mass_coherence(topic_weights(model), counts, n_top=self.n_top).mean())
+            return float(u_mass_coherence(_topic_weights(model), counts, n_top=self.n_top).mean())
         return coherence(model, texts, names, measure=self.measure, n_top=self.n_top)
 
     def _names(self, before, model):
@@ -242,8 +242,8 @@ def make_coherence_scorer(measure="u_mass", texts=None, feature_names=None, n_to
 
     Returns
     -------
-    scorer : CoherenceScorer
-        Callable `scorer(estimator, X, y=None)`; the larger the better.
+    scorer : callable
+        `scorer(estimator, X, y=None)` returns a float; the larger the better.
 
     Raises
     ------
@@ -263,10 +263,10 @@ def make_coherence_scorer(measure="u_mass", texts=None, feature_names=None, n_to
     True
     """
     _check_measure(measure, n_top)
-    return CoherenceScorer(measure, texts, feature_names, n_top)
+    return _CoherenceScorer(measure, texts, feature_names, n_top)
 
 
-def topic_weights(model):
+def _topic_weights(model):
     """Return the (n_components, n_words) weights of a model or an array."""
     if hasattr(model, "get_topics"):
         return np.asarray(model.get_topics())
