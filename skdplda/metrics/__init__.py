@@ -1,0 +1,24 @@
+"""How good topics are: held-out likelihood, coherence, diversity. Arrays in, floats out."""
+
+from skdplda.metrics._coherence import topic_diversity, u_mass_coherence
+from skdplda.metrics._gensim import coherence, gensim_dictionary, make_coherence_scorer
+from skdplda.metrics._likelihood import (
+    held_out_log_likelihood,
+    log_likelihood,
+    perplexity,
+    score,
+    unigram_perplexity,
+)
+
+__all__ = [
+    "coherence",
+    "gensim_dictionary",
+    "held_out_log_likelihood",
+    "log_likelihood",
+    "make_coherence_scorer",
+    "perplexity",
+    "score",
+    "topic_diversity",
+    "u_mass_coherence",
+    "unigram_perplexity",
+]

@@ -1,0 +1,366 @@
+"""Held-out likelihood and perplexity: per document, so no batch split changes them."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+from skdplda._kernels._foldin import fold_in
+
+__all__ = ["held_out_log_likelihood", "log_likelihood", "perplexity", "score", "unigram_perplexity"]
+
+_CHUNK = 1 << 20  # products theta_dk phi_kw held at a time
+_METHODS = ("document-completion", "fold-in")
+_KINDS = {Integral: "an integer", Real: "a number"}
+
+
+def log_likelihood(X, topic_word, doc_topic):
+    """Log-likelihood of each document under given topics and topic proportions.
+
+    For document d, sum_w c_dw log(sum_k theta_dk phi_kw).
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_documents, n_words)
+        Counts of each word in each document.
+    topic_word : array-like of shape (n_components, n_words)
+        Topics phi; rows sum to 1.
+    doc_topic : array-like of shape (n_documents, n_components)
+        Topic proportions theta; rows sum to 1.
+
+    Returns
+    -------
+    log_likelihood : ndarray of shape (n_documents,)
+        In nats per document; 0 for an empty one.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, a count is negative or no integer, rows do not sum to 1, or a document has a
+        word of probability zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdplda.metrics import log_likelihood
+    >>> np.exp(log_likelihood([[2, 1]], [[0.5, 0.5], [0.25, 0.75]], [[1.0, 0.0]])).round(3).tolist()
+    [0.125]
+    """
+    X = _check_counts(X)
+    topic_word = _check_distributions(topic_word, "topic_word")
+    doc_topic = _check_distributions(doc_topic, "doc_topic")
+    _check_vocabulary(X, topic_word)
+    shape = (X.shape[0], len(topic_word))
+    if doc_topic.shape != shape:
+        raise ValueError(f"doc_topic must have shape {shape} (documents, topics), got {doc_topic.shape}.")
+    return _log_likelihood(X, np.ascontiguousarray(topic_word.T), doc_topic)
+
+
+def held_out_log_likelihood(
+    X,
+    topic_word,
+    *,
+    doc_topic_prior=None,
+    method="document-completion",
+    max_iter=100,
+    tol=1e-4,
+    n_threads=1,
+    sample_weight=None,
+):
+    """Sum of the log-likelihood of held-out tokens, and their number.
+
+    The sums of several batches add up to those of the whole, whatever the split.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_documents, n_words)
+        Counts of each word in each test document.
+    topic_word : array-like of shape (n_components, n_words)
+        Topics phi; rows sum to 1. Words that occur need a positive probability.
+    doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
+        Dirichlet prior of the topic proportions (alpha). None means 1 / n_components.
+    method : {"document-completion", "fold-in"}, default="document-completion"
+        What is held out. Document completion [1]_ splits the tokens of each document in two halves: in the
+        order of the columns, every other token is observed, the rest held out (so presence bits alternate
+        words; a word that stands twice has one token in each half). Topic proportions come from the observed
+        half, the likelihood from the other. `"fold-in"` uses the whole document for both, as many papers do:
+        optimistic, since the proportions have seen the tokens that they are judged by.
+    max_iter : int, default=100
+        Most updates of a document's topic proportions.
+    tol : float, default=1e-4
+        Relative change of topic counts below which a document stops.
+    n_threads : int, default=1
+        Number of threads; the result does not depend on it.
+    sample_weight : array-like of shape (n_documents,) or None, default=None
+        Weight of each document, in both sums.
+
+    Returns
+    -------
+    log_likelihood : float
+        In nats.
+    n_tokens : float
+        Number of held-out tokens; 0 if there are none.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not as described.
+
+    References
+    ----------
+    .. [1] H. M. Wallach, I. Murray, R. Salakhutdinov, D. Mimno (2009). Evaluation methods for topic models.
+       ICML, section 5 (document completion).
+
+    Examples
+    --------
+    >>> from skdplda.metrics import held_out_log_likelihood
+    >>> total, n_tokens = held_out_log_likelihood([[4, 0], [0, 1]], [[0.5, 0.5]])
+    >>> round(total, 3), n_tokens
+    (-1.386, 2.0)
+    """
+    X = _check_counts(X)
+    phi = _check_distributions(topic_word, "topic_word")
+    _check_vocabulary(X, phi)
+    alpha = _check_prior(doc_topic_prior, len(phi))
+    for name, value, kind, least in (
+        ("max_iter", max_iter, Integral, 0),
+        ("tol", tol, Real, 0),
+        ("n_threads", n_threads, Integral, 1),
+    ):
+        if not isinstance(value, kind) or not value >= least:
+            raise ValueError(f"{name} must be {_KINDS[kind]} of at least {least}, got {value!r}.")
+    observed, held_out = _split(X, method)
+    phi = np.ascontiguousarray(phi.T)
+    theta = fold_in(observed.indptr, observed.indices, observed.data, phi, alpha, max_iter, tol, n_threads)
+    return _weighted_sums(_log_likelihood(held_out, phi, theta), held_out, sample_weight)
+
+
+def score(X, topic_word, **options):
+    """Mean log-likelihood per held-out token: the larger the better.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_documents, n_words)
+        Counts of each word in each test document.
+    topic_word : array-like of shape (n_components, n_words)
+        Topics phi; rows sum to 1.
+    **options : dict
+        Keyword arguments of :func:`held_out_log_likelihood`.
+
+    Returns
+    -------
+    score : float
+        In nats per token.
+
+    Raises
+    ------
+    ValueError
+        If nothing is held out, or as :func:`held_out_log_likelihood`.
+    """
+    return _mean(*held_out_log_likelihood(X, topic_word, **options))
+
+
+def perplexity(X, topic_word, **options):
+    """Held-out perplexity, exp(-score): the smaller the better, the vocabulary size for blind guessing.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_documents, n_words)
+        Counts of each word in each test document.
+    topic_word : array-like of shape (n_components, n_words)
+        Topics phi; rows sum to 1.
+    **options : dict
+        Keyword arguments of :func:`held_out_log_likelihood`, among them `method`.
+
+    Returns
+    -------
+    perplexity : float
+        Per token, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If nothing is held out, or as :func:`held_out_log_likelihood`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdplda.metrics import perplexity
+    >>> X = np.random.default_rng(0).poisson(0.5, (20, 40))
+    >>> round(perplexity(X, np.full((3, 40), 1 / 40)), 6)
+    40.0
+    """
+    return float(np.exp(-score(X, topic_word, **options)))
+
+
+def unigram_perplexity(words, X, *, method="document-completion", smoothing=1.0, sample_weight=None):
+    """Perplexity of a model without topics, on the same held-out tokens as :func:`perplexity`.
+
+    Of the gain of topics, a private model keeps the share (unigram - private) / (unigram - non-private).
+
+    Parameters
+    ----------
+    words : array-like of shape (n_words,), or array-like or sparse matrix of shape (n_documents, n_words)
+        One dimension: the probability of each word, used as it is. Two: training counts, which are summed.
+    X : array-like or sparse matrix of shape (n_documents, n_words)
+        Counts of each word in each test document.
+    method : {"document-completion", "fold-in"}, default="document-completion"
+        Which tokens are judged: the held-out half, or all.
+    smoothing : float, default=1.0
+        Added to the training count of each word, so that a word which is new in `X` has a probability.
+    sample_weight : array-like of shape (n_documents,) or None, default=None
+        Weight of each document.
+
+    Returns
+    -------
+    perplexity : float
+        Per token, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If nothing is held out, or an argument is not as described.
+
+    Examples
+    --------
+    >>> from skdplda.metrics import unigram_perplexity
+    >>> round(unigram_perplexity([0.5, 0.5], [[4, 2], [1, 3]]), 6)
+    2.0
+    """
+    X = _check_counts(X)
+    if not issparse(words) and np.ndim(words) == 1:
+        probability = _check_distributions(np.reshape(words, (1, -1)), "words")
+    else:
+        if not isinstance(smoothing, Real) or not 0 <= smoothing < np.inf:
+            raise ValueError(f"smoothing must be a non-negative finite number, got {smoothing!r}.")
+        total = np.asarray(_check_counts(words, "words").sum(axis=0), dtype=float).reshape(1, -1) + smoothing
+        if not total.sum() > 0:
+            raise ValueError("words must have at least one training token when smoothing is 0, got none.")
+        probability = total / total.sum()
+    _check_vocabulary(X, probability)
+    held_out = _split(X, method)[1]
+    per_document = _log_likelihood(held_out, probability.T, np.ones((X.shape[0], 1)))
+    return float(np.exp(-_mean(*_weighted_sums(per_document, held_out, sample_weight))))
+
+
+def _check_counts(X, name="X"):
+    """Return X as canonical CSR with int32 indices; refuse what is no count. X itself is left alone."""
+    try:
+        checked = csr_matrix(X)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a matrix of counts, got {type(X).__name__} ({error}).") from None
+    if not issparse(X) and np.ndim(X) != 2:
+        raise ValueError(f"{name} must have two dimensions (documents, words), got {np.ndim(X)}.")
+    if not checked.has_canonical_format:
+        checked = checked.copy()
+        checked.sum_duplicates()
+    values = checked.data
+    if values.dtype.kind not in "biuf" or (values.size and not _are_counts(values)):
+        raise ValueError(f"{name} must hold non-negative integer counts below 2**31.")
+    parts = (values, checked.indices, checked.indptr)
+    return csr_matrix(tuple(part.astype(np.int32, copy=False) for part in parts), shape=checked.shape)
+
+
+def _are_counts(values):
+    """Whether all values are integers from 0 to 2**31 - 1."""
+    return (
+        values.min() >= 0 and values.max() < 2**31 and (values.dtype.kind != "f" or (values % 1 == 0).all())
+    )
+
+
+def _check_distributions(table, name):
+    """Return `table` as a two-dimensional float array; refuse rows that are no distribution."""
+    table = np.asarray(table)
+    if table.dtype not in (np.float32, np.float64):
+        table = table.astype(np.float64)
+    if table.ndim != 2 or 0 in table.shape[1:]:
+        raise ValueError(f"{name} must have two dimensions, got shape {table.shape}.")
+    total = table.sum(axis=1, dtype=np.float64)
+    if table.size and not (table.min() >= 0 and abs(total - 1).max() < 1e-4):
+        wrong = int(np.argmax(~((table.min(axis=1) >= 0) & (abs(total - 1) < 1e-4))))
+        raise ValueError(
+            f"{name} must have non-negative rows that sum to 1; row {wrong} has minimum "
+            f"{table[wrong].min():.6g} and sum {total[wrong]:.6g}. Divide pseudo-counts by their row sums."
+        )
+    return table
+
+
+def _check_vocabulary(X, topic_word):
+    if X.shape[1] != topic_word.shape[1]:
+        raise ValueError(
+            f"X and the topics must have the same words, got {X.shape[1]} and {topic_word.shape[1]} columns."
+        )
+
+
+def _check_prior(doc_topic_prior, n_components):
+    """Return the prior as one positive float a topic."""
+    prior = 1 / n_components if doc_topic_prior is None else doc_topic_prior
+    prior = np.asarray(prior, dtype=np.float64)
+    if prior.shape not in ((), (n_components,)) or not (np.isfinite(prior) & (prior > 0)).all():
+        raise ValueError(
+            f"doc_topic_prior must be one number or {n_components}, positive and finite, "
+            f"got {doc_topic_prior!r}."
+        )
+    return np.array(np.broadcast_to(prior, n_components))
+
+
+def _split(X, method):
+    """Return the observed and the held-out counts of each document."""
+    if method not in _METHODS:
+        raise ValueError(f"method must be one of {_METHODS}, got {method!r}.")
+    if method == "fold-in":
+        return X, X
+    # Token j of a document, counted from 0 in the order of the columns, is held out if j is odd: of the
+    # first t tokens, t // 2 are.
+    before = np.concatenate(([0], np.cumsum(X.data, dtype=np.int64)))
+    start = before[:-1] - np.repeat(before[X.indptr[:-1]], np.diff(X.indptr))
+    second = ((start + X.data) // 2 - start // 2).astype(np.int32)
+    halves = []
+    for counts in (X.data - second, second):
+        half = csr_matrix((counts, X.indices.copy(), X.indptr.copy()), shape=X.shape)
+        half.eliminate_zeros()
+        halves.append(half)
+    return halves
+
+
+def _log_likelihood(X, word_topic, doc_topic):
+    """Return sum_w c_dw log(theta_d . phi_w) of each document; the topics are given word-major."""
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    probability = np.empty(X.nnz)
+    step = max(1, _CHUNK // word_topic.shape[1])
+    for start in range(0, X.nnz, step):
+        chunk = slice(start, start + step)
+        probability[chunk] = np.einsum("ik,ik->i", doc_topic[rows[chunk]], word_topic[X.indices[chunk]])
+    impossible = (probability <= 0) & (X.data > 0)
+    if impossible.any():
+        i = int(np.argmax(impossible))
+        raise ValueError(
+            f"topic_word must be positive for each word that occurs: word {X.indices[i]} of document "
+            f"{rows[i]} has probability 0. Smooth the topics with a positive topic_word_prior."
+        )
+    terms = np.where(X.data > 0, X.data * np.log(np.where(X.data > 0, probability, 1)), 0.0)
+    return np.bincount(rows, weights=terms, minlength=X.shape[0])
+
+
+def _weighted_sums(per_document, X, sample_weight):
+    """Return the weighted sums of a log-likelihood per document and of its tokens."""
+    n_tokens = np.asarray(X.sum(axis=1, dtype=np.int64), dtype=float).ravel()
+    if sample_weight is None:
+        return float(per_document.sum()), float(n_tokens.sum())
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != per_document.shape or not (np.isfinite(weight) & (weight >= 0)).all():
+        raise ValueError(
+            f"sample_weight must hold {len(per_document)} non-negative finite numbers, "
+            f"got shape {weight.shape} and minimum {weight.min(initial=np.inf)}."
+        )
+    return float(per_document @ weight), float(n_tokens @ weight)
+
+
+def _mean(total, n_tokens):
+    """Return the log-likelihood per token."""
+    if not n_tokens > 0:
+        raise ValueError(
+            "X must hold at least one held-out token of positive weight, got none. Document completion needs "
+            'a document of two tokens; method="fold-in" needs one.'
+        )
+    return total / n_tokens
