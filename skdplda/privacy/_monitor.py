@@ -20,7 +20,8 @@ class InherentPrivacyHistory:
       the table that the token is counted in. A dozen tokens are enough to exceed the sum many times over.
     * `monitor_draw` changes the total of a topic only, while a removed token of the same type or document
       changes the count above the fraction too; see `exact_draw_loss`.
-    * `sum_of_draws` has none of these gaps but the first. It is large because the sampler hides little.
+    * `sum_of_draws` adds up every draw and counts every change, so the second and third gap are closed; the
+      first stays, and it looks at corpora that lack a token, not at those that have one more.
 
     Parameters
     ----------
