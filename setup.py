@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from glob import glob
 
 import numpy as np
 from Cython.Build import cythonize
@@ -71,6 +72,7 @@ def extensions():
         Extension(
             f"skdplda._kernels._{name}",
             [f"skdplda/_kernels/_{name}.pyx"],
+            depends=glob("skdplda/_kernels/*.h"),
             include_dirs=[np.get_include(), "skdplda/_kernels"],
             define_macros=macros,
             extra_compile_args=list(COMPILE_ARGS),

@@ -1,2 +1,1 @@
 """Differentially private topic models that drop into scikit-learn."""
-

@@ -4,7 +4,7 @@ __all__ = ["BudgetExceededError", "IncompatibleGuaranteeError", "PrivacyLeakWarn
 
 
 class PrivacyLeakWarning(UserWarning):
-    """Something leaves the fit that its privacy guarantee does not cover, or covers only under an assumption."""
+    """Something leaves the fit that its privacy guarantee covers only under an assumption, or not at all."""
 
 
 class BudgetExceededError(ValueError):

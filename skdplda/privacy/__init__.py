@@ -11,10 +11,13 @@ from skdplda.privacy._events import (
     zcdp_event,
 )
 from skdplda.privacy._guarantee import PrivacyGuarantee
+from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
+from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian, sampler_slack
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
 __all__ = [
     "Adjacency",
+    "InherentPrivacyHistory",
     "LedgerEntry",
     "PrivacyAccountant",
     "PrivacyGuarantee",
@@ -27,9 +30,15 @@ __all__ = [
     "check_delta",
     "check_epsilon",
     "delta_of",
+    "delta_slack",
+    "discrete_laplace",
     "epsilon_of",
+    "exact_draw_loss",
     "gaussian_event",
     "laplace_event",
+    "monitor_draw",
     "pure_event",
+    "rounded_gaussian",
+    "sampler_slack",
     "zcdp_event",
 ]
