@@ -11,6 +11,7 @@ from setuptools.command.build_ext import build_ext
 
 KERNELS = {  # extension -> uses threads
     "gibbs": True,
+    "contributions": False,
     "live": False,
     "foldin": True,
     "noise": True,
@@ -44,9 +45,7 @@ class BuildKernels(build_ext):
                     file.write(OPENMP_PROBE)
                 try:
                     objects = self.compiler.compile([source], output_dir=folder, extra_postargs=compile_args)
-                    self.compiler.link_executable(
-                        objects, os.path.join(folder, "probe"), extra_postargs=link_args
-                    )
+                    self.compiler.link_executable(objects, os.path.join(folder, "probe"), extra_postargs=link_args)
                 except Exception:  # each compiler raises its own error for a flag it does not know
                     continue
                 return compile_args, link_args

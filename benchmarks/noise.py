@@ -38,9 +38,7 @@ def main():
             draw(scale, 1, random_state=0)  # builds the table
             first = 1e3 * (time.perf_counter() - start)
             rates = [
-                best_rate(
-                    draw, scale, shape, arguments.repeats, random_state=seed, n_threads=arguments.threads
-                )
+                best_rate(draw, scale, shape, arguments.repeats, random_state=seed, n_threads=arguments.threads)
                 for seed in (0, None)
             ]
             print(f"{draw.__name__:<24}{scale:>10g}{first:>10.1f}{rates[0]:>12.1f}{rates[1]:>12.1f}")

@@ -213,9 +213,7 @@ def test_pure_laplace_calibration_is_exact(epsilon, steps):
     assert epsilon_of(laplace_event(scale, steps), 0.0) <= epsilon
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "steps", "delta"), [(1.0, 300, 1e-6), (5.0, 10_000, 1e-6), (0.7, 1, 1e-3)]
-)
+@pytest.mark.parametrize(("epsilon", "steps", "delta"), [(1.0, 300, 1e-6), (5.0, 10_000, 1e-6), (0.7, 1, 1e-3)])
 def test_approximate_laplace_calibration_is_safe_and_tight(epsilon, steps, delta):
     scale = calibrate_laplace(epsilon, steps, delta)
     assert exact_pure_delta([(1 / scale, steps)], epsilon) <= delta

@@ -74,10 +74,7 @@ def test_lda_corpus_has_the_planted_distribution():
 def test_lda_corpus_lengths():
     lengths = make_lda_corpus(2000, 50, 3, mean_length=30, random_state=0).data.sum(axis=1)
     assert abs(lengths.mean() - 30) < 5 * np.sqrt(30 / 2000)
-    assert (
-        make_lda_corpus(500, 50, 3, mean_length=30, max_length=25, random_state=0).data.sum(axis=1).max()
-        == 25
-    )
+    assert make_lda_corpus(500, 50, 3, mean_length=30, max_length=25, random_state=0).data.sum(axis=1).max() == 25
     empty = make_lda_corpus(50, 50, 3, mean_length=0.01, random_state=0).data
     assert empty.shape == (50, 50) and empty.sum() < 10
 
@@ -219,9 +216,7 @@ def test_uci_bow_cut_gzip_and_wrong_vocabulary(write, tmp_path):
         load_uci_bow(tmp_path / "nowhere.txt")
 
 
-@pytest.mark.parametrize(
-    "name, shape, n_tokens", [("kos", (3430, 6906), 467_714), ("nips", (1500, 12_419), 1_932_365)]
-)
+@pytest.mark.parametrize("name, shape, n_tokens", [("kos", (3430, 6906), 467_714), ("nips", (1500, 12_419), 1_932_365)])
 def test_uci_corpora(corpora, name, shape, n_tokens):
     bow = load_uci_bow(corpora / f"docword.{name}.txt.gz", corpora / f"vocab.{name}.txt")
     assert bow.data.shape == shape and bow.data.sum() == n_tokens

@@ -225,9 +225,7 @@ def test_parts_without_event_are_added_to_the_joint_rest():
 
 def test_composition_unites_words_and_keeps_the_weakest_status():
     proven = gaussian(mechanism="gaussian", released=["a", "b"], assumptions=["x"], not_covered=["n"])
-    claimed = gaussian(
-        status="claimed", reason="why", mechanism="laplace", released=["b", "c"], reference="R"
-    )
+    claimed = gaussian(status="claimed", reason="why", mechanism="laplace", released=["b", "c"], reference="R")
     diagnostic = gaussian(status="diagnostic", reason="why", mechanism="gaussian")
     total = proven.compose(claimed, diagnostic)
     assert total.status == "diagnostic"

@@ -72,10 +72,7 @@ def exact_posterior():
     log_p = []
     for state in STATES:
         corpus = tiny(state)
-        word = (
-            special.gammaln(corpus.word_topic + corpus.beta).sum()
-            - special.gammaln(corpus.topic_total + 0.9).sum()
-        )
+        word = special.gammaln(corpus.word_topic + corpus.beta).sum() - special.gammaln(corpus.topic_total + 0.9).sum()
         log_p.append(word + special.gammaln(corpus.doc_topic + corpus.alpha).sum())
     p = np.exp(np.array(log_p) - np.max(log_p))
     return p / p.sum()
@@ -146,9 +143,7 @@ def test_the_kernel_measures_what_the_reference_measures(seed):
             reference.topics[i] = kernel.topics[i]
             reference.take(i, 1)
         np.testing.assert_allclose(sums, expected_sums, rtol=1e-10)
-        np.testing.assert_allclose(
-            result, [*expected_sums.max(axis=1), np.max(losses), np.sum(losses)], rtol=1e-10
-        )
+        np.testing.assert_allclose(result, [*expected_sums.max(axis=1), np.max(losses), np.sum(losses)], rtol=1e-10)
     np.testing.assert_array_equal(kernel.word_topic, reference.word_topic)
 
 

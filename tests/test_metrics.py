@@ -93,9 +93,7 @@ def test_held_out_equals_the_slow_reference(corpus, topics, method):
     found = held_out_log_likelihood(X, topics, doc_topic_prior=alpha, method=method)
     assert_allclose(found, slow_held_out(X, topics, alpha, method), rtol=1e-9)
     assert score(X, topics, doc_topic_prior=alpha, method=method) == pytest.approx(found[0] / found[1])
-    assert perplexity(X, topics, doc_topic_prior=alpha, method=method) == pytest.approx(
-        math.exp(-found[0] / found[1])
-    )
+    assert perplexity(X, topics, doc_topic_prior=alpha, method=method) == pytest.approx(math.exp(-found[0] / found[1]))
 
 
 def test_presence_bits_alternate_words():
@@ -129,9 +127,7 @@ def test_sample_weight_repeats_documents(corpus, topics):
     X = corpus.data[:10]
     weight = np.array([0, 1, 2, 3, 0, 1, 1, 2, 0, 1])
     repeated = X[np.repeat(np.arange(10), weight)]
-    assert_allclose(
-        held_out_log_likelihood(X, topics, sample_weight=weight), held_out_log_likelihood(repeated, topics)
-    )
+    assert_allclose(held_out_log_likelihood(X, topics, sample_weight=weight), held_out_log_likelihood(repeated, topics))
     assert unigram_perplexity(X, X, sample_weight=weight) == pytest.approx(unigram_perplexity(X, repeated))
 
 
@@ -265,9 +261,7 @@ def test_u_mass_equals_the_definition(corpus, topics):
     expected = [slow_u_mass(words, X) for words in top]
     assert_allclose(u_mass_coherence(topics, corpus.data, n_top=7), expected)
     assert_allclose(u_mass_coherence(top, X, n_top=7), expected)
-    assert_allclose(
-        u_mass_coherence([list(top[0]), list(top[1][:3])], X), [expected[0], slow_u_mass(top[1][:3], X)]
-    )
+    assert_allclose(u_mass_coherence([list(top[0]), list(top[1][:3])], X), [expected[0], slow_u_mass(top[1][:3], X)])
 
 
 def test_u_mass_equals_gensim_at_its_own_smoothing(corpus, topics):

@@ -58,9 +58,7 @@ def p_value(draws, law, scale):
     observed = np.bincount(np.searchsorted(edges, draws.ravel(), side="right"), minlength=edges.size + 1)
     keep = expected > 5
     assert keep.sum() > 1
-    return stats.chisquare(
-        observed[keep], expected[keep] * observed[keep].sum() / expected[keep].sum()
-    ).pvalue
+    return stats.chisquare(observed[keep], expected[keep] * observed[keep].sum() / expected[keep].sum()).pvalue
 
 
 def test_chacha20_is_that_of_rfc_8439():
@@ -210,10 +208,7 @@ def test_streams_do_not_repeat():
     blocks = rounded_gaussian(1e9, (4, 4096), random_state=2)
     correlations = np.corrcoef(blocks)[np.triu_indices(4, 1)]
     assert np.abs(correlations).max() < 5 / math.sqrt(4096)
-    words = [
-        kernel.keystream(np.zeros(8, np.uint32), *nonce)
-        for nonce in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
-    ]
+    words = [kernel.keystream(np.zeros(8, np.uint32), *nonce) for nonce in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))]
     assert np.unique(np.concatenate(words)).size == 4 * words[0].size
 
 
@@ -231,9 +226,7 @@ def test_a_fork_does_not_repeat_its_parent():
         "os.write(1, (str(rounded_gaussian(1e6, 10).tolist()) + '\\n').encode())\n"
         "child and os.waitpid(child, 0)\n"
     )
-    output = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout
+    output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     lines = output.splitlines()
     assert len(lines) == 2
     assert lines[0] != lines[1]

@@ -105,9 +105,7 @@ def load_uci_bow(docword, vocabulary=None):
     """
     path = os.fspath(docword)
     content = io.BytesIO(_read_bytes(path))
-    n_documents, n_words, n_entries = (
-        _header_value(path, number, content.readline()) for number in (1, 2, 3)
-    )
+    n_documents, n_words, n_entries = (_header_value(path, number, content.readline()) for number in (1, 2, 3))
     body = content.tell()
     table = _parse_entries(content)
     if table is None or not _entries_are_valid(table, n_documents, n_words):

@@ -110,9 +110,7 @@ def coherence(model, reference, dictionary, *, measure="c_v", n_top=10):
     weights = _topic_weights(model)
     names = {column: word for word, column in dictionary.token2id.items()}
     if weights.shape[1] != len(names):
-        raise ValueError(
-            f"dictionary must name the {weights.shape[1]} columns of the topics, got {len(names)} words."
-        )
+        raise ValueError(f"dictionary must name the {weights.shape[1]} columns of the topics, got {len(names)} words.")
 
     if issparse(reference) or getattr(reference, "ndim", 1) == 2:
         if measure != "u_mass":
@@ -131,10 +129,7 @@ def coherence(model, reference, dictionary, *, measure="c_v", n_top=10):
         else:
             source = {"texts": [text for text in texts if text]}
 
-    topics = [
-        [names[column] for column in words if column in present]
-        for words in _top_words(weights, n_top).tolist()
-    ]
+    topics = [[names[column] for column in words if column in present] for words in _top_words(weights, n_top).tolist()]
     judged = [words for words in topics if len(words) >= 2]
     values = np.full(len(topics), _WORST[measure])
     if judged:
@@ -205,9 +200,7 @@ class _CoherenceScorer:
             return before.get_feature_names_out()
         if hasattr(model, "feature_names_in_"):
             return model.feature_names_in_
-        raise ValueError(
-            "feature_names must be given to score a model that was fitted without column names, got None."
-        )
+        raise ValueError("feature_names must be given to score a model that was fitted without column names, got None.")
 
     def _analyzer(self, steps):
         """Return the function that the pipeline's vectorizer cuts a document into words with."""

@@ -263,9 +263,7 @@ def _check_counts(X, name="X"):
 
 def _are_counts(values):
     """Whether all values are integers from 0 to 2**31 - 1."""
-    return (
-        values.min() >= 0 and values.max() < 2**31 and (values.dtype.kind != "f" or (values % 1 == 0).all())
-    )
+    return values.min() >= 0 and values.max() < 2**31 and (values.dtype.kind != "f" or (values % 1 == 0).all())
 
 
 def _check_distributions(table, name):
@@ -298,8 +296,7 @@ def _check_prior(doc_topic_prior, n_components):
     prior = np.asarray(prior, dtype=np.float64)
     if prior.shape not in ((), (n_components,)) or not (np.isfinite(prior) & (prior > 0)).all():
         raise ValueError(
-            f"doc_topic_prior must be one number or {n_components}, positive and finite, "
-            f"got {doc_topic_prior!r}."
+            f"doc_topic_prior must be one number or {n_components}, positive and finite, got {doc_topic_prior!r}."
         )
     return np.array(np.broadcast_to(prior, n_components))
 

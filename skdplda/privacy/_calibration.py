@@ -373,9 +373,7 @@ def calibrate_gaussian(epsilon, delta, steps=1, sampling_rate=1.0):
     if math.isinf(epsilon):
         return 0.0
     if delta == 0:
-        raise ValueError(
-            "delta must be > 0 for Gaussian noise; use Laplace noise for delta=0, or give a delta"
-        )
+        raise ValueError("delta must be > 0 for Gaussian noise; use Laplace noise for delta=0, or give a delta")
 
     def cost(sigma):
         return epsilon_of(gaussian_event(sigma, steps, sampling_rate), delta)

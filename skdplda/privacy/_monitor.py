@@ -56,9 +56,7 @@ class InherentPrivacyHistory:
         for field in fields(self):
             values = np.array(getattr(self, field.name), dtype=np.float64)
             if values.shape != np.shape(self.word_level) or values.ndim != 1:
-                raise ValueError(
-                    f"{field.name} has shape {values.shape}; each array must be of shape (n_iterations,)."
-                )
+                raise ValueError(f"{field.name} has shape {values.shape}; each array must be of shape (n_iterations,).")
             values.setflags(write=False)
             object.__setattr__(self, field.name, values)
 

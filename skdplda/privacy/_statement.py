@@ -10,8 +10,7 @@ WIDTH = 92
 LABEL = 14
 NEIGHBOURS = {
     "add-remove": "data sets that differ by one {unit} being present or absent are hard to tell apart",
-    "replace": "data sets that differ by the content of one {unit}, their number being known, are hard to"
-    " tell apart",
+    "replace": "data sets that differ by the content of one {unit}, their number being known, are hard to tell apart",
 }
 PROTECTED = {
     "document": "the presence and content of any one document",
@@ -106,9 +105,7 @@ def statement(guarantee):
         "Reference": guarantee.reference or "not stated",
     }
     if not _protects(guarantee):
-        rows = {name: text for name, text in rows.items() if name not in MEANINGLESS} | {
-            "Protected": "nothing"
-        }
+        rows = {name: text for name, text in rows.items() if name not in MEANINGLESS} | {"Protected": "nothing"}
     lines = ["Differential privacy statement"]
     for label, text in rows.items():
         first = f"  {label + ':':<{LABEL}}"

@@ -1,0 +1,149 @@
+"""Checks of what users pass. The only file that names scikit-learn's semi-private helpers."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+
+__all__ = [
+    "Interval",
+    "Options",
+    "StrOptions",
+    "check_counts",
+    "check_groups",
+    "check_is_fitted",
+    "check_prior",
+    "fit_context",
+]
+
+LARGEST_COUNT = 2**31 - 1
+
+
+def check_counts(estimator, X, *, reset):
+    """Return X as CSR of int32 counts with int64 pointers and int32 indices, duplicates summed, X untouched.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Whose `n_features_in_` and `feature_names_in_` are set or checked.
+    X : array-like or sparse matrix of shape (n_documents, n_words)
+        Counts. Fractions are rounded, with a warning.
+    reset : bool
+        Whether this is `fit`.
+
+    Returns
+    -------
+    counts : csr_array of shape (n_documents, n_words)
+        Data and indices of int32.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity, negative counts, counts of 2**31 or more, no documents, no words.
+    """
+    X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric")
+    whom = f"{type(estimator).__name__}. Topic models need word counts"
+    check_non_negative(X, whom)
+    X = sp.csr_array(X, copy=sp.issparse(X))
+    X.sum_duplicates()
+    if X.dtype.kind == "f":
+        rounded = np.rint(X.data)
+        if not np.array_equal(rounded, X.data):
+            warnings.warn(
+                f"{type(estimator).__name__} counts words; the fractional values in X were rounded. Pass counts,"
+                " for instance from CountVectorizer, not weights such as tf-idf.",
+                UserWarning,
+                stacklevel=4,
+            )
+    else:
+        rounded = X.data
+    if len(rounded) and rounded.max() > LARGEST_COUNT:
+        raise ValueError(f"X has a count of {rounded.max()}; counts must be below 2**31.")
+    counts = sp.csr_array(
+        (rounded.astype(np.int32), X.indices.astype(np.int32), X.indptr.astype(np.int64)), shape=X.shape
+    )
+    counts.indptr = counts.indptr.astype(np.int64)  # the constructor narrows it to the indices' type
+    counts.indices = counts.indices.astype(np.int32, copy=False)
+    return counts
+
+
+def check_prior(name, value, default, size=None):
+    """Return a prior as float, or as an array of `size` floats.
+
+    Parameters
+    ----------
+    name : str
+        The parameter, for the message.
+    value : float, array-like or None
+        What the user passed.
+    default : float
+        Taken for None.
+    size : int or None, default=None
+        Length of the vector; None allows a scalar only.
+
+    Returns
+    -------
+    prior : float or ndarray of shape (size,)
+        Positive and finite.
+
+    Raises
+    ------
+    ValueError
+        If the prior is not positive and finite, or has another length.
+    """
+    prior = np.asarray(default if value is None else value, dtype=np.float64)
+    allowed = "a number > 0" if size is None else f"a number > 0 or {size} of them, one a topic"
+    if prior.ndim > (size is not None) or (prior.ndim == 1 and len(prior) != size):
+        raise ValueError(f"{name} must be {allowed}; got an array of shape {prior.shape}.")
+    if not np.all(np.isfinite(prior) & (prior > 0)):
+        raise ValueError(f"{name} must be {allowed}; got {value!r}.")
+    return float(prior) if size is None else np.broadcast_to(prior, (size,)).copy()
+
+
+def check_groups(groups, n_documents):
+    """Return (start, documents): the documents of each privacy unit, in order of first appearance.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_documents,) or None
+        The user of each document; None makes each document its own unit.
+    n_documents : int
+        Number of documents.
+
+    Returns
+    -------
+    start : ndarray of shape (n_units + 1,)
+        Into `documents`.
+    documents : ndarray of shape (n_documents,)
+        Document numbers, unit by unit.
+
+    Raises
+    ------
+    ValueError
+        If the length differs or a group is missing (None or NaN).
+    """
+    if groups is None:
+        return np.arange(n_documents + 1, dtype=np.int64), np.arange(n_documents, dtype=np.int64)
+    groups = np.asarray(groups)
+    if groups.shape != (n_documents,):
+        raise ValueError(f"groups must have one entry a document, shape ({n_documents},); got {groups.shape}.")
+    if any(group is None or group != group for group in groups.tolist()):
+        raise ValueError("groups has missing entries; give each document of unknown origin a group of its own.")
+    _, unit = np.unique(groups, return_inverse=True)
+    documents = np.argsort(unit, kind="stable").astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(np.bincount(unit))]).astype(np.int64)
+    return start, documents
+
+
+def is_integer(value):
+    """Whether the value is an integer and not a bool."""
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+
+
+def is_real(value):
+    """Whether the value is a real number and not a bool."""
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))

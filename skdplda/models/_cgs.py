@@ -1,0 +1,504 @@
+"""Collapsed Gibbs LDA: the sound private form, and the published ones."""
+
+import warnings
+from numbers import Integral, Real
+from os import PathLike
+from uuid import uuid4
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.metaestimators import available_if
+
+from skdplda._kernels._contributions import bound_contributions
+from skdplda._kernels._gibbs import TokenBlocks
+from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
+from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.models._base import BaseTopicModel
+from skdplda.models._checkpoint import fingerprint
+from skdplda.models._live import MECHANISMS as LIVE_MECHANISMS
+from skdplda.models._live import fit_live
+from skdplda.models._randomness import Randomness
+from skdplda.models._rounds import NoisePlan, run_rounds
+from skdplda.models._rules import AveragedTables
+from skdplda.privacy import InherentPrivacyHistory, PrivacyGuarantee, active_accountant, sampler_slack
+
+__all__ = ["PrivateCGSLDA"]
+
+PRIVATE_ROUNDS, EXACT_ROUNDS, LIVE_SWEEPS = 20, 100, 300
+PRIVATE_SWEEPS, EXACT_SWEEPS = 5, 1
+MAX_NORM = {"gaussian": 5.0, "laplace": 25.0}
+CLAIMED = {
+    "inherent": "no noise is added. The monitor measures the sampler's randomness on these data; it bounds nothing,"
+    " because every draw reads the whole table, and the released counts are exact.",
+    "laplace-first": "noise on both count matrices once does not cover the exact counts that the later draws and"
+    " the released table follow.",
+    "laplace-every": "each sweep adds noise calibrated to one count to running counts that a document changes by all"
+    " of its tokens, sweep after sweep; the published sum of epsilons leaves this out.",
+    "laplace-last": "the released table is made of exact counts: its columns sum to the exact number of times each"
+    " word occurs, at any epsilon.",
+}
+REFERENCES = {
+    "inherent": "Zhao et al. (2019), On Privacy Protection of Latent Dirichlet Allocation Model Training, Algorithm 2",
+    "laplace-first": "Zhao et al. (2021), Latent Dirichlet Allocation Model Training With Differential Privacy, CDP-LDA",
+    "laplace-every": "Zhao et al. (2021), as above, CDP-LDA+",
+    "laplace-last": "Zhu et al. (2016), Privacy-preserving topic model for tagging recommender systems",
+}
+PARTIAL_FIT = (
+    "PrivateCGSLDA has no partial_fit: its guarantee counts the rounds of one fit in which each document has one bounded"
+    " contribution a round, and a stream does not say which documents come back. Fit once on all documents, or give"
+    " `checkpoint` to interrupt and resume a fit."
+)
+
+
+def _refuse_partial_fit(_):
+    raise AttributeError(PARTIAL_FIT)
+
+
+class GibbsStep:
+    """E-step of the private loop: local sweeps of frozen-table Gibbs sampling.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_documents, n_words)
+        As from `check_counts`.
+    units : tuple of ndarray
+        As from `check_groups`.
+    n_topics : int
+        Number of topics.
+    bound : tuple of (bool, float)
+        Whether squares of word counts are bounded (else their sum), and the bound; inf for none.
+    alpha, beta : ndarray of shape (n_topics,), float
+        Priors.
+    n_sweeps : int
+        Local sweeps a round.
+    randomness : Randomness
+        Its key names the streams.
+    n_threads : int
+        The result does not depend on it.
+    """
+
+    def __init__(self, X, units, n_topics, bound, alpha, beta, n_sweeps, randomness, n_threads):
+        start, self._documents = units
+        self.n_units = len(start) - 1
+        self._unit = None
+        if self.n_units < len(self._documents):
+            self._unit = np.empty(len(self._documents), np.int64)
+            self._unit[self._documents] = np.repeat(np.arange(self.n_units), np.diff(start))
+        kept = X.data
+        if np.isfinite(bound[1]):
+            kept = np.empty_like(X.data)
+            scratch = np.zeros(X.shape[1], np.int32)
+            arrays = (start, self._documents, X.indptr, X.indices, X.data, scratch)
+            bound_contributions(*arrays, *bound, randomness.key, kept)
+        self._tokens = TokenBlocks(X.indptr, X.indices, X.data, kept, X.shape[1], n_topics, n_threads)
+        self._counts = np.zeros((X.shape[1], n_topics), np.int32)
+        self._alpha, self._beta = alpha.astype(np.float32), beta
+        self._n_sweeps, self._randomness, self._n_threads = n_sweeps, randomness, n_threads
+
+    def collect(self, table, round_, active):
+        """Sample the active units' topics from the table and return the sum of their contributions."""
+        if active is not None and self._unit is not None:
+            active = active[self._unit]
+        own = 1.0 if table is self._counts else 0.0
+        self._tokens.sweep(
+            table,
+            self._alpha,
+            self._beta,
+            own,
+            self._n_sweeps,
+            self._randomness.key,
+            round_,
+            active,
+            self._n_threads,
+        )
+        if active is None:
+            self._tokens.move(self._counts, self._n_threads)
+        else:
+            self._tokens.sum_active(self._counts, active, self._n_threads)
+        return self._counts
+
+    def arrays(self):
+        """Return the hidden state."""
+        return {"topics": self._tokens.topics}
+
+    def restore(self, arrays):
+        """Take the hidden state back."""
+        self._tokens.set_topics(arrays["topics"])
+        self._tokens.move(self._counts, self._n_threads)
+
+
+class PrivateCGSLDA(BaseTopicModel):
+    """Latent Dirichlet allocation by collapsed Gibbs sampling, differentially private for documents or users.
+
+    Topics are sampled for all documents at once from a public table of topic-word counts; each round releases the
+    next table as the sum of the documents' bounded contributions plus integer noise. Privacy holds against
+    everyone who sees every round's table.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics. Affects privacy: no.
+    epsilon : float, default=5.0
+        Privacy loss of the whole fit, for adding or removing one document (one user with `groups`). `inf` is the
+        non-private model on the same code. Affects privacy: yes.
+    delta : float, default=1e-5
+        Probability that the loss exceeds epsilon; choose it well below 1 / (public estimate of the number of
+        units), without looking at the data. Not used by "laplace". Affects privacy: yes.
+    mechanism : str, default="gaussian"
+        Affects privacy: yes.
+
+        * "gaussian", "laplace": the sound form, proven in the theory guide. "laplace" gives pure epsilon.
+        * "inherent" [1]_, "laplace-first", "laplace-every" [2]_, "laplace-last" [3]_: the published forms, to
+          reproduce the papers. They warn on every fit: their privacy claims do not hold, or claim nothing.
+    max_iter : int or None, default=None
+        Number of rounds, each of which spends budget; sweeps for the published forms. None: 20 with noise, 100
+        with `epsilon=inf`, 300 for the published forms. Affects privacy: no, the noise is calibrated to it.
+    local_sweeps : int or None, default=None
+        Gibbs sweeps over a document's tokens within a round. None: 5 with noise, else 1. Affects privacy: no.
+    max_norm : float or None, default=None
+        Most that a unit contributes to one round: sqrt(sum_w c_w^2) over its counted tokens of each word for
+        "gaussian" (5 counts 25 distinct words), number of tokens for "laplace". Further tokens still inform the
+        unit's own topics. Must not be chosen from the data. None: 5 ("gaussian"), 25 ("laplace"), no bound
+        with `epsilon=inf`. Affects privacy: no, the noise is scaled to it.
+    sampling_rate : float, default=1.0
+        Probability that a unit takes part in a round (Poisson sampling). "gaussian" only. Affects privacy: no,
+        the noise is calibrated to it.
+    doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
+        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
+    topic_word_prior : float or None, default=None
+        Dirichlet prior of topics, called beta in [1]_. None: 0.01. Affects privacy: no.
+    checkpoint : str, path-like or None, default=None
+        File written after each round and removed at the end. A later `fit` with the same parameters and data goes
+        on from it, without spending again. It is as private as the data. Affects privacy: no.
+    callback : callable or None, default=None
+        Called after each round with a report (`n_done`, `n_rounds`, `table`) that holds released values only.
+        Affects privacy: no.
+    n_jobs : int or None, default=None
+        Threads, as in joblib. Same result for any number. Affects privacy: no.
+    random_state : int, RandomState or None, default=None
+        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
+        the guarantee then assumes that the number stays secret. Affects privacy: yes.
+    verbose : int, default=0
+        Progress bar if positive. Affects privacy: no.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_words)
+        Topic-word pseudo-counts, the prior included.
+    topic_word_ : ndarray of shape (n_components, n_words)
+        `components_` with rows scaled to sum to 1.
+    privacy_guarantee_ : PrivacyGuarantee
+        What was promised; print it for a statement to publish.
+    inherent_privacy_ : InherentPrivacyHistory
+        Only for "inherent": the monitor's measurements.
+    n_iter_ : int
+        Rounds (sweeps) done.
+    n_features_in_ : int
+        Number of words.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Words, if X was a data frame.
+
+    See Also
+    --------
+    skdplda.PrivacyAccountant : A budget over several fits.
+
+    References
+    ----------
+    .. [1] Zhao, Ren, Yang and Yang (2019). On Privacy Protection of Latent Dirichlet Allocation Model Training.
+       IJCAI. Eq. 1, Algorithms 1 and 2.
+    .. [2] Zhao, Ren, Yang, Han, Zhao and Yang (2021). Latent Dirichlet Allocation Model Training With Differential
+       Privacy. IEEE TIFS 16. CDP-LDA and CDP-LDA+.
+    .. [3] Zhu, Li, Zhou, Xiong and Yuan (2016). Privacy-preserving topic model for tagging recommender systems.
+       Knowledge and Information Systems 46(1).
+
+    Examples
+    --------
+    >>> from skdplda import PrivateCGSLDA
+    >>> from skdplda.datasets import make_lda_corpus
+    >>> X = make_lda_corpus(2000, 100, 4, random_state=0).data
+    >>> model = PrivateCGSLDA(n_components=4, epsilon=2.0).fit(X)
+    >>> model.transform(X[:3]).shape
+    (3, 4)
+    >>> model.privacy_guarantee_.epsilon <= 2.0
+    True
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        "n_components": [Interval(Integral, 1, 65534, closed="both")],
+        "epsilon": [Interval(Real, 0, None, closed="right")],
+        "delta": [Interval(Real, 0, 1, closed="left")],
+        "mechanism": [StrOptions({"gaussian", "laplace", *LIVE_MECHANISMS})],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "local_sweeps": [Interval(Integral, 1, None, closed="left"), None],
+        "max_norm": [Interval(Real, 1, None, closed="left"), None],
+        "sampling_rate": [Interval(Real, 0, 1, closed="right")],
+        "doc_topic_prior": [Real, "array-like", None],
+        "topic_word_prior": [Real, None],
+        "checkpoint": [str, PathLike, None],
+        "callback": [callable, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_components=10,
+        *,
+        epsilon=5.0,
+        delta=1e-5,
+        mechanism="gaussian",
+        max_iter=None,
+        local_sweeps=None,
+        max_norm=None,
+        sampling_rate=1.0,
+        doc_topic_prior=None,
+        topic_word_prior=None,
+        checkpoint=None,
+        callback=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.mechanism = mechanism
+        self.max_iter = max_iter
+        self.local_sweeps = local_sweeps
+        self.max_norm = max_norm
+        self.sampling_rate = sampling_rate
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.checkpoint = checkpoint
+        self.callback = callback
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, groups=None):
+        """Fit the topics.
+
+        The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            Word counts over a public, or privately selected, vocabulary.
+        y : None
+            Ignored.
+        groups : array-like of shape (n_documents,), default=None
+            The user of each document: the guarantee then is for all documents of one user together.
+
+        Returns
+        -------
+        self : PrivateCGSLDA
+            The fitted estimator.
+
+        Raises
+        ------
+        BudgetExceededError
+            If an open accountant cannot afford the fit. No data were read.
+        ValueError
+            For parameters or counts that are not as described.
+        """
+        unit = "document" if groups is None else "user"
+        guarantee = self._guarantee(unit, self._plan())
+        accountant = active_accountant()
+        if accountant is not None:
+            accountant.check(guarantee)
+        X = check_counts(self, X, reset=True)
+        if self.mechanism in LIVE_MECHANISMS:
+            self._fit_live(X, groups, guarantee, accountant)
+        else:
+            self._fit_rounds(X, groups, guarantee, accountant)
+        self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
+        self.privacy_guarantee_ = guarantee
+        return self
+
+    @available_if(_refuse_partial_fit)
+    def partial_fit(self, X, y=None):
+        """Not available: raises AttributeError with the reason.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            Ignored.
+        y : None
+            Ignored.
+        """
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def privacy_cost(self, *, groups=False):
+        """What `fit` would promise, without data.
+
+        Parameters
+        ----------
+        groups : bool, default=False
+            Whether `fit` will be given groups.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+            Equal to `privacy_guarantee_` after the fit.
+        """
+        return self._guarantee("user" if groups else "document", self._plan())
+
+    def _doc_topic_prior(self):
+        return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
+
+    def _max_norm(self):
+        if self.max_norm is None:
+            return np.inf if np.isinf(self.epsilon) else MAX_NORM[self.mechanism]
+        return float(self.max_norm)
+
+    def _plan(self):
+        """Return the noise of the fit, from the parameters alone; None for the published forms."""
+        self._doc_topic_prior()
+        check_prior("topic_word_prior", self.topic_word_prior, 0.01)
+        if self.mechanism in LIVE_MECHANISMS:
+            return None
+        if self.sampling_rate < 1 and self.mechanism == "laplace":
+            raise ValueError(
+                f"sampling_rate must be 1.0 for mechanism='laplace'; got {self.sampling_rate!r}. Use"
+                " mechanism='gaussian' to sample documents."
+            )
+        if np.isfinite(self.epsilon) and np.isinf(self._max_norm()):
+            raise ValueError("max_norm must be finite with a finite epsilon: the noise is scaled to it.")
+        rounds = self.max_iter
+        if rounds is None:
+            rounds = EXACT_ROUNDS if np.isinf(self.epsilon) else PRIVATE_ROUNDS
+        return NoisePlan.calibrate(self.mechanism, self.epsilon, self.delta, rounds, self.sampling_rate)
+
+    def _guarantee(self, unit, plan):
+        common = {
+            "unit": unit,
+            "not_covered": (
+                "the vocabulary (columns of X), unless it is public or was selected privately",
+                "topic proportions of training documents",
+                "hyper-parameters tuned on the same data",
+            ),
+        }
+        if plan is None:
+            diagnostic = self.mechanism == "inherent"
+            return PrivacyGuarantee(
+                epsilon=np.inf if diagnostic else self.epsilon,
+                status="diagnostic" if diagnostic else "claimed",
+                reason=CLAIMED[self.mechanism],
+                mechanism=f"collapsed Gibbs sampling, {self.mechanism}",
+                reference=REFERENCES[self.mechanism],
+                **common,
+            )
+        private = np.isfinite(self.epsilon)
+        noise = "rounded Gaussian" if self.mechanism == "gaussian" else "discrete Laplace"
+        assumptions = [
+            "hidden state, checkpoints and raw text stay with the curator",
+            "the system's entropy is unpredictable and ChaCha20 is a secure generator",
+            f"each noise value is within total variation {sampler_slack():.1e} of its exact law"
+            + (" (included in delta)" if self.mechanism == "gaussian" else ""),
+        ]
+        if plan.sampling_rate < 1:
+            assumptions.append("which units take part in a round stays secret")
+        if self.random_state is not None and private:
+            assumptions.append("the seed (random_state) is secret, random and never reused")
+        return PrivacyGuarantee(
+            epsilon=self.epsilon,
+            delta=self.delta if self.mechanism == "gaussian" and private else 0.0,
+            mechanism=(
+                f"{noise} noise of scale {plan.multiplier * self._max_norm():.6g} on the topic-word counts of"
+                f" {plan.n_rounds} rounds; contribution of a {unit} at most {self._max_norm():g} in"
+                f" {'L2' if self.mechanism == 'gaussian' else 'L1'} norm, sampling rate {plan.sampling_rate:g}"
+                if private
+                else "none"
+            ),
+            released=("noisy topic-word counts of every round", "components_", "topic_word_", "n_iter_"),
+            assumptions=tuple(assumptions) if private else (),
+            reference="skdplda theory guide, private rounds",
+            event=plan.event() if private else None,
+            **common,
+        )
+
+    def _fit_rounds(self, X, groups, guarantee, accountant):
+        plan, max_norm = self._plan(), self._max_norm()
+        private = np.isfinite(self.epsilon)
+        randomness = Randomness(self.random_state)
+        if private:
+            randomness.warn_if_seeded(self)
+        units = check_groups(groups, X.shape[0])
+        n_threads = effective_n_jobs(self.n_jobs)
+        beta = check_prior("topic_word_prior", self.topic_word_prior, 0.01)
+        squared = self.mechanism == "gaussian"
+        sweeps = self.local_sweeps or (PRIVATE_SWEEPS if private else EXACT_SWEEPS)
+        e_step = GibbsStep(
+            X,
+            units,
+            self.n_components,
+            (squared, max_norm**2 if squared else max_norm),
+            self._doc_topic_prior(),
+            beta,
+            sweeps,
+            randomness,
+            n_threads,
+        )
+        rule = AveragedTables(X.shape[1], self.n_components, plan, max_norm, randomness.key)
+        identity = ""
+        if self.checkpoint is not None:
+            settings = self.get_params() | {
+                "checkpoint": None,
+                "callback": None,
+                "n_jobs": None,
+                "verbose": 0,
+            }
+            digest = fingerprint(X.indptr, X.indices, X.data, *units)
+            identity = f"{type(self).__name__} {sorted(settings.items())} {digest}"
+        run_rounds(
+            e_step,
+            rule,
+            plan,
+            randomness,
+            max_norm=max_norm,
+            n_threads=n_threads,
+            before_release=lambda run: self._charge(accountant, guarantee, run),
+            checkpoint=self.checkpoint,
+            identity=identity,
+            callback=self.callback,
+            verbose=self.verbose,
+        )
+        self.components_ = np.ascontiguousarray(rule.pseudo_counts().T) + beta
+        self.n_iter_ = plan.n_rounds
+
+    def _charge(self, accountant, guarantee, run):
+        label = f"{type(self).__name__} fit {run}"
+        if accountant is not None and label not in {entry.label for entry in accountant.ledger}:
+            accountant.spend(guarantee, label=label)
+
+    def _fit_live(self, X, groups, guarantee, accountant):
+        if groups is not None:
+            raise ValueError(
+                f"groups must be None for mechanism={self.mechanism!r}: the published forms know documents and words"
+                " only. Use mechanism='gaussian' for user-level privacy."
+            )
+        randomness = Randomness(self.random_state)
+        warnings.warn(
+            f"mechanism={self.mechanism!r} is the published form and not private: {CLAIMED[self.mechanism]} Use"
+            " mechanism='gaussian' for a guarantee that holds.",
+            PrivacyLeakWarning,
+            stacklevel=3,
+        )
+        self._charge(accountant, guarantee, uuid4().hex)
+        beta = check_prior("topic_word_prior", self.topic_word_prior, 0.01)
+        fit = fit_live(
+            X,
+            self.n_components,
+            mechanism=self.mechanism,
+            epsilon=self.epsilon,
+            doc_topic_prior=self._doc_topic_prior(),
+            topic_word_prior=beta,
+            max_iter=self.max_iter or LIVE_SWEEPS,
+            seed=randomness.seed,
+        )
+        self.components_ = np.maximum(fit.word_topic, 0.0) + beta
+        self.n_iter_ = fit.n_iter
+        if fit.monitor is not None:
+            self.inherent_privacy_ = InherentPrivacyHistory(**fit.monitor)

@@ -1,0 +1,93 @@
+"""A fit in progress on disk: one file of arrays and a JSON header, written atomically, without pickle."""
+
+import hashlib
+import json
+import os
+import zipfile
+
+import numpy as np
+
+__all__ = ["fingerprint", "load", "save"]
+
+FORMAT = "skdplda.checkpoint"
+VERSION = 1
+
+
+def fingerprint(*arrays):
+    """Return a digest of arrays, to tell whether a checkpoint belongs to these data.
+
+    Parameters
+    ----------
+    *arrays : ndarray
+        Any number of arrays.
+
+    Returns
+    -------
+    digest : str
+        Hexadecimal.
+    """
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def save(path, header, arrays):
+    """Write a checkpoint; the former one stays whole until the new one is.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. It holds hidden state, as private as the data: it is readable by its owner only.
+    header : dict
+        What JSON can say.
+    arrays : dict of str to ndarray
+        The state.
+    """
+    partial = f"{os.fspath(path)}.partial"
+    header = json.dumps({"format": FORMAT, "version": VERSION, **header})
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            np.savez(file, header=np.array(header), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        if os.path.exists(partial):
+            os.remove(partial)
+        raise
+
+
+def load(path):
+    """Read a checkpoint.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    header : dict
+        As saved.
+    arrays : dict of str to ndarray
+        As saved.
+
+    Raises
+    ------
+    ValueError
+        If the file is none of ours, damaged, or of another version.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(str(arrays.pop("header")))
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"checkpoint {os.fspath(path)!r} cannot be read ({error}); delete it to start anew.") from None
+    if header.get("format") != FORMAT or header.get("version") != VERSION:
+        raise ValueError(
+            f"checkpoint {os.fspath(path)!r} is not of format {FORMAT} version {VERSION}; delete it to start anew."
+        )
+    return header, arrays

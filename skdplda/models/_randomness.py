@@ -1,0 +1,63 @@
+"""Where a fit's random bits come from: the operating system, or one integer for everything."""
+
+import os
+import warnings
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skdplda._validation import is_integer
+from skdplda.exceptions import PrivacyLeakWarning
+
+__all__ = ["Randomness"]
+
+NOISE, SAMPLE = 1, 2  # purposes of a derived seed
+
+
+class Randomness:
+    """The random bits of one fit.
+
+    Hidden draws (topic assignments, which tokens contribute) come from streams under one 64-bit `key`: no proof
+    leans on them. Noise and the Poisson sample of privacy units are what the proofs lean on: they come from the
+    operating system's entropy unless `random_state` asks for a reproducible fit.
+
+    Parameters
+    ----------
+    random_state : None, int or RandomState
+        As the user passed it.
+    """
+
+    def __init__(self, random_state):
+        self.seed = None
+        if random_state is not None:
+            fresh = check_random_state(random_state)
+            self.seed = int(random_state) if is_integer(random_state) else int(fresh.randint(2**31 - 1))
+        self.key = int.from_bytes(os.urandom(8), "little") if self.seed is None else self._derive(0, 0)
+
+    def _derive(self, purpose, number):
+        return int(np.random.SeedSequence([self.seed, purpose, number]).generate_state(1, np.uint64)[0])
+
+    def noise(self, round_):
+        """Return the `random_state` of a round's noise: None, for fresh entropy, or an integer."""
+        return None if self.seed is None else self._derive(NOISE, round_)
+
+    def sample(self, round_, n_units, rate):
+        """Return the Poisson sample of a round: one uint8 a unit, 1 with probability `rate`."""
+        if self.seed is None:
+            bits = np.frombuffer(os.urandom(8 * n_units), dtype=np.uint64)
+        else:
+            rng = np.random.default_rng(self._derive(SAMPLE, round_))
+            bits = rng.integers(2**64, size=n_units, dtype=np.uint64)
+        # floor: a unit is never taken with more than the accounted probability
+        return (bits < np.uint64(int(rate * 2.0**53) << 11)).astype(np.uint8)
+
+    def warn_if_seeded(self, estimator):
+        """Warn that an integer seed makes the guarantee conditional on its secrecy."""
+        if self.seed is not None:
+            warnings.warn(
+                f"{type(estimator).__name__} was given random_state={estimator.random_state!r}: its noise is a"
+                " function of that number, so the guarantee holds only while the number is secret, random and"
+                " never used again. Use random_state=None for anything you release.",
+                PrivacyLeakWarning,
+                stacklevel=4,
+            )

@@ -1,0 +1,184 @@
+"""The one private loop. Every private topic model is an E-step per document, a noisy sum and an update rule.
+
+    table <- public
+    for each round:
+        active <- Poisson sample of the privacy units
+        total  <- sum over the active units of what each contributes, at most `max_norm` of it      hidden
+        noisy  <- total + integer noise                                                             released
+        table  <- rule(noisy)                                                                       post-processing
+
+Given the released sums, a unit's hidden state depends on that unit alone, so a round is a sum query with one bounded
+contribution a unit, chosen adaptively: the rounds compose as Gaussian (or Laplace) mechanisms. The proof stands in
+doc/theory/rounds.rst. Nothing else may pass between units: no stopping rule on training data, no data-dependent
+scale, noise even on an empty batch.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import uuid4
+
+import numpy as np
+from tqdm import tqdm
+
+from skdplda.models import _checkpoint
+from skdplda.privacy import (
+    calibrate_gaussian,
+    calibrate_laplace,
+    delta_slack,
+    discrete_laplace,
+    gaussian_event,
+    laplace_event,
+    rounded_gaussian,
+)
+
+__all__ = ["NoisePlan", "RoundReport", "run_rounds"]
+
+MOST_DRAWS = 2**50  # more cells times rounds than any fit has: the slack of the samplers, without looking at data
+
+
+@dataclass(frozen=True)
+class NoisePlan:
+    """The noise of every round and what it costs, known before any data are.
+
+    Parameters
+    ----------
+    mechanism : {"gaussian", "laplace"}
+        Rounded Gaussian noise for an L2 bound, discrete Laplace noise for an L1 bound.
+    epsilon, delta : float
+        The target for the whole fit.
+    n_rounds : int
+        Number of releases.
+    sampling_rate : float
+        Probability that a unit takes part in a round.
+    multiplier : float
+        Scale of the noise over `max_norm`; 0 for no noise.
+    """
+
+    mechanism: str
+    epsilon: float
+    delta: float
+    n_rounds: int
+    sampling_rate: float
+    multiplier: float
+
+    @classmethod
+    def calibrate(cls, mechanism, epsilon, delta, n_rounds, sampling_rate):
+        """Return the plan with the least noise that keeps the target."""
+        if mechanism == "gaussian":
+            exact = delta - delta_slack(MOST_DRAWS, min(epsilon, 50.0)) if np.isfinite(epsilon) else delta
+            if np.isfinite(epsilon) and exact <= 0:
+                raise ValueError(
+                    f"delta={delta!r} is too small for Gaussian noise; use a delta above 1e-12, or"
+                    " mechanism='laplace' for a pure epsilon."
+                )
+            multiplier = calibrate_gaussian(epsilon, exact, n_rounds, sampling_rate)
+        else:
+            multiplier = calibrate_laplace(epsilon, n_rounds)
+        return cls(mechanism, epsilon, delta, n_rounds, sampling_rate, multiplier)
+
+    def event(self):
+        """Return the dp_accounting event of the whole fit."""
+        if self.mechanism == "gaussian":
+            return gaussian_event(self.multiplier, self.n_rounds, self.sampling_rate)
+        return laplace_event(self.multiplier, self.n_rounds)
+
+    def draw(self, shape, max_norm, random_state, n_threads):
+        """Return one round's noise, integers of the given shape."""
+        sampler = rounded_gaussian if self.mechanism == "gaussian" else discrete_laplace
+        return sampler(self.multiplier * max_norm, shape, random_state, n_threads)
+
+
+class RoundReport(NamedTuple):
+    """What a callback sees after a round: released values only.
+
+    Parameters
+    ----------
+    n_done, n_rounds : int
+        Rounds done and planned.
+    table : ndarray of shape (n_words, n_components)
+        The public table that the next round starts from. Do not change it.
+    """
+
+    n_done: int
+    n_rounds: int
+    table: np.ndarray
+
+
+def run_rounds(
+    e_step,
+    rule,
+    plan,
+    randomness,
+    *,
+    max_norm,
+    n_threads=1,
+    before_release=None,
+    checkpoint=None,
+    identity="",
+    callback=None,
+    verbose=0,
+):
+    """Run the private loop.
+
+    Parameters
+    ----------
+    e_step : object
+        `n_units`; `collect(table, round_, active)` returns the (n_words, n_components) integer sum over active
+        units (None: all), each contribution within `max_norm`; `arrays()` and `restore(arrays)` for checkpoints.
+    rule : object
+        `table`; `update(noisy, round_)`; `arrays()` and `restore(arrays)`.
+    plan : NoisePlan
+        How many rounds, how much noise.
+    randomness : Randomness
+        Of this fit.
+    max_norm : float
+        Bound of a unit's contribution, in the plan's norm.
+    n_threads : int, default=1
+        The result does not depend on it.
+    before_release : callable, default=None
+        Called once, before a noisy sum is formed, with the name of this run; a resumed fit keeps its name.
+    checkpoint : path-like, default=None
+        Written after each round, read if it is there, removed at the end.
+    identity : str, default=""
+        What a checkpoint must match to be resumed: settings and data.
+    callback : callable, default=None
+        Called with a `RoundReport` after each round.
+    verbose : int, default=0
+        A progress bar if positive.
+
+    Raises
+    ------
+    ValueError
+        If the checkpoint is unreadable or belongs to another fit.
+    """
+    first, run = 0, uuid4().hex
+    if checkpoint is not None and os.path.exists(checkpoint):
+        header, arrays = _checkpoint.load(checkpoint)
+        if header["identity"] != identity:
+            raise ValueError(
+                f"checkpoint {os.fspath(checkpoint)!r} belongs to a fit with other parameters or other data;"
+                " delete it or give another path."
+            )
+        first, run, randomness.key = header["n_done"], header["run"], int(header["key"])
+        e_step.restore({name[2:]: a for name, a in arrays.items() if name.startswith("e_")})
+        rule.restore({name[2:]: a for name, a in arrays.items() if name.startswith("r_")})
+    if before_release is not None:
+        before_release(run)
+    for round_ in tqdm(range(first, plan.n_rounds), initial=first, total=plan.n_rounds, disable=not verbose):
+        active = None
+        if plan.sampling_rate < 1:
+            active = randomness.sample(round_, e_step.n_units, plan.sampling_rate)
+        total = e_step.collect(rule.table, round_, active)
+        if plan.multiplier:
+            total = total + plan.draw(total.shape, max_norm, randomness.noise(round_), n_threads)
+        rule.update(total, round_)
+        if checkpoint is not None:
+            header = {"identity": identity, "n_done": round_ + 1, "run": run, "key": str(randomness.key)}
+            state = {f"e_{name}": a for name, a in e_step.arrays().items()}
+            state |= {f"r_{name}": a for name, a in rule.arrays().items()}
+            _checkpoint.save(checkpoint, header, state)
+        if callback is not None:
+            callback(RoundReport(round_ + 1, plan.n_rounds, rule.table))
+    if checkpoint is not None and os.path.exists(checkpoint):
+        os.remove(checkpoint)
