@@ -39,12 +39,12 @@ CLAIMED = {
 }
 REFERENCES = {
     "inherent": "Zhao et al. (2019), On Privacy Protection of Latent Dirichlet Allocation Model Training, Algorithm 2",
-    "laplace-first": "Zhao et al. (2021), Latent Dirichlet Allocation Model Training With Differential Privacy, CDP-LDA",
-    "laplace-every": "Zhao et al. (2021), as above, CDP-LDA+",
+    "laplace-first": "Zhao et al. (2021), Latent Dirichlet Allocation Model Training With Differential Privacy",
+    "laplace-every": "Zhao et al. (2021), Latent Dirichlet Allocation Model Training With Differential Privacy",
     "laplace-last": "Zhu et al. (2016), Privacy-preserving topic model for tagging recommender systems",
 }
 PARTIAL_FIT = (
-    "PrivateCGSLDA has no partial_fit: its guarantee counts the rounds of one fit in which each document has one bounded"
+    "PrivateCGSLDA has no partial_fit: its guarantee counts the rounds of one fit, where a document has one bounded"
     " contribution a round, and a stream does not say which documents come back. Fit once on all documents, or give"
     " `checkpoint` to interrupt and resume a fit."
 )
