@@ -309,6 +309,13 @@ class PrivateCGSLDA(BaseTopicModel):
         if accountant is not None:
             accountant.check(guarantee)
         X = check_counts(self, X, reset=True)
+        if self.n_components > X.shape[1]:
+            warnings.warn(
+                f"n_components={self.n_components} exceeds the {X.shape[1]} words of X: some topics will be alike or"
+                " empty. Use at most as many topics as words.",
+                UserWarning,
+                stacklevel=3,
+            )
         if self.mechanism in LIVE_MECHANISMS:
             self._fit_live(X, groups, guarantee, accountant)
         else:
