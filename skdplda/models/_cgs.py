@@ -7,7 +7,6 @@ from uuid import uuid4
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils.metaestimators import available_if
 
 from skdplda._kernels._contributions import bound_contributions
 from skdplda._kernels._gibbs import TokenBlocks
@@ -48,10 +47,6 @@ PARTIAL_FIT = (
     " contribution a round, and a stream does not say which documents come back. Fit once on all documents, or give"
     " `checkpoint` to interrupt and resume a fit."
 )
-
-
-def _refuse_partial_fit(_):
-    raise AttributeError(PARTIAL_FIT)
 
 
 class GibbsStep:
@@ -324,17 +319,10 @@ class PrivateCGSLDA(BaseTopicModel):
         self.privacy_guarantee_ = guarantee
         return self
 
-    @available_if(_refuse_partial_fit)
-    def partial_fit(self, X, y=None):
-        """Not available: raises AttributeError with the reason.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Ignored.
-        y : None
-            Ignored.
-        """
+    @property
+    def partial_fit(self):
+        """Not available: raises AttributeError with the reason."""
+        raise AttributeError(PARTIAL_FIT)
 
     @fit_context(prefer_skip_nested_validation=True)
     def privacy_cost(self, *, groups=False):
