@@ -479,7 +479,7 @@ class PrivateCGSLDA(BaseTopicModel):
             f"mechanism={self.mechanism!r} is the published form and not private: {CLAIMED[self.mechanism]} Use"
             " mechanism='gaussian' for a guarantee that holds.",
             PrivacyLeakWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         self._charge(accountant, guarantee, uuid4().hex)
         beta = check_prior("topic_word_prior", self.topic_word_prior, 0.01)
