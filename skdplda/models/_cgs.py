@@ -66,13 +66,15 @@ class GibbsStep:
         Priors.
     n_sweeps : int
         Local sweeps a round.
+    exact : bool
+        Whether each table after the first is the sum itself, in which a token finds its own count.
     randomness : Randomness
         Its key names the streams.
     n_threads : int
         The result does not depend on it.
     """
 
-    def __init__(self, X, units, n_topics, bound, alpha, beta, n_sweeps, randomness, n_threads):
+    def __init__(self, X, units, n_topics, bound, alpha, beta, n_sweeps, exact, randomness, n_threads):
         start, self._documents = units
         self.n_units = len(start) - 1
         self._unit = None
@@ -89,17 +91,17 @@ class GibbsStep:
         self._counts = np.zeros((X.shape[1], n_topics), np.int32)
         self._alpha, self._beta = alpha.astype(np.float32), beta
         self._n_sweeps, self._randomness, self._n_threads = n_sweeps, randomness, n_threads
+        self._own = 1.0 if exact else 0.0
 
     def collect(self, table, round_, active):
         """Sample the active units' topics from the table and return the sum of their contributions."""
         if active is not None and self._unit is not None:
             active = active[self._unit]
-        own = 1.0 if table is self._counts else 0.0
         self._tokens.sweep(
             table,
             self._alpha,
             self._beta,
-            own,
+            self._own,
             self._n_sweeps,
             self._randomness.key,
             round_,
@@ -433,6 +435,7 @@ class PrivateCGSLDA(BaseTopicModel):
             self._doc_topic_prior(),
             beta,
             sweeps,
+            not plan.multiplier and plan.sampling_rate == 1,
             randomness,
             n_threads,
         )
