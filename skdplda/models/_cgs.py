@@ -13,7 +13,7 @@ from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
-from skdplda.models._checkpoint import fingerprint
+from skdplda.models._checkpoint import fingerprint, interrupted_run
 from skdplda.models._live import MECHANISMS as LIVE_MECHANISMS
 from skdplda.models._live import fit_live
 from skdplda.models._randomness import Randomness
@@ -303,7 +303,7 @@ class PrivateCGSLDA(BaseTopicModel):
         unit = "document" if groups is None else "user"
         guarantee = self._guarantee(unit, self._plan())
         accountant = active_accountant()
-        if accountant is not None:
+        if accountant is not None and not self._charged(accountant, interrupted_run(self.checkpoint)):
             accountant.check(guarantee)
         X = check_counts(self, X, reset=True)
         if self.n_components > X.shape[1]:
@@ -466,10 +466,12 @@ class PrivateCGSLDA(BaseTopicModel):
         self.components_ = np.ascontiguousarray(rule.pseudo_counts().T) + beta
         self.n_iter_ = plan.n_rounds
 
+    def _charged(self, accountant, run):
+        return any(entry.label == f"{type(self).__name__} fit {run}" for entry in accountant.ledger)
+
     def _charge(self, accountant, guarantee, run):
-        label = f"{type(self).__name__} fit {run}"
-        if accountant is not None and label not in {entry.label for entry in accountant.ledger}:
-            accountant.spend(guarantee, label=label)
+        if accountant is not None and not self._charged(accountant, run):
+            accountant.spend(guarantee, label=f"{type(self).__name__} fit {run}")
 
     def _fit_live(self, X, groups, guarantee, accountant):
         if groups is not None:
