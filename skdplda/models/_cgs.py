@@ -391,6 +391,7 @@ class PrivateCGSLDA(BaseTopicModel):
         noise = "rounded Gaussian" if self.mechanism == "gaussian" else "discrete Laplace"
         assumptions = [
             "hidden state, checkpoints and raw text stay with the curator",
+            "the hidden topic draws of different documents act as independent ones",
             "the system's entropy is unpredictable and ChaCha20 is a secure generator",
             f"each noise value is within total variation {sampler_slack():.1e} of its exact law"
             + (" (included in delta)" if self.mechanism == "gaussian" else ""),
@@ -442,12 +443,7 @@ class PrivateCGSLDA(BaseTopicModel):
         rule = AveragedTables(X.shape[1], self.n_components, plan, max_norm, randomness.key)
         identity = ""
         if self.checkpoint is not None:
-            settings = self.get_params() | {
-                "checkpoint": None,
-                "callback": None,
-                "n_jobs": None,
-                "verbose": 0,
-            }
+            settings = self.get_params() | dict.fromkeys(("checkpoint", "callback", "n_jobs", "verbose"))
             digest = fingerprint(X.indptr, X.indices, X.data, *units)
             identity = f"{type(self).__name__} {sorted(settings.items())} {digest}"
         run_rounds(
