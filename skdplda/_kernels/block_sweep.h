@@ -69,7 +69,7 @@ static int32_t padded(int32_t n) { return (n + LANES - 1) / LANES * LANES; }
 
 /* A block's documents fill half of a 1 MB second-level cache, or a little more. */
 static int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document) {
-    int64_t slots = padded((int32_t)(tokens_per_document < n_topics ? tokens_per_document : n_topics));
+    int64_t likely = tokens_per_document / 4, slots = padded((int32_t)(likely < n_topics ? likely : n_topics));
     return CACHE / (n_topics <= DENSE_TOPICS ? 4 * padded(n_topics) : 6 * slots + 32) + 1;
 }
 

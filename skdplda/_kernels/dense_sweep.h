@@ -58,20 +58,20 @@ INLINE int TARGET(collect)(const token_block *b, const frozen_table *f, scratch 
     return two;
 }
 
-/* New topics of the batch. `n` vectors cover the topics; `two`: some tokens need two fixes. */
-INLINE void TARGET(draw_batch)(scratch *a, batch *x, int32_t n, int32_t n_topics, int two) {
+/* New topics of the batch. `n` vectors cover the topics; `two`: some tokens need two fixes; `wide`: n > 4. */
+INLINE void TARGET(draw_batch)(scratch *a, batch *x, int32_t n, int32_t n_topics, int two, int wide) {
     const i16 lane_number = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     const int32_t groups = (n + 3) / 4;
     const float *row = a->row;
     v16 held[4];
-    if (n <= 4) for (int32_t i = 0; i < n; i++) held[i] = ((const v16 *)row)[i];
+    if (!wide) for (int32_t i = 0; i < n; i++) held[i] = ((const v16 *)row)[i];
     for (int32_t i = 0; i < x->n; i++) {
         const v16 *r = (const v16 *)row, *s = (const v16 *)x->state[i];
         v16 *part = a->part + i * groups;
         lanes sum = {.all = {0}}, cumulative;
         float target;
         int32_t lane;
-        if (n <= 4) for (int32_t j = 0; j < n; j++) sum.all += held[j] * s[j];
+        if (!wide) for (int32_t j = 0; j < n; j++) sum.all += held[j] * s[j];
         else {
             for (int32_t g = 0; g < groups - 1; g++, r += 4, s += 4)
                 part[g] = sum.all += (r[0] * s[0] + r[1] * s[1]) + (r[2] * s[2] + r[3] * s[3]);
@@ -91,7 +91,7 @@ INLINE void TARGET(draw_batch)(scratch *a, batch *x, int32_t n, int32_t n_topics
         const int32_t old = x->old[i], was = x->was[i];
         int32_t lane = x->lane[i], k, group = 0;
         float target = x->target[i] - ((const float *)x->before)[(2 * i + 1) * LANES - 1 + lane];
-        if (n > 4) {
+        if (wide) {
             const float of_old = x->fix_old[i][lane == old % LANES], of_was = x->fix_was[i][lane == was % LANES];
             const float *part = (const float *)(a->part + i * groups) + lane;
             float base = 0;
@@ -105,7 +105,7 @@ INLINE void TARGET(draw_batch)(scratch *a, batch *x, int32_t n, int32_t n_topics
         }
         k = lane += group * 4 * LANES;
 #pragma GCC unroll 3
-        for (int32_t q = 0; q < (n < 4 ? n - 1 : 3); q++) {
+        for (int32_t q = 0; q < (wide || n > 3 ? 3 : n - 1); q++) {
             float p = row[lane + q * LANES] * state[lane + q * LANES] + x->fix_old[i][lane + q * LANES == old];
             if (two) p += x->fix_was[i][lane + q * LANES == was];
             target -= p;
@@ -115,12 +115,12 @@ INLINE void TARGET(draw_batch)(scratch *a, batch *x, int32_t n, int32_t n_topics
     }
 }
 
-INLINE void TARGET(dense_segment)(const token_block *b, const frozen_table *f, scratch *a, int64_t g, int32_t n) {
+INLINE void TARGET(dense_segment)(const token_block *b, const frozen_table *f, scratch *a, int64_t g, int32_t n, int wide) {
     batch *x = a->batch;
     uint64_t place = ((uint64_t)b->word[g] << 32) * UINT64_C(0x9e3779b97f4a7c15); /* word and occurrence */
     for (uint32_t t = b->start[g]; t < b->start[g + 1];) {
-        if (TARGET(collect)(b, f, a, x, &place, &t, b->start[g + 1])) TARGET(draw_batch)(a, x, n, f->n_topics, 1);
-        else TARGET(draw_batch)(a, x, n, f->n_topics, 0);
+        if (TARGET(collect)(b, f, a, x, &place, &t, b->start[g + 1])) TARGET(draw_batch)(a, x, n, f->n_topics, 1, wide);
+        else TARGET(draw_batch)(a, x, n, f->n_topics, 0, wide);
         for (int32_t i = 0; i < x->n; i++) {
             float *state = x->state[i];
             const int32_t k = x->drawn[i];
@@ -150,11 +150,11 @@ static int TARGET(sweep_dense)(const token_block *b, const frozen_table *f, int 
                 ((v16 *)a->reduced)[i] = (v16)(((i16)less & over) | ((i16)least & ~over));
             }
             switch (n) {
-            case 1: TARGET(dense_segment)(b, f, a, g, 1); break;
-            case 2: TARGET(dense_segment)(b, f, a, g, 2); break;
-            case 3: TARGET(dense_segment)(b, f, a, g, 3); break;
-            case 4: TARGET(dense_segment)(b, f, a, g, 4); break;
-            default: TARGET(dense_segment)(b, f, a, g, n);
+            case 1: TARGET(dense_segment)(b, f, a, g, 1, 0); break;
+            case 2: TARGET(dense_segment)(b, f, a, g, 2, 0); break;
+            case 3: TARGET(dense_segment)(b, f, a, g, 3, 0); break;
+            case 4: TARGET(dense_segment)(b, f, a, g, 4, 0); break;
+            default: TARGET(dense_segment)(b, f, a, g, n, 1);
             }
         }
     }
