@@ -269,9 +269,9 @@ def test_a_fit_beyond_the_budget_is_refused_before_data_are_read():
 
 def test_bad_data_cost_nothing():
     for data, groups, unit in ((dense(-1), None, "document"), (X, np.arange(3), "user")):
-        with PrivacyAccountant(5.0, 1e-5, unit=unit) as accountant:
-            with pytest.raises(ValueError, match=r"^Negative|^groups"):
-                model().fit(data, groups=groups)
+        accountant = PrivacyAccountant(5.0, 1e-5, unit=unit)
+        with accountant, pytest.raises(ValueError, match=r"^Negative|^groups"):
+            model().fit(data, groups=groups)
         assert accountant.ledger == ()
 
 
