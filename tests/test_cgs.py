@@ -98,7 +98,10 @@ PARAMETERS = [  # parameters, what the message must say: the name, the value, wh
     ({"sampling_rate": 0}, "'sampling_rate' .* range (0.0, 1.0]. Got 0"),
     ({"sampling_rate": 1.5}, "'sampling_rate' .* range (0.0, 1.0]. Got 1.5"),
     ({"mechanism": "laplace", "sampling_rate": 0.5}, "sampling_rate must be 1.0 .* got 0.5. Use mechanism='gaussian'"),
-    ({"doc_topic_prior": -1.0}, "doc_topic_prior must be a number from 1e-30 to 1e30 or 2 of them, one a topic; got -1.0"),
+    (
+        {"doc_topic_prior": -1.0},
+        "doc_topic_prior must be a number from 1e-30 to 1e30 or 2 of them, one a topic; got -1.0",
+    ),
     ({"doc_topic_prior": [0.1, 0.0]}, "doc_topic_prior must be a number from 1e-30 to 1e30 .* got [0.1, 0.0]"),
     ({"doc_topic_prior": [0.1, 0.1, 0.1]}, "doc_topic_prior must be .* 2 of them.* got an array of shape (3,)"),
     ({"doc_topic_prior": math.nan}, "doc_topic_prior must be a number from 1e-30 to 1e30 .* got nan"),
