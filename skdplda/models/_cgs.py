@@ -192,7 +192,7 @@ class PrivateCGSLDA(BaseTopicModel):
         Rounds (sweeps) done.
     n_features_in_ : int
         Number of words.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_words,)
         Words, if X was a data frame.
 
     See Also
