@@ -9,13 +9,10 @@ version = release = version_of("skdplda")
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
 autosummary_generate = True
-autosummary_ignore_module_all = False
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 autodoc_typehints = "none"
-templates_path = []
 exclude_patterns = ["_build"]
 html_theme = "alabaster"
 html_theme_options = {"description": version, "fixed_sidebar": True}
-nitpicky = False
-suppress_warnings = ["toc.not_included"]
+autodoc_default_options = {"members": True, "undoc-members": False}
