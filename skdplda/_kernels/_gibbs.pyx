@@ -1,14 +1,29 @@
-"""Frozen-table Gibbs sweeps."""
+"""Frozen-table Gibbs sweeps over the tokens of a corpus."""
 
-cimport cython
 from cython.parallel cimport parallel, prange
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
 
 import numpy as np
 
+__all__ = ["TokenBlocks"]
+
 
 cdef extern from "block_sweep.h" nogil:
+    ctypedef struct token_block:
+        int64_t n_segments, n_documents, first_document, n_tokens
+        int32_t *word
+        uint32_t *start
+        uint16_t *document
+        uint16_t *reference
+        uint16_t *topic
+    ctypedef struct corpus_rows:
+        const int64_t *indptr
+        const int32_t *indices
+        const int32_t *counts
+        const int32_t *kept
+        int32_t n_words
     ctypedef struct frozen_table:
         const int32_t *counts
         const float *table
@@ -17,83 +32,286 @@ cdef extern from "block_sweep.h" nogil:
         float beta
         float own
         int32_t n_topics
-    ctypedef struct token_block:
-        int64_t n_segments
-        int64_t n_documents
-        const int32_t *word
-        const int64_t *start
-        const uint16_t *document
-        const uint16_t *reference
-        uint16_t *topic
-        const uint64_t *key
-    ctypedef struct slot_list:
-        pass
+        uint64_t seed, round
+        const uint8_t *active
     ctypedef struct slot_arena:
-        slot_list *list
-        float *count
-        uint16_t *topic
-        int64_t used
-        int64_t size
+        pass
+    int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen)
+    int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor)
+    void move_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, int32_t *sum)
+    void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const uint8_t *active, int32_t *sum)
+    int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block, int32_t n_topics)
+    slot_arena *arena_new(int64_t n_documents, int32_t n_topics)
+    void arena_free(slot_arena *a)
     int sweep_block(const token_block *b, const frozen_table *f, int n_sweeps, slot_arena *a)
-    uint64_t mix64(uint64_t x)
+    int32_t padded(int32_t n_topics)
+    enum: UNASSIGNED, SILENT
+    int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document)
+
+cdef dict ERRORS = {
+    -1: (MemoryError, "not enough memory for the blocks of tokens"),
+    -2: (ValueError, "indices must lie in [0, n_words)"),
+    -3: (ValueError, "a word appears twice in a row: sum the duplicates first"),
+    -4: (ValueError, "0 <= kept <= counts must hold for every entry"),
+    -5: (ValueError, "topics must lie in [0, n_topics), or be 65535 where unassigned"),
+}
 
 
-def sweep(const int64_t[::1] block_document, const int64_t[::1] block_segment, const int32_t[::1] word, const int64_t[::1] start,
-          const uint16_t[::1] document, const uint16_t[::1] reference, uint16_t[::1] topic, const uint64_t[::1] key,
-          const int32_t[:, ::1] counts, const float[:, ::1] table,
-          const float[::1] scale, const float[::1] alpha, float beta, float own,
-          int n_sweeps, int n_threads):
-    cdef Py_ssize_t i, n_blocks = block_document.shape[0] - 1
-    cdef frozen_table f
-    cdef token_block *b
-    cdef slot_arena *a
-    f.counts = NULL if counts is None else &counts[0, 0]
-    f.table = NULL if table is None else &table[0, 0]
-    f.n_topics = <int32_t> (table.shape[1] if counts is None else counts.shape[1])
-    f.scale = &scale[0]
-    f.alpha = &alpha[0]
-    f.beta = beta
-    f.own = own
-    with nogil, parallel(num_threads=n_threads):
-        a = <slot_arena *> calloc(1, sizeof(slot_arena))
-        b = <token_block *> malloc(sizeof(token_block))
-        for i in prange(n_blocks, schedule="dynamic", chunksize=1):
-            a.list = <slot_list *> malloc((block_document[i + 1] - block_document[i]) * sizeof(slot_list))
-            b.n_segments = block_segment[i + 1] - block_segment[i]
-            b.n_documents = block_document[i + 1] - block_document[i]
-            b.word = &word[block_segment[i]]
-            b.start = &start[block_segment[i]]
-            b.document = &document[0]
-            b.reference = &reference[0]
-            b.topic = &topic[0]
-            b.key = &key[block_document[i]]
-            sweep_block(b, &f, n_sweeps, a)
-            free(a.list)
-        free(a.count)
-        free(a.topic)
-        free(a)
-        free(b)
+cdef check(int error):
+    if error:
+        kind, message = ERRORS[error]
+        raise kind(message)
 
 
-def move_counts(const int64_t[::1] block_segment, const int32_t[::1] word, const int64_t[::1] start,
-                uint16_t[::1] reference, const uint16_t[::1] topic, int32_t[:, ::1] counts, const int32_t[::1] bounds, int n_threads):
-    cdef Py_ssize_t i, g, t, p, n_blocks = block_segment.shape[0] - 1, lo, hi, mid
-    for p in prange(bounds.shape[0] - 1, nogil=True, num_threads=n_threads, schedule="dynamic", chunksize=1):
-        for i in range(n_blocks):
-            lo = block_segment[i]
-            hi = block_segment[i + 1]
-            while lo < hi:
-                mid = (lo + hi) // 2
-                if word[mid] < bounds[p]:
-                    lo = mid + 1
-                else:
-                    hi = mid
-            g = lo
-            while g < block_segment[i + 1] and word[g] < bounds[p + 1]:
-                for t in range(start[g], start[g + 1]):
-                    if reference[t] != topic[t]:
-                        if reference[t] != 65535:
-                            counts[word[g], reference[t]] -= 1
-                        counts[word[g], topic[t]] += 1
-                        reference[t] = topic[t]
-                g = g + 1
+cdef class TokenBlocks:
+    """The tokens of a corpus and their topics, laid out for frozen-table Gibbs sweeps.
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (D + 1,)
+        Rows of the document-term matrix; empty documents are fine.
+    indices, counts : int32 arrays of shape (nnz,)
+        Words, each at most once a row, and how many tokens each stands for.
+    kept : int32 array of shape (nnz,)
+        How many of these tokens enter sums; the others take part in their own document only.
+    n_words, n_topics : int
+        V and K; K at most 65534.
+    n_threads : int, default=1
+        Threads that build, and the least number of blocks of a corpus large enough.
+    block_documents : int, default=0
+        Documents per block; 0 lets the cache decide. Results do not depend on it.
+
+    Notes
+    -----
+    Six bytes a token, and eight for each word of each block. Topics are UNASSIGNED (65535) until the first sweep.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not describe such a matrix.
+    MemoryError
+        If the blocks do not fit.
+    """
+
+    cdef token_block *blocks
+    cdef readonly int64_t n_blocks, n_tokens, n_documents
+    cdef readonly int32_t n_words, n_topics
+    cdef int32_t[::1] word
+    cdef uint32_t[::1] start
+    cdef uint16_t[::1] document, reference, topic
+    cdef int64_t[::1] first_token
+
+    def __cinit__(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
+                  const int32_t[::1] kept, int n_words, int n_topics, int n_threads=1, int64_t block_documents=0):
+        cdef int64_t d, e, i, n, D = indptr.shape[0] - 1
+        if not 1 <= n_topics <= 65534:
+            raise ValueError("n_topics must lie in [1, 65534]")
+        if D < 0 or D >= 2**31 - 1 or n_words < 1:
+            raise ValueError("need 0 <= documents < 2**31 - 1 and n_words >= 1")
+        if indptr[0] != 0 or indptr[D] != indices.shape[0] or np.any(np.diff(indptr) < 0):
+            raise ValueError("indptr must ascend from 0 to the number of entries")
+        if counts.shape[0] != indices.shape[0] or kept.shape[0] != indices.shape[0]:
+            raise ValueError("indices, counts and kept must have the same length")
+        self.n_documents, self.n_words, self.n_topics = D, n_words, n_topics
+        self.first_token = np.zeros(D + 1, np.int64)
+        with nogil:
+            for d in range(D):
+                n = self.first_token[d]
+                for e in range(indptr[d], indptr[d + 1]):
+                    n += counts[e] if counts[e] > 0 else 0
+                self.first_token[d + 1] = n
+        self.n_tokens = n = self.first_token[D]
+        cuts = self._cuts(n_threads, block_documents)
+        self.n_blocks = len(cuts) - 1
+        self.blocks = <token_block *> calloc(self.n_blocks + 1, sizeof(token_block))
+        if self.blocks == NULL:
+            raise MemoryError(ERRORS[-1][1])
+        for i in range(self.n_blocks):
+            self.blocks[i].first_document = cuts[i]
+            self.blocks[i].n_documents = cuts[i + 1] - cuts[i]
+            self.blocks[i].n_tokens = self.first_token[cuts[i + 1]] - self.first_token[cuts[i]]
+            if self.blocks[i].n_tokens >= 2**32:
+                raise ValueError("a block of documents has 2**32 tokens or more")
+        self._fill(indptr, indices, counts, kept, n_threads)
+
+    def __dealloc__(self):
+        free(self.blocks)
+
+    def _cuts(self, int n_threads, int64_t size):
+        """First documents of the blocks, and D: near-equal tokens, a state that fits the cache."""
+        cdef int64_t D = self.n_documents, n = self.n_tokens
+        size = min(size or documents_per_block(self.n_topics, n // max(D, 1) + 1), SILENT - 1)
+        pieces = max(-(-D // size), -(-n // 2**28), min(n_threads, n // 10_000))
+        pieces = max(1, -(-pieces // n_threads) * n_threads if n >= 10_000 * n_threads else pieces)
+        cuts = np.unique(np.r_[0, np.searchsorted(self.first_token, np.linspace(0, n, pieces + 1)[1:-1]), D])
+        parts = [np.linspace(a, b, -(-(b - a) // size) + 1).astype(np.int64) for a, b in zip(cuts[:-1], cuts[1:])]
+        return np.unique(np.concatenate([*parts, [0, D]])).tolist()
+
+    def _fill(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
+              const int32_t[::1] kept, int n_threads):
+        """Count the segments, allocate, and sort the tokens into the blocks."""
+        cdef int64_t i, error = 0, V = self.n_words, g = 0, t = 0
+        cdef corpus_rows x
+        cdef int32_t *last_seen
+        cdef int64_t *cursor
+        cdef token_block *b = self.blocks
+        indices = indices if indices.shape[0] else np.zeros(1, np.int32)
+        counts = counts if counts.shape[0] else np.zeros(1, np.int32)
+        kept = kept if kept.shape[0] else np.zeros(1, np.int32)
+        x.indptr, x.indices, x.counts, x.kept, x.n_words = &indptr[0], &indices[0], &counts[0], &kept[0], self.n_words
+        with nogil, parallel(num_threads=n_threads):
+            last_seen = <int32_t *> malloc(V * sizeof(int32_t))
+            if last_seen != NULL:
+                memset(last_seen, 255, V * sizeof(int32_t))
+            for i in prange(self.n_blocks, schedule="static", chunksize=1):  # ascending documents in each thread
+                b[i].n_segments = -1
+                if last_seen != NULL:
+                    b[i].n_segments = count_segments(&x, b[i].first_document, b[i].first_document + b[i].n_documents,
+                                                     last_seen)
+            free(last_seen)
+        for i in range(self.n_blocks):
+            check(min(b[i].n_segments, 0))
+        self.word = np.empty(sum([b[i].n_segments for i in range(self.n_blocks)]) + 1, np.int32)
+        self.start = np.empty(self.word.shape[0] + self.n_blocks, np.uint32)
+        self.document = np.empty(self.n_tokens + 1, np.uint16)
+        self.reference = np.full(self.n_tokens + 1, UNASSIGNED, np.uint16)
+        self.topic = np.full(self.n_tokens + 1, UNASSIGNED, np.uint16)
+        for i in range(self.n_blocks):
+            b[i].word = &self.word[g]
+            b[i].start = &self.start[g + i]
+            b[i].document = &self.document[t]
+            b[i].reference = &self.reference[t]
+            b[i].topic = &self.topic[t]
+            g += b[i].n_segments
+            t += b[i].n_tokens
+        with nogil, parallel(num_threads=n_threads):
+            cursor = <int64_t *> malloc((V + 1) * sizeof(int64_t))
+            for i in prange(self.n_blocks, schedule="dynamic", chunksize=1):
+                error += -1 if cursor == NULL else fill_block(&x, &b[i], cursor)
+            free(cursor)
+        check(-1 if error else 0)
+
+    def sweep(self, table, const float[::1] alpha, float beta, float own, int n_sweeps, uint64_t seed, uint64_t round_,
+              const uint8_t[::1] active=None, int n_threads=1, totals=None):
+        """Redraw the topics of the documents from a frozen table.
+
+        Equivalent to, for each active document, sweep, and token (by word, then occurrence), with n[k] the number of
+        the document's other tokens of topic k, and `was` the topic that the token had at the last `move`::
+
+            row = table[w] + beta
+            if was is not None: row[was] = max(row[was] - own, beta)
+            p = row / (table.sum(0) + n_words * beta) * (n + alpha);  topic = rng.choice(K, p=p / p.sum())
+
+        The uniform of a draw depends on (seed, round_, sweep, document, word, occurrence) only: results are the same,
+        to the last bit, for any number of threads and any blocks.
+
+        Parameters
+        ----------
+        table : int32 or float32 array of shape (n_words, n_topics)
+            Nonnegative pseudo-counts, without beta.
+        alpha : float32 array of shape (n_topics,)
+            Positive.
+        own : float
+            Weight of a contributing token in the table: 1.0 if the table is the exact sum, 0.0 if it is not.
+        active : uint8 array of shape (D,), default=None
+            Which documents are redrawn; None for all.
+        totals : array of shape (n_topics,), default=None
+            Column sums of the table, if they are known.
+        """
+        cdef int64_t i, most = 1, error = 0
+        cdef slot_arena *a
+        cdef frozen_table f
+        cdef const int32_t[:, ::1] integers
+        cdef const float[:, ::1] floats
+        if np.shape(table) != (self.n_words, self.n_topics) or alpha.shape[0] != self.n_topics:
+            raise ValueError("table must have shape (n_words, n_topics), and alpha (n_topics,)")
+        if active is not None and active.shape[0] != self.n_documents:
+            raise ValueError("active must have one flag a document")
+        if not (np.min(alpha) > 0 and beta > 0 and 0 <= own < np.inf and np.max(alpha) < np.inf and beta < np.inf):
+            raise ValueError("alpha and beta must be positive, own nonnegative")
+        totals = np.sum(table, 0, np.float64) if totals is None else np.asarray(totals)
+        cdef float[::1] scale = np.zeros(padded(self.n_topics), np.float32)
+        cdef float[::1] prior = np.zeros(padded(self.n_topics), np.float32)
+        np.asarray(scale)[:self.n_topics] = 1 / (totals + self.n_words * <double> beta)
+        np.asarray(prior)[:self.n_topics] = alpha
+        f.counts, f.table, f.scale, f.alpha, f.beta, f.own = NULL, NULL, &scale[0], &prior[0], beta, own
+        f.n_topics, f.seed, f.round, f.active = self.n_topics, seed, round_, NULL
+        if active is not None and self.n_documents:
+            f.active = &active[0]
+        if table.dtype == np.int32:
+            integers = table
+            f.counts = &integers[0, 0]
+        else:
+            floats = table
+            f.table = &floats[0, 0]
+        for i in range(self.n_blocks):
+            most = max(most, self.blocks[i].n_documents)
+        with nogil, parallel(num_threads=n_threads):
+            a = arena_new(most, f.n_topics)
+            for i in prange(self.n_blocks, schedule="dynamic", chunksize=1):
+                error += -1 if a == NULL else sweep_block(&self.blocks[i], &f, n_sweeps, a)
+            arena_free(a)
+        check(-1 if error else 0)
+
+    def move(self, int32_t[:, ::1] counts, int n_threads=1):
+        """Add to `counts` (V, K) the change since the last move.
+
+        Equivalent to: ``counts += np.bincount(...) of (word, topic)  -  the same at the last move``.
+        """
+        cdef int64_t p, i
+        cdef const int32_t[::1] bounds = self._word_ranges(counts, n_threads)
+        for p in prange(bounds.shape[0] - 1, nogil=True, num_threads=n_threads, schedule="dynamic", chunksize=1):
+            for i in range(self.n_blocks):
+                move_words(&self.blocks[i], self.n_topics, bounds[p], bounds[p + 1], &counts[0, 0])
+
+    def sum_active(self, int32_t[:, ::1] out, const uint8_t[::1] active=None, int n_threads=1):
+        """Set `out` (V, K) to the sum over the active documents' contributing tokens.
+
+        Equivalent to: ``out[:] = 0; np.add.at(out, (word[m], topic[m]), 1)`` with m the tokens of active documents.
+        """
+        cdef int64_t p, i
+        cdef const uint8_t *flags = NULL
+        cdef const int32_t[::1] bounds = self._word_ranges(out, n_threads)
+        if active is not None:
+            if active.shape[0] != self.n_documents:
+                raise ValueError("active must have one flag a document")
+            flags = &active[0] if self.n_documents else NULL
+        out[:] = 0
+        for p in prange(bounds.shape[0] - 1, nogil=True, num_threads=n_threads, schedule="dynamic", chunksize=1):
+            for i in range(self.n_blocks):
+                sum_words(&self.blocks[i], self.n_topics, bounds[p], bounds[p + 1], flags, &out[0, 0])
+
+    def _word_ranges(self, counts, int n_threads):
+        if np.shape(counts) != (self.n_words, self.n_topics):
+            raise ValueError("counts must have shape (n_words, n_topics)")
+        return np.linspace(0, self.n_words, 16 * n_threads + 1 if n_threads > 1 else 2).astype(np.int32)
+
+    cdef _copy(self, uint16_t[::1] ordered, int into_block):
+        cdef int64_t i
+        cdef int error = 0
+        cdef int64_t[::1] cursor = np.array(self.first_token)
+        for i in range(self.n_blocks):
+            if self.blocks[i].n_tokens:
+                error = copy_topics(&self.blocks[i], &cursor[0], &ordered[0], into_block, self.n_topics)
+                check(error)
+
+    @property
+    def topics(self):
+        """Topic of each token, ordered by (document, word, occurrence): uint16 array of shape (n_tokens,)."""
+        ordered = np.empty(self.n_tokens, np.uint16)
+        self._copy(ordered, False)
+        return ordered
+
+    def set_topics(self, topics):
+        """Restore what `topics` returned; the caller's `counts` must hold the sum of these tokens."""
+        ordered = np.array(topics, np.uint16)
+        if ordered.shape != (self.n_tokens,):
+            raise ValueError("topics must have one entry a token")
+        if np.any((ordered >= self.n_topics) & (ordered != UNASSIGNED)):
+            raise ValueError(ERRORS[-5][1])
+        self._copy(ordered, True)
+
+    @property
+    def nbytes(self):
+        """Bytes held."""
+        return 6 * self.n_tokens + 8 * self.word.shape[0] + 8 * self.n_documents + self.n_blocks * sizeof(token_block)

@@ -13,11 +13,10 @@
 #define SKDPLDA_BLOCK_SWEEP_H
 #include <stdlib.h>
 #include <string.h>
+#include "block_layout.h"
 #include "random_stream.h"
 
 #define LANES 16
-#define UNASSIGNED 65535
-#define SILENT 0x8000 /* flag of a token that takes part in its document but not in the sum */
 
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(SKDPLDA_NO_CLONES)
 #define SKDPLDA_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -40,17 +39,9 @@ typedef struct {              /* shared by all blocks */
     const float *alpha;       /* K, padded */
     float beta, own;
     int32_t n_topics;
+    uint64_t seed, round;
+    const uint8_t *active;    /* document -> whether it is resampled, or NULL for all */
 } frozen_table;
-
-typedef struct {              /* the tokens of one block, word by word */
-    int64_t n_segments, n_documents;
-    const int32_t *word;      /* segment -> word */
-    const int64_t *start;     /* segment -> first token; one more at the end */
-    const uint16_t *document; /* token -> document in the block, with the flag SILENT */
-    const uint16_t *reference;/* token -> topic counted in the table */
-    uint16_t *topic;          /* token -> topic, INOUT */
-    const uint64_t *key;      /* document -> key of its stream */
-} token_block;
 
 typedef struct { int64_t first; int32_t blocks, capacity; } slot_list;
 
@@ -59,6 +50,8 @@ typedef struct {              /* the documents' topics: slots, in whole lanes */
     float *count;
     uint16_t *topic;
     int64_t used, size;
+    uint64_t *key;            /* document -> key of its stream in this sweep */
+    float *row, *product;     /* K, padded */
 } slot_arena;
 
 static int arena_reserve(slot_arena *a, int64_t extra) {
@@ -74,6 +67,31 @@ static int arena_reserve(slot_arena *a, int64_t extra) {
     free(a->count); free(a->topic);
     a->count = count; a->topic = topic; a->size = size;
     return 0;
+}
+
+static int32_t padded(int32_t n) { return (n + LANES - 1) / LANES * LANES; }
+
+static int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document) {
+    int64_t slots = padded((int32_t)(tokens_per_document < n_topics ? tokens_per_document : n_topics));
+    return (512 << 10) / (6 * slots + 32) + 1;
+}
+
+static void arena_free(slot_arena *a) {
+    if (!a) return;
+    free(a->list); free(a->count); free(a->topic); free(a->key); free(a->row); free(a->product);
+    free(a);
+}
+
+static slot_arena *arena_new(int64_t n_documents, int32_t n_topics) {
+    slot_arena *a = calloc(1, sizeof(slot_arena));
+    if (!a) return NULL;
+    a->list = malloc(n_documents * sizeof(slot_list));
+    a->key = malloc(n_documents * sizeof(uint64_t));
+    a->row = aligned_alloc(64, padded(n_topics) * sizeof(float));
+    a->product = aligned_alloc(64, padded(n_topics) * sizeof(float));
+    if (a->list && a->key && a->row && a->product) return a;
+    arena_free(a);
+    return NULL;
 }
 
 static int add_lanes(slot_arena *a, slot_list *l) {
@@ -154,89 +172,103 @@ static int32_t draw_shared(const float *row, const float *alpha, int32_t n_block
     return last;
 }
 
+/* Key of the draws of a document in one sweep. */
+static inline uint64_t stream_key(uint64_t seed, uint64_t round, uint64_t sweep, uint64_t document) {
+    const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
+    return mix64(mix64(mix64(mix64(seed + golden) ^ (round + golden)) ^ (sweep + golden)) ^ (document + golden));
+}
+
 SKDPLDA_CLONES
 static int sweep_block(const token_block *b, const frozen_table *f, int n_sweeps, slot_arena *a) {
     const int32_t row_blocks = (f->n_topics + LANES - 1) / LANES;
-    float *row = aligned_alloc(64, (size_t)row_blocks * LANES * sizeof(float));
-    float product[65536 / 16 * 1] __attribute__((aligned(64)));
-    int64_t n = b->start[b->n_segments] - b->start[0];
+    const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
+    const uint8_t *active = f->active ? f->active + b->first_document : NULL;
     const uint16_t *document = b->document, *reference = b->reference;
+    float *row = a->row, *product = a->product;
     uint16_t *topic = b->topic;
-    if (!row) return -1;
     a->used = 0;
     memset(a->list, 0, b->n_documents * sizeof(slot_list));
-    for (int64_t d = 0; d < b->n_documents; d++) if (add_lanes(a, a->list + d)) return -1;
-    for (int64_t t = b->start[0]; t < b->start[b->n_segments]; t++) if (topic[t] != UNASSIGNED) {
-        int64_t slot = slot_of(a, a->list + (document[t] & (SILENT - 1)), topic[t]);
+    for (int64_t d = 0; d < b->n_documents; d++) if (!active || active[d]) if (add_lanes(a, a->list + d)) return -1;
+    for (int64_t t = 0; t < b->n_tokens; t++) if (topic[t] != UNASSIGNED) {
+        int32_t d = document[t] & (SILENT - 1);
+        if (active && !active[d]) continue;
+        int64_t slot = slot_of(a, a->list + d, topic[t]);
         if (slot < 0) return -1;
         a->count[slot]++;
     }
-    (void)n;
-    for (int sweep = 0; sweep < n_sweeps; sweep++)
-    for (int64_t g = 0; g < b->n_segments; g++) {
-        const int32_t w = b->word[g];
-        lanes shared = {.all = {0}};
-        float shared_total;
-        if (f->counts) {
-            const int32_t *source = f->counts + (size_t)w * f->n_topics;
-            for (int32_t k = 0; k < f->n_topics; k++) row[k] = ((float)source[k] + f->beta) * f->scale[k];
-        } else {
-            const float *source = f->table + (size_t)w * f->n_topics;
-            for (int32_t k = 0; k < f->n_topics; k++) row[k] = (source[k] + f->beta) * f->scale[k];
-        }
-        for (int32_t k = f->n_topics; k < row_blocks * LANES; k++) row[k] = 0;
-        for (int32_t k = 0; k < row_blocks; k++) shared.all += ((const v16 *)row)[k] * ((const v16 *)f->alpha)[k];
-        shared_total = prefix_sum(shared).lane[LANES - 1];
-        uint64_t occurrence = (uint64_t)(w * (int64_t)n_sweeps + sweep) << 24;
-        for (int64_t t = b->start[g]; t < b->start[g + 1]; t++) {
-            const int32_t d = document[t] & (SILENT - 1);
-            const int32_t was = reference[t], old = topic[t];
-            slot_list *l = a->list + d;
-            float *count = a->count + l->first;
-            const uint16_t *slot = a->topic + l->first;
-            const int32_t n_blocks = l->blocks;
-            const float own = was == UNASSIGNED ? 0 : f->own * f->scale[was];
-            float rest = shared_total - (was == UNASSIGNED ? 0 : own * f->alpha[was]), target, total;
-            lanes sum = {.all = {0}}, cumulative;
-            int32_t lane, j;
-            for (int32_t i = 0; i < n_blocks; i++) {
-                v16 weight, p, m = ((const v16 *)count)[i];
-                i16 k = __builtin_convertvector(((const u16 *)slot)[i], i16);
-                for (int x = 0; x < LANES; x++) weight[x] = row[k[x]];
-                m += __builtin_convertvector(k == old, v16);
-                m = (v16)((i16)m & (m > 0));
-                weight += __builtin_convertvector(k == was, v16) * own;
-                p = weight * m;
-                ((v16 *)count)[i] = m;
-                ((v16 *)product)[i] = p;
-                sum.all += p;
+    for (int sweep = 0; sweep < n_sweeps; sweep++) {
+        for (int64_t d = 0; d < b->n_documents; d++)
+            a->key[d] = stream_key(f->seed, f->round, (uint64_t)sweep, (uint64_t)(b->first_document + d));
+        for (int64_t g = 0; g < b->n_segments; g++) {
+            const int32_t w = b->word[g];
+            lanes shared = {.all = {0}};
+            float shared_total;
+            int32_t previous = -1;
+            uint64_t place = (uint64_t)w << 32; /* word and occurrence */
+            if (f->counts) {
+                const int32_t *source = f->counts + (size_t)w * f->n_topics;
+                for (int32_t k = 0; k < f->n_topics; k++) row[k] = ((float)source[k] + f->beta) * f->scale[k];
+            } else {
+                const float *source = f->table + (size_t)w * f->n_topics;
+                for (int32_t k = 0; k < f->n_topics; k++) row[k] = (source[k] + f->beta) * f->scale[k];
             }
-            cumulative = prefix_sum(sum);
-            total = cumulative.lane[LANES - 1];
-            {
-                uint64_t u = mix64(b->key[d] + (occurrence + (uint64_t)t) * UINT64_C(0x9e3779b97f4a7c15));
-                target = (float)(u >> 40) * 0x1p-24f * (total + rest);
+            for (int32_t k = f->n_topics; k < row_blocks * LANES; k++) row[k] = 0;
+            for (int32_t k = 0; k < row_blocks; k++) shared.all += ((const v16 *)row)[k] * ((const v16 *)f->alpha)[k];
+            shared_total = prefix_sum(shared).lane[LANES - 1];
+            for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++) {
+                const int32_t d = document[t] & (SILENT - 1);
+                const int32_t was = reference[t], old = topic[t];
+                place += d <= previous;
+                previous = d;
+                if (active && !active[d]) continue;
+                slot_list *l = a->list + d;
+                float *count = a->count + l->first;
+                const uint16_t *slot = a->topic + l->first;
+                const int32_t n_blocks = l->blocks;
+                float own = 0;
+                if (was != UNASSIGNED) {
+                    float most = row[was] - f->beta * f->scale[was];
+                    own = f->own * f->scale[was];
+                    own = own < most ? own : most;
+                }
+                float rest = shared_total - (was == UNASSIGNED ? 0 : own * f->alpha[was]), target, total;
+                lanes sum = {.all = {0}}, cumulative;
+                int32_t lane, j;
+                for (int32_t i = 0; i < n_blocks; i++) {
+                    v16 weight, p, m = ((const v16 *)count)[i];
+                    i16 k = __builtin_convertvector(((const u16 *)slot)[i], i16);
+                    for (int x = 0; x < LANES; x++) weight[x] = row[k[x]];
+                    m += __builtin_convertvector(k == old, v16);
+                    m = (v16)((i16)m & (m > 0));
+                    weight += __builtin_convertvector(k == was, v16) * own;
+                    p = weight * m;
+                    ((v16 *)count)[i] = m;
+                    ((v16 *)product)[i] = p;
+                    sum.all += p;
+                }
+                cumulative = prefix_sum(sum);
+                total = cumulative.lane[LANES - 1];
+                target = (float)(mix64(a->key[d] + place * golden) >> 40) * 0x1p-24f * (total + rest);
+                if (target >= total) {
+                    int32_t k = draw_shared(row, f->alpha, row_blocks, was, own, shared, target - total);
+                    int64_t s = slot_of(a, l, (uint16_t)k);
+                    if (s < 0) return -1;
+                    a->count[s]++;
+                    topic[t] = (uint16_t)k;
+                    continue;
+                }
+                lane = lanes_below(cumulative, target);
+                target -= cumulative.lane[lane] - sum.lane[lane];
+                j = lane;
+                for (int32_t i = 0; i < n_blocks - 1; i++) {
+                    target -= product[lane + i * LANES];
+                    j += target >= 0 ? LANES : 0;
+                }
+                count[j]++;
+                topic[t] = slot[j];
             }
-            if (target >= total) {
-                int32_t k = draw_shared(row, f->alpha, row_blocks, was, own, shared, target - total);
-                int64_t s = slot_of(a, l, (uint16_t)k);
-                if (s < 0) return -1;
-                a->count[s]++;
-                topic[t] = (uint16_t)k;
-                continue;
-            }
-            lane = lanes_below(cumulative, target);
-            target -= cumulative.lane[lane] - sum.lane[lane];
-            j = lane;
-            for (int32_t i = 0; i < n_blocks - 1; i++) {
-                target -= product[lane + i * LANES];
-                j += target >= 0 ? LANES : 0;
-            }
-            count[j]++;
-            topic[t] = slot[j];
         }
     }
-    free(row);
     return 0;
 }
 #endif

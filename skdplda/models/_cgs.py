@@ -99,7 +99,7 @@ class GibbsStep:
         """Sample the active units' topics from the table and return the sum of their contributions."""
         if active is not None and self._unit is not None:
             active = active[self._unit]
-        own = 1.0 if table is self._counts else 0.0
+        own = 1.0 if table.dtype == np.int32 else 0.0  # integers: the exact sum, which each token is a part of
         self._tokens.sweep(
             table,
             self._alpha,
@@ -484,7 +484,7 @@ class PrivateCGSLDA(BaseTopicModel):
             f"mechanism={self.mechanism!r} is the published form and not private: {CLAIMED[self.mechanism]} Use"
             " mechanism='gaussian' for a guarantee that holds.",
             PrivacyLeakWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         self._charge(accountant, guarantee, uuid4().hex)
         beta = check_prior("topic_word_prior", self.topic_word_prior, 0.01)

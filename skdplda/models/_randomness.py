@@ -59,5 +59,5 @@ class Randomness:
                 " function of that number, so the guarantee holds only while the number is secret, random and"
                 " never used again. Use random_state=None for anything you release.",
                 PrivacyLeakWarning,
-                stacklevel=4,
+                stacklevel=5,
             )

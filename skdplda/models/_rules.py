@@ -4,6 +4,7 @@ import numpy as np
 
 __all__ = ["AveragedTables"]
 
+EXACT_TABLES = 10  # about as many are averaged without noise
 INITIAL_SHAPE = 0.1  # of the gamma law of the first public table: few words a topic
 
 
@@ -26,6 +27,8 @@ class AveragedTables:
         rng = np.random.default_rng(key)
         self.table = rng.gamma(INITIAL_SHAPE, 1 / INITIAL_SHAPE, (n_words, n_topics)).astype(np.float32)
         self._plan = plan
+        # Noisy tables are averaged to the last one; tables without noise differ little from round to round.
+        self._stride = 1 if plan.multiplier else max(1, plan.n_rounds // (2 * EXACT_TABLES))
         self._sum = np.zeros((n_words, n_topics))
         self._n = 0
 
@@ -35,7 +38,7 @@ class AveragedTables:
             self.table = (np.maximum(noisy, 0) / self._plan.sampling_rate).astype(np.float32)
         else:
             self.table = noisy
-        if round_ >= self._plan.n_rounds // 2:
+        if round_ >= self._plan.n_rounds // 2 and (self._plan.n_rounds - 1 - round_) % self._stride == 0:
             self._sum += noisy
             self._n += 1
 

@@ -1,0 +1,132 @@
+/* The tokens of a corpus in blocks of documents, and inside a block word by word.
+ *
+ * A segment is the run of one word in one block, ordered by (occurrence, document): an occurrence begins where the
+ * document number does not grow, so it needs no storage. Six bytes a token: document, reference, topic.
+ */
+#ifndef SKDPLDA_BLOCK_LAYOUT_H
+#define SKDPLDA_BLOCK_LAYOUT_H
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNASSIGNED 65535
+#define SILENT 0x8000 /* flag of a token that takes part in its document but not in the sum */
+
+typedef struct {               /* the tokens of one block */
+    int64_t n_segments, n_documents, first_document, n_tokens;
+    int32_t *word;             /* segment -> word, ascending */
+    uint32_t *start;           /* segment -> first token; one more at the end */
+    uint16_t *document;        /* token -> document in the block, with the flag SILENT */
+    uint16_t *reference;       /* token -> topic counted in the sum; UNASSIGNED if none */
+    uint16_t *topic;           /* token -> topic */
+} token_block;
+
+typedef struct {               /* a document-term matrix, by rows */
+    const int64_t *indptr;
+    const int32_t *indices, *counts, *kept;
+    int32_t n_words;
+} corpus_rows;
+
+enum { NO_MEMORY = -1, BAD_WORD = -2, TWICE = -3, BAD_COUNT = -4, BAD_TOPIC = -5 };
+
+/* Segments of the documents [first, last), or an error; last_seen (V) holds numbers below `first` on entry. */
+static int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen) {
+    int64_t n = 0;
+    for (int64_t d = first; d < last; d++)
+        for (int64_t e = x->indptr[d]; e < x->indptr[d + 1]; e++) {
+            int32_t w = x->indices[e];
+            if (w < 0 || w >= x->n_words) return BAD_WORD;
+            if (x->counts[e] < 0 || x->kept[e] < 0 || x->kept[e] > x->counts[e]) return BAD_COUNT;
+            if (!x->counts[e]) continue;
+            if (last_seen[w] == d) return TWICE;
+            n += last_seen[w] < first;
+            last_seen[w] = (int32_t)d;
+        }
+    return n;
+}
+
+typedef struct { int32_t count, kept; uint16_t document; } entry;
+
+/* Fill a block, by a counting sort over words; cursor (V + 1) is scratch. */
+static int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor) {
+    const int64_t first = b->first_document, last = first + b->n_documents;
+    int64_t size = x->indptr[last] - x->indptr[first], t = 0, g = 0;
+    entry *entries = malloc((size + 1) * sizeof(entry));
+    if (!entries) return NO_MEMORY;
+    memset(cursor, 0, (x->n_words + (size_t)1) * sizeof(int64_t));
+    for (int64_t e = x->indptr[first]; e < x->indptr[last]; e++) cursor[x->indices[e] + 1] += x->counts[e] > 0;
+    for (int32_t w = 0; w < x->n_words; w++) cursor[w + 1] += cursor[w];
+    for (int64_t d = first; d < last; d++)
+        for (int64_t e = x->indptr[d]; e < x->indptr[d + 1]; e++) if (x->counts[e]) {
+            entry new = {x->counts[e], x->kept[e], (uint16_t)(d - first)};
+            entries[cursor[x->indices[e]]++] = new;
+        }
+    for (int32_t w = 0; w < x->n_words; w++) { /* cursor[w] is now the end of word w */
+        entry *word = entries + (w ? cursor[w - 1] : 0);
+        int64_t n = entries + cursor[w] - word;
+        if (!n) continue;
+        b->word[g] = w;
+        b->start[g++] = (uint32_t)t;
+        for (int32_t occurrence = 0; n; occurrence++) {
+            int64_t left = 0;
+            for (int64_t i = 0; i < n; i++) {
+                b->document[t++] = (uint16_t)(word[i].document | (occurrence < word[i].kept ? 0 : SILENT));
+                if (word[i].count > occurrence + 1) word[left++] = word[i];
+            }
+            n = left;
+        }
+    }
+    b->start[g] = (uint32_t)t;
+    free(entries);
+    return 0;
+}
+
+/* First segment of a block whose word is at least w. */
+static int64_t find_word(const token_block *b, int32_t w) {
+    int64_t low = 0, high = b->n_segments;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (b->word[middle] < w) low = middle + 1; else high = middle;
+    }
+    return low;
+}
+
+/* Bring `sum` (V x K) up to date for the words [first, last): only tokens whose topic changed are touched. */
+static void move_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, int32_t *sum) {
+    for (int64_t g = find_word(b, first); g < b->n_segments && b->word[g] < last; g++) {
+        int32_t *row = sum + (size_t)b->word[g] * n_topics;
+        for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++) {
+            if (b->reference[t] == b->topic[t] || b->document[t] & SILENT) continue;
+            if (b->reference[t] != UNASSIGNED) row[b->reference[t]]--;
+            row[b->topic[t]]++;
+            b->reference[t] = b->topic[t];
+        }
+    }
+}
+
+/* Add the tokens of the active documents (all if NULL) to `sum`, for the words [first, last). */
+static void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const uint8_t *active,
+                      int32_t *sum) {
+    for (int64_t g = find_word(b, first); g < b->n_segments && b->word[g] < last; g++) {
+        int32_t *row = sum + (size_t)b->word[g] * n_topics;
+        for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++) {
+            if (b->document[t] & SILENT || b->topic[t] == UNASSIGNED) continue;
+            if (active && !active[b->first_document + b->document[t]]) continue;
+            row[b->topic[t]]++;
+        }
+    }
+}
+
+/* Copy topics between the block and an array ordered by (document, word, occurrence); cursor: D first places. */
+static int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block, int32_t n_topics) {
+    cursor += b->first_document;
+    for (int64_t t = 0; t < b->n_tokens; t++) {
+        uint16_t *place = ordered + cursor[b->document[t] & (SILENT - 1)]++;
+        if (!into_block) { *place = b->topic[t]; continue; }
+        if (*place >= n_topics && *place != UNASSIGNED) return BAD_TOPIC;
+        b->topic[t] = *place;
+        b->reference[t] = b->document[t] & SILENT ? UNASSIGNED : *place;
+    }
+    return 0;
+}
+#endif
