@@ -14,6 +14,7 @@ from skdplda import PrivacyLeakWarning, PrivateCGSLDA, __version__
 
 __all__ = ["main"]
 
+SURE = 4  # standard deviations of noise that a count must exceed to be shown without doubt
 USAGE_ERROR, INTERRUPTED = 2, 130
 MECHANISMS = ("gaussian", "laplace", "inherent", "laplace-first", "laplace-every", "laplace-last")
 FORMATS = ("auto", "lines", "folder", "jsonl", "csv", "uci")
@@ -74,9 +75,12 @@ def _parser():
     positive, share = _number(float, "a positive number, or inf"), _number(float, "a number above 0, at most 1", 1)
     whole = _number(int, "an integer of at least 1")
     price = argparse.ArgumentParser(add_help=False)
-    price.add_argument("--epsilon", type=positive, required=True, help="privacy loss of the whole fit; inf: no noise")
+    price.add_argument(
+        "--epsilon", type=positive, required=True, metavar="E", help="privacy loss of the whole fit; inf: no noise"
+    )
     price.add_argument(
         "--delta",
+        metavar="D",
         type=_number(float, "a number above 0, below 1", math.nextafter(1, 0)),
         help="probability of a larger loss, well below 1 / (public estimate of the number of documents);"
         " needed for Gaussian noise",
@@ -84,7 +88,9 @@ def _parser():
     price.add_argument("--rounds", type=whole, metavar="T", help="noisy releases (default: 20, or 100 without noise)")
     price.add_argument("--max-norm", type=positive, metavar="C", help="most that one document contributes to a round")
     price.add_argument("--mechanism", choices=MECHANISMS, default="gaussian", help="default: gaussian")
-    price.add_argument("--sampling-rate", type=share, default=1.0, metavar="Q", help="of documents a round (default: 1)")
+    price.add_argument(
+        "--sampling-rate", type=share, default=1.0, metavar="Q", help="of documents a round (default: 1)"
+    )
     price.add_argument("--json", action="store_true", help="print JSON")
 
     demo = commands.add_parser("demo", help="what topics look like with and without privacy (about half a minute)")
@@ -93,7 +99,9 @@ def _parser():
     demo.set_defaults(run=_demo)
 
     fit = commands.add_parser("fit", parents=[price], help="private topics of a corpus")
-    fit.add_argument("corpus", help="text file (one document a line), folder of .txt, .jsonl, .csv, or UCI docword file")
+    fit.add_argument(
+        "corpus", help="text file (one document a line), folder of .txt, .jsonl, .csv, or UCI docword file"
+    )
     fit.add_argument("--format", choices=FORMATS, default="auto", help="of the corpus (default: by its name)")
     fit.add_argument("--column", metavar="NAME", help="column or key of the text, for .csv and .jsonl")
     fit.add_argument("--topics", type=whole, default=10, metavar="K", help="number of topics (default: 10)")
@@ -208,13 +216,33 @@ def _fit(args):
     top = model.top_words(args.top_words, words)
     _save(output, model, words, top, guarantee)
     if args.json:
-        files = {Path(name).stem + Path(name).suffix: os.fspath((output / name).resolve()) for name in OUTPUTS}
-        report = {"top_words": top.to_numpy().tolist(), "privacy": json.loads(guarantee.to_json()), "files": files}
+        files = {name: os.fspath((output / name).resolve()) for name in OUTPUTS}
+        report = {
+            "top_words": top.to_numpy().tolist(),
+            "privacy": json.loads(guarantee.to_json()),
+            "noise": _noise(model),
+            "files": files,
+        }
         print(json.dumps(report, indent=2))
         return
-    for topic, row in enumerate(top.to_numpy()):
-        print(f"topic {topic:<3}  {' '.join(row)}")
+    _print_topics(model, top)
     print(f"\n{guarantee}\n\nSaved {', '.join(OUTPUTS)} to {output.resolve()}")
+
+
+def _print_topics(model, top):
+    """Print the top words, those that noise alone could have brought up in parentheses: post-processing."""
+    import numpy as np
+
+    noise = _noise(model)
+    least = SURE * noise["in_model"] if noise else 0.0
+    weights = -np.sort(-model.components_, axis=1)
+    for topic, row in enumerate(top.to_numpy()):
+        shown = (word if weight > least else f"({word})" for word, weight in zip(row, weights[topic], strict=False))
+        print(f"topic {topic:<3}  {' '.join(shown)}")
+    if (weights[:, : top.shape[1]] <= least).any():
+        print(
+            f"\nWords in parentheses may be noise: their count is below {least:.4g}, {SURE} standard deviations of it."
+        )
 
 
 def _save(output, model, words, top, guarantee):
@@ -223,7 +251,7 @@ def _save(output, model, words, top, guarantee):
 
     np.savez(output / OUTPUTS[0], components=model.components_, feature_names=np.array(words, dtype=str))
     top.columns = [f"word_{place}" for place in range(1, top.shape[1] + 1)]
-    top.to_csv(output / OUTPUTS[1], index_label="topic")
+    top.reset_index(drop=True).to_csv(output / OUTPUTS[1], index_label="topic")
     (output / OUTPUTS[2]).write_text(f"{guarantee}\n", encoding="utf-8")
     (output / OUTPUTS[3]).write_text(f"{guarantee.to_json()}\n", encoding="utf-8")
 

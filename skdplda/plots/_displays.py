@@ -143,7 +143,8 @@ class TopWordsDisplay:
             panel.set_xlim(0, 1.05 * weights.max())  # the same scale for all topics
             panel.set_title(self.topic_names[topic], fontsize="medium", loc="left")
             panel.tick_params(axis="y", length=0)
-            panel.locator_params(axis="x", nbins=3)
+            panel.locator_params(axis="x", nbins=2)
+            panel.xaxis.set_major_formatter("{x:g}")
             panel.spines[["top", "right"]].set_visible(False)
             if topic + n_columns >= n_topics:
                 panel.set_xlabel("Probability")
