@@ -4,6 +4,7 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import Interval, Options, StrOptions
@@ -105,7 +106,7 @@ def check_prior(name, value, default, size=None):
 
 
 def check_groups(groups, n_documents):
-    """Return (start, documents): the documents of each privacy unit, in order of first appearance.
+    """Return (start, documents): the documents of each privacy unit, units in the order of their sorted names.
 
     Parameters
     ----------
@@ -124,14 +125,14 @@ def check_groups(groups, n_documents):
     Raises
     ------
     ValueError
-        If the length differs or a group is missing (None or NaN).
+        If the length differs or a group is missing (None, NaN, NaT or pandas' NA).
     """
     if groups is None:
         return np.arange(n_documents + 1, dtype=np.int64), np.arange(n_documents, dtype=np.int64)
     groups = np.asarray(groups)
     if groups.shape != (n_documents,):
         raise ValueError(f"groups must have one entry a document, shape ({n_documents},); got {groups.shape}.")
-    if any(group is None or group != group for group in groups.tolist()):
+    if pd.isna(groups).any():
         raise ValueError("groups has missing entries; give each document of unknown origin a group of its own.")
     _, unit = np.unique(groups, return_inverse=True)
     documents = np.argsort(unit, kind="stable").astype(np.int64)

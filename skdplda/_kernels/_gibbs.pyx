@@ -31,19 +31,19 @@ cdef extern from "block_sweep.h" nogil:
         const float *alpha
         float beta
         float own
-        int32_t n_topics
+        int32_t n_words, n_topics
         uint64_t seed, round
         const uint8_t *active
-    ctypedef struct slot_arena:
+    ctypedef struct scratch:
         pass
     int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen)
     int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor)
     void move_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, int32_t *sum)
     void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const uint8_t *active, int32_t *sum)
     int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block, int32_t n_topics)
-    slot_arena *arena_new(int64_t n_documents, int32_t n_topics)
-    void arena_free(slot_arena *a)
-    int sweep_block(const token_block *b, const frozen_table *f, int n_sweeps, slot_arena *a)
+    scratch *scratch_new(int64_t n_documents, int32_t n_topics)
+    void scratch_free(scratch *a)
+    int sweep_block(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a)
     int32_t padded(int32_t n_topics)
     enum: UNASSIGNED, SILENT
     int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document)
@@ -219,7 +219,7 @@ cdef class TokenBlocks:
             Column sums of the table, if they are known.
         """
         cdef int64_t i, most = 1, error = 0
-        cdef slot_arena *a
+        cdef scratch *a
         cdef frozen_table f
         cdef const int32_t[:, ::1] integers
         cdef const float[:, ::1] floats
@@ -235,7 +235,7 @@ cdef class TokenBlocks:
         np.asarray(scale)[:self.n_topics] = 1 / (totals + self.n_words * <double> beta)
         np.asarray(prior)[:self.n_topics] = alpha
         f.counts, f.table, f.scale, f.alpha, f.beta, f.own = NULL, NULL, &scale[0], &prior[0], beta, own
-        f.n_topics, f.seed, f.round, f.active = self.n_topics, seed, round_, NULL
+        f.n_words, f.n_topics, f.seed, f.round, f.active = self.n_words, self.n_topics, seed, round_, NULL
         if active is not None and self.n_documents:
             f.active = &active[0]
         if table.dtype == np.int32:
@@ -247,10 +247,10 @@ cdef class TokenBlocks:
         for i in range(self.n_blocks):
             most = max(most, self.blocks[i].n_documents)
         with nogil, parallel(num_threads=n_threads):
-            a = arena_new(most, f.n_topics)
+            a = scratch_new(most, f.n_topics)
             for i in prange(self.n_blocks, schedule="dynamic", chunksize=1):
                 error += -1 if a == NULL else sweep_block(&self.blocks[i], &f, n_sweeps, a)
-            arena_free(a)
+            scratch_free(a)
         check(-1 if error else 0)
 
     def move(self, int32_t[:, ::1] counts, int n_threads=1):

@@ -7,14 +7,13 @@ from uuid import uuid4
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils.metaestimators import available_if
 
 from skdplda._kernels._contributions import bound_contributions
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
-from skdplda.models._checkpoint import fingerprint
+from skdplda.models._checkpoint import fingerprint, interrupted_run
 from skdplda.models._live import MECHANISMS as LIVE_MECHANISMS
 from skdplda.models._live import fit_live
 from skdplda.models._randomness import Randomness
@@ -50,10 +49,6 @@ PARTIAL_FIT = (
 )
 
 
-def _refuse_partial_fit(_):
-    raise AttributeError(PARTIAL_FIT)
-
-
 class GibbsStep:
     """E-step of the private loop: local sweeps of frozen-table Gibbs sampling.
 
@@ -71,13 +66,15 @@ class GibbsStep:
         Priors.
     n_sweeps : int
         Local sweeps a round.
+    exact : bool
+        Whether each table after the first is the sum itself, in which a token finds its own count.
     randomness : Randomness
         Its key names the streams.
     n_threads : int
         The result does not depend on it.
     """
 
-    def __init__(self, X, units, n_topics, bound, alpha, beta, n_sweeps, randomness, n_threads):
+    def __init__(self, X, units, n_topics, bound, alpha, beta, n_sweeps, exact, randomness, n_threads):
         start, self._documents = units
         self.n_units = len(start) - 1
         self._unit = None
@@ -94,17 +91,17 @@ class GibbsStep:
         self._counts = np.zeros((X.shape[1], n_topics), np.int32)
         self._alpha, self._beta = alpha.astype(np.float32), beta
         self._n_sweeps, self._randomness, self._n_threads = n_sweeps, randomness, n_threads
+        self._own = 1.0 if exact else 0.0
 
     def collect(self, table, round_, active):
         """Sample the active units' topics from the table and return the sum of their contributions."""
         if active is not None and self._unit is not None:
             active = active[self._unit]
-        own = 1.0 if table.dtype == np.int32 else 0.0  # integers: the exact sum, which each token is a part of
         self._tokens.sweep(
             table,
             self._alpha,
             self._beta,
-            own,
+            self._own,
             self._n_sweeps,
             self._randomness.key,
             round_,
@@ -306,9 +303,16 @@ class PrivateCGSLDA(BaseTopicModel):
         unit = "document" if groups is None else "user"
         guarantee = self._guarantee(unit, self._plan())
         accountant = active_accountant()
-        if accountant is not None:
+        if accountant is not None and not self._charged(accountant, interrupted_run(self.checkpoint)):
             accountant.check(guarantee)
         X = check_counts(self, X, reset=True)
+        if self.n_components > X.shape[1]:
+            warnings.warn(
+                f"n_components={self.n_components} exceeds the {X.shape[1]} words of X: some topics will be alike or"
+                " empty. Use at most as many topics as words.",
+                UserWarning,
+                stacklevel=3,
+            )
         if self.mechanism in LIVE_MECHANISMS:
             self._fit_live(X, groups, guarantee, accountant)
         else:
@@ -317,17 +321,10 @@ class PrivateCGSLDA(BaseTopicModel):
         self.privacy_guarantee_ = guarantee
         return self
 
-    @available_if(_refuse_partial_fit)
-    def partial_fit(self, X, y=None):
-        """Not available: raises AttributeError with the reason.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Ignored.
-        y : None
-            Ignored.
-        """
+    @property
+    def partial_fit(self):
+        """Not available: raises AttributeError with the reason."""
+        raise AttributeError(PARTIAL_FIT)
 
     @fit_context(prefer_skip_nested_validation=True)
     def privacy_cost(self, *, groups=False):
@@ -394,6 +391,7 @@ class PrivateCGSLDA(BaseTopicModel):
         noise = "rounded Gaussian" if self.mechanism == "gaussian" else "discrete Laplace"
         assumptions = [
             "hidden state, checkpoints and raw text stay with the curator",
+            "the hidden topic draws of different documents act as independent ones",
             "the system's entropy is unpredictable and ChaCha20 is a secure generator",
             f"each noise value is within total variation {sampler_slack():.1e} of its exact law"
             + (" (included in delta)" if self.mechanism == "gaussian" else ""),
@@ -438,18 +436,14 @@ class PrivateCGSLDA(BaseTopicModel):
             self._doc_topic_prior(),
             beta,
             sweeps,
+            not plan.multiplier and plan.sampling_rate == 1,
             randomness,
             n_threads,
         )
         rule = AveragedTables(X.shape[1], self.n_components, plan, max_norm, randomness.key)
         identity = ""
         if self.checkpoint is not None:
-            settings = self.get_params() | {
-                "checkpoint": None,
-                "callback": None,
-                "n_jobs": None,
-                "verbose": 0,
-            }
+            settings = self.get_params() | dict.fromkeys(("checkpoint", "callback", "n_jobs", "verbose"))
             digest = fingerprint(X.indptr, X.indices, X.data, *units)
             identity = f"{type(self).__name__} {sorted(settings.items())} {digest}"
         run_rounds(
@@ -468,10 +462,12 @@ class PrivateCGSLDA(BaseTopicModel):
         self.components_ = np.ascontiguousarray(rule.pseudo_counts().T) + beta
         self.n_iter_ = plan.n_rounds
 
+    def _charged(self, accountant, run):
+        return any(entry.label == f"{type(self).__name__} fit {run}" for entry in accountant.ledger)
+
     def _charge(self, accountant, guarantee, run):
-        label = f"{type(self).__name__} fit {run}"
-        if accountant is not None and label not in {entry.label for entry in accountant.ledger}:
-            accountant.spend(guarantee, label=label)
+        if accountant is not None and not self._charged(accountant, run):
+            accountant.spend(guarantee, label=f"{type(self).__name__} fit {run}")
 
     def _fit_live(self, X, groups, guarantee, accountant):
         if groups is not None:

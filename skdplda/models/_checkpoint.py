@@ -7,7 +7,7 @@ import zipfile
 
 import numpy as np
 
-__all__ = ["fingerprint", "load", "save"]
+__all__ = ["fingerprint", "interrupted_run", "load", "save"]
 
 FORMAT = "skdplda.checkpoint"
 VERSION = 1
@@ -91,3 +91,24 @@ def load(path):
             f"checkpoint {os.fspath(path)!r} is not of format {FORMAT} version {VERSION}; delete it to start anew."
         )
     return header, arrays
+
+
+def interrupted_run(path):
+    """Return the name of the run that a checkpoint goes on with, to tell whether it was paid for.
+
+    Parameters
+    ----------
+    path : str, path-like or None
+        The file, which may not exist.
+
+    Returns
+    -------
+    run : str or None
+        None without a file.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read.
+    """
+    return load(path)[0]["run"] if path is not None and os.path.exists(path) else None

@@ -64,15 +64,22 @@ class NoisePlan:
 
     @classmethod
     def calibrate(cls, mechanism, epsilon, delta, n_rounds, sampling_rate):
-        """Return the plan with the least noise that keeps the target."""
+        """Return the plan with the least noise that keeps the target.
+
+        The samplers' numerical error costs (1 + e^epsilon) times 1e-14 of delta. Where that is more than half of it,
+        the noise is that of the largest epsilon at which it is not, which is on the safe side.
+        """
         if mechanism == "gaussian":
-            exact = delta - delta_slack(MOST_DRAWS, min(epsilon, 50.0)) if np.isfinite(epsilon) else delta
-            if np.isfinite(epsilon) and exact <= 0:
-                raise ValueError(
-                    f"delta={delta!r} is too small for Gaussian noise; use a delta above 1e-12, or"
-                    " mechanism='laplace' for a pure epsilon."
-                )
-            multiplier = calibrate_gaussian(epsilon, exact, n_rounds, sampling_rate)
+            target, exact = epsilon, delta
+            if np.isfinite(epsilon):
+                if delta / 2 <= delta_slack(MOST_DRAWS, 0.0):
+                    raise ValueError(
+                        f"delta={delta!r} is too small for Gaussian noise; use a delta above 1e-12, or"
+                        " mechanism='laplace' for a pure epsilon."
+                    )
+                target = min(epsilon, np.log(delta / delta_slack(MOST_DRAWS, 0.0) - 1.0))
+                exact = delta - delta_slack(MOST_DRAWS, target)
+            multiplier = calibrate_gaussian(target, exact, n_rounds, sampling_rate)
         else:
             multiplier = calibrate_laplace(epsilon, n_rounds)
         return cls(mechanism, epsilon, delta, n_rounds, sampling_rate, multiplier)

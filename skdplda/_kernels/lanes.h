@@ -1,0 +1,62 @@
+/* Sixteen lanes: their prefix sum, the search in it, and a word's row. Compiled once for each target.
+ *
+ * The general form works in quarters of four lanes (SSE2, NEON); AVX-512 adds the same pairs, in the same order.
+ */
+/* Inclusive prefix sum. */
+INLINE lanes TARGET(prefix_sum)(lanes x) {
+#if defined(__AVX512BW__)
+    const __m512i third = _mm512_setr_epi32(3, 3, 3, 3, 3, 3, 3, 3, 11, 11, 11, 11, 11, 11, 11, 11);
+    __m512 sum = (__m512)x.all;
+    sum = _mm512_add_ps(sum, _mm512_castsi512_ps(_mm512_bslli_epi128(_mm512_castps_si512(sum), 4)));
+    sum = _mm512_add_ps(sum, _mm512_castsi512_ps(_mm512_bslli_epi128(_mm512_castps_si512(sum), 8)));
+    sum = _mm512_add_ps(sum, _mm512_maskz_permutexvar_ps(0xf0f0, third, sum));
+    sum = _mm512_add_ps(sum, _mm512_maskz_permutexvar_ps(0xff00, _mm512_set1_epi32(7), sum));
+    x.all = (v16)sum;
+    return x;
+#else
+    const v4 zero = {0, 0, 0, 0};
+    v4 carry;
+    for (int q = 0; q < 4; q++) {
+        x.quarter[q] += __builtin_shuffle(zero, x.quarter[q], (i4){0, 4, 5, 6});
+        x.quarter[q] += __builtin_shuffle(zero, x.quarter[q], (i4){0, 1, 4, 5});
+    }
+    x.quarter[1] += __builtin_shuffle(x.quarter[0], (i4){3, 3, 3, 3});
+    x.quarter[3] += __builtin_shuffle(x.quarter[2], (i4){3, 3, 3, 3});
+    carry = __builtin_shuffle(x.quarter[1], (i4){3, 3, 3, 3});
+    x.quarter[2] += carry;
+    x.quarter[3] += carry;
+    return x;
+#endif
+}
+
+/* How many of the first fifteen lanes are <= value (the lanes ascend). */
+INLINE int TARGET(lanes_below)(lanes x, float value) {
+#if defined(__AVX512BW__)
+    return __builtin_popcount(_mm512_cmp_ps_mask((__m512)x.all, _mm512_set1_ps(value), _CMP_LE_OS) & 0x7fff);
+#else
+    const v4 bound = {value, value, value, value};
+    i4 n = (x.quarter[0] <= bound) + (x.quarter[1] <= bound) + (x.quarter[2] <= bound);
+    n += (x.quarter[3] <= bound) & (i4){-1, -1, -1, 0};
+    n += __builtin_shuffle(n, (i4){2, 3, 0, 1});
+    n += __builtin_shuffle(n, (i4){1, 0, 3, 2});
+    return -n[0];
+#endif
+}
+
+/* row[k] = (table[w, k] + beta) scale[k]; zero beyond K, because scale is. */
+INLINE void TARGET(make_row)(const frozen_table *f, int32_t w, float *row) {
+    const size_t first = (size_t)w * f->n_topics;
+    const int32_t whole = (w + 1 < f->n_words ? padded(f->n_topics) : f->n_topics) / LANES; /* never past the table */
+    if (f->counts) {
+        const i16_anywhere *source = (const i16_anywhere *)(f->counts + first);
+        for (int32_t i = 0; i < whole; i++)
+            ((v16 *)row)[i] = (__builtin_convertvector(source[i], v16) + f->beta) * ((const v16 *)f->scale)[i];
+        for (int32_t k = whole * LANES; k < f->n_topics; k++)
+            row[k] = ((float)f->counts[first + k] + f->beta) * f->scale[k];
+    } else {
+        const v16_anywhere *source = (const v16_anywhere *)(f->table + first);
+        for (int32_t i = 0; i < whole; i++) ((v16 *)row)[i] = (source[i] + f->beta) * ((const v16 *)f->scale)[i];
+        for (int32_t k = whole * LANES; k < f->n_topics; k++) row[k] = (f->table[first + k] + f->beta) * f->scale[k];
+    }
+    if (w + 1 == f->n_words) for (int32_t k = f->n_topics; k < padded(f->n_topics); k++) row[k] = 0;
+}

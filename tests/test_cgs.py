@@ -1,0 +1,368 @@
+"""PrivateCGSLDA as its user meets it: bad input, reproducibility, budget, groups, quality."""
+
+import math
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import cross_val_score
+
+from skdplda import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA
+from skdplda.datasets import make_lda_corpus, topic_recovery
+from skdplda.metrics import perplexity
+from skdplda.models._live import MECHANISMS as PUBLISHED
+from skdplda.models._live import fit_live
+from skdplda.models._rounds import NoisePlan
+
+INF = math.inf
+X = sp.csr_array(np.random.default_rng(0).poisson(1.0, size=(30, 8)))
+
+
+def model(n_components=2, **parameters):
+    return PrivateCGSLDA(n_components, **{"max_iter": 2, **parameters})
+
+
+def seeded_fit(data, groups=None, seed=0, **parameters):
+    with pytest.warns(PrivacyLeakWarning, match="random_state"):
+        return model(random_state=seed, **parameters).fit(data, groups=groups)
+
+
+# --- what is refused -----------------------------------------------------------------------------------
+
+
+def dense(value):
+    data = X.toarray().astype(float)
+    data[3, 4] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (dense(np.nan), "Input X contains NaN"),
+        (dense(np.inf), "Input X contains infinity"),
+        (dense(-1), "Negative values in data passed to PrivateCGSLDA"),
+        (dense(2.0**31), r"count of 2147483648.0; counts must be below 2\*\*31"),
+        (np.zeros((0, 4)), r"0 sample\(s\) \(shape=\(0, 4\)\) while a minimum of 1 is required"),
+        (np.zeros((4, 0)), r"0 feature\(s\) \(shape=\(4, 0\)\) while a minimum of 1 is required"),
+        (np.zeros(4), "Expected 2D array, got 1D array"),
+        ([["two", "words"]], "numeric"),
+    ],
+)
+def test_bad_counts_are_refused(data, said):
+    with pytest.raises(ValueError, match=said):
+        model().fit(data)
+    if np.ndim(data) == 2 and not isinstance(data, list):
+        with pytest.raises(ValueError, match=said):
+            model().fit(sp.csr_array(data))
+
+
+def test_fractions_are_rounded_with_a_warning():
+    with pytest.warns(UserWarning, match="fractional values in X were rounded. Pass counts"):
+        rough = model(epsilon=INF, random_state=0).fit(X.toarray() + 0.2)
+    exact = model(epsilon=INF, random_state=0).fit(X)
+    np.testing.assert_array_equal(rough.components_, exact.components_)
+
+
+def test_empty_documents_are_documents():
+    with_gaps = sp.vstack([X, sp.csr_array((3, 8), dtype=int)]).tocsr()
+    fitted = model().fit(with_gaps)
+    np.testing.assert_allclose(fitted.transform(with_gaps)[-1], 1 / 2)
+    empty = model().fit(np.zeros((5, 8), dtype=int))
+    assert empty.components_.std() > 0  # noise, though there is nothing to hide
+
+
+PARAMETERS = [  # parameters, what the message must say: the name, the value, what is allowed
+    ({"n_components": 0}, "'n_components' .* range [1, 65534]. Got 0"),
+    ({"n_components": 70000}, "'n_components' .* range [1, 65534]. Got 70000"),
+    ({"n_components": 2.0}, "'n_components' .* must be an int .* Got 2.0"),
+    ({"epsilon": 0}, "'epsilon' .* range (0.0, inf]. Got 0"),
+    ({"epsilon": -1}, "'epsilon' .* range (0.0, inf]. Got -1"),
+    ({"epsilon": math.nan}, "'epsilon' .* range (0.0, inf]. Got nan"),
+    ({"epsilon": "a"}, "'epsilon' .* range (0.0, inf]. Got 'a'"),
+    ({"epsilon": None}, "'epsilon' .* range (0.0, inf]. Got None"),
+    ({"delta": 1}, "'delta' .* range [0.0, 1.0). Got 1"),
+    ({"delta": -0.1}, "'delta' .* range [0.0, 1.0). Got -0.1"),
+    ({"delta": math.nan}, "'delta' .* range [0.0, 1.0). Got nan"),
+    ({"delta": 0}, "delta=0 is too small .* above 1e-12, or mechanism='laplace'"),
+    ({"mechanism": "exponential"}, "'mechanism' .* must be a str among {.*'gaussian'.*}. Got 'exponential'"),
+    ({"max_iter": 0}, "'max_iter' .* range [1, inf) or None. Got 0"),
+    ({"local_sweeps": 0}, "'local_sweeps' .* range [1, inf) or None. Got 0"),
+    ({"max_norm": 0.5}, "'max_norm' .* range [1.0, inf) or None. Got 0.5"),
+    ({"max_norm": INF}, "'max_norm' .* range [1.0, inf) or None. Got inf"),
+    ({"sampling_rate": 0}, "'sampling_rate' .* range (0.0, 1.0]. Got 0"),
+    ({"sampling_rate": 1.5}, "'sampling_rate' .* range (0.0, 1.0]. Got 1.5"),
+    ({"mechanism": "laplace", "sampling_rate": 0.5}, "sampling_rate must be 1.0 .* got 0.5. Use mechanism='gaussian'"),
+    ({"doc_topic_prior": -1.0}, "doc_topic_prior must be a number > 0 or 2 of them, one a topic; got -1.0"),
+    ({"doc_topic_prior": [0.1, 0.0]}, "doc_topic_prior must be a number > 0 .* got [0.1, 0.0]"),
+    ({"doc_topic_prior": [0.1, 0.1, 0.1]}, "doc_topic_prior must be .* 2 of them.* got an array of shape (3,)"),
+    ({"doc_topic_prior": math.nan}, "doc_topic_prior must be a number > 0 .* got nan"),
+    ({"topic_word_prior": 0.0}, "topic_word_prior must be a number > 0; got 0.0"),
+    ({"topic_word_prior": [0.1, 0.1]}, "'topic_word_prior' .* Got [0.1, 0.1]"),
+    ({"callback": "call"}, "'callback' .* must be a callable or None. Got 'call'"),
+    ({"n_jobs": 1.5}, "'n_jobs' .* Got 1.5"),
+    ({"random_state": "seed"}, "'random_state' .* Got 'seed'"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "said"), PARAMETERS, ids=[str(row[0]) for row in PARAMETERS])
+def test_bad_parameters_are_refused_before_data_are_read(parameters, said):
+    estimator = model(**parameters)
+    pattern = ".*".join(re.escape(part) for part in said.split(".*"))
+    for call in (estimator.privacy_cost, lambda: estimator.fit(Untouchable())):
+        with pytest.raises(ValueError, match=pattern):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        (np.arange(29), r"one entry a document, shape \(30,\); got \(29,\)"),
+        (np.zeros((30, 1)), r"shape \(30,\); got \(30, 1\)"),
+        ([None] + ["u"] * 29, "missing entries; give each document of unknown origin a group of its own"),
+        ([math.nan] + [1.0] * 29, "missing entries"),
+        (pd.Series([pd.NA] + [1] * 29, dtype="Int64"), "missing entries"),
+    ],
+)
+def test_bad_groups_are_refused(groups, said):
+    with pytest.raises(ValueError, match=f"groups .*{said}"):
+        model().fit(X, groups=groups)
+
+
+@pytest.mark.parametrize("mechanism", PUBLISHED)
+def test_the_published_forms_know_no_groups_and_warn_on_every_fit(mechanism):
+    estimator = model(mechanism=mechanism)
+    for _ in range(2):
+        with pytest.warns(PrivacyLeakWarning, match=f"mechanism='{mechanism}' is the published form and not private"):
+            estimator.fit(X)
+    with pytest.raises(ValueError, match=f"groups must be None for mechanism='{mechanism}'"):
+        estimator.fit(X, groups=np.arange(30))
+    assert estimator.privacy_guarantee_.status == ("diagnostic" if mechanism == "inherent" else "claimed")
+    assert estimator.privacy_guarantee_.reason
+    assert hasattr(estimator, "inherent_privacy_") == (mechanism == "inherent")
+
+
+def test_more_topics_than_words_warns_of_both_numbers():
+    with pytest.warns(UserWarning, match="n_components=9 exceeds the 8 words of X") as caught:
+        model(9).fit(X)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model(8).fit(X)
+
+
+def test_partial_fit_is_refused_with_the_reason():
+    assert not hasattr(model(), "partial_fit")
+    with pytest.raises(AttributeError, match="PrivateCGSLDA has no partial_fit: its guarantee counts the rounds"):
+        model().partial_fit(X)
+
+
+# --- one integer, one model ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parameters", [{}, {"epsilon": INF}, {"mechanism": "laplace"}, {"sampling_rate": 0.5}])
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_threads_and_repetition_do_not_change_the_model(parameters):
+    data = make_lda_corpus(400, 60, 4, mean_length=80, random_state=1).data
+    models = [model(4, random_state=3, n_jobs=n_jobs, **parameters).fit(data) for n_jobs in (1, 2, 4, 1)]
+    for other in models[1:]:
+        np.testing.assert_array_equal(other.components_, models[0].components_)
+        np.testing.assert_array_equal(other.transform(data), models[0].transform(data))
+    changed = model(4, random_state=4, **parameters).fit(data)
+    assert not np.array_equal(changed.components_, models[0].components_)
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_sparse_dense_and_unsorted_counts_are_the_same_data():
+    doubled = sp.csr_array(
+        (np.repeat(X.data, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape
+    )  # each entry twice
+    backwards = sp.coo_array((doubled.data[::-1], (doubled.tocoo().row[::-1], doubled.tocoo().col[::-1])), X.shape)
+    expected = seeded_fit(2 * X).components_
+    for data in (2 * X.toarray(), 2.0 * X.toarray(), doubled, backwards, sp.csc_array(2 * X)):
+        np.testing.assert_array_equal(seeded_fit(data).components_, expected)
+    assert len(doubled.data) == 2 * X.nnz  # what the user passed is as it was
+
+
+def test_without_a_seed_the_noise_is_new_each_time():
+    nothing = np.zeros((4, 8), dtype=int)  # what is released is noise
+    first, second = (model(max_iter=1).fit(nothing).components_ for _ in range(2))
+    assert not np.array_equal(first, second)
+
+
+def test_every_seeded_private_fit_warns_in_a_plain_interpreter():
+    code = (
+        "import numpy as np; from skdplda import PrivateCGSLDA\n"
+        "model = PrivateCGSLDA(2, max_iter=1, random_state=0); X = np.ones((4, 3), dtype=int)\n"
+        "for _ in range(2): model.fit(X)\n"
+        "model.set_params(epsilon=float('inf')).fit(X)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.count("PrivacyLeakWarning: PrivateCGSLDA was given random_state=0") == 2
+
+
+@pytest.mark.parametrize("seed", [0, np.int64(7), np.random.RandomState(0)])
+def test_the_leak_warning_points_at_the_fit(seed):
+    estimator = model(random_state=seed)
+    for _ in range(2):
+        with pytest.warns(PrivacyLeakWarning) as caught:
+            estimator.fit(X)
+        assert [warning.filename for warning in caught] == [__file__]
+    for harmless in (model(epsilon=INF, random_state=seed), model()):
+        harmless.fit(X)  # warnings are errors
+
+
+# --- the price, and who pays it ------------------------------------------------------------------------
+
+
+class Untouchable:
+    """Data whose every attribute and length raises."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(f"the data were asked for {name}")
+
+    def __len__(self):
+        raise AssertionError("the data were asked for their length")
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(30) // 3])
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"mechanism": "laplace"}, {"epsilon": INF}, {"sampling_rate": 0.3}, {"epsilon": 0.5, "delta": 1e-7}],
+)
+def test_the_cost_is_known_before_the_fit(parameters, groups):
+    estimator = model(**parameters)
+    cost = estimator.privacy_cost(groups=groups is not None)
+    assert estimator.fit(X, groups=groups).privacy_guarantee_ == cost
+    assert cost.unit == ("document" if groups is None else "user")
+    if cost.epsilon < INF:
+        assert cost.epsilon == estimator.epsilon
+        assert cost.status == "proven"
+        assert cost.epsilon_at(cost.delta) <= estimator.epsilon
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+@pytest.mark.parametrize("mechanism", PUBLISHED)
+def test_the_published_forms_cost_what_they_claim(mechanism):
+    estimator = model(mechanism=mechanism)
+    assert estimator.privacy_cost() == estimator.fit(X).privacy_guarantee_
+    with PrivacyAccountant(100.0) as accountant, pytest.raises(ValueError, match="'proven'"):
+        estimator.fit(Untouchable())
+    assert accountant.ledger == ()
+
+
+def test_a_fit_beyond_the_budget_is_refused_before_data_are_read():
+    with PrivacyAccountant(4.0, 1e-5) as accountant, pytest.raises(BudgetExceededError, match="Nothing was spent"):
+        model(epsilon=5.0).fit(Untouchable())
+    assert accountant.ledger == ()
+    with PrivacyAccountant(5.0, 1e-5) as accountant:
+        model(epsilon=5.0).fit(X)
+        with pytest.raises(BudgetExceededError):
+            model(epsilon=5.0).fit(Untouchable())
+    assert accountant.total.epsilon == 5.0
+
+
+def test_bad_data_cost_nothing():
+    for data, groups, unit in ((dense(-1), None, "document"), (X, np.arange(3), "user")):
+        with PrivacyAccountant(5.0, 1e-5, unit=unit) as accountant:
+            with pytest.raises(ValueError, match=r"^Negative|^groups"):
+                model().fit(data, groups=groups)
+        assert accountant.ledger == ()
+
+
+def test_an_interrupted_fit_has_spent_everything():
+    def interrupt(report):
+        raise KeyboardInterrupt
+
+    with PrivacyAccountant(5.0, 1e-5) as accountant, pytest.raises(KeyboardInterrupt):
+        model(callback=interrupt, max_iter=10).fit(X)
+    assert accountant.total.epsilon == 5.0
+
+
+def test_cross_validation_pays_for_each_fold():
+    with PrivacyAccountant(100.0, 1e-3) as accountant:
+        scores = cross_val_score(model(epsilon=3.0), X, cv=5, n_jobs=None)
+    assert np.isfinite(scores).all()
+    assert [entry.guarantee.epsilon for entry in accountant.ledger] == [3.0] * 5
+    assert len({entry.label for entry in accountant.ledger}) == 5
+
+
+def test_users_are_protected_together():
+    counts = np.zeros((20, 6), dtype=int)
+    counts[:10, :3] = 9  # the first user repeats three words in ten documents
+    counts[10:, 3:] = 9
+    estimator = model(epsilon=1e4, max_iter=1, max_norm=2.0, mechanism="laplace")
+    alone, together = (
+        np.rint(estimator.fit(counts, groups=groups).components_).sum(axis=0) for groups in (None, ["a", "b"] * 10)
+    )
+    assert estimator.privacy_guarantee_.unit == "user"
+    assert "contribution of a user at most 2 in L1 norm" in estimator.privacy_guarantee_.mechanism
+    # The noise is below one: a document alone adds two tokens, and so does a user of ten documents.
+    assert alone.sum() == pytest.approx(40, abs=2)
+    assert together.sum() == pytest.approx(4, abs=2)
+
+
+# --- quality -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return make_lda_corpus(1200, 100, 4, mean_length=60, random_state=0)
+
+
+def test_without_noise_the_planted_topics_come_back(planted):
+    train, test = planted.data[:900], planted.data[900:]
+    found = PrivateCGSLDA(4, epsilon=INF, random_state=0).fit(train)
+    assert topic_recovery(planted.topic_word, found.topic_word_).mean > 0.9
+    plain = fit_live(
+        train,
+        4,
+        mechanism="laplace-last",
+        epsilon=INF,
+        doc_topic_prior=0.1,
+        topic_word_prior=0.01,
+        max_iter=100,
+        seed=0,
+    )
+    table = plain.word_topic + 0.01
+    expected = perplexity(test, table / table.sum(axis=1, keepdims=True), doc_topic_prior=0.1)
+    assert found.perplexity(test) == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"sampling_rate": 0.3, "max_iter": 30}, {"mechanism": "laplace"}])
+def test_with_a_weak_promise_the_topics_are_far_better_than_chance(planted, parameters):
+    found = seeded_fit(planted.data, n_components=4, **{"max_iter": 20, "epsilon": 40.0, **parameters})
+    untrained = np.random.default_rng(99).dirichlet(np.full(100, 0.05), 4)
+    chance = topic_recovery(planted.topic_word, untrained).mean
+    assert topic_recovery(planted.topic_word, found.topic_word_).mean > chance + 0.2
+
+
+def test_noise_shrinks_with_epsilon_until_the_samplers_error_sets_in():
+    multipliers = [
+        NoisePlan.calibrate("gaussian", epsilon, 1e-5, 20, 1.0).multiplier for epsilon in (1, 5, 10, 19, 1e3, 1e6)
+    ]
+    assert all(np.diff(multipliers[:4]) < 0)
+    assert multipliers[3] >= multipliers[4] == multipliers[5] > 0
+    for delta in (1e-12, 1e-13):
+        assert NoisePlan.calibrate("gaussian", 5.0, delta, 20, 1.0).multiplier > multipliers[1]
+    with pytest.raises(ValueError, match=r"delta=1e-15 is too small"):
+        NoisePlan.calibrate("gaussian", 5.0, 1e-15, 20, 1.0)
+
+
+def test_a_callback_sees_each_round():
+    reports = []
+    model(3, max_iter=4, callback=reports.append).fit(X)
+    assert [(report.n_done, report.n_rounds) for report in reports] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert all(report.table.shape == (8, 3) and report.table.min() >= 0 for report in reports)
+
+
+def test_a_progress_bar_only_on_request(capfd):
+    model().fit(X)
+    assert capfd.readouterr() == ("", "")
+    model(verbose=1).fit(X)
+    assert "2/2" in capfd.readouterr().err

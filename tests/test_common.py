@@ -1,0 +1,126 @@
+"""The estimator as a citizen of scikit-learn and gensim: checks, pipelines, searches, routing."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import Pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skdplda import PrivateCGSLDA
+from skdplda.datasets import make_lda_corpus
+from skdplda.metrics import gensim_dictionary, make_coherence_scorer
+
+CHECKED = [
+    PrivateCGSLDA(n_components=2, max_iter=2),
+    PrivateCGSLDA(n_components=2, max_iter=2, epsilon=float("inf")),
+    PrivateCGSLDA(n_components=2, max_iter=2, mechanism="laplace"),
+    *[
+        PrivateCGSLDA(n_components=2, max_iter=2, mechanism=mechanism)
+        for mechanism in ("inherent", "laplace-first", "laplace-every", "laplace-last")
+    ],
+]
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")  # the checks need seeds
+@pytest.mark.filterwarnings("ignore:n_components=2 exceeds:UserWarning")  # the checks have data of one column
+@pytest.mark.filterwarnings("ignore:PrivateCGSLDA counts words:UserWarning")  # the checks have fractions
+@parametrize_with_checks(CHECKED)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return make_lda_corpus(90, 40, 3, mean_length=30, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def texts(corpus):
+    """The documents as strings of words."""
+    return [" ".join(np.repeat(corpus.feature_names, row)) for row in corpus.data.toarray()]
+
+
+def pipeline(**parameters):
+    # a public vocabulary: one learned from the texts would be outside the guarantee
+    vectorizer = CountVectorizer(vocabulary=[f"word{i:02d}" for i in range(40)])
+    return Pipeline([("counts", vectorizer), ("lda", PrivateCGSLDA(n_components=3, max_iter=3, **parameters))])
+
+
+def test_a_pipeline_from_texts_to_proportions(texts):
+    pipe = pipeline().fit(texts)
+    proportions = pipe.transform(texts[:5])
+    assert proportions.shape == (5, 3)
+    np.testing.assert_allclose(proportions.sum(axis=1), 1)
+    assert np.isfinite(pipe.score(texts))
+    assert pipe[-1].topic_word_.shape == (3, 40)
+
+
+@pytest.mark.parametrize("scoring", [None, make_coherence_scorer(n_top=5)])
+def test_a_grid_search_over_epsilon(texts, scoring):
+    search = GridSearchCV(pipeline(), {"lda__epsilon": [1, 10, float("inf")]}, cv=3, scoring=scoring)
+    search.fit(texts)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    found = search.best_estimator_[-1].privacy_guarantee_
+    assert found.epsilon == search.best_params_["lda__epsilon"]
+
+
+def test_clone_keeps_parameters_and_drops_what_was_fitted(corpus):
+    model = PrivateCGSLDA(n_components=3, epsilon=2.0, max_iter=2).fit(corpus.data)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    assert not [name for name in vars(copy) if name.endswith("_")]
+
+
+def test_pickle_brings_back_the_model(corpus):
+    model = PrivateCGSLDA(n_components=3, max_iter=2).fit(corpus.data)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.topic_word_, model.topic_word_)
+    np.testing.assert_array_equal(copy.transform(corpus.data), model.transform(corpus.data))
+    assert copy.privacy_guarantee_ == model.privacy_guarantee_
+
+
+def test_pandas_in_and_out(corpus):
+    frame = pd.DataFrame(corpus.data.toarray(), columns=corpus.feature_names)
+    model = PrivateCGSLDA(n_components=3, max_iter=2).set_output(transform="pandas").fit(frame)
+    out = model.transform(frame)
+    assert list(out.columns) == ["privatecgslda0", "privatecgslda1", "privatecgslda2"]
+    assert list(model.top_words(4).index) == list(out.columns)
+    assert model.top_words(4).isin(corpus.feature_names).all(axis=None)
+
+
+def test_groups_are_routed(texts):
+    users = np.arange(len(texts)) // 3
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipe = pipeline()
+        pipe[-1].set_fit_request(groups=True)
+        fitted = clone(pipe).fit(texts, groups=users)
+        result = cross_validate(pipe, texts, params={"groups": users}, cv=3, return_estimator=True)
+    for model in (fitted, *result["estimator"]):
+        assert model[-1].privacy_guarantee_.unit == "user"
+    assert np.isfinite(result["test_score"]).all()
+
+
+def test_groups_reach_the_last_step_without_routing(texts):
+    pipe = pipeline().fit(texts, lda__groups=np.arange(len(texts)) // 3)
+    assert pipe[-1].privacy_guarantee_.unit == "user"
+
+
+def test_gensim_judges_the_topics(texts):
+    from gensim.models import CoherenceModel
+
+    pipe = pipeline(epsilon=float("inf")).fit(texts)
+    judged = CoherenceModel(
+        model=pipe[-1],
+        dictionary=gensim_dictionary(pipe[0]),
+        texts=[text.split() for text in texts],
+        coherence="c_v",
+        topn=5,
+        processes=1,
+    )
+    assert 0 < judged.get_coherence() <= 1
