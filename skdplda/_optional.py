@@ -1,0 +1,46 @@
+"""Import of what is not always installed, with one helpful error."""
+
+from importlib import import_module
+
+__all__ = ["import_optional"]
+
+
+def import_optional(module, *, purpose, install):
+    """Import a module, or say what to install.
+
+    Parameters
+    ----------
+    module : str
+        Absolute name, such as "matplotlib.pyplot".
+    purpose : str
+        What needs it: the subject of the message.
+    install : str
+        What pip is to be given.
+
+    Returns
+    -------
+    module : module
+        The imported module.
+
+    Raises
+    ------
+    ImportError
+        If the package is not installed. An installed package that fails to import raises its own error.
+
+    Examples
+    --------
+    >>> from skdplda._optional import import_optional
+    >>> import_optional("nowhere", purpose="The map", install="nowhere")
+    Traceback (most recent call last):
+        ...
+    ImportError: The map needs nowhere, which is not installed. Install it with: pip install "nowhere"
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise ImportError(
+            f'{purpose} needs {package}, which is not installed. Install it with: pip install "{install}"'
+        ) from None
