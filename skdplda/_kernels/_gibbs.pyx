@@ -51,6 +51,7 @@ cdef extern from "block_sweep.h" nogil:
     int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document)
 
 cdef enum:
+    MOST_TOKENS = 1 << 22  # of a document: its counts are exact in a float
     PARTS = 32  # of the words, whatever the threads: sums of floats keep their order
 
 cdef dict ERRORS = {
@@ -108,7 +109,7 @@ cdef class TokenBlocks:
 
     def __cinit__(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
                   const int32_t[::1] kept, int n_words, int n_topics, int n_threads=1, int64_t block_documents=0):
-        cdef int64_t d, e, i, n, D = indptr.shape[0] - 1
+        cdef int64_t d, e, i, n, longest = 0, D = indptr.shape[0] - 1
         if not 1 <= n_topics <= 65534:
             raise ValueError("n_topics must lie in [1, 65534]")
         if D < 0 or D >= 2**31 - 1 or n_words < 1:
@@ -124,7 +125,10 @@ cdef class TokenBlocks:
                 n = self.first_token[d]
                 for e in range(indptr[d], indptr[d + 1]):
                     n += counts[e] if counts[e] > 0 else 0
+                longest = max(longest, n - self.first_token[d])
                 self.first_token[d + 1] = n
+        if longest >= MOST_TOKENS:
+            raise ValueError(f"a document has {longest} tokens; at most {MOST_TOKENS - 1} are possible")
         self.n_tokens = n = self.first_token[D]
         cuts = self._cuts(n_threads, block_documents)
         self.n_blocks = len(cuts) - 1

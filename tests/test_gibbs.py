@@ -1,0 +1,270 @@
+"""The Gibbs sweeps against the exact law of a small document, and the book-keeping against numpy."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from scipy.stats import chi2
+
+from skdplda._kernels._gibbs import TokenBlocks
+
+UNASSIGNED = 65535
+
+
+def blocks(X, n_topics, kept=None, **options):
+    X = sp.csr_matrix(X)
+    X.sort_indices()
+    counts = X.data.astype(np.int32)
+    kept = counts if kept is None else kept
+    indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+    return TokenBlocks(indptr, indices, counts, kept, X.shape[1], n_topics, **options)
+
+
+def conditional(w, others, was, table, alpha, beta, own):
+    """The law of one draw, as the docstring of `sweep` writes it."""
+    row = table[w] + beta
+    if was is not None:
+        row[was] = max(row[was] - own, beta)
+    n = np.bincount([z for z in others if z != UNASSIGNED], minlength=len(alpha))
+    p = row / (table.sum(0) + len(table) * beta) * (n + alpha)
+    return p / p.sum()
+
+
+def law(words, start, was, table, alpha, beta, own):
+    """Probability of each outcome of one sweep over a document: an array of shape (K,) * n_tokens."""
+    K, n = table.shape[1], len(words)
+    p = np.empty((K,) * n)
+    partial = {(): 1.0}
+    for i in range(n):
+        following = {}
+        for done, mass in partial.items():
+            draw = conditional(words[i], [*done, *start[i + 1 :]], was[i], table, alpha, beta, own)
+            following.update({(*done, k): mass * draw[k] for k in range(K)})
+        partial = following
+    for outcome, mass in partial.items():
+        p[outcome] = mass
+    return p
+
+
+def assert_follows(z, p, level=1e-5):
+    """Chi-square of the rows of `z` (one document each) against the law `p`; rare outcomes are pooled."""
+    K, n = p.shape[0], p.ndim
+    code = np.ravel_multi_index(tuple(z.T), (K,) * n)
+    seen, expected = np.bincount(code, minlength=K**n), p.ravel() * len(z)
+    rare = expected < 10
+    seen, expected = np.append(seen[~rare], seen[rare].sum()), np.append(expected[~rare], expected[rare].sum())
+    seen, expected = seen[expected > 5], expected[expected > 5]
+    assert seen.sum() > 0.9 * len(z)
+    if len(seen) > 1:
+        assert chi2.sf(((seen - expected) ** 2 / expected).sum(), len(seen) - 1) > level
+
+
+def tables(n_words, n_topics, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    table = rng.gamma(0.3, 10, (n_words, n_topics))
+    return np.ascontiguousarray(np.round(table) if dtype == np.int32 else table, dtype=dtype)
+
+
+# Topics: below one vector, one vector exactly, across it, whole groups of vectors, beyond the dense sweep.
+SIZES = [(1, 2), (3, 3), (16, 2), (17, 2), (40, 2), (64, 2), (65, 2), (150, 2), (520, 2)]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+@pytest.mark.parametrize("K, n_tokens", SIZES)
+def test_exact_law(K, n_tokens, dtype):
+    """Many copies of one document are many draws from the law: first sweep, later sweep, and two sweeps."""
+    D, beta, words = 60_000, 0.05, [1, 1, 3][:n_tokens]
+    rng = np.random.default_rng(K)
+    alpha = rng.uniform(0.05, 1.5, K).astype(np.float32)
+    table = tables(5, K, dtype, seed=K)
+    X = np.tile(np.bincount(words, minlength=5), (D, 1))
+    kept = np.tile(np.array([1, 1][: len(set(words))], np.int32), D)  # of word 1 the second token is silent
+    b = blocks(X, K, kept)
+    exact = table.astype(float)
+    b.sweep(table, alpha, beta, 1.0, 1, 7, 0)
+    nothing = [None] * n_tokens
+    assert_follows(b.topics.reshape(D, -1), law(words, [UNASSIGNED] * n_tokens, nothing, exact, alpha, beta, 0.0))
+
+    start = [int(np.argmax(table[w])) for w in words]
+    was = [start[0], None, *start[2:]]
+    for own in (0.0, 1.0, 1e9):  # an own weight beyond the table's leaves beta
+        b.set_topics(np.tile(np.array(start, np.uint16), D))
+        b.sweep(table, alpha, beta, own, 1, 8, 3)
+        once = law(words, start, was, exact, alpha, beta, own)
+        assert_follows(b.topics.reshape(D, -1), once)
+    if K <= 17:
+        b.set_topics(np.tile(np.array(start, np.uint16), D))
+        b.sweep(table, alpha, beta, 1.0, 2, 9, 3)
+        once = law(words, start, was, exact, alpha, beta, 1.0)
+        middle = itertools.product(range(K), repeat=n_tokens)
+        twice = sum(once[z] * law(words, list(z), was, exact, alpha, beta, 1.0) for z in middle)
+        assert_follows(b.topics.reshape(D, -1), twice)
+
+
+def corpus(D=300, V=80, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.poisson(rng.gamma(0.3, 2, V), (D, V))
+    X[::11] = 0
+    return X
+
+
+def places(X):
+    """(document, word) of each token in the order of `topics`, and its occurrence."""
+    d, w = np.nonzero(X)
+    c = X[d, w]
+    return np.repeat(d, c), np.repeat(w, c), np.concatenate([np.arange(n) for n in c])
+
+
+def rounds(X, K, n_rounds=4, n_threads=1, dtype=np.int32, kept=None, sweeps=1, **options):
+    b = blocks(X, K, kept, n_threads=n_threads, **options)
+    counts = np.zeros((X.shape[1], K), np.int32)
+    table, alpha = tables(X.shape[1], K, np.float32), np.linspace(0.05, 0.4, K).astype(np.float32)
+    for r in range(n_rounds):
+        table = counts.astype(dtype) if r else table
+        b.sweep(table, alpha, 0.02, float(r > 0), sweeps, 5, r, None, n_threads)
+        b.move(counts, n_threads)
+    return b, counts
+
+
+@pytest.mark.parametrize("K", [1, 3, 40, 150, 600])
+@pytest.mark.parametrize("sweeps", [1, 3])
+def test_same_bits_for_threads_and_blocks(K, sweeps):
+    X = corpus()
+    b, counts = rounds(X, K, sweeps=sweeps)
+    for n_threads, size in [(2, 0), (4, 0), (1, 7), (3, 50), (2, 1)]:
+        other, other_counts = rounds(X, K, n_threads=n_threads, sweeps=sweeps, block_documents=size)
+        assert_array_equal(other.topics, b.topics)
+        assert_array_equal(other_counts, counts)
+
+
+@pytest.mark.parametrize("K", [3, 40, 600])
+def test_counts_are_the_sum(K):
+    X = corpus()
+    d, w, occurrence = places(X)
+    kept = np.minimum(X[np.nonzero(X)], 2).astype(np.int32)
+    b, counts = rounds(X, K, kept=kept, n_threads=2, block_documents=64)
+    contributes = occurrence < 2
+    expected = np.zeros_like(counts)
+    np.add.at(expected, (w[contributes], b.topics[contributes]), 1)
+    assert_array_equal(counts, expected)
+    active = (np.arange(len(X)) % 3 == 0).astype(np.uint8)
+    some = contributes & (active[d] > 0)
+    expected[:] = 0
+    np.add.at(expected, (w[some], b.topics[some]), 1)
+    for n_threads in (1, 2):
+        out = np.full_like(counts, -5)
+        b.sum_active(out, active, n_threads)
+        assert_array_equal(out, expected)
+        b.sum_active(out, None, n_threads)
+        assert_array_equal(out, counts)
+
+
+@pytest.mark.parametrize("K", [3, 40, 600])
+def test_only_active_documents_move(K):
+    X = corpus()
+    b, counts = rounds(X, K)
+    before, d = b.topics, places(X)[0]
+    active = (np.arange(len(X)) % 4 == 1).astype(np.uint8)
+    alpha = np.full(K, 0.1, np.float32)
+    everyone = blocks(X, K)
+    everyone.set_topics(before)
+    b.sweep(counts, alpha, 0.01, 1.0, 1, 3, 9, active)
+    everyone.sweep(counts, alpha, 0.01, 1.0, 1, 3, 9)
+    assert_array_equal(b.topics, np.where(active[d] > 0, everyone.topics, before))
+    assert (b.topics != before).any()
+
+
+@pytest.mark.parametrize("K", [3, 40, 600])
+def test_topics_round_trip(K):
+    """A run that stops and resumes has the bits of one that does not."""
+    X = corpus()
+    b, counts = rounds(X, K)
+    resumed, again = blocks(X, K, block_documents=13), counts.copy()
+    resumed.set_topics(b.topics)
+    for x, table in ((b, counts), (resumed, again)):
+        x.sweep(table.copy(), np.full(K, 0.1, np.float32), 0.01, 1.0, 2, 1, 4)
+        x.move(table)
+    assert_array_equal(resumed.topics, b.topics)
+    assert_array_equal(again, counts)
+
+
+def test_int_and_float_tables_and_totals_agree():
+    X = corpus()
+    b, _ = rounds(X, 20)
+    other, _ = rounds(X, 20, dtype=np.float32)
+    assert_array_equal(other.topics, b.topics)
+    table, alpha = tables(80, 20, np.int32), np.full(20, 0.1, np.float32)
+    b.sweep(table, alpha, 0.01, 0.0, 1, 0, 0)
+    other.sweep(table, alpha, 0.01, 0.0, 1, 0, 0, totals=table.sum(0))
+    assert_array_equal(other.topics, b.topics)
+
+
+def test_seed_and_round_matter():
+    X = corpus()
+    table, alpha = tables(80, 20, np.int32), np.full(20, 0.1, np.float32)
+    seen = set()
+    for seed, round_ in [(0, 0), (1, 0), (0, 1)]:
+        b = blocks(X, 20)
+        b.sweep(table, alpha, 0.01, 0.0, 1, seed, round_)
+        seen.add(b.topics.tobytes())
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("K", [1, 20, 600])
+@pytest.mark.parametrize("X", [np.zeros((0, 3)), np.zeros((4, 3)), np.eye(3)[:1], 5 * np.eye(4)])
+def test_almost_nothing(X, K):
+    b, counts = rounds(X.astype(int), K)
+    assert counts.sum() == b.n_tokens == X.sum() == len(b.topics)
+    assert b.nbytes >= 6 * b.n_tokens
+
+
+def test_memory():
+    X = np.random.default_rng(0).poisson(2, (2000, 200))
+    b = blocks(X, 50)
+    assert b.nbytes < 8 * b.n_tokens
+
+
+def test_errors():
+    one = np.ones(2, np.int32)
+    start, words = np.array([0, 2], np.int64), np.array([0, 1], np.int32)
+    for bad, match in [
+        ((start, np.array([0, 3], np.int32), one, one, 3, 2), "n_words"),
+        ((start, np.array([0, -1], np.int32), one, one, 3, 2), "n_words"),
+        ((start, np.array([1, 1], np.int32), one, one, 3, 2), "twice"),
+        ((start, words, one, 2 * one, 3, 2), "kept"),
+        ((start, words, -one, one, 3, 2), "kept"),
+        ((start, words, one, one[:1], 3, 2), "length"),
+        ((start + 1, words, one, one, 3, 2), "indptr"),
+        ((start, words, one, one, 3, 0), "n_topics"),
+        ((start, words, one, one, 3, 65535), "n_topics"),
+        ((start, words, one, one, 0, 2), "n_words"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            TokenBlocks(*bad)
+    b = TokenBlocks(start, words, one, one, 3, 2)
+    table, alpha = np.ones((3, 2), np.int32), np.ones(2, np.float32)
+    good = {"table": table, "alpha": alpha, "beta": 0.1, "own": 0.0, "n_sweeps": 1, "seed": 0, "round_": 0}
+    for change in [
+        {"table": table[:2]},
+        {"alpha": alpha[:1]},
+        {"alpha": 0 * alpha},
+        {"beta": 0.0},
+        {"own": -1.0},
+        {"active": np.ones(2, np.uint8)},
+        {"table": table.astype(float)},
+        {"totals": np.ones(3)},
+    ]:
+        with pytest.raises(ValueError):
+            b.sweep(**{**good, **change})
+    with pytest.raises(ValueError, match="shape"):
+        b.move(np.zeros((3, 3), np.int32))
+    with pytest.raises(ValueError, match="active"):
+        b.sum_active(table, np.ones(3, np.uint8))
+    with pytest.raises(ValueError, match="one entry"):
+        b.set_topics([0])
+    with pytest.raises(ValueError, match=r"\[0, n_topics\)"):
+        b.set_topics([0, 2])
+    with pytest.raises(ValueError, match="tokens"):
+        TokenBlocks(start, words, np.full(2, 2**22, np.int32), one, 3, 2)
