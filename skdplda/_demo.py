@@ -26,7 +26,7 @@ PICTURE = "skdplda_demo.png"
 CELL = 33  # characters of a column of words
 
 
-def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=-1):
+def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=1):
     """Fit, compare, print and draw.
 
     Parameters
@@ -37,7 +37,7 @@ def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=-1):
         Of all noise; None takes the system's entropy, as a release must. Documents and fits without noise never change.
     n_documents : int, default=20000
         Synthetic documents to fit.
-    n_jobs : int, default=-1
+    n_jobs : int, default=1
         Threads.
 
     Returns
