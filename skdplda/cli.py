@@ -110,7 +110,7 @@ def _parser():
     words.add_argument("--leaky-vocabulary", type=whole, metavar="N", help="N most frequent words; NOT private")
     fit.add_argument("--top-words", type=whole, default=10, metavar="N", help="words shown a topic (default: 10)")
     fit.add_argument("--output", default="skdplda_topics", metavar="DIR", help="new folder (default: skdplda_topics)")
-    fit.add_argument("--jobs", type=int, default=1, metavar="N", help="threads; -1: all cores (default: 1; same result)")
+    fit.add_argument("--jobs", type=int, default=1, metavar="N", help="threads (default: 1; -1: all cores)")
     fit.add_argument("--checkpoint", metavar="FILE", help="resume from, and save to, FILE; as private as the data")
     fit.set_defaults(run=_fit)
 
