@@ -89,18 +89,18 @@ def check_prior(name, value, default, size=None):
     Returns
     -------
     prior : float or ndarray of shape (size,)
-        Positive and finite.
+        From 1e-30 to 1e30.
 
     Raises
     ------
     ValueError
-        If the prior is not positive and finite, or has another length.
+        If the prior is out of range, or has another length.
     """
     prior = np.asarray(default if value is None else value, dtype=np.float64)
-    allowed = "a number > 0" if size is None else f"a number > 0 or {size} of them, one a topic"
+    allowed = "a number from 1e-30 to 1e30" + ("" if size is None else f" or {size} of them, one a topic")
     if prior.ndim > (size is not None) or (prior.ndim == 1 and len(prior) != size):
         raise ValueError(f"{name} must be {allowed}; got an array of shape {prior.shape}.")
-    if not np.all(np.isfinite(prior) & (prior > 0)):
+    if not np.all((prior >= 1e-30) & (prior <= 1e30)):  # within single precision
         raise ValueError(f"{name} must be {allowed}; got {value!r}.")
     return float(prior) if size is None else np.broadcast_to(prior, (size,)).copy()
 

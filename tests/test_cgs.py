@@ -98,11 +98,16 @@ PARAMETERS = [  # parameters, what the message must say: the name, the value, wh
     ({"sampling_rate": 0}, "'sampling_rate' .* range (0.0, 1.0]. Got 0"),
     ({"sampling_rate": 1.5}, "'sampling_rate' .* range (0.0, 1.0]. Got 1.5"),
     ({"mechanism": "laplace", "sampling_rate": 0.5}, "sampling_rate must be 1.0 .* got 0.5. Use mechanism='gaussian'"),
-    ({"doc_topic_prior": -1.0}, "doc_topic_prior must be a number > 0 or 2 of them, one a topic; got -1.0"),
-    ({"doc_topic_prior": [0.1, 0.0]}, "doc_topic_prior must be a number > 0 .* got [0.1, 0.0]"),
+    (
+        {"doc_topic_prior": -1.0},
+        "doc_topic_prior must be a number from 1e-30 to 1e30 or 2 of them, one a topic; got -1.0",
+    ),
+    ({"doc_topic_prior": [0.1, 0.0]}, "doc_topic_prior must be a number from 1e-30 to 1e30 .* got [0.1, 0.0]"),
     ({"doc_topic_prior": [0.1, 0.1, 0.1]}, "doc_topic_prior must be .* 2 of them.* got an array of shape (3,)"),
-    ({"doc_topic_prior": math.nan}, "doc_topic_prior must be a number > 0 .* got nan"),
-    ({"topic_word_prior": 0.0}, "topic_word_prior must be a number > 0; got 0.0"),
+    ({"doc_topic_prior": math.nan}, "doc_topic_prior must be a number from 1e-30 to 1e30 .* got nan"),
+    ({"doc_topic_prior": 1e-50}, "doc_topic_prior must be a number from 1e-30 to 1e30 .* got 1e-50"),
+    ({"topic_word_prior": 1e50}, "topic_word_prior must be a number from 1e-30 to 1e30; got 1e+50"),
+    ({"topic_word_prior": 0.0}, "topic_word_prior must be a number from 1e-30 to 1e30; got 0.0"),
     ({"topic_word_prior": [0.1, 0.1]}, "'topic_word_prior' .* Got [0.1, 0.1]"),
     ({"callback": "call"}, "'callback' .* must be a callable or None. Got 'call'"),
     ({"n_jobs": 1.5}, "'n_jobs' .* Got 1.5"),
@@ -269,9 +274,9 @@ def test_a_fit_beyond_the_budget_is_refused_before_data_are_read():
 
 def test_bad_data_cost_nothing():
     for data, groups, unit in ((dense(-1), None, "document"), (X, np.arange(3), "user")):
-        with PrivacyAccountant(5.0, 1e-5, unit=unit) as accountant:
-            with pytest.raises(ValueError, match=r"^Negative|^groups"):
-                model().fit(data, groups=groups)
+        accountant = PrivacyAccountant(5.0, 1e-5, unit=unit)
+        with accountant, pytest.raises(ValueError, match=r"^Negative|^groups"):
+            model().fit(data, groups=groups)
         assert accountant.ledger == ()
 
 

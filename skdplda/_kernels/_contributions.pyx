@@ -35,7 +35,7 @@ def bound_contributions(
                     c[w] += 1; used += cost
     """
     cdef Py_ssize_t unit, d, i, j, n, largest = 0
-    cdef int32_t repeat, w
+    cdef int32_t _repeat, w
     cdef double used, cost
     cdef int64_t swap
     cdef int64_t *entry
@@ -56,7 +56,7 @@ def bound_contributions(
                 d = unit_documents[i]
                 for j in range(indptr[d], indptr[d + 1]):
                     kept[j] = 0
-                    for repeat in range(counts[j]):
+                    for _repeat in range(counts[j]):
                         entry[n] = j
                         n += 1
             stream = stream_of(seed, 0, unit)

@@ -40,6 +40,8 @@ cdef extern from "block_sweep.h" nogil:
     int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor)
     void move_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, int32_t *sum)
     void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const uint8_t *active, int32_t *sum)
+    void add_columns(const int32_t *counts, const float *table, int32_t n_topics, int64_t first, int64_t last,
+                     double *total)
     int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block, int32_t n_topics)
     scratch *scratch_new(int64_t n_documents, int32_t n_topics)
     void scratch_free(scratch *a)
@@ -47,6 +49,9 @@ cdef extern from "block_sweep.h" nogil:
     int32_t padded(int32_t n_topics)
     enum: UNASSIGNED, SILENT
     int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document)
+
+cdef enum:
+    PARTS = 32  # of the words, whatever the threads: sums of floats keep their order
 
 cdef dict ERRORS = {
     -1: (MemoryError, "not enough memory for the blocks of tokens"),
@@ -221,6 +226,7 @@ cdef class TokenBlocks:
         cdef int64_t i, most = 1, error = 0
         cdef scratch *a
         cdef frozen_table f
+        cdef double[:, ::1] partial
         cdef const int32_t[:, ::1] integers
         cdef const float[:, ::1] floats
         if np.shape(table) != (self.n_words, self.n_topics) or alpha.shape[0] != self.n_topics:
@@ -229,11 +235,8 @@ cdef class TokenBlocks:
             raise ValueError("active must have one flag a document")
         if not (np.min(alpha) > 0 and beta > 0 and 0 <= own < np.inf and np.max(alpha) < np.inf and beta < np.inf):
             raise ValueError("alpha and beta must be positive, own nonnegative")
-        totals = np.sum(table, 0, np.float64) if totals is None else np.asarray(totals)
         cdef float[::1] scale = np.zeros(padded(self.n_topics), np.float32)
         cdef float[::1] prior = np.zeros(padded(self.n_topics), np.float32)
-        np.asarray(scale)[:self.n_topics] = 1 / (totals + self.n_words * <double> beta)
-        np.asarray(prior)[:self.n_topics] = alpha
         f.counts, f.table, f.scale, f.alpha, f.beta, f.own = NULL, NULL, &scale[0], &prior[0], beta, own
         f.n_words, f.n_topics, f.seed, f.round, f.active = self.n_words, self.n_topics, seed, round_, NULL
         if active is not None and self.n_documents:
@@ -244,6 +247,15 @@ cdef class TokenBlocks:
         else:
             floats = table
             f.table = &floats[0, 0]
+        if totals is None:
+            totals = np.zeros((PARTS, self.n_topics))
+            partial = totals
+            for i in prange(PARTS, nogil=True, num_threads=n_threads, schedule="static"):
+                add_columns(f.counts, f.table, f.n_topics, i * self.n_words // PARTS, (i + 1) * self.n_words // PARTS,
+                            &partial[i, 0])
+            totals = totals.sum(0)
+        np.asarray(scale)[:self.n_topics] = 1 / (np.asarray(totals) + self.n_words * <double> beta)
+        np.asarray(prior)[:self.n_topics] = alpha
         for i in range(self.n_blocks):
             most = max(most, self.blocks[i].n_documents)
         with nogil, parallel(num_threads=n_threads):

@@ -96,10 +96,11 @@ static void move_words(const token_block *b, int32_t n_topics, int32_t first, in
     for (int64_t g = find_word(b, first); g < b->n_segments && b->word[g] < last; g++) {
         int32_t *row = sum + (size_t)b->word[g] * n_topics;
         for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++) {
-            if (b->reference[t] == b->topic[t] || b->document[t] & SILENT) continue;
-            if (b->reference[t] != UNASSIGNED) row[b->reference[t]]--;
-            row[b->topic[t]]++;
-            b->reference[t] = b->topic[t];
+            const uint16_t was = b->reference[t], now = b->topic[t];
+            if (b->document[t] & SILENT || now == UNASSIGNED) continue;
+            if (was != UNASSIGNED) row[was]--; /* even if was == now: that branch would be a coin toss */
+            row[now]++;
+            b->reference[t] = now;
         }
     }
 }
@@ -115,6 +116,14 @@ static void sum_words(const token_block *b, int32_t n_topics, int32_t first, int
             row[b->topic[t]]++;
         }
     }
+}
+
+/* Add the columns of the words [first, last) to `total` (K). */
+static void add_columns(const int32_t *counts, const float *table, int32_t n_topics, int64_t first, int64_t last,
+                        double *total) {
+    for (int64_t w = first; w < last; w++)
+        if (counts) for (int32_t k = 0; k < n_topics; k++) total[k] += counts[w * n_topics + k];
+        else for (int32_t k = 0; k < n_topics; k++) total[k] += table[w * n_topics + k];
 }
 
 /* Copy topics between the block and an array ordered by (document, word, occurrence); cursor: D first places. */

@@ -17,6 +17,7 @@
 #include "random_stream.h"
 
 #define LANES 16
+#define BATCH 16
 #define DENSE_TOPICS 512
 #define CACHE (640 << 10)
 #define INLINE static inline __attribute__((always_inline))
@@ -43,8 +44,18 @@ typedef struct {              /* shared by all blocks */
 
 typedef struct { int64_t first; int32_t blocks, capacity; } slot_list;
 
+typedef struct {              /* draws of different documents, side by side */
+    v16 before[2 * BATCH];    /* prefix sums in the odd vectors; zeros in the even ones */
+    uint64_t key[BATCH];
+    float *state[BATCH];
+    float uniform[BATCH], kept[BATCH], target[BATCH], fix_old[BATCH][2], fix_was[BATCH][2];
+    uint32_t token[BATCH];
+    int32_t old[BATCH], was[BATCH], lane[BATCH], drawn[BATCH], fresh[BATCH], n;
+} batch;
+
 typedef struct {              /* what one thread works with */
-    float *row, *product;     /* K, padded */
+    float *row, *reduced, *product; /* K, padded; reduced is without the token itself */
+    batch *batch;
     uint64_t *key;            /* document -> key of its stream in this sweep */
     float *state;             /* dense: document x K weights */
     v16 *part;                /* dense: partial sums */
@@ -58,13 +69,13 @@ static int32_t padded(int32_t n) { return (n + LANES - 1) / LANES * LANES; }
 
 /* A block's documents fill half of a 1 MB second-level cache, or a little more. */
 static int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document) {
-    int64_t slots = padded((int32_t)(tokens_per_document < n_topics ? tokens_per_document : n_topics));
+    int64_t likely = tokens_per_document / 4, slots = padded((int32_t)(likely < n_topics ? likely : n_topics));
     return CACHE / (n_topics <= DENSE_TOPICS ? 4 * padded(n_topics) : 6 * slots + 32) + 1;
 }
 
 static void scratch_free(scratch *a) {
     if (!a) return;
-    free(a->row); free(a->product); free(a->key); free(a->state); free(a->part);
+    free(a->row); free(a->reduced); free(a->batch); free(a->product); free(a->key); free(a->state); free(a->part);
     free(a->list); free(a->count); free(a->topic);
     free(a);
 }
@@ -78,15 +89,18 @@ static scratch *scratch_new(int64_t n_documents, int32_t n_topics) {
     if (!a) return NULL;
     a->row = aligned(width * sizeof(float));
     a->product = aligned(width * sizeof(float));
+    a->reduced = aligned(width * sizeof(float));
+    a->batch = aligned(sizeof(batch));
     a->key = aligned(n_documents * sizeof(uint64_t));
     if (dense) a->state = aligned((n_documents * padded(n_topics) + 4 * LANES) * sizeof(float));
     else a->list = aligned(n_documents * sizeof(slot_list));
-    a->part = aligned(width * sizeof(float));
-    if (!a->row || !a->product || !a->key || !a->part || !(dense ? (void *)a->state : (void *)a->list)) {
+    a->part = aligned(BATCH * width * sizeof(float) / 4);
+    if (!a->row || !a->reduced || !a->batch || !a->product || !a->key || !a->part || !(dense ? (void *)a->state : (void *)a->list)) {
         scratch_free(a);
         return NULL;
     }
     memset(a->row, 0, width * sizeof(float));
+    memset(a->batch, 0, sizeof(batch));
     if (dense) memset(a->state, 0, (n_documents * padded(n_topics) + 4 * LANES) * sizeof(float));
     return a;
 }

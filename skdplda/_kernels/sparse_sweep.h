@@ -39,11 +39,23 @@ static int TARGET(add_lanes)(scratch *a, slot_list *l) {
 /* The slot of a topic in a document's list: its own, else a free one, else a new one; -1 without memory. */
 INLINE int64_t TARGET(slot_of)(scratch *a, slot_list *l, uint16_t topic) {
     int64_t vacant = -1;
+#if defined(__AVX512BW__)
+    for (int32_t j = 0; j < l->blocks; j++) {
+        const int64_t first = l->first + (int64_t)j * LANES;
+        const __m512 count = _mm512_load_ps(a->count + first);
+        const __m256i here = _mm256_load_si256((const __m256i *)(a->topic + first));
+        const unsigned used = _mm512_cmp_ps_mask(count, _mm512_setzero_ps(), _CMP_GT_OS);
+        const unsigned same = used & _mm256_cmpeq_epi16_mask(here, _mm256_set1_epi16((short)topic));
+        if (same) return first + __builtin_ctz(same);
+        if (vacant < 0 && used != 0xffff) vacant = first + __builtin_ctz(~used);
+    }
+#else
     for (int32_t j = 0; j < l->blocks * LANES; j++) {
         if (a->count[l->first + j] > 0) {
             if (a->topic[l->first + j] == topic) return l->first + j;
         } else if (vacant < 0) vacant = l->first + j;
     }
+#endif
     if (vacant < 0) {
         if (TARGET(add_lanes)(a, l)) return -1;
         vacant = l->first + (l->blocks - 1) * LANES;
@@ -122,7 +134,11 @@ static int TARGET(sweep_sparse)(const token_block *b, const frozen_table *f, int
                 for (int32_t i = 0; i < n_blocks; i++) {
                     v16 weight, p, m = ((const v16 *)count)[i];
                     i16 k = __builtin_convertvector(((const u16 *)slot)[i], i16);
+#if defined(__AVX512BW__)
+                    weight = (v16)_mm512_i32gather_ps((__m512i)k, row, 4);
+#else
                     for (int x = 0; x < LANES; x++) weight[x] = row[k[x]];
+#endif
                     m += __builtin_convertvector(k == old, v16);
                     m = (v16)((i16)m & (m > 0));
                     weight += __builtin_convertvector(k == was, v16) * own;

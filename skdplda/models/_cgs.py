@@ -121,7 +121,7 @@ class GibbsStep:
     def restore(self, arrays):
         """Take the hidden state back."""
         self._tokens.set_topics(arrays["topics"])
-        self._tokens.move(self._counts, self._n_threads)
+        self._tokens.sum_active(self._counts, None, self._n_threads)
 
 
 class PrivateCGSLDA(BaseTopicModel):
@@ -192,7 +192,7 @@ class PrivateCGSLDA(BaseTopicModel):
         Rounds (sweeps) done.
     n_features_in_ : int
         Number of words.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_words,)
         Words, if X was a data frame.
 
     See Also

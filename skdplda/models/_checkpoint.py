@@ -81,12 +81,12 @@ def load(path):
         If the file is none of ours, damaged, or of another version.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
         header = json.loads(str(arrays.pop("header")))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"checkpoint {os.fspath(path)!r} cannot be read ({error}); delete it to start anew.") from None
-    if header.get("format") != FORMAT or header.get("version") != VERSION:
+    if not isinstance(header, dict) or (header.get("format"), header.get("version")) != (FORMAT, VERSION):
         raise ValueError(
             f"checkpoint {os.fspath(path)!r} is not of format {FORMAT} version {VERSION}; delete it to start anew."
         )

@@ -136,7 +136,13 @@ def exact_draw_loss(word_counts_k, topic_totals_k, doc_counts_k, alpha, beta, n_
 
     Parameters
     ----------
-    word_counts_k, topic_totals_k, doc_counts_k, alpha, beta, n_words
+    word_counts_k, topic_totals_k, doc_counts_k : array-like of shape (n_topics,)
+        As in `monitor_draw`.
+    alpha : float or array-like of shape (n_topics,)
+        As in `monitor_draw`.
+    beta : float
+        As in `monitor_draw`.
+    n_words : int
         As in `monitor_draw`.
     twin_counts_k : array-like of shape (n_topics,), default=0
         Tokens of the same type **and** the same document in each topic, without the drawn token;

@@ -1,0 +1,192 @@
+"""Interrupted fits: what is on disk, what resumes, what is refused, what is paid."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from skdplda import PrivacyAccountant, PrivateCGSLDA
+from skdplda.datasets import make_lda_corpus
+from skdplda.models import _checkpoint
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+
+X = sp.csr_array(make_lda_corpus(60, 20, 3, mean_length=20, random_state=0).data)
+FORMS = [
+    {},
+    {"epsilon": float("inf")},
+    {"mechanism": "laplace"},
+    {"sampling_rate": 0.5},
+    {"epsilon": float("inf"), "sampling_rate": 0.5},
+]
+
+
+def interrupt_after(n_rounds):
+    def callback(report):
+        if report.n_done == n_rounds:
+            raise KeyboardInterrupt
+
+    return callback
+
+
+def model(path=None, **parameters):
+    return PrivateCGSLDA(3, **{"max_iter": 6, "random_state": 0, "checkpoint": path, **parameters})
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "fit.npz"
+
+
+@pytest.fixture
+def interrupted(path):
+    """A checkpoint of three rounds of six."""
+    with pytest.raises(KeyboardInterrupt):
+        model(path, callback=interrupt_after(3)).fit(X)
+    return path
+
+
+@pytest.mark.parametrize("parameters", FORMS)
+@pytest.mark.parametrize("groups", [None, np.arange(60) // 4])
+def test_a_resumed_fit_ends_like_an_uninterrupted_one(path, parameters, groups):
+    expected = model(**parameters).fit(X, groups=groups)
+    with pytest.raises(KeyboardInterrupt):
+        model(path, callback=interrupt_after(3), **parameters).fit(X, groups=groups)
+    assert path.exists()
+    rounds = []
+    resumed = model(path, callback=rounds.append, n_jobs=2, **parameters).fit(X, groups=groups)
+    assert [report.n_done for report in rounds] == [4, 5, 6]
+    np.testing.assert_array_equal(resumed.components_, expected.components_)
+    assert resumed.privacy_guarantee_ == expected.privacy_guarantee_
+    assert os.listdir(path.parent) == []
+
+
+def test_a_fit_without_a_seed_resumes_its_own_hidden_state(path):
+    with pytest.raises(KeyboardInterrupt):
+        model(path, callback=interrupt_after(3), random_state=None).fit(X)
+    header, arrays = _checkpoint.load(path)
+    rounds = []
+    model(path, callback=rounds.append, random_state=None).fit(X)
+    assert len(rounds) == 3
+    assert header["n_done"] == 3
+    assert arrays["e_topics"].shape == (X.sum(),)
+
+
+def test_a_resumed_fit_is_paid_once(path):
+    seeded = model(path, random_state=None).privacy_cost()
+    with PrivacyAccountant(seeded.epsilon, seeded.delta) as accountant:  # enough for one fit
+        with pytest.raises(KeyboardInterrupt):
+            model(path, callback=interrupt_after(3), random_state=None).fit(X)
+        assert len(accountant.ledger) == 1
+        model(path, random_state=None).fit(X)
+    assert len(accountant.ledger) == 1
+    assert not path.exists()
+
+
+def test_a_resumed_fit_is_charged_to_a_ledger_that_has_not_seen_it(interrupted):
+    with PrivacyAccountant(100.0, 1e-3) as accountant:
+        model(interrupted).fit(X)
+    assert len(accountant.ledger) == 1
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"epsilon": 4.0}, {"max_iter": 7}, {"random_state": 1}, {"max_norm": 4.0}, {"doc_topic_prior": 0.2}],
+)
+def test_a_checkpoint_of_other_parameters_is_refused(interrupted, parameters):
+    with pytest.raises(ValueError, match=r"checkpoint '.*fit.npz' belongs to a fit with other parameters or other"):
+        model(interrupted, **parameters).fit(X)
+    assert interrupted.exists()
+
+
+def test_a_checkpoint_of_other_data_is_refused(interrupted):
+    other = X.copy()
+    other.data[0] += 1
+    for data, groups in ((other, None), (X[:-1], None), (X, np.arange(60) // 4)):
+        with pytest.raises(ValueError, match="delete it or give another path"):
+            model(interrupted).fit(data, groups=groups)
+
+
+@pytest.mark.parametrize("damage", ["cut", "noise", "empty", "foreign", "version", "list", "array"])
+def test_a_damaged_checkpoint_is_refused(interrupted, damage):
+    content = interrupted.read_bytes()
+    if damage == "foreign":
+        np.savez(interrupted, a=np.arange(3))
+    elif damage == "version":
+        _checkpoint.save(interrupted, {"version": 99}, {})
+    elif damage == "array":
+        with interrupted.open("wb") as file:
+            np.save(file, np.arange(3))
+    elif damage == "list":
+        np.savez(interrupted, header=np.array("[1, 2]"))
+    else:
+        half = len(content) // 2
+        flipped = content[:half] + bytes(255 - byte for byte in content[half : half + 40]) + content[half + 40 :]
+        interrupted.write_bytes({"cut": content[:half], "noise": flipped, "empty": b""}[damage])
+    with pytest.raises(ValueError, match=r"checkpoint '.*fit.npz' (cannot be read|is not of format).*delete it"):
+        model(interrupted).fit(X)
+
+
+def test_a_checkpoint_is_readable_by_its_owner_only(interrupted):
+    assert stat.S_IMODE(interrupted.stat().st_mode) == 0o600
+
+
+def test_a_full_disk_keeps_the_former_checkpoint(path, monkeypatch):
+    former, savez = [], np.savez
+
+    def full(file, **arrays):
+        if len(former) == 3:
+            file.write(b"half a file")
+            raise OSError(28, "No space left on device")
+        savez(file, **arrays)
+        former.append(None)
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="No space left"):
+        model(path).fit(X)
+    monkeypatch.undo()
+    assert os.listdir(path.parent) == ["fit.npz"]
+    assert _checkpoint.load(path)[0]["n_done"] == 3
+    np.testing.assert_array_equal(model(path).fit(X).components_, model().fit(X).components_)
+
+
+def test_an_unwritable_folder_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        model(tmp_path / "nowhere" / "fit.npz").fit(X)
+
+
+SLOW_FIT = """
+import sys
+from skdplda import PrivateCGSLDA
+from skdplda.datasets import make_lda_corpus
+
+X = make_lda_corpus(300, 50, 3, mean_length=50, random_state=0).data
+
+def report(_):
+    print("round", flush=True)
+
+PrivateCGSLDA(3, max_iter=10**6, checkpoint=sys.argv[1], callback=report).fit(X)
+"""
+
+
+def test_control_c_ends_a_fit_within_seconds_and_keeps_the_checkpoint(path):
+    command = [sys.executable, "-c", SLOW_FIT, str(path)]
+    fit = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        for _ in range(3):
+            assert fit.stdout.readline() == "round\n"
+        fit.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        _, errors = fit.communicate(timeout=30)
+    finally:
+        fit.kill()
+    assert time.monotonic() - start < 30
+    assert fit.returncode in (1, 130, -signal.SIGINT)
+    assert "KeyboardInterrupt" in errors
+    assert _checkpoint.load(path)[0]["n_done"] >= 3

@@ -1,0 +1,149 @@
+"""A fitted model holds released values only: no counts, topics, document numbers, noise or generators."""
+
+import io
+import pickle
+import pickletools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from skdplda import PrivacyLeakWarning, PrivateCGSLDA
+from skdplda.models._live import MECHANISMS as PUBLISHED
+
+CANARY = 7919  # tokens of one word in one document; prime, and nowhere else
+N_DOCUMENTS, N_WORDS = 977, 12
+PARAMETERS = set(PrivateCGSLDA().get_params())
+ALLOWED = {"components_", "topic_word_", "privacy_guarantee_", "n_iter_", "n_features_in_", "feature_names_in_"}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    counts = np.random.default_rng(0).poisson(0.5, size=(N_DOCUMENTS, N_WORDS))
+    counts[400, 5] = CANARY
+    counts[401] = 0
+    return sp.csr_array(counts.astype(np.int32))
+
+
+def values(thing, seen=None):
+    """Yield every array, number and string within an object, whatever holds it."""
+    seen = {} if seen is None else seen
+    if id(thing) in seen:
+        return
+    seen[id(thing)] = thing  # kept alive: a number that is free again may be given to another object
+    yield thing
+    if isinstance(thing, dict):
+        for item in thing.items():
+            yield from values(item, seen)
+    elif isinstance(thing, (list, tuple, set, frozenset)):
+        for item in thing:
+            yield from values(item, seen)
+    elif not isinstance(thing, (str, bytes, type, np.ndarray)):
+        yield from values(getattr(thing, "__dict__", {}), seen)
+        for name in getattr(type(thing), "__slots__", ()):
+            yield from values(getattr(thing, name, None), seen)
+
+
+def secrets(X):
+    """Return what must not be found: numbers of the corpus, and arrays of its counts."""
+    dense = X.toarray()
+    numbers = {CANARY, N_DOCUMENTS, int(X.sum()), int(X.nnz), int(dense[:, 5].sum())}
+    arrays = [X.data, X.indptr, X.indices, dense.sum(axis=0), dense.sum(axis=1), dense[400]]
+    return numbers, arrays
+
+
+def found_in(model, X):
+    numbers, arrays = secrets(X)
+    for value in values(vars(model)):
+        if isinstance(value, (np.random.Generator, np.random.RandomState, np.random.BitGenerator)):
+            yield "a generator"
+        if isinstance(value, (np.ndarray, sp.sparray)):
+            entries = np.asarray(value.data if sp.issparse(value) else value)
+            if N_DOCUMENTS in entries.shape or X.sum() in entries.shape:
+                yield f"an array of shape {entries.shape}"
+            if entries.dtype.kind in "iu" or (entries.dtype.kind == "f" and (entries == np.rint(entries)).all()):
+                yield f"integers, {entries}"
+            for sums in (entries, *(entries.sum(axis=axis) for axis in range(entries.ndim))):
+                if any(np.shape(sums) == array.shape and np.allclose(sums, array) for array in arrays):
+                    yield "exact counts"
+                if entries.dtype.kind == "f" and np.isclose(sums, CANARY, rtol=0, atol=1e-3).any():
+                    yield "the canary"
+        elif isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and value in numbers:
+            yield f"the number {value}"
+
+
+def numbers_in_pickle(model):
+    stream = io.BytesIO(pickle.dumps(model))
+    return {argument for _, argument, _ in pickletools.genops(stream) if isinstance(argument, int)}
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(N_DOCUMENTS) // 7])
+@pytest.mark.parametrize("parameters", [{}, {"mechanism": "laplace"}, {"sampling_rate": 0.5}, {"epsilon": 1e4}])
+def test_a_private_fit_keeps_only_what_it_released(corpus, parameters, groups):
+    model = PrivateCGSLDA(3, max_iter=3, **parameters).fit(corpus, groups=groups)
+    for _ in range(2):
+        assert set(vars(model)) - PARAMETERS <= ALLOWED
+        assert list(found_in(model, corpus)) == []
+        assert not numbers_in_pickle(model) & secrets(corpus)[0]
+        model.transform(corpus)  # nor does using it leave traces
+        model.score(corpus)
+        model = pickle.loads(pickle.dumps(model))
+
+
+def test_the_guarantee_says_nothing_of_the_data(corpus):
+    fitted = PrivateCGSLDA(3, max_iter=3).fit(corpus)
+    assert fitted.privacy_guarantee_ == PrivateCGSLDA(3, max_iter=3).privacy_cost()
+    assert str(CANARY) not in str(fitted.privacy_guarantee_)
+
+
+def test_an_interrupted_fit_leaves_no_state(corpus):
+    def interrupt(report):
+        raise KeyboardInterrupt
+
+    model = PrivateCGSLDA(3, max_iter=3, callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(corpus)
+    assert set(vars(model)) - PARAMETERS == {"n_features_in_"}
+
+
+def test_the_search_finds_what_it_looks_for(corpus):
+    """Without noise there is no privacy, and every kind of trace is noticed."""
+    exact = PrivateCGSLDA(3, max_iter=3, epsilon=float("inf"), random_state=0).fit(corpus)
+    exact.components_ = exact.components_ - 0.01
+    assert "exact counts" in set(found_in(exact, corpus))
+    for trace in (
+        corpus,
+        {"deep": [corpus.indptr]},
+        np.random.default_rng(0),
+        CANARY,
+        np.zeros((N_DOCUMENTS, 3)),
+        np.array([0.5, CANARY]),
+    ):
+        exact.trace_ = trace
+        hidden = PrivateCGSLDA()
+        hidden.trace_ = trace
+        assert list(found_in(hidden, corpus))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_published_laplace_last_tells_every_word_total(corpus, epsilon):
+    """Its claimed epsilon notwithstanding: columns of `components_` sum to exact counts."""
+    with pytest.warns(PrivacyLeakWarning, match="exact number of times each word occurs"):
+        model = PrivateCGSLDA(3, max_iter=2, mechanism="laplace-last", epsilon=epsilon).fit(corpus)
+    totals = np.rint((model.components_ - 0.01).sum(axis=0)).astype(int)
+    np.testing.assert_array_equal(totals, corpus.toarray().sum(axis=0))
+    assert "exact counts" in set(found_in_released(model, corpus))
+
+
+def found_in_released(model, X):
+    """Look behind the prior, as everyone can."""
+    model.components_ = np.rint(model.components_ - 0.01)
+    return found_in(model, X)
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+@pytest.mark.parametrize("mechanism", PUBLISHED)
+def test_the_published_forms_leave_no_tokens_either(corpus, mechanism):
+    model = PrivateCGSLDA(3, max_iter=2, mechanism=mechanism).fit(corpus)
+    assert set(vars(model)) - PARAMETERS <= ALLOWED | {"inherent_privacy_"}
+    assert not any(N_DOCUMENTS in np.shape(value) for value in values(vars(model)) if isinstance(value, np.ndarray))

@@ -1,0 +1,98 @@
+"""Every public name imports, is documented, and has one path."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections import defaultdict
+from enum import Enum
+
+import pytest
+
+import skdplda
+from skdplda import PrivateCGSLDA
+
+ROOMS = ["skdplda"] + [
+    f"skdplda.{module.name}" for module in pkgutil.iter_modules(skdplda.__path__) if not module.name.startswith("_")
+]
+NAMES = [(room, name) for room in ROOMS for name in getattr(importlib.import_module(room), "__all__", ())]
+
+
+def public(room, name):
+    return getattr(importlib.import_module(room), name)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_room_says_what_it_is_and_lists_its_names(room):
+    module = importlib.import_module(room)
+    assert module.__doc__
+    if not hasattr(module, "__path__"):  # a module of one file, such as the command line
+        return
+    assert len(set(module.__all__)) == len(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+@pytest.mark.parametrize(("room", "name"), NAMES)
+def test_every_public_name_is_documented(room, name):
+    thing = public(room, name)
+    assert inspect.getdoc(thing).splitlines()[0].endswith(".")
+    if inspect.isfunction(thing):
+        check_function(thing)
+    elif inspect.isclass(thing) and not issubclass(thing, (Exception, Enum)):
+        check_class(thing)
+
+
+def parameters_of(thing):
+    """Return {parameter: its description} of a numpydoc docstring."""
+    documented, found, names = inspect.getdoc(thing), {}, []
+    _, _, section = documented.partition("Parameters\n----------\n")
+    for line in section.splitlines():
+        if set(line) == {"-"}:  # the next section
+            for name in names:
+                del found[name]
+            break
+        if line and not line.startswith(" "):
+            names = [name.strip().lstrip("*") for name in line.partition(" : ")[0].split(",")]
+            found.update(dict.fromkeys(names, ""))
+        else:
+            found.update({name: f"{found[name]} {line.strip()}" for name in names})
+    return found
+
+
+def check_function(function):
+    parameters = [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+    assert list(parameters_of(function)) == parameters
+
+
+def check_class(kind):
+    assert list(parameters_of(kind)) == list(inspect.signature(kind).parameters)
+    for name, member in vars(kind).items():
+        if name.startswith("_") or not (inspect.isfunction(member) or isinstance(member, (property, classmethod))):
+            continue
+        assert inspect.getdoc(getattr(kind, name)), f"{kind.__name__}.{name} has no docstring"
+        if inspect.isfunction(member):
+            check_function(member)
+
+
+def test_a_name_means_one_thing():
+    """Rooms and the door may both show a name; it is the same object, from one room."""
+    objects, rooms = defaultdict(set), defaultdict(set)
+    for room, name in NAMES:
+        objects[name].add(id(public(room, name)))
+        if room != "skdplda":
+            rooms[name].add(room)
+    assert [name for name, found in objects.items() if len(found) > 1] == []
+    assert [name for name, found in rooms.items() if len(found) > 1] == []
+
+
+def test_every_parameter_of_the_estimator_says_whether_it_affects_privacy():
+    described = parameters_of(PrivateCGSLDA)
+    assert list(described) == list(inspect.signature(PrivateCGSLDA).parameters)
+    for name, text in described.items():
+        assert re.search("Affects privacy: (yes|no)[.,]", text), name
+
+
+def test_parameters_after_the_first_are_keyword_only():
+    kinds = {name: p.kind for name, p in inspect.signature(PrivateCGSLDA).parameters.items()}
+    assert kinds.pop("n_components") == inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert set(kinds.values()) == {inspect.Parameter.KEYWORD_ONLY}
