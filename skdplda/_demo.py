@@ -9,9 +9,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
-from skdplda import PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.datasets import load_lee, topic_recovery
+from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import coherence, unigram_perplexity
+from skdplda.models import PrivateCGSLDA
 from skdplda.plots import PrivacyUtilityDisplay, TopWordsDisplay
 
 __all__ = ["run_demo"]

@@ -8,9 +8,11 @@ import os
 import sys
 import warnings
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
-from skdplda import PrivacyLeakWarning, PrivateCGSLDA, __version__
+from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.models import PrivateCGSLDA
 
 __all__ = ["main"]
 
@@ -69,7 +71,7 @@ def main(argv=None):
 def _parser():
     """Return the parser of all commands."""
     parser = _Parser(prog="skdplda", description="Differentially private topic models.", allow_abbrev=False)
-    parser.add_argument("--version", action="version", version=f"skdplda {__version__}")
+    parser.add_argument("--version", action="version", version=f"skdplda {version('skdplda')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,fit,cost}")
 
     positive, share = _number(float, "a positive number, or inf"), _number(float, "a number above 0, at most 1", 1)
