@@ -13,7 +13,6 @@ from pathlib import Path
 
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models import PrivateCGSLDA
-from skdplda.models._rules import UNIT, model_noise
 
 __all__ = ["main"]
 
@@ -165,7 +164,7 @@ def _model(args, **options):
 
 def _cost(args):
     model, guarantee = _model(args)
-    noise = _noise(model)
+    noise = model.noise_deviation()
     if args.json:
         print(json.dumps({"privacy": json.loads(guarantee.to_json()), "noise": noise}, indent=2))
         return
@@ -174,24 +173,10 @@ def _cost(args):
         print(
             f"\nEach cell of the topic-word table gets noise of standard deviation {noise['first_round']:.4g} in the"
             f" first and {noise['last_round']:.4g} in the\nlast of {noise['rounds']} rounds; the model, which weighs"
-            f" them, is left with {noise['in_model']:.4g}. Here a document of 25\ndifferent words counts each word once,"
+            f" them, is left with {noise['in_model']:.4g}. Here a document of 25\ndifferent words counts each once,"
             " and every document weighs the same. A word stands out in a\ntopic where the corpus has it there clearly"
             " more often than that."
         )
-
-
-def _noise(model):
-    """Return the standard deviations of a fit's noise, where a document of 25 words counts each once, or None."""
-    plan = model._plan()
-    if plan is None or plan.noiseless:
-        return None
-    scale = UNIT / plan.sampling_rate
-    return {
-        "first_round": scale * plan.deviation(0),
-        "last_round": scale * plan.deviation(-1),
-        "in_model": model_noise(plan),
-        "rounds": plan.n_rounds,
-    }
 
 
 def _fit(args):
@@ -221,7 +206,7 @@ def _fit(args):
         report = {
             "top_words": top.to_numpy().tolist(),
             "privacy": json.loads(guarantee.to_json()),
-            "noise": _noise(model),
+            "noise": model.noise_deviation(),
             "files": files,
         }
         print(json.dumps(report, indent=2))
@@ -234,7 +219,7 @@ def _print_topics(model, top):
     """Print the top words, those that noise alone could have brought up in parentheses: post-processing."""
     import numpy as np
 
-    noise = _noise(model)
+    noise = model.noise_deviation()
     least = SURE * noise["in_model"] if noise else 0.0
     weights = -np.sort(-model.components_, axis=1)
     for topic, row in enumerate(top.to_numpy()):

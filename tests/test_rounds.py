@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy import stats
 
 from skdplda._validation import check_groups
-from skdplda.models._cgs import GibbsStep, unit_weights
+from skdplda.models._gibbs_step import GibbsStep, unit_weights
 from skdplda.models._randomness import Randomness
 from skdplda.models._rounds import GRID, NoisePlan, run_rounds
 from skdplda.privacy import delta_of
@@ -169,7 +169,7 @@ def test_every_unit_contributes_the_norm_of_the_grid_at_most_and_nearly(order):
             topics = rng.multinomial(words, [0.2, 0.3, 0.5])  # any assignment of the tokens to topics
             of_words, of_topics = (sum(int(weight[rows[0]] * n) ** order for n in m.ravel()) for m in (words, topics))
             assert of_topics <= of_words <= GRID**order  # in exact integers
-            assert of_words >= (0.9999 * GRID) ** order or not words.any()
+            assert of_words >= (0.999 * GRID) ** order or not words.any()
 
 
 def test_a_unit_beyond_the_grid_contributes_nothing():

@@ -6,19 +6,18 @@ from os import PathLike
 from uuid import uuid4
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import effective_n_jobs
 
-from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._checkpoint import fingerprint, interrupted_run
+from skdplda.models._gibbs_step import GibbsStep
 from skdplda.models._live import MECHANISMS as LIVE_MECHANISMS
 from skdplda.models._live import fit_live
 from skdplda.models._randomness import Randomness
-from skdplda.models._rounds import GRID, NoisePlan, run_rounds
-from skdplda.models._rules import ExactTables, SmoothedTables
+from skdplda.models._rounds import NoisePlan, run_rounds
+from skdplda.models._rules import UNIT, ExactTables, SmoothedTables, model_noise
 from skdplda.privacy import InherentPrivacyHistory, PrivacyGuarantee, active_accountant, sampler_slack
 
 __all__ = ["PrivateCGSLDA"]
@@ -46,100 +45,6 @@ PARTIAL_FIT = (
     " contribution a round, and a stream does not say which documents come back. Fit once on all documents, or give"
     " `checkpoint` to interrupt and resume a fit."
 )
-
-
-def unit_weights(X, units, order):
-    """Return what each token of a document adds to a sum: one integer a document, the same for all of its unit.
-
-    A unit's counts of (word, topic) have at most the norm of its counts of words, whatever the topics are; the weight
-    brings that norm to GRID, rounded down.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        As from `check_counts`.
-    units : tuple of ndarray
-        As from `check_groups`.
-    order : {1, 2}
-        Of the norm.
-
-    Returns
-    -------
-    weight : ndarray of shape (n_documents,), int32
-        0 where the norm exceeds GRID.
-    """
-    start, documents = units
-    n_units = len(start) - 1
-    unit = np.empty(len(documents), np.int64)
-    unit[documents] = np.repeat(np.arange(n_units), np.diff(start))
-    counts = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), shape=X.shape)
-    if n_units < len(documents):
-        members = sp.csr_array((np.ones(len(documents)), documents, start), shape=(n_units, len(documents)))
-        counts = members @ counts
-    norm = (counts**order).sum(axis=1) ** (1 / order)
-    weight = np.floor(GRID / (np.maximum(norm, 1.0) * (1 + 1e-9)))  # above what rounding may have taken off the norm
-    return weight.astype(np.int32)[unit]
-
-
-class GibbsStep:
-    """E-step of the private loop: local sweeps of frozen-table Gibbs sampling.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        As from `check_counts`.
-    units : tuple of ndarray
-        As from `check_groups`.
-    n_topics : int
-        Number of topics.
-    order : {1, 2, None}
-        Norm in which a unit's contribution is GRID at most; None lets each token count 1, and the sum be the next
-        table, in which a token finds its own count.
-    alpha, beta : ndarray of shape (n_topics,), float
-        Priors.
-    n_sweeps : int
-        Local sweeps a round.
-    randomness : Randomness
-        Its key names the streams.
-    n_threads : int
-        The result does not depend on it.
-    """
-
-    def __init__(self, X, units, n_topics, order, alpha, beta, n_sweeps, randomness, n_threads):
-        start, documents = units
-        self.n_units = len(start) - 1
-        self._unit = np.empty(len(documents), np.int64)
-        self._unit[documents] = np.repeat(np.arange(self.n_units), np.diff(start))
-        self._weight = None if order is None else unit_weights(X, units, order)
-        self._tokens = TokenBlocks(X.indptr, X.indices, X.data, X.shape[1], n_topics, n_threads)
-        self._sum = np.zeros((X.shape[1], n_topics), np.int32 if order is None else np.int64)
-        self._alpha, self._beta = alpha.astype(np.float32), beta
-        self._n_sweeps, self._randomness, self._n_threads = n_sweeps, randomness, n_threads
-
-    def collect(self, table, round_, active):
-        """Sample the active units' topics from the table and return the sum of their contributions."""
-        own = 1.0 if self._weight is None else 0.0
-        active = None if active is None else active[self._unit]
-        key, n_threads = self._randomness.key, self._n_threads
-        self._tokens.sweep(table, self._alpha, self._beta, own, self._n_sweeps, key, round_, active, n_threads)
-        if self._weight is None:
-            self._tokens.move(self._sum, n_threads)
-        else:
-            weight = self._weight if active is None else self._weight * active
-            self._tokens.sum_weighted(self._sum, weight, n_threads)
-        return self._sum
-
-    def arrays(self):
-        """Return the hidden state."""
-        return {"topics": self._tokens.topics}
-
-    def restore(self, arrays):
-        """Take the hidden state back."""
-        self._tokens.set_topics(arrays["topics"])
-        if self._weight is None:
-            total = np.zeros(self._sum.shape, np.int64)
-            self._tokens.sum_weighted(total, np.ones(len(self._unit), np.int32), self._n_threads)
-            self._sum[:] = total
 
 
 class PrivateCGSLDA(BaseTopicModel):
@@ -354,6 +259,30 @@ class PrivateCGSLDA(BaseTopicModel):
             Equal to `privacy_guarantee_` after the fit.
         """
         return self._guarantee("user" if groups else "document", self._plan())
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def noise_deviation(self):
+        """Standard deviation of the noise in a cell of the topic-word tables, without data.
+
+        The unit is that of `components_`: a document of 25 different words counts each of them once, and every
+        document (user) weighs the same. A cell far above the noise in the model is certainly not noise.
+
+        Returns
+        -------
+        noise : dict or None
+            "first_round" and "last_round", of the released tables; "in_model", of `components_`; "rounds". None where
+            the mechanism adds no such noise.
+        """
+        plan = self._plan()
+        if plan is None or plan.noiseless:
+            return None
+        scale = UNIT / plan.sampling_rate
+        return {
+            "first_round": scale * plan.deviation(0),
+            "last_round": scale * plan.deviation(-1),
+            "in_model": model_noise(plan),
+            "rounds": plan.n_rounds,
+        }
 
     def _doc_topic_prior(self):
         return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
