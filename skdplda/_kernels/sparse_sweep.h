@@ -165,6 +165,7 @@ static int TARGET(sweep_sparse)(const token_block *b, const frozen_table *f, int
                     target -= product[lane + i * LANES];
                     j += target >= 0 ? LANES : 0;
                 }
+                if (product[j] <= 0) for (j = 0; product[j] <= 0; j++); /* rounding may point to a vacant slot */
                 count[j]++;
                 topic[t] = slot[j];
             }
