@@ -136,6 +136,22 @@ def test_the_e_step_has_the_enumerated_law(n_sweeps):
     assert stats.chisquare(found, expected / expected.sum() * n).pvalue > 1e-6
 
 
+@pytest.mark.parametrize("n_topics", [2, 5, 17])
+def test_the_e_step_reads_the_table_only(n_topics):
+    """What lies behind the table in memory must not matter, not even if it is no number."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.poisson(1.0, size=(30, 8)).astype(np.int32))
+    values = rng.gamma(0.5, 4.0, size=(8, n_topics)).astype(np.float32)
+    sums = []
+    for behind in (0.0, np.nan, np.inf):
+        memory = np.full(values.size + 64, behind, np.float32)
+        memory[: values.size] = values.ravel()
+        step = gibbs_step(X, None, np.inf, n_topics=n_topics)
+        sums.append(step.collect(memory[: values.size].reshape(values.shape), 0, None).copy())
+    np.testing.assert_array_equal(sums[1], sums[0])
+    np.testing.assert_array_equal(sums[2], sums[0])
+
+
 # --- the contribution bound ----------------------------------------------------------------------------
 
 
