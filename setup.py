@@ -11,7 +11,6 @@ from setuptools.command.build_ext import build_ext
 
 KERNELS = {  # extension -> uses threads
     "gibbs": True,
-    "contributions": False,
     "live": False,
     "foldin": True,
     "noise": True,

@@ -47,7 +47,7 @@ def skdplda(X, n_topics, n_threads, n_sweeps, anneal=False):
     D, V = X.shape
     begin = time.perf_counter()
     rng = np.random.default_rng(0)
-    blocks = TokenBlocks(X.indptr.astype(np.int64), X.indices, X.data, X.data, V, n_topics, n_threads)
+    blocks = TokenBlocks(X.indptr.astype(np.int64), X.indices, X.data, V, n_topics, n_threads)
     table = rng.gamma(0.1, 10 * blocks.n_tokens / V / n_topics, (V, n_topics)).astype(np.float32)
     counts = np.zeros((V, n_topics), np.int32)
     length = min(30, n_sweeps // 2) if anneal else 0
@@ -55,9 +55,9 @@ def skdplda(X, n_topics, n_threads, n_sweeps, anneal=False):
     for i in range(n_sweeps):
         left = max(0.0, 1 - i / length) if length else 0.0
         begin = time.perf_counter()
-        alpha = np.full(n_topics, max(ALPHA, 0.5 * left), np.float32)
+        alpha = np.full(n_topics, max(ALPHA, 0.3 * left), np.float32)
         source = counts if i else table
-        blocks.sweep(source, alpha, max(BETA, 0.3 * left), float(i > 0), 1, 0, i, None, n_threads)
+        blocks.sweep(source, alpha, max(BETA, 0.5 * left), float(i > 0), 1, 0, i, None, n_threads)
         blocks.move(counts, n_threads)
         spent += time.perf_counter() - begin
         if i + 1 in EVALUATE or i + 1 == n_sweeps:

@@ -32,7 +32,7 @@ def measure(n_tokens, n_topics, n_words, rounds, jobs):
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     pointers, counts = X.indptr.astype(np.int64), X.data.astype(np.int32)
     indices = X.indices.astype(np.int32)
-    state = TokenBlocks(pointers, indices, counts, counts, n_words, n_topics, jobs).nbytes
+    state = TokenBlocks(pointers, indices, counts, n_words, n_topics, jobs).nbytes
     assert model.n_iter_ == rounds
     return {
         "tokens": tokens,

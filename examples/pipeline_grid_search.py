@@ -32,7 +32,7 @@ public, private = texts[: args.documents], texts[args.documents :]
 pipeline = Pipeline(
     [
         ("count", CountVectorizer(vocabulary=words)),
-        ("lda", PrivateCGSLDA(epsilon=3.0, delta=1e-5, n_jobs=-1)),
+        ("lda", PrivateCGSLDA(epsilon=3.0, delta=1e-5)),
     ]
 )
 grid = {"lda__n_components": [3, 5], "lda__max_norm": [3.0, 5.0]}

@@ -32,9 +32,7 @@ corpus = make_lda_corpus(2 * args.documents + N_TEST, 300, N_TOPICS, mean_length
 test, train = corpus.data[:N_TEST], corpus.data[N_TEST:]
 
 # Without noise, fits cost nothing: keep the best of a few starts. The seeds make it repeatable.
-exact = [
-    PrivateCGSLDA(N_TOPICS, epsilon=np.inf, max_iter=40, n_jobs=-1, random_state=seed).fit(train) for seed in range(3)
-]
+exact = [PrivateCGSLDA(N_TOPICS, epsilon=np.inf, max_iter=40, random_state=seed).fit(train) for seed in range(3)]
 non_private = min(model.perplexity(test) for model in exact)
 unigram = unigram_perplexity(train, test)
 
@@ -43,7 +41,7 @@ axes = None
 for n_documents, color in ((args.documents, "#009E73"), (2 * args.documents, "#0072B2")):
     scores = []
     for epsilon in EPSILONS:
-        private = PrivateCGSLDA(N_TOPICS, epsilon=epsilon, delta=1e-5, n_jobs=-1)
+        private = PrivateCGSLDA(N_TOPICS, epsilon=epsilon, delta=1e-5)
         models = [clone(private).fit(train[:n_documents]) for _ in range(N_REPEATS)]
         scores.append([model.perplexity(test) for model in models])
         recovered = np.mean([topic_recovery(corpus.topic_word, model.topic_word_).mean for model in models])

@@ -9,9 +9,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
-from skdplda import PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.datasets import load_lee, topic_recovery
+from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import coherence, unigram_perplexity
+from skdplda.models import PrivateCGSLDA
 from skdplda.plots import PrivacyUtilityDisplay, TopWordsDisplay
 
 __all__ = ["run_demo"]
@@ -26,7 +27,7 @@ PICTURE = "skdplda_demo.png"
 CELL = 33  # characters of a column of words
 
 
-def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=-1):
+def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=1):
     """Fit, compare, print and draw.
 
     Parameters
@@ -37,7 +38,7 @@ def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=-1):
         Of all noise; None takes the system's entropy, as a release must. Documents and fits without noise never change.
     n_documents : int, default=20000
         Synthetic documents to fit.
-    n_jobs : int, default=-1
+    n_jobs : int, default=1
         Threads.
 
     Returns

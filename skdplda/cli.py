@@ -8,9 +8,11 @@ import os
 import sys
 import warnings
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
-from skdplda import PrivacyLeakWarning, PrivateCGSLDA, __version__
+from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.models import PrivateCGSLDA
 
 __all__ = ["main"]
 
@@ -69,7 +71,7 @@ def main(argv=None):
 def _parser():
     """Return the parser of all commands."""
     parser = _Parser(prog="skdplda", description="Differentially private topic models.", allow_abbrev=False)
-    parser.add_argument("--version", action="version", version=f"skdplda {__version__}")
+    parser.add_argument("--version", action="version", version=f"skdplda {version('skdplda')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,fit,cost}")
 
     positive, share = _number(float, "a positive number, or inf"), _number(float, "a number above 0, at most 1", 1)
@@ -110,7 +112,7 @@ def _parser():
     words.add_argument("--leaky-vocabulary", type=whole, metavar="N", help="N most frequent words; NOT private")
     fit.add_argument("--top-words", type=whole, default=10, metavar="N", help="words shown a topic (default: 10)")
     fit.add_argument("--output", default="skdplda_topics", metavar="DIR", help="new folder (default: skdplda_topics)")
-    fit.add_argument("--jobs", type=int, default=-1, metavar="N", help="threads (default: all; same result)")
+    fit.add_argument("--jobs", type=int, default=1, metavar="N", help="threads (default: 1; -1: all cores)")
     fit.add_argument("--checkpoint", metavar="FILE", help="resume from, and save to, FILE; as private as the data")
     fit.set_defaults(run=_fit)
 

@@ -13,13 +13,12 @@ from skdplda._kernels._gibbs import TokenBlocks
 UNASSIGNED = 65535
 
 
-def blocks(X, n_topics, kept=None, **options):
+def blocks(X, n_topics, **options):
     X = sp.csr_matrix(X)
     X.sort_indices()
     counts = X.data.astype(np.int32)
-    kept = counts if kept is None else kept
     indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-    return TokenBlocks(indptr, indices, counts, kept, X.shape[1], n_topics, **options)
+    return TokenBlocks(indptr, indices, counts, X.shape[1], n_topics, **options)
 
 
 def conditional(w, others, was, table, alpha, beta, own):
@@ -80,26 +79,24 @@ def test_exact_law(K, n_tokens, dtype):
     alpha = rng.uniform(0.05, 1.5, K).astype(np.float32)
     table = tables(5, K, dtype, seed=K)
     X = np.tile(np.bincount(words, minlength=5), (D, 1))
-    kept = np.tile(np.array([1, 1][: len(set(words))], np.int32), D)  # of word 1 the second token is silent
-    b = blocks(X, K, kept)
+    b = blocks(X, K)
     exact = table.astype(float)
     b.sweep(table, alpha, beta, 1.0, 1, 7, 0)
     nothing = [None] * n_tokens
     assert_follows(b.topics.reshape(D, -1), law(words, [UNASSIGNED] * n_tokens, nothing, exact, alpha, beta, 0.0))
 
     start = [int(np.argmax(table[w])) for w in words]
-    was = [start[0], None, *start[2:]]
     for own in (0.0, 1.0, 1e9):  # an own weight beyond the table's leaves beta
         b.set_topics(np.tile(np.array(start, np.uint16), D))
         b.sweep(table, alpha, beta, own, 1, 8, 3)
-        once = law(words, start, was, exact, alpha, beta, own)
+        once = law(words, start, start, exact, alpha, beta, own)
         assert_follows(b.topics.reshape(D, -1), once)
     if K <= 17:
         b.set_topics(np.tile(np.array(start, np.uint16), D))
         b.sweep(table, alpha, beta, 1.0, 2, 9, 3)
-        once = law(words, start, was, exact, alpha, beta, 1.0)
+        once = law(words, start, start, exact, alpha, beta, 1.0)
         middle = itertools.product(range(K), repeat=n_tokens)
-        twice = sum(once[z] * law(words, list(z), was, exact, alpha, beta, 1.0) for z in middle)
+        twice = sum(once[z] * law(words, list(z), start, exact, alpha, beta, 1.0) for z in middle)
         assert_follows(b.topics.reshape(D, -1), twice)
 
 
@@ -117,8 +114,8 @@ def places(X):
     return np.repeat(d, c), np.repeat(w, c), np.concatenate([np.arange(n) for n in c])
 
 
-def rounds(X, K, n_rounds=4, n_threads=1, dtype=np.int32, kept=None, sweeps=1, **options):
-    b = blocks(X, K, kept, n_threads=n_threads, **options)
+def rounds(X, K, n_rounds=4, n_threads=1, dtype=np.int32, sweeps=1, **options):
+    b = blocks(X, K, n_threads=n_threads, **options)
     counts = np.zeros((X.shape[1], K), np.int32)
     table, alpha = tables(X.shape[1], K, np.float32), np.linspace(0.05, 0.4, K).astype(np.float32)
     for r in range(n_rounds):
@@ -142,23 +139,18 @@ def test_same_bits_for_threads_and_blocks(K, sweeps):
 @pytest.mark.parametrize("K", [3, 40, 600])
 def test_counts_are_the_sum(K):
     X = corpus()
-    d, w, occurrence = places(X)
-    kept = np.minimum(X[np.nonzero(X)], 2).astype(np.int32)
-    b, counts = rounds(X, K, kept=kept, n_threads=2, block_documents=64)
-    contributes = occurrence < 2
+    d, w, _ = places(X)
+    b, counts = rounds(X, K, n_threads=2, block_documents=64)
     expected = np.zeros_like(counts)
-    np.add.at(expected, (w[contributes], b.topics[contributes]), 1)
+    np.add.at(expected, (w, b.topics), 1)
     assert_array_equal(counts, expected)
-    active = (np.arange(len(X)) % 3 == 0).astype(np.uint8)
-    some = contributes & (active[d] > 0)
-    expected[:] = 0
-    np.add.at(expected, (w[some], b.topics[some]), 1)
+    weight = (np.arange(len(X)) % 3 * 2**20).astype(np.int32)
+    expected = np.zeros(counts.shape, np.int64)
+    np.add.at(expected, (w, b.topics), weight[d])
     for n_threads in (1, 2):
-        out = np.full_like(counts, -5)
-        b.sum_active(out, active, n_threads)
+        out = np.full(counts.shape, -5)
+        b.sum_weighted(out, weight, n_threads)
         assert_array_equal(out, expected)
-        b.sum_active(out, None, n_threads)
-        assert_array_equal(out, counts)
 
 
 @pytest.mark.parametrize("K", [3, 40, 600])
@@ -230,20 +222,19 @@ def test_errors():
     one = np.ones(2, np.int32)
     start, words = np.array([0, 2], np.int64), np.array([0, 1], np.int32)
     for bad, match in [
-        ((start, np.array([0, 3], np.int32), one, one, 3, 2), "n_words"),
-        ((start, np.array([0, -1], np.int32), one, one, 3, 2), "n_words"),
-        ((start, np.array([1, 1], np.int32), one, one, 3, 2), "twice"),
-        ((start, words, one, 2 * one, 3, 2), "kept"),
-        ((start, words, -one, one, 3, 2), "kept"),
-        ((start, words, one, one[:1], 3, 2), "length"),
-        ((start + 1, words, one, one, 3, 2), "indptr"),
-        ((start, words, one, one, 3, 0), "n_topics"),
-        ((start, words, one, one, 3, 65535), "n_topics"),
-        ((start, words, one, one, 0, 2), "n_words"),
+        ((start, np.array([0, 3], np.int32), one, 3, 2), "n_words"),
+        ((start, np.array([0, -1], np.int32), one, 3, 2), "n_words"),
+        ((start, np.array([1, 1], np.int32), one, 3, 2), "twice"),
+        ((start, words, -one, 3, 2), "negative"),
+        ((start, words, one[:1], 3, 2), "length"),
+        ((start + 1, words, one, 3, 2), "indptr"),
+        ((start, words, one, 3, 0), "n_topics"),
+        ((start, words, one, 3, 65535), "n_topics"),
+        ((start, words, one, 0, 2), "n_words"),
     ]:
         with pytest.raises(ValueError, match=match):
             TokenBlocks(*bad)
-    b = TokenBlocks(start, words, one, one, 3, 2)
+    b = TokenBlocks(start, words, one, 3, 2)
     table, alpha = np.ones((3, 2), np.int32), np.ones(2, np.float32)
     good = {"table": table, "alpha": alpha, "beta": 0.1, "own": 0.0, "n_sweeps": 1, "seed": 0, "round_": 0}
     for change in [
@@ -260,11 +251,11 @@ def test_errors():
             b.sweep(**{**good, **change})
     with pytest.raises(ValueError, match="shape"):
         b.move(np.zeros((3, 3), np.int32))
-    with pytest.raises(ValueError, match="active"):
-        b.sum_active(table, np.ones(3, np.uint8))
+    with pytest.raises(ValueError, match="one number a document"):
+        b.sum_weighted(table.astype(np.int64), np.ones(3, np.int32))
     with pytest.raises(ValueError, match="one entry"):
         b.set_topics([0])
     with pytest.raises(ValueError, match=r"\[0, n_topics\)"):
         b.set_topics([0, 2])
     with pytest.raises(ValueError, match="tokens"):
-        TokenBlocks(start, words, np.full(2, 2**22, np.int32), one, 3, 2)
+        TokenBlocks(start, words, np.full(2, 2**22, np.int32), 3, 2)

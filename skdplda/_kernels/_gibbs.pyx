@@ -22,7 +22,6 @@ cdef extern from "block_sweep.h" nogil:
         const int64_t *indptr
         const int32_t *indices
         const int32_t *counts
-        const int32_t *kept
         int32_t n_words
     ctypedef struct frozen_table:
         const int32_t *counts
@@ -39,7 +38,7 @@ cdef extern from "block_sweep.h" nogil:
     int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen)
     int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor)
     void move_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, int32_t *sum)
-    void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const uint8_t *active, int32_t *sum)
+    void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const int32_t *weight, int64_t *sum)
     void add_columns(const int32_t *counts, const float *table, int32_t n_topics, int64_t first, int64_t last,
                      double *total)
     int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block, int32_t n_topics)
@@ -47,7 +46,7 @@ cdef extern from "block_sweep.h" nogil:
     void scratch_free(scratch *a)
     int sweep_block(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a)
     int32_t padded(int32_t n_topics)
-    enum: UNASSIGNED, SILENT
+    enum: UNASSIGNED, MOST_DOCUMENTS
     int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document)
 
 cdef enum:
@@ -58,7 +57,7 @@ cdef dict ERRORS = {
     -1: (MemoryError, "not enough memory for the blocks of tokens"),
     -2: (ValueError, "indices must lie in [0, n_words)"),
     -3: (ValueError, "a word appears twice in a row: sum the duplicates first"),
-    -4: (ValueError, "0 <= kept <= counts must hold for every entry"),
+    -4: (ValueError, "counts must not be negative"),
     -5: (ValueError, "topics must lie in [0, n_topics), or be 65535 where unassigned"),
 }
 
@@ -67,6 +66,14 @@ cdef check(int error):
     if error:
         kind, message = ERRORS[error]
         raise kind(message)
+
+
+cdef whole_lanes(int32_t n_topics):
+    """Zeros on a 64-byte boundary, as the vectors need: float32 array of shape (padded(n_topics),)."""
+    size = padded(n_topics)
+    buffer = np.zeros(size + 16, np.float32)
+    first = -(buffer.ctypes.data // 4) % 16
+    return buffer[first:first + size]
 
 
 cdef class TokenBlocks:
@@ -78,8 +85,6 @@ cdef class TokenBlocks:
         Rows of the document-term matrix; empty documents are fine.
     indices, counts : int32 arrays of shape (nnz,)
         Words, each at most once a row, and how many tokens each stands for.
-    kept : int32 array of shape (nnz,)
-        How many of these tokens enter sums; the others take part in their own document only.
     n_words, n_topics : int
         V and K; K at most 65534.
     n_threads : int, default=1
@@ -108,7 +113,7 @@ cdef class TokenBlocks:
     cdef int64_t[::1] first_token
 
     def __cinit__(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
-                  const int32_t[::1] kept, int n_words, int n_topics, int n_threads=1, int64_t block_documents=0):
+                  int n_words, int n_topics, int n_threads=1, int64_t block_documents=0):
         cdef int64_t d, e, i, n, longest = 0, D = indptr.shape[0] - 1
         if not 1 <= n_topics <= 65534:
             raise ValueError("n_topics must lie in [1, 65534]")
@@ -116,8 +121,8 @@ cdef class TokenBlocks:
             raise ValueError("need 0 <= documents < 2**31 - 1 and n_words >= 1")
         if indptr[0] != 0 or indptr[D] != indices.shape[0] or np.any(np.diff(indptr) < 0):
             raise ValueError("indptr must ascend from 0 to the number of entries")
-        if counts.shape[0] != indices.shape[0] or kept.shape[0] != indices.shape[0]:
-            raise ValueError("indices, counts and kept must have the same length")
+        if counts.shape[0] != indices.shape[0]:
+            raise ValueError("indices and counts must have the same length")
         self.n_documents, self.n_words, self.n_topics = D, n_words, n_topics
         self.first_token = np.zeros(D + 1, np.int64)
         with nogil:
@@ -141,7 +146,7 @@ cdef class TokenBlocks:
             self.blocks[i].n_tokens = self.first_token[cuts[i + 1]] - self.first_token[cuts[i]]
             if self.blocks[i].n_tokens >= 2**32:
                 raise ValueError("a block of documents has 2**32 tokens or more")
-        self._fill(indptr, indices, counts, kept, n_threads)
+        self._fill(indptr, indices, counts, n_threads)
 
     def __dealloc__(self):
         free(self.blocks)
@@ -149,7 +154,7 @@ cdef class TokenBlocks:
     def _cuts(self, int n_threads, int64_t size):
         """First documents of the blocks, and D: near-equal tokens, a state that fits the cache."""
         cdef int64_t D = self.n_documents, n = self.n_tokens
-        size = min(size or documents_per_block(self.n_topics, n // max(D, 1) + 1), SILENT - 1)
+        size = min(size or documents_per_block(self.n_topics, n // max(D, 1) + 1), MOST_DOCUMENTS)
         pieces = max(-(-D // size), -(-n // 2**28), min(n_threads, n // 10_000))
         pieces = max(1, -(-pieces // n_threads) * n_threads if n >= 10_000 * n_threads else pieces)
         cuts = np.unique(np.r_[0, np.searchsorted(self.first_token, np.linspace(0, n, pieces + 1)[1:-1]), D])
@@ -157,7 +162,7 @@ cdef class TokenBlocks:
         return np.unique(np.concatenate([*parts, [0, D]])).tolist()
 
     def _fill(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
-              const int32_t[::1] kept, int n_threads):
+              int n_threads):
         """Count the segments, allocate, and sort the tokens into the blocks."""
         cdef int64_t i, error = 0, V = self.n_words, g = 0, t = 0
         cdef corpus_rows x
@@ -166,8 +171,7 @@ cdef class TokenBlocks:
         cdef token_block *b = self.blocks
         indices = indices if indices.shape[0] else np.zeros(1, np.int32)
         counts = counts if counts.shape[0] else np.zeros(1, np.int32)
-        kept = kept if kept.shape[0] else np.zeros(1, np.int32)
-        x.indptr, x.indices, x.counts, x.kept, x.n_words = &indptr[0], &indices[0], &counts[0], &kept[0], self.n_words
+        x.indptr, x.indices, x.counts, x.n_words = &indptr[0], &indices[0], &counts[0], self.n_words
         with nogil, parallel(num_threads=n_threads):
             last_seen = <int32_t *> malloc(V * sizeof(int32_t))
             if last_seen != NULL:
@@ -239,8 +243,8 @@ cdef class TokenBlocks:
             raise ValueError("active must have one flag a document")
         if not (np.min(alpha) > 0 and beta > 0 and 0 <= own < np.inf and np.max(alpha) < np.inf and beta < np.inf):
             raise ValueError("alpha and beta must be positive, own nonnegative")
-        cdef float[::1] scale = np.zeros(padded(self.n_topics), np.float32)
-        cdef float[::1] prior = np.zeros(padded(self.n_topics), np.float32)
+        cdef float[::1] scale = whole_lanes(self.n_topics)
+        cdef float[::1] prior = whole_lanes(self.n_topics)
         f.counts, f.table, f.scale, f.alpha, f.beta, f.own = NULL, NULL, &scale[0], &prior[0], beta, own
         f.n_words, f.n_topics, f.seed, f.round, f.active = self.n_words, self.n_topics, seed, round_, NULL
         if active is not None and self.n_documents:
@@ -280,22 +284,19 @@ cdef class TokenBlocks:
             for i in range(self.n_blocks):
                 move_words(&self.blocks[i], self.n_topics, bounds[p], bounds[p + 1], &counts[0, 0])
 
-    def sum_active(self, int32_t[:, ::1] out, const uint8_t[::1] active=None, int n_threads=1):
-        """Set `out` (V, K) to the sum over the active documents' contributing tokens.
+    def sum_weighted(self, int64_t[:, ::1] out, const int32_t[::1] weight, int n_threads=1):
+        """Set `out` (V, K) to the sum over all tokens of the weight (D,) of their document.
 
-        Equivalent to: ``out[:] = 0; np.add.at(out, (word[m], topic[m]), 1)`` with m the tokens of active documents.
+        Equivalent to: ``out[:] = 0; np.add.at(out, (word, topic), weight[document])``.
         """
         cdef int64_t p, i
-        cdef const uint8_t *flags = NULL
         cdef const int32_t[::1] bounds = self._word_ranges(out, n_threads)
-        if active is not None:
-            if active.shape[0] != self.n_documents:
-                raise ValueError("active must have one flag a document")
-            flags = &active[0] if self.n_documents else NULL
+        if weight.shape[0] != self.n_documents:
+            raise ValueError("weight must have one number a document")
         out[:] = 0
         for p in prange(bounds.shape[0] - 1, nogil=True, num_threads=n_threads, schedule="dynamic", chunksize=1):
             for i in range(self.n_blocks):
-                sum_words(&self.blocks[i], self.n_topics, bounds[p], bounds[p + 1], flags, &out[0, 0])
+                sum_words(&self.blocks[i], self.n_topics, bounds[p], bounds[p + 1], &weight[0], &out[0, 0])
 
     def _word_ranges(self, counts, int n_threads):
         if np.shape(counts) != (self.n_words, self.n_topics):

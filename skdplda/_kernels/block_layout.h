@@ -10,20 +10,20 @@
 #include <string.h>
 
 #define UNASSIGNED 65535
-#define SILENT 0x8000 /* flag of a token that takes part in its document but not in the sum */
+#define MOST_DOCUMENTS 65535 /* of a block */
 
 typedef struct {               /* the tokens of one block */
     int64_t n_segments, n_documents, first_document, n_tokens;
     int32_t *word;             /* segment -> word, ascending */
     uint32_t *start;           /* segment -> first token; one more at the end */
-    uint16_t *document;        /* token -> document in the block, with the flag SILENT */
+    uint16_t *document;        /* token -> document in the block */
     uint16_t *reference;       /* token -> topic counted in the sum; UNASSIGNED if none */
     uint16_t *topic;           /* token -> topic */
 } token_block;
 
 typedef struct {               /* a document-term matrix, by rows */
     const int64_t *indptr;
-    const int32_t *indices, *counts, *kept;
+    const int32_t *indices, *counts;
     int32_t n_words;
 } corpus_rows;
 
@@ -36,7 +36,7 @@ static int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last,
         for (int64_t e = x->indptr[d]; e < x->indptr[d + 1]; e++) {
             int32_t w = x->indices[e];
             if (w < 0 || w >= x->n_words) return BAD_WORD;
-            if (x->counts[e] < 0 || x->kept[e] < 0 || x->kept[e] > x->counts[e]) return BAD_COUNT;
+            if (x->counts[e] < 0) return BAD_COUNT;
             if (!x->counts[e]) continue;
             if (last_seen[w] == d) return TWICE;
             n += last_seen[w] < first;
@@ -45,7 +45,7 @@ static int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last,
     return n;
 }
 
-typedef struct { int32_t count, kept; uint16_t document; } entry;
+typedef struct { int32_t count; uint16_t document; } entry;
 
 /* Fill a block, by a counting sort over words; cursor (V + 1) is scratch. */
 static int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor) {
@@ -58,7 +58,7 @@ static int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor) {
     for (int32_t w = 0; w < x->n_words; w++) cursor[w + 1] += cursor[w];
     for (int64_t d = first; d < last; d++)
         for (int64_t e = x->indptr[d]; e < x->indptr[d + 1]; e++) if (x->counts[e]) {
-            entry new = {x->counts[e], x->kept[e], (uint16_t)(d - first)};
+            entry new = {x->counts[e], (uint16_t)(d - first)};
             entries[cursor[x->indices[e]]++] = new;
         }
     for (int32_t w = 0; w < x->n_words; w++) { /* cursor[w] is now the end of word w */
@@ -70,7 +70,7 @@ static int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor) {
         for (int32_t occurrence = 0; n; occurrence++) {
             int64_t left = 0;
             for (int64_t i = 0; i < n; i++) {
-                b->document[t++] = (uint16_t)(word[i].document | (occurrence < word[i].kept ? 0 : SILENT));
+                b->document[t++] = word[i].document;
                 if (word[i].count > occurrence + 1) word[left++] = word[i];
             }
             n = left;
@@ -97,7 +97,7 @@ static void move_words(const token_block *b, int32_t n_topics, int32_t first, in
         int32_t *row = sum + (size_t)b->word[g] * n_topics;
         for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++) {
             const uint16_t was = b->reference[t], now = b->topic[t];
-            if (b->document[t] & SILENT || now == UNASSIGNED) continue;
+            if (now == UNASSIGNED) continue;
             if (was != UNASSIGNED) row[was]--; /* even if was == now: that branch would be a coin toss */
             row[now]++;
             b->reference[t] = now;
@@ -105,16 +105,14 @@ static void move_words(const token_block *b, int32_t n_topics, int32_t first, in
     }
 }
 
-/* Add the tokens of the active documents (all if NULL) to `sum`, for the words [first, last). */
-static void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const uint8_t *active,
-                      int32_t *sum) {
+/* Add each document's weight once a token to `sum`, for the words [first, last). */
+static void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const int32_t *weight,
+                      int64_t *sum) {
+    weight += b->first_document;
     for (int64_t g = find_word(b, first); g < b->n_segments && b->word[g] < last; g++) {
-        int32_t *row = sum + (size_t)b->word[g] * n_topics;
-        for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++) {
-            if (b->document[t] & SILENT || b->topic[t] == UNASSIGNED) continue;
-            if (active && !active[b->first_document + b->document[t]]) continue;
-            row[b->topic[t]]++;
-        }
+        int64_t *row = sum + (size_t)b->word[g] * n_topics;
+        for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++)
+            if (b->topic[t] != UNASSIGNED) row[b->topic[t]] += weight[b->document[t]];
     }
 }
 
@@ -130,11 +128,11 @@ static void add_columns(const int32_t *counts, const float *table, int32_t n_top
 static int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block, int32_t n_topics) {
     cursor += b->first_document;
     for (int64_t t = 0; t < b->n_tokens; t++) {
-        uint16_t *place = ordered + cursor[b->document[t] & (SILENT - 1)]++;
+        uint16_t *place = ordered + cursor[b->document[t]]++;
         if (!into_block) { *place = b->topic[t]; continue; }
         if (*place >= n_topics && *place != UNASSIGNED) return BAD_TOPIC;
         b->topic[t] = *place;
-        b->reference[t] = b->document[t] & SILENT ? UNASSIGNED : *place;
+        b->reference[t] = *place;
     }
     return 0;
 }

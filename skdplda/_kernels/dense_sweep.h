@@ -24,7 +24,7 @@ INLINE int TARGET(collect)(const token_block *b, const frozen_table *f, scratch 
     int32_t n = 0, previous = -1, two = 0;
     uint32_t i;
     for (i = first; i < last; i++) {
-        const int32_t d = b->document[i] & (SILENT - 1);
+        const int32_t d = b->document[i];
         if (d <= previous) break;
         previous = d;
         x->token[n] = i;
@@ -33,7 +33,7 @@ INLINE int TARGET(collect)(const token_block *b, const frozen_table *f, scratch 
         n += active ? active[d] : 1;
     }
     *t = i;
-    if (i < end && (b->document[i] & (SILENT - 1)) <= previous) *place += UINT64_C(0x9e3779b97f4a7c15);
+    if (i < end && b->document[i] <= previous) *place += UINT64_C(0x9e3779b97f4a7c15);
     x->n = n;
     for (i = 0; i < BATCH; i++) x->uniform[i] = (float)(int32_t)(mix64(x->key[i]) >> 40) * 0x1p-24f;
     for (int32_t i = 0; i < n; i++) {
@@ -136,7 +136,7 @@ static int TARGET(sweep_dense)(const token_block *b, const frozen_table *f, int 
     const uint8_t *active = f->active ? f->active + b->first_document : NULL;
     memset(a->state, 0, b->n_documents * (size_t)stride * sizeof(float));
     for (int64_t t = 0; t < b->n_tokens; t++) if (b->topic[t] != UNASSIGNED)
-        a->state[(size_t)(b->document[t] & (SILENT - 1)) * stride + b->topic[t]]++;
+        a->state[(size_t)b->document[t] * stride + b->topic[t]]++;
     for (int64_t d = 0; d < b->n_documents; d++) if (!active || active[d])
         for (int32_t i = 0; i < n; i++) ((v16 *)a->state)[d * n + i] += ((const v16 *)f->alpha)[i];
     for (int sweep = 0; sweep < n_sweeps; sweep++) {

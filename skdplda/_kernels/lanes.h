@@ -46,8 +46,8 @@ INLINE int TARGET(lanes_below)(lanes x, float value) {
 /* row[k] = (table[w, k] + beta) scale[k]; zero beyond K, because scale is. */
 INLINE void TARGET(make_row)(const frozen_table *f, int32_t w, float *row) {
     const size_t first = (size_t)w * f->n_topics;
-    const int fits = first + padded(f->n_topics) <= (size_t)f->n_words * f->n_topics; /* never read past the table */
-    const int32_t whole = (fits ? padded(f->n_topics) : f->n_topics) / LANES;
+    const int past_row = first + padded(f->n_topics) <= (size_t)f->n_words * f->n_topics; /* never past the table */
+    const int32_t whole = (past_row ? padded(f->n_topics) : f->n_topics) / LANES;
     if (f->counts) {
         const i16_anywhere *source = (const i16_anywhere *)(f->counts + first);
         for (int32_t i = 0; i < whole; i++)
@@ -59,5 +59,5 @@ INLINE void TARGET(make_row)(const frozen_table *f, int32_t w, float *row) {
         for (int32_t i = 0; i < whole; i++) ((v16 *)row)[i] = (source[i] + f->beta) * ((const v16 *)f->scale)[i];
         for (int32_t k = whole * LANES; k < f->n_topics; k++) row[k] = (f->table[first + k] + f->beta) * f->scale[k];
     }
-    if (!fits) for (int32_t k = f->n_topics; k < padded(f->n_topics); k++) row[k] = 0;
+    if (!past_row) for (int32_t k = f->n_topics; k < padded(f->n_topics); k++) row[k] = 0;
 }

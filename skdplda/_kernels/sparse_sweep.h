@@ -95,7 +95,7 @@ static int TARGET(sweep_sparse)(const token_block *b, const frozen_table *f, int
     memset(a->list, 0, b->n_documents * sizeof(slot_list));
     for (int64_t d = 0; d < b->n_documents; d++) if (!active || active[d]) if (TARGET(add_lanes)(a, a->list + d)) return -1;
     for (int64_t t = 0; t < b->n_tokens; t++) if (topic[t] != UNASSIGNED) {
-        int32_t d = document[t] & (SILENT - 1);
+        int32_t d = document[t];
         if (active && !active[d]) continue;
         int64_t slot = TARGET(slot_of)(a, a->list + d, topic[t]);
         if (slot < 0) return -1;
@@ -113,7 +113,7 @@ static int TARGET(sweep_sparse)(const token_block *b, const frozen_table *f, int
             for (int32_t k = 0; k < row_blocks; k++) shared.all += ((const v16 *)row)[k] * ((const v16 *)f->alpha)[k];
             shared_total = TARGET(prefix_sum)(shared).lane[LANES - 1];
             for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++) {
-                const int32_t d = document[t] & (SILENT - 1);
+                const int32_t d = document[t];
                 const int32_t was = reference[t], old = topic[t];
                 place += d <= previous;
                 previous = d;

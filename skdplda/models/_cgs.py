@@ -6,9 +6,9 @@ from os import PathLike
 from uuid import uuid4
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import effective_n_jobs
 
-from skdplda._kernels._contributions import bound_contributions
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
 from skdplda.exceptions import PrivacyLeakWarning
@@ -17,15 +17,14 @@ from skdplda.models._checkpoint import fingerprint, interrupted_run
 from skdplda.models._live import MECHANISMS as LIVE_MECHANISMS
 from skdplda.models._live import fit_live
 from skdplda.models._randomness import Randomness
-from skdplda.models._rounds import NoisePlan, run_rounds
-from skdplda.models._rules import AveragedTables
+from skdplda.models._rounds import GRID, NoisePlan, run_rounds
+from skdplda.models._rules import ExactTables, SmoothedTables
 from skdplda.privacy import InherentPrivacyHistory, PrivacyGuarantee, active_accountant, sampler_slack
 
 __all__ = ["PrivateCGSLDA"]
 
 PRIVATE_ROUNDS, EXACT_ROUNDS, LIVE_SWEEPS = 20, 100, 300
-PRIVATE_SWEEPS, EXACT_SWEEPS = 5, 1
-MAX_NORM = {"gaussian": 5.0, "laplace": 25.0}
+PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
 CLAIMED = {
     "inherent": "no noise is added. The monitor measures the sampler's randomness on these data; it bounds nothing,"
     " because every draw reads the whole table, and the released counts are exact.",
@@ -49,6 +48,39 @@ PARTIAL_FIT = (
 )
 
 
+def unit_weights(X, units, order):
+    """Return what each token of a document adds to a sum: one integer a document, the same for all of its unit.
+
+    A unit's counts of (word, topic) have at most the norm of its counts of words, whatever the topics are; the weight
+    brings that norm to GRID, rounded down.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_documents, n_words)
+        As from `check_counts`.
+    units : tuple of ndarray
+        As from `check_groups`.
+    order : {1, 2}
+        Of the norm.
+
+    Returns
+    -------
+    weight : ndarray of shape (n_documents,), int32
+        0 where the norm exceeds GRID.
+    """
+    start, documents = units
+    n_units = len(start) - 1
+    unit = np.empty(len(documents), np.int64)
+    unit[documents] = np.repeat(np.arange(n_units), np.diff(start))
+    counts = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), shape=X.shape)
+    if n_units < len(documents):
+        members = sp.csr_array((np.ones(len(documents)), documents, start), shape=(n_units, len(documents)))
+        counts = members @ counts
+    norm = (counts**order).sum(axis=1) ** (1 / order)
+    weight = np.floor(GRID / (np.maximum(norm, 1.0) * (1 + 1e-9)))  # above what rounding may have taken off the norm
+    return weight.astype(np.int32)[unit]
+
+
 class GibbsStep:
     """E-step of the private loop: local sweeps of frozen-table Gibbs sampling.
 
@@ -60,59 +92,42 @@ class GibbsStep:
         As from `check_groups`.
     n_topics : int
         Number of topics.
-    bound : tuple of (bool, float)
-        Whether squares of word counts are bounded (else their sum), and the bound; inf for none.
+    order : {1, 2, None}
+        Norm in which a unit's contribution is GRID at most; None lets each token count 1, and the sum be the next
+        table, in which a token finds its own count.
     alpha, beta : ndarray of shape (n_topics,), float
         Priors.
     n_sweeps : int
         Local sweeps a round.
-    exact : bool
-        Whether each table after the first is the sum itself, in which a token finds its own count.
     randomness : Randomness
         Its key names the streams.
     n_threads : int
         The result does not depend on it.
     """
 
-    def __init__(self, X, units, n_topics, bound, alpha, beta, n_sweeps, exact, randomness, n_threads):
-        start, self._documents = units
+    def __init__(self, X, units, n_topics, order, alpha, beta, n_sweeps, randomness, n_threads):
+        start, documents = units
         self.n_units = len(start) - 1
-        self._unit = None
-        if self.n_units < len(self._documents):
-            self._unit = np.empty(len(self._documents), np.int64)
-            self._unit[self._documents] = np.repeat(np.arange(self.n_units), np.diff(start))
-        kept = X.data
-        if np.isfinite(bound[1]):
-            kept = np.empty_like(X.data)
-            scratch = np.zeros(X.shape[1], np.int32)
-            arrays = (start, self._documents, X.indptr, X.indices, X.data, scratch)
-            bound_contributions(*arrays, *bound, randomness.key, kept)
-        self._tokens = TokenBlocks(X.indptr, X.indices, X.data, kept, X.shape[1], n_topics, n_threads)
-        self._counts = np.zeros((X.shape[1], n_topics), np.int32)
+        self._unit = np.empty(len(documents), np.int64)
+        self._unit[documents] = np.repeat(np.arange(self.n_units), np.diff(start))
+        self._weight = None if order is None else unit_weights(X, units, order)
+        self._tokens = TokenBlocks(X.indptr, X.indices, X.data, X.shape[1], n_topics, n_threads)
+        self._sum = np.zeros((X.shape[1], n_topics), np.int32 if order is None else np.int64)
         self._alpha, self._beta = alpha.astype(np.float32), beta
         self._n_sweeps, self._randomness, self._n_threads = n_sweeps, randomness, n_threads
-        self._own = 1.0 if exact else 0.0
 
     def collect(self, table, round_, active):
         """Sample the active units' topics from the table and return the sum of their contributions."""
-        if active is not None and self._unit is not None:
-            active = active[self._unit]
-        self._tokens.sweep(
-            table,
-            self._alpha,
-            self._beta,
-            self._own,
-            self._n_sweeps,
-            self._randomness.key,
-            round_,
-            active,
-            self._n_threads,
-        )
-        if active is None:
-            self._tokens.move(self._counts, self._n_threads)
+        own = 1.0 if self._weight is None else 0.0
+        active = None if active is None else active[self._unit]
+        key, n_threads = self._randomness.key, self._n_threads
+        self._tokens.sweep(table, self._alpha, self._beta, own, self._n_sweeps, key, round_, active, n_threads)
+        if self._weight is None:
+            self._tokens.move(self._sum, n_threads)
         else:
-            self._tokens.sum_active(self._counts, active, self._n_threads)
-        return self._counts
+            weight = self._weight if active is None else self._weight * active
+            self._tokens.sum_weighted(self._sum, weight, n_threads)
+        return self._sum
 
     def arrays(self):
         """Return the hidden state."""
@@ -121,15 +136,21 @@ class GibbsStep:
     def restore(self, arrays):
         """Take the hidden state back."""
         self._tokens.set_topics(arrays["topics"])
-        self._tokens.sum_active(self._counts, None, self._n_threads)
+        if self._weight is None:
+            total = np.zeros(self._sum.shape, np.int64)
+            self._tokens.sum_weighted(total, np.ones(len(self._unit), np.int32), self._n_threads)
+            self._sum[:] = total
 
 
 class PrivateCGSLDA(BaseTopicModel):
     """Latent Dirichlet allocation by collapsed Gibbs sampling, differentially private for documents or users.
 
     Topics are sampled for all documents at once from a public table of topic-word counts; each round releases the
-    next table as the sum of the documents' bounded contributions plus integer noise. Privacy holds against
-    everyone who sees every round's table.
+    next table as the sum of the documents' contributions plus integer noise. Privacy holds against everyone who sees
+    every round's table.
+
+    With noise, all documents (users) contribute equally: the tokens of one are weighted so that its topic-word counts
+    have a fixed norm. There is no bound to choose. Without noise each token counts 1.
 
     Parameters
     ----------
@@ -151,12 +172,7 @@ class PrivateCGSLDA(BaseTopicModel):
         Number of rounds, each of which spends budget; sweeps for the published forms. None: 20 with noise, 100
         with `epsilon=inf`, 300 for the published forms. Affects privacy: no, the noise is calibrated to it.
     local_sweeps : int or None, default=None
-        Gibbs sweeps over a document's tokens within a round. None: 5 with noise, else 1. Affects privacy: no.
-    max_norm : float or None, default=None
-        Most that a unit contributes to one round: sqrt(sum_w c_w^2) over its counted tokens of each word for
-        "gaussian" (5 counts 25 distinct words), number of tokens for "laplace". Further tokens still inform the
-        unit's own topics. Must not be chosen from the data. None: 5 ("gaussian"), 25 ("laplace"), no bound
-        with `epsilon=inf`. Affects privacy: no, the noise is scaled to it.
+        Gibbs sweeps over a document's tokens within a round. None: 10 with noise, else 1. Affects privacy: no.
     sampling_rate : float, default=1.0
         Probability that a unit takes part in a round (Poisson sampling). "gaussian" only. Affects privacy: no,
         the noise is calibrated to it.
@@ -227,7 +243,6 @@ class PrivateCGSLDA(BaseTopicModel):
         "mechanism": [StrOptions({"gaussian", "laplace", *LIVE_MECHANISMS})],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "local_sweeps": [Interval(Integral, 1, None, closed="left"), None],
-        "max_norm": [Interval(Real, 1, None, closed="left"), None],
         "sampling_rate": [Interval(Real, 0, 1, closed="right")],
         "doc_topic_prior": [Real, "array-like", None],
         "topic_word_prior": [Real, None],
@@ -247,7 +262,6 @@ class PrivateCGSLDA(BaseTopicModel):
         mechanism="gaussian",
         max_iter=None,
         local_sweeps=None,
-        max_norm=None,
         sampling_rate=1.0,
         doc_topic_prior=None,
         topic_word_prior=None,
@@ -263,7 +277,6 @@ class PrivateCGSLDA(BaseTopicModel):
         self.mechanism = mechanism
         self.max_iter = max_iter
         self.local_sweeps = local_sweeps
-        self.max_norm = max_norm
         self.sampling_rate = sampling_rate
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
@@ -345,11 +358,6 @@ class PrivateCGSLDA(BaseTopicModel):
     def _doc_topic_prior(self):
         return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
 
-    def _max_norm(self):
-        if self.max_norm is None:
-            return np.inf if np.isinf(self.epsilon) else MAX_NORM[self.mechanism]
-        return float(self.max_norm)
-
     def _plan(self):
         """Return the noise of the fit, from the parameters alone; None for the published forms."""
         self._doc_topic_prior()
@@ -361,8 +369,6 @@ class PrivateCGSLDA(BaseTopicModel):
                 f"sampling_rate must be 1.0 for mechanism='laplace'; got {self.sampling_rate!r}. Use"
                 " mechanism='gaussian' to sample documents."
             )
-        if np.isfinite(self.epsilon) and np.isinf(self._max_norm()):
-            raise ValueError("max_norm must be finite with a finite epsilon: the noise is scaled to it.")
         rounds = self.max_iter
         if rounds is None:
             rounds = EXACT_ROUNDS if np.isinf(self.epsilon) else PRIVATE_ROUNDS
@@ -404,43 +410,34 @@ class PrivateCGSLDA(BaseTopicModel):
             epsilon=self.epsilon,
             delta=self.delta if self.mechanism == "gaussian" and private else 0.0,
             mechanism=(
-                f"{noise} noise of scale {plan.multiplier * self._max_norm():.6g} on the topic-word counts of"
-                f" {plan.n_rounds} rounds; contribution of a {unit} at most {self._max_norm():g} in"
-                f" {'L2' if self.mechanism == 'gaussian' else 'L1'} norm, sampling rate {plan.sampling_rate:g}"
+                f"{noise} noise on the topic-word counts of {plan.n_rounds} rounds, of scale"
+                f" {plan.multipliers[0]:.4g} in the first and {plan.multipliers[-1]:.4g} in the last times the"
+                f" {'L2' if self.mechanism == 'gaussian' else 'L1'} norm of a {unit}'s contribution, sampling rate"
+                f" {plan.sampling_rate:g}"
                 if private
                 else "none"
             ),
             released=("noisy topic-word counts of every round", "components_", "topic_word_", "n_iter_"),
             assumptions=tuple(assumptions) if private else (),
             reference="skdplda theory guide, private rounds",
-            event=plan.event() if private else None,
+            event=plan.event if private else None,
             **common,
         )
 
     def _fit_rounds(self, X, groups, guarantee, accountant):
-        plan, max_norm = self._plan(), self._max_norm()
-        private = np.isfinite(self.epsilon)
+        plan = self._plan()
         randomness = Randomness(self.random_state)
-        if private:
+        if not plan.noiseless:
             randomness.warn_if_seeded(self)
         units = check_groups(groups, X.shape[0])
         n_threads = effective_n_jobs(self.n_jobs)
         beta = check_prior("topic_word_prior", self.topic_word_prior, 0.01)
-        squared = self.mechanism == "gaussian"
-        sweeps = self.local_sweeps or (PRIVATE_SWEEPS if private else EXACT_SWEEPS)
-        e_step = GibbsStep(
-            X,
-            units,
-            self.n_components,
-            (squared, max_norm**2 if squared else max_norm),
-            self._doc_topic_prior(),
-            beta,
-            sweeps,
-            not plan.multiplier and plan.sampling_rate == 1,
-            randomness,
-            n_threads,
-        )
-        rule = AveragedTables(X.shape[1], self.n_components, plan, max_norm, randomness.key)
+        exact = plan.noiseless and plan.sampling_rate == 1
+        order = None if exact else 2 if self.mechanism == "gaussian" else 1
+        sweeps = self.local_sweeps or (EXACT_SWEEPS if exact else PRIVATE_SWEEPS)
+        alpha = self._doc_topic_prior()
+        e_step = GibbsStep(X, units, self.n_components, order, alpha, beta, sweeps, randomness, n_threads)
+        rule = (ExactTables if exact else SmoothedTables)((X.shape[1], self.n_components), plan, randomness.key)
         identity = ""
         if self.checkpoint is not None:
             settings = self.get_params() | dict.fromkeys(("checkpoint", "callback", "n_jobs", "verbose"))
@@ -451,7 +448,6 @@ class PrivateCGSLDA(BaseTopicModel):
             rule,
             plan,
             randomness,
-            max_norm=max_norm,
             n_threads=n_threads,
             before_release=lambda run: self._charge(accountant, guarantee, run),
             checkpoint=self.checkpoint,

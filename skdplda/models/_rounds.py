@@ -3,7 +3,7 @@
     table <- public
     for each round:
         active <- Poisson sample of the privacy units
-        total  <- sum over the active units of what each contributes, at most `max_norm` of it      hidden
+        total  <- sum over the active units of what each contributes, with a norm of at most GRID  hidden
         noisy  <- total + integer noise                                                             released
         table  <- rule(noisy)                                                                       post-processing
 
@@ -32,8 +32,10 @@ from skdplda.privacy import (
     rounded_gaussian,
 )
 
-__all__ = ["NoisePlan", "RoundReport", "run_rounds"]
+__all__ = ["GRID", "NoisePlan", "RoundReport", "run_rounds"]
 
+GRID = 2**20  # norm of a unit's contribution: sums are integers, in units of 1 / GRID of a unit
+PRECISION_RATIO = 10.0  # of the last round to the first: early rounds only have to break the symmetry
 MOST_DRAWS = 2**50  # more cells times rounds than any fit has: the slack of the samplers, without looking at data
 
 
@@ -45,55 +47,67 @@ class NoisePlan:
     ----------
     mechanism : {"gaussian", "laplace"}
         Rounded Gaussian noise for an L2 bound, discrete Laplace noise for an L1 bound.
-    epsilon, delta : float
-        The target for the whole fit.
-    n_rounds : int
-        Number of releases.
     sampling_rate : float
         Probability that a unit takes part in a round.
-    multiplier : float
-        Scale of the noise over `max_norm`; 0 for no noise.
+    multipliers : tuple of float
+        Scale of each round's noise over the norm of a contribution; zeros for no noise.
+    event : dp_accounting.DpEvent
+        What all rounds cost together.
     """
 
     mechanism: str
-    epsilon: float
-    delta: float
-    n_rounds: int
     sampling_rate: float
-    multiplier: float
+    multipliers: tuple
+    event: object
 
     @classmethod
     def calibrate(cls, mechanism, epsilon, delta, n_rounds, sampling_rate):
         """Return the plan with the least noise that keeps the target.
 
+        Gaussian rounds without sampling may differ: rounds of multipliers m_t are exactly one Gaussian mechanism of
+        multiplier z with 1 / z^2 = sum_t 1 / m_t^2. The other plans have equal rounds.
+
         The samplers' numerical error costs (1 + e^epsilon) times 1e-14 of delta. Where that is more than half of it,
         the noise is that of the largest epsilon at which it is not, which is on the safe side.
         """
-        if mechanism == "gaussian":
-            target, exact = epsilon, delta
-            if np.isfinite(epsilon):
-                if delta / 2 <= delta_slack(MOST_DRAWS, 0.0):
-                    raise ValueError(
-                        f"delta={delta!r} is too small for Gaussian noise; use a delta above 1e-12, or"
-                        " mechanism='laplace' for a pure epsilon."
-                    )
-                target = min(epsilon, np.log(delta / delta_slack(MOST_DRAWS, 0.0) - 1.0))
-                exact = delta - delta_slack(MOST_DRAWS, target)
-            multiplier = calibrate_gaussian(target, exact, n_rounds, sampling_rate)
-        else:
-            multiplier = calibrate_laplace(epsilon, n_rounds)
-        return cls(mechanism, epsilon, delta, n_rounds, sampling_rate, multiplier)
+        if mechanism == "laplace":
+            scale = calibrate_laplace(epsilon, n_rounds)
+            return cls(mechanism, sampling_rate, (scale,) * n_rounds, laplace_event(scale, n_rounds))
+        target, exact = epsilon, delta
+        if np.isfinite(epsilon):
+            if delta / 2 <= delta_slack(MOST_DRAWS, 0.0):
+                raise ValueError(
+                    f"delta={delta!r} is too small for Gaussian noise; use a delta above 1e-12, or"
+                    " mechanism='laplace' for a pure epsilon."
+                )
+            target = min(epsilon, np.log(delta / delta_slack(MOST_DRAWS, 0.0) - 1.0))
+            exact = delta - delta_slack(MOST_DRAWS, target)
+        if sampling_rate < 1:
+            sigma = calibrate_gaussian(target, exact, n_rounds, sampling_rate)
+            return cls(mechanism, sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, n_rounds, sampling_rate))
+        sigma = calibrate_gaussian(target, exact)
+        share = PRECISION_RATIO ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
+        multipliers = sigma / np.sqrt(share / share.sum()) * (1 + 1e-12)  # above what rounding may have taken
+        return cls(mechanism, sampling_rate, tuple(multipliers.tolist()), gaussian_event(sigma))
 
-    def event(self):
-        """Return the dp_accounting event of the whole fit."""
-        if self.mechanism == "gaussian":
-            return gaussian_event(self.multiplier, self.n_rounds, self.sampling_rate)
-        return laplace_event(self.multiplier, self.n_rounds)
+    @property
+    def n_rounds(self):
+        """Number of releases."""
+        return len(self.multipliers)
 
-    def draw(self, shape, max_norm, random_state, n_threads):
-        """Return one round's noise, integers of the given shape."""
+    @property
+    def noiseless(self):
+        """Whether there is no noise at all."""
+        return self.multipliers[0] == 0
+
+    def deviation(self, round_):
+        """Return the standard deviation of a cell's noise in a round, over the norm of a contribution."""
+        return self.multipliers[round_] * (2**0.5 if self.mechanism == "laplace" else 1.0)
+
+    def draw(self, round_, shape, random_state, n_threads):
+        """Return a round's noise, integers of the given shape."""
         sampler = rounded_gaussian if self.mechanism == "gaussian" else discrete_laplace
-        return sampler(self.multiplier * max_norm, shape, random_state, n_threads)
+        return sampler(self.multipliers[round_] * GRID, shape, random_state, n_threads)
 
 
 class RoundReport(NamedTuple):
@@ -118,7 +132,6 @@ def run_rounds(
     plan,
     randomness,
     *,
-    max_norm,
     n_threads=1,
     before_release=None,
     checkpoint=None,
@@ -132,15 +145,13 @@ def run_rounds(
     ----------
     e_step : object
         `n_units`; `collect(table, round_, active)` returns the (n_words, n_components) integer sum over active
-        units (None: all), each contribution within `max_norm`; `arrays()` and `restore(arrays)` for checkpoints.
+        units (None: all), each contribution of norm GRID at most; `arrays()` and `restore(arrays)` for checkpoints.
     rule : object
         `table`; `update(noisy, round_)`; `arrays()` and `restore(arrays)`.
     plan : NoisePlan
         How many rounds, how much noise.
     randomness : Randomness
         Of this fit.
-    max_norm : float
-        Bound of a unit's contribution, in the plan's norm.
     n_threads : int, default=1
         The result does not depend on it.
     before_release : callable, default=None
@@ -177,8 +188,8 @@ def run_rounds(
         if plan.sampling_rate < 1:
             active = randomness.sample(round_, e_step.n_units, plan.sampling_rate)
         total = e_step.collect(rule.table, round_, active)
-        if plan.multiplier:
-            total = total + plan.draw(total.shape, max_norm, randomness.noise(round_), n_threads)
+        if not plan.noiseless:
+            total = total + plan.draw(round_, total.shape, randomness.noise(round_), n_threads)
         rule.update(total, round_)
         if checkpoint is not None:
             header = {"identity": identity, "n_done": round_ + 1, "run": run, "key": str(randomness.key)}

@@ -2,49 +2,50 @@
 
 import numpy as np
 
-__all__ = ["AveragedTables"]
+from skdplda.models._rounds import GRID
 
-EXACT_TABLES = 10  # about as many are averaged without noise
-INITIAL_SHAPE = 0.1  # of the gamma law of the first public table: few words a topic
+__all__ = ["ExactTables", "SmoothedTables"]
+
+KEPT_TABLES = 10  # about as many exact tables are averaged
+UNIT = 5.0  # a unit's contribution in the tables: a document of 25 different words counts each once
+FORGET = 0.2  # by which an older release weighs less in the model
+SMOOTHING = 0.2  # of the next table towards the word frequencies, in standard deviations of the noise
 
 
-class AveragedTables:
-    """Each round starts from the last released table; the model is the mean of the last half of them.
+def initial_table(shape, key):
+    """Return the public random table that the first round starts from: positive, all cells alike in law."""
+    return np.random.default_rng(key).gamma(1.0, 1.0, shape).astype(np.float32)
+
+
+class ExactTables:
+    """Without noise, each round starts from the last table; the model is the mean of some of the last half.
 
     Parameters
     ----------
-    n_words, n_topics : int
-        Shape of the tables.
+    shape : tuple of int
+        (n_words, n_topics).
     plan : NoisePlan
-        Number of rounds, noise and sampling rate.
-    max_norm : float
-        Scale of the noise is `plan.multiplier * max_norm`.
+        Number of rounds.
     key : int
-        Of the public random table that the first round starts from.
+        Of the first table.
     """
 
-    def __init__(self, n_words, n_topics, plan, max_norm, key):
-        rng = np.random.default_rng(key)
-        self.table = rng.gamma(INITIAL_SHAPE, 1 / INITIAL_SHAPE, (n_words, n_topics)).astype(np.float32)
-        self._plan = plan
-        # Noisy tables are averaged to the last one; tables without noise differ little from round to round.
-        self._stride = 1 if plan.multiplier else max(1, plan.n_rounds // (2 * EXACT_TABLES))
-        self._sum = np.zeros((n_words, n_topics))
-        self._n = 0
+    def __init__(self, shape, plan, key):
+        self.table = initial_table(shape, key)
+        self._last = plan.n_rounds - 1
+        self._stride = max(1, plan.n_rounds // (2 * KEPT_TABLES))  # neighbouring tables differ little
+        self._sum, self._n = np.zeros(shape), 0
 
-    def update(self, noisy, round_):
-        """Take a released table."""
-        if self._plan.multiplier or self._plan.sampling_rate < 1:
-            self.table = (np.maximum(noisy, 0) / self._plan.sampling_rate).astype(np.float32)
-        else:
-            self.table = noisy
-        if round_ >= self._plan.n_rounds // 2 and (self._plan.n_rounds - 1 - round_) % self._stride == 0:
-            self._sum += noisy
+    def update(self, exact, round_):
+        """Take a table of counts; it is not copied."""
+        self.table = exact
+        if 2 * round_ >= self._last and (self._last - round_) % self._stride == 0:
+            self._sum += exact
             self._n += 1
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
-        return np.maximum(self._sum, 0) / (self._n * self._plan.sampling_rate)
+        return self._sum / self._n
 
     def arrays(self):
         """Return the state."""
@@ -53,3 +54,51 @@ class AveragedTables:
     def restore(self, arrays):
         """Take the state back."""
         self.table, self._sum, self._n = arrays["table"], arrays["sum"], int(arrays["n"])
+
+
+class SmoothedTables:
+    """Each round starts from the last release, smoothed; the model is the mean of all, recent and precise ones first.
+
+    Averages are for the model alone: fed back, they would carry old noise on and delay the topics' parting. Smoothing
+    towards the public word frequencies keeps a word that noise took out of a topic from staying out.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (n_words, n_topics).
+    plan : NoisePlan
+        Number of rounds, noise and sampling rate.
+    key : int
+        Of the first table.
+    """
+
+    def __init__(self, shape, plan, key):
+        self.table = initial_table(shape, key)
+        self._plan = plan
+        self._sum, self._words, self._weight = np.zeros(shape), np.zeros(shape[0]), 0.0
+
+    def update(self, noisy, round_):
+        """Take a released table."""
+        unit = UNIT / self._plan.sampling_rate
+        noisy = noisy * (unit / GRID)
+        sigma = unit * self._plan.deviation(round_)
+        precision = 1.0 if self._plan.noiseless else (self._plan.deviation(-1) / self._plan.deviation(round_)) ** 2
+        self._sum = (1 - FORGET) * self._sum + precision * noisy
+        self._weight = (1 - FORGET) * self._weight + precision
+        self._words += precision * noisy.sum(axis=1)
+        frequency = np.maximum(self._words, 1e-9)
+        smoothing = SMOOTHING * sigma * frequency / frequency.mean()
+        self.table = (np.maximum(noisy, 0) + smoothing[:, None]).astype(np.float32)
+
+    def pseudo_counts(self):
+        """Return the model, without the prior: (n_words, n_topics), not negative."""
+        return np.maximum(self._sum, 0) / self._weight
+
+    def arrays(self):
+        """Return the state."""
+        return {"table": self.table, "sum": self._sum, "words": self._words, "weight": np.array(self._weight)}
+
+    def restore(self, arrays):
+        """Take the state back."""
+        self.table, self._sum, self._words = arrays["table"], arrays["sum"], arrays["words"]
+        self._weight = float(arrays["weight"])
