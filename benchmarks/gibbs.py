@@ -44,7 +44,7 @@ def skdplda(X, n_topics, n_threads, n_sweeps, anneal=False):
     """Yield (sweeps, seconds so far, topics)."""
     X = sp.csr_matrix(X, dtype=np.int32)
     X.sort_indices()
-    D, V = X.shape
+    V = X.shape[1]
     begin = time.perf_counter()
     rng = np.random.default_rng(0)
     blocks = TokenBlocks(X.indptr.astype(np.int64), X.indices, X.data, V, n_topics, n_threads)

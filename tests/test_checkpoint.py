@@ -97,7 +97,7 @@ def test_a_resumed_fit_is_charged_to_a_ledger_that_has_not_seen_it(interrupted):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"epsilon": 4.0}, {"max_iter": 7}, {"random_state": 1}, {"max_norm": 4.0}, {"doc_topic_prior": 0.2}],
+    [{"epsilon": 4.0}, {"max_iter": 7}, {"random_state": 1}, {"local_sweeps": 4}, {"doc_topic_prior": 0.2}],
 )
 def test_a_checkpoint_of_other_parameters_is_refused(interrupted, parameters):
     with pytest.raises(ValueError, match=r"checkpoint '.*fit.npz' belongs to a fit with other parameters or other"):

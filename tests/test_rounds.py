@@ -6,14 +6,14 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from dp_accounting import ComposedDpEvent
 from scipy import stats
 
-from skdplda._kernels._contributions import bound_contributions
 from skdplda._validation import check_groups
-from skdplda.models._cgs import GibbsStep
+from skdplda.models._cgs import GibbsStep, unit_weights
 from skdplda.models._randomness import Randomness
-from skdplda.models._rounds import NoisePlan, run_rounds
-from skdplda.privacy import delta_of, gaussian_event
+from skdplda.models._rounds import GRID, NoisePlan, run_rounds
+from skdplda.privacy import delta_of, epsilon_of, gaussian_event
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
 FIRST_TABLE = np.array([[3.0, 0.5], [0.2, 2.0]], dtype=np.float32)
@@ -61,13 +61,13 @@ class Enumeration:
     The cells of word 1 then hold noise only, the same on both data sets: they are public, and fixed here.
     """
 
-    def __init__(self, pmf, reach, rate=1.0, public=(1.0, 0.0)):
+    def __init__(self, pmfs, reach, rate=1.0, public=(1.0, 0.0)):
         self.values = np.arange(-reach, reach + 5)
-        self.pmf, self.rate, self.public = pmf, rate, np.array(public)
+        self.pmfs, self.rate, self.public = pmfs, rate, np.array(public)
 
-    def cells(self, sums):
+    def cells(self, round_, sums):
         """Return the probability of each noisy pair of cells."""
-        return np.outer(self.pmf(self.values - sums[0]), self.pmf(self.values - sums[1]))
+        return np.outer(*(self.pmfs[round_](self.values - total) for total in sums))
 
     def releases(self, documents):
         """Return p(Y1, Y2) as an array of four axes."""
@@ -75,7 +75,7 @@ class Enumeration:
         start = tuple(((None,) * len(words), False) for words in documents)
         first = list(round_law(documents, start, FIRST_TABLE, self.rate))
         joint = np.zeros((n, n, n, n))
-        weights = np.array([p * self.cells(total(hidden)) for hidden, p in first])
+        weights = np.array([p * self.cells(0, total(hidden)) for hidden, p in first])
         for i, j in product(range(n), range(n)):
             table = np.maximum([[self.values[i], self.values[j]], self.public], 0) / self.rate
             sums, moves = defaultdict(float), {}
@@ -85,11 +85,12 @@ class Enumeration:
                     moves[topics] = [(total(after), p) for after, p in round_law(documents, hidden, table, self.rate)]
                 for second, p in moves[topics]:
                     sums[second] += weight * p
-            joint[i, j] = sum(p * self.cells(second) for second, p in sums.items())
+            joint[i, j] = sum(p * self.cells(1, second) for second, p in sums.items())
         return joint
 
 
-DOCUMENTS = [(0, 0), (0, 0)]  # each of L2 and L1 norm 2 where one topic takes both tokens
+DOCUMENTS = [(0, 0), (0, 0)]
+NORM = 2  # of a document where one topic takes both tokens: the grid of a fit in which each token counts 1
 
 
 def gaussian_pmf(sigma):
@@ -100,23 +101,23 @@ def gaussian_pmf(sigma):
 @pytest.mark.parametrize("rate", [1.0, 0.5])
 def test_two_gaussian_rounds_keep_their_promise_exactly(rate, public):
     plan = NoisePlan.calibrate("gaussian", 3.0, 0.05, 2, rate)
-    sigma = 2.0 * plan.multiplier
-    enumeration = Enumeration(gaussian_pmf(sigma), int(6 * sigma) + 1, rate, public)
+    sigmas = [NORM * multiplier for multiplier in plan.multipliers]
+    enumeration = Enumeration([gaussian_pmf(sigma) for sigma in sigmas], int(6 * max(sigmas)) + 1, rate, public)
     with_it, without = enumeration.releases(DOCUMENTS), enumeration.releases(DOCUMENTS[:1])
     assert min(with_it.sum(), without.sum()) > 1 - 1e-7  # what the grid leaves out
     for epsilon in (0.25, 1.0, 3.0, 5.0):
-        claimed = delta_of(gaussian_event(plan.multiplier, 2, rate), epsilon)
+        claimed = delta_of(plan.event, epsilon)
         found = [np.maximum(p - np.exp(epsilon) * q, 0).sum() for p, q in ((with_it, without), (without, with_it))]
         assert max(found) <= claimed + 1e-7
         if epsilon == 1.0:
             assert max(found) > claimed / 50  # the enumeration sees the document
-    assert delta_of(plan.event(), 3.0) <= 0.05
+    assert delta_of(plan.event, 3.0) <= 0.05
 
 
 def test_two_laplace_rounds_keep_pure_epsilon_exactly():
     plan = NoisePlan.calibrate("laplace", 2.0, 0.0, 2, 1.0)
-    ratio = np.exp(-1 / (2.0 * plan.multiplier))
-    enumeration = Enumeration(lambda x: (1 - ratio) / (1 + ratio) * ratio ** np.abs(x), 8)
+    ratio = np.exp(-1 / (NORM * plan.multipliers[0]))
+    enumeration = Enumeration([lambda x: (1 - ratio) / (1 + ratio) * ratio ** np.abs(x)] * 2, 8)
     worst = np.abs(np.log(enumeration.releases(DOCUMENTS) / enumeration.releases(DOCUMENTS[:1]))).max()
     assert worst <= 2.0 * (1 + 1e-9)
     assert worst > 1.9  # all tokens in one topic, twice
@@ -127,7 +128,7 @@ def test_the_e_step_has_the_enumerated_law(n_sweeps):
     """Copies of one document, each with its own stream: counts of words in topics against the exact law."""
     n, words = 4000, (0, 0, 1)
     X = sp.csr_array(np.tile([2, 1], (n, 1)).astype(np.int32))
-    step = gibbs_step(X, None, np.inf, n_sweeps=n_sweeps)
+    step = gibbs_step(X, None, n_sweeps=n_sweeps)
     step.collect(FIRST_TABLE, 0, None)
     topics = step.arrays()["topics"].reshape(n, 3)
     law = sweep_law(words, (None,) * 3, FIRST_TABLE, n_sweeps)
@@ -146,7 +147,7 @@ def test_the_e_step_reads_the_table_only(n_topics):
     for behind in (0.0, np.nan, np.inf):
         memory = np.full(values.size + 64, behind, np.float32)
         memory[: values.size] = values.ravel()
-        step = gibbs_step(X, None, np.inf, n_topics=n_topics)
+        step = gibbs_step(X, None, n_topics=n_topics)
         sums.append(step.collect(memory[: values.size].reshape(values.shape), 0, None).copy())
     np.testing.assert_array_equal(sums[1], sums[0])
     np.testing.assert_array_equal(sums[2], sums[0])
@@ -155,91 +156,81 @@ def test_the_e_step_reads_the_table_only(n_topics):
 # --- the contribution bound ----------------------------------------------------------------------------
 
 
-def gibbs_step(X, groups, bound, squared=True, n_sweeps=2, key=5, n_topics=2, exact=False):
-    randomness = Randomness(0)
-    randomness.key = key
-    X = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
+def counts_of(X):
+    """Return a corpus as `check_counts` does."""
+    X = sp.csr_array(X)
     X.indptr, X.indices, X.data = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
+    return X
+
+
+def gibbs_step(X, groups, order=2, n_sweeps=2, n_topics=2):
+    X, randomness = counts_of(X), Randomness(0)
     alpha = np.resize(ALPHA, n_topics)
-    return GibbsStep(
-        X, check_groups(groups, X.shape[0]), n_topics, (squared, bound), alpha, BETA, n_sweeps, exact, randomness, 1
-    )
+    return GibbsStep(X, check_groups(groups, X.shape[0]), n_topics, order, alpha, BETA, n_sweeps, randomness, 1)
 
 
 def random_corpus(rng):
     shape = rng.integers(1, [12, 15])
-    X = sp.csr_array(rng.poisson(rng.choice([0.3, 2.0, 8.0]), size=shape).astype(np.int32))
+    X = rng.poisson(rng.choice([0.3, 2.0, 8.0, 1e5]), size=shape)
     groups = None if rng.random() < 0.5 else np.sort(rng.integers(4, size=shape[0]))  # the last user comes last
-    return X, groups
+    return X.astype(np.int32), groups
 
 
-def kept_of(X, groups, squared, bound, seed):
-    start, documents = check_groups(groups, X.shape[0])
-    kept, scratch = np.empty(X.nnz, np.int32), np.zeros(X.shape[1], np.int32)
-    arrays = (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32))
-    bound_contributions(start, documents, *arrays, scratch, squared, bound, seed, kept)
-    assert not scratch.any()
-    return sp.csr_array((kept, X.indices, X.indptr), shape=X.shape), start, documents
+def norm(values, order):
+    """Return the exact norm, to the power of the order, in Python's integers."""
+    return sum(abs(int(value)) ** order for value in np.ravel(values))
 
 
-@pytest.mark.parametrize("squared", [True, False])
-def test_no_unit_contributes_more_than_the_bound(squared):
-    rng = np.random.default_rng(int(squared))
-    for seed in range(300):
+@pytest.mark.parametrize("order", [1, 2])
+def test_no_unit_contributes_more_than_the_grid(order):
+    rng = np.random.default_rng(order)
+    for _ in range(300):
         X, groups = random_corpus(rng)
-        bound = float(rng.choice([1, 2, 9, 25, 30.5]))
-        kept, start, documents = kept_of(X, groups, squared, bound, seed)
-        assert (kept.toarray() <= X.toarray()).all()
-        assert (kept.toarray() >= 0).all()
+        start, documents = units = check_groups(groups, len(X))
+        weight = unit_weights(counts_of(X), units, order).astype(int)
         for unit in range(len(start) - 1):
             rows = documents[start[unit] : start[unit + 1]]
-            words, available = (m.toarray()[rows].sum(axis=0) for m in (kept, X))
-            used = (words**2).sum() if squared else words.sum()
-            topics = rng.multinomial(words, [0.2, 0.3, 0.5])  # any assignment of the tokens to topics
-            assert ((topics**2).sum() if squared else topics.sum()) <= used <= bound
-            left_out = words < available  # maximal: no token that was left out would fit
-            cost = 2 * words[left_out] + 1 if squared else np.ones(left_out.sum())
-            assert (used + cost > bound).all()
+            words = X[rows].sum(axis=0).astype(int)
+            assert len(set(weight[rows])) == 1
+            assert norm(words * weight[rows[0]], order) <= GRID**order  # all tokens of a word in one topic: the worst
+            topics = rng.multinomial(words, [0.2, 0.3, 0.5]) * weight[rows[0]]
+            assert norm(topics, order) <= GRID**order
+            more = words * (weight[rows[0]] + 1)  # not less than it may be, but for the rounding
+            assert norm(more, order) > (GRID * (1 - 1e-6)) ** order or not words.any()
 
 
-def test_which_tokens_count_is_random():
-    X = sp.csr_array(np.full((1, 30), 1))
-    picks = {tuple(kept_of(X, None, True, 9.0, seed)[0].toarray()[0]) for seed in range(50)}
-    assert len(picks) > 45
-    assert all(sum(pick) == 9 for pick in picks)
+def test_a_unit_that_is_too_large_contributes_nothing():
+    X = counts_of(np.array([[2**30, 5], [1, 0]]))
+    assert unit_weights(X, check_groups(None, 2), 1).tolist() == [0, GRID - 1]
 
 
-@pytest.mark.parametrize("squared", [True, False])
-def test_removing_the_last_unit_changes_each_sum_by_the_bound_at_most(squared):
+@pytest.mark.parametrize("order", [1, 2])
+def test_removing_the_last_unit_changes_each_sum_by_the_grid_at_most(order):
     """Streams are keyed by position, so that the other units draw the same with and without the last one."""
     rng = np.random.default_rng(7)
     largest = 0.0
     for _ in range(60):
         X, groups = random_corpus(rng)
-        last = np.arange(X.shape[0]) == X.shape[0] - 1 if groups is None else groups == groups[-1]
-        rest = sp.csr_array(X.toarray()[~last]) if not last.all() else None
-        if rest is None:
+        X = np.minimum(X, 20)
+        last = np.arange(len(X)) == len(X) - 1 if groups is None else groups == groups[-1]
+        if last.all():
             continue
-        both = [
-            gibbs_step(X, groups, 9.0, squared, n_topics=3),
-            gibbs_step(rest, None if groups is None else groups[~last], 9.0, squared, n_topics=3),
-        ]
+        rest = X[~last], None if groups is None else groups[~last]
+        steps = [gibbs_step(data, users, order, n_topics=3) for data, users in ((X, groups), rest)]
+        for step in steps:
+            step._randomness.key = 5
         for round_ in range(3):
             table = rng.integers(0, 20, size=(X.shape[1], 3)).astype(np.float32)  # whatever was released
-            active = None
+            active = np.ones(steps[0].n_units, np.uint8)
             if round_ == 2:
-                active = rng.integers(0, 2, size=both[0].n_units).astype(np.uint8)
-                active[-1] = 1
-            sums = [
-                step.collect(table, round_, active if active is None else active[: step.n_units]).astype(np.int64)
-                for step in both
-            ]
+                active[:-1] = rng.integers(0, 2, size=len(active) - 1)
+            flags = [active[: step.n_units] if round_ == 2 else None for step in steps]
+            sums = [step.collect(table, round_, flag).copy() for step, flag in zip(steps, flags, strict=True)]
             change = sums[0] - sums[1]
-            size = (change**2).sum() if squared else np.abs(change).sum()
-            assert size <= 9.0
             assert change.min() >= 0
-            largest = max(largest, size)
-    assert largest >= 8.0
+            assert norm(change, order) <= GRID**order
+            largest = max(largest, norm(change, order) / GRID**order)
+    assert largest > 0.9
 
 
 # --- noise and randomness ------------------------------------------------------------------------------
@@ -273,13 +264,13 @@ class Recorder:
 @pytest.mark.parametrize(("mechanism", "rate"), [("gaussian", 1.0), ("gaussian", 0.1), ("laplace", 1.0)])
 @pytest.mark.parametrize("seed", [None, 3])
 def test_an_empty_batch_gets_noise_too_and_each_round_its_own(mechanism, rate, seed):
-    plan = NoisePlan(mechanism, 1.0, 1e-5, 4, rate, 2.0)
+    plan = NoisePlan(mechanism, rate, (2.0, 3.0, 2.0, 1.0), None)
     rule = Recorder()
-    run_rounds(Silence(), rule, plan, Randomness(seed), max_norm=5.0)
+    run_rounds(Silence(), rule, plan, Randomness(seed))
     assert len(rule.released) == 4
-    for noise in rule.released:
+    for round_, noise in enumerate(rule.released):
         assert noise.dtype.kind == "i"
-        scale = 10.0 * (1 if mechanism == "gaussian" else np.sqrt(2))
+        scale = GRID * plan.deviation(round_)
         # 200 draws: a factor of two in the deviation is more than nine standard errors
         assert 0.5 * scale < noise.std() < 2.0 * scale
     assert len({noise.tobytes() for noise in rule.released}) == 4
@@ -287,7 +278,7 @@ def test_an_empty_batch_gets_noise_too_and_each_round_its_own(mechanism, rate, s
 
 def test_without_noise_nothing_is_added():
     rule = Recorder()
-    run_rounds(Silence(), rule, NoisePlan("gaussian", np.inf, 1e-5, 2, 1.0, 0.0), Randomness(None), max_norm=np.inf)
+    run_rounds(Silence(), rule, NoisePlan.calibrate("gaussian", np.inf, 1e-5, 2, 1.0), Randomness(None))
     assert not np.any(rule.released)
 
 
@@ -301,6 +292,15 @@ def test_units_join_independently_at_the_stated_rate(seed, rate):
         assert stats.binomtest(int(sample.sum()), n, rate).pvalue > 1e-7
     both = int((samples[0] & samples[1]).sum())
     assert stats.binomtest(both, n, rate**2).pvalue > 1e-7
+
+
+@pytest.mark.parametrize("n_rounds", [1, 2, 20])
+def test_unequal_rounds_cost_what_the_event_says(n_rounds):
+    plan = NoisePlan.calibrate("gaussian", 2.0, 1e-6, n_rounds, 1.0)
+    assert plan.n_rounds == n_rounds
+    together = ComposedDpEvent([gaussian_event(multiplier) for multiplier in plan.multipliers])
+    assert epsilon_of(together, 1e-6) <= 2.0
+    assert epsilon_of(together, 1e-6) == pytest.approx(epsilon_of(plan.event, 1e-6), rel=1e-9)
 
 
 def test_every_purpose_and_round_has_a_seed_of_its_own():
