@@ -35,7 +35,7 @@ pipeline = Pipeline(
         ("lda", PrivateCGSLDA(epsilon=3.0, delta=1e-5)),
     ]
 )
-grid = {"lda__n_components": [3, 5], "lda__max_norm": [3.0, 5.0]}
+grid = {"lda__n_components": [3, 5], "lda__max_iter": [10, 20]}
 
 # Public text: search at the epsilon that the private fit will have, by held-out likelihood and by coherence.
 scoring = {

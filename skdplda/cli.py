@@ -13,6 +13,7 @@ from pathlib import Path
 
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models import PrivateCGSLDA
+from skdplda.models._rules import UNIT, model_noise
 
 __all__ = ["main"]
 
@@ -88,7 +89,6 @@ def _parser():
         " needed for Gaussian noise",
     )
     price.add_argument("--rounds", type=whole, metavar="T", help="noisy releases (default: 20, or 100 without noise)")
-    price.add_argument("--max-norm", type=positive, metavar="C", help="most that one document contributes to a round")
     price.add_argument("--mechanism", choices=MECHANISMS, default="gaussian", help="default: gaussian")
     price.add_argument(
         "--sampling-rate", type=share, default=1.0, metavar="Q", help="of documents a round (default: 1)"
@@ -157,7 +157,6 @@ def _model(args, **options):
         delta=delta,
         mechanism=args.mechanism,
         max_iter=args.rounds,
-        max_norm=args.max_norm,
         sampling_rate=args.sampling_rate,
         **options,
     )
@@ -173,25 +172,25 @@ def _cost(args):
     print(guarantee)
     if noise:
         print(
-            f"\nEach cell of the topic-word table, in tokens, gets noise of standard deviation"
-            f" {noise['per_round']:.4g} in each of\n{noise['rounds']} rounds; in the mean of the last half, which is"
-            f" the model, {noise['in_model']:.4g}. A word stands out in a topic\nwhere the corpus has it there clearly"
-            f" more often than that, each document counting at most max_norm = {noise['max_norm']:g}."
+            f"\nEach cell of the topic-word table gets noise of standard deviation {noise['first_round']:.4g} in the"
+            f" first and {noise['last_round']:.4g} in the\nlast of {noise['rounds']} rounds; the model, which weighs"
+            f" them, is left with {noise['in_model']:.4g}. Here a document of 25\ndifferent words counts each word once,"
+            " and every document weighs the same. A word stands out in a\ntopic where the corpus has it there clearly"
+            " more often than that."
         )
 
 
 def _noise(model):
-    """Return the noise of a fit as standard deviations in tokens, or None where there is none to speak of."""
+    """Return the standard deviations of a fit's noise, where a document of 25 words counts each once, or None."""
     plan = model._plan()
-    if plan is None or not plan.multiplier:
+    if plan is None or plan.noiseless:
         return None
-    deviation = plan.multiplier * model._max_norm() * (math.sqrt(2) if plan.mechanism == "laplace" else 1)
-    averaged = plan.n_rounds - plan.n_rounds // 2
+    scale = UNIT / plan.sampling_rate
     return {
-        "per_round": deviation,
-        "in_model": deviation / (math.sqrt(averaged) * plan.sampling_rate),
+        "first_round": scale * plan.deviation(0),
+        "last_round": scale * plan.deviation(-1),
+        "in_model": model_noise(plan),
         "rounds": plan.n_rounds,
-        "max_norm": model._max_norm(),
     }
 
 

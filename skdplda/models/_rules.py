@@ -4,12 +4,19 @@ import numpy as np
 
 from skdplda.models._rounds import GRID
 
-__all__ = ["ExactTables", "SmoothedTables"]
+__all__ = ["ExactTables", "SmoothedTables", "model_noise"]
 
 KEPT_TABLES = 10  # about as many exact tables are averaged
 UNIT = 5.0  # a unit's contribution in the tables: a document of 25 different words counts each once
 FORGET = 0.2  # by which an older release weighs less in the model
 SMOOTHING = 0.2  # of the next table towards the word frequencies, in standard deviations of the noise
+
+
+def model_noise(plan):
+    """Return the standard deviation of the noise in a cell of `SmoothedTables`' model, where a unit counts `UNIT`."""
+    deviation = np.array([plan.deviation(t) for t in range(plan.n_rounds)])
+    weight = (1 - FORGET) ** np.arange(plan.n_rounds)[::-1] / deviation**2
+    return float(np.sqrt(np.sum((weight * deviation) ** 2)) / weight.sum() * UNIT / plan.sampling_rate)
 
 
 def initial_table(shape, key):
