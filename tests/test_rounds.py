@@ -6,13 +6,14 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from dp_accounting import ComposedDpEvent
 from scipy import stats
 
 from skdplda._validation import check_groups
 from skdplda.models._gibbs_step import GibbsStep, unit_weights
 from skdplda.models._randomness import Randomness
 from skdplda.models._rounds import GRID, NoisePlan, run_rounds
-from skdplda.privacy import delta_of
+from skdplda.privacy import delta_of, epsilon_of, gaussian_event
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
 FIRST_TABLE = np.array([[3.0, 0.5], [0.2, 2.0]], dtype=np.float32)
@@ -65,9 +66,8 @@ class Enumeration:
         self.pmfs, self.rate, self.public = pmfs, rate, np.array(public)
 
     def cells(self, round_, sums):
-        """Return the probability of each noisy pair of cells in a round."""
-        pmf = self.pmfs[round_]
-        return np.outer(pmf(self.values - sums[0]), pmf(self.values - sums[1]))
+        """Return the probability of each noisy pair of cells."""
+        return np.outer(*(self.pmfs[round_](self.values - total) for total in sums))
 
     def releases(self, documents):
         """Return p(Y1, Y2) as an array of four axes."""
@@ -89,7 +89,8 @@ class Enumeration:
         return joint
 
 
-DOCUMENTS = [(0, 0), (0, 0)]  # word counts of norm 2: here a token counts 1, in the estimator GRID / 2
+DOCUMENTS = [(0, 0), (0, 0)]
+NORM = 2  # of a document where one topic takes both tokens: the grid of a fit in which each token counts 1
 
 
 def gaussian_pmf(sigma):
@@ -100,7 +101,7 @@ def gaussian_pmf(sigma):
 @pytest.mark.parametrize("rate", [1.0, 0.5])
 def test_two_gaussian_rounds_keep_their_promise_exactly(rate, public):
     plan = NoisePlan.calibrate("gaussian", 3.0, 0.05, 2, rate)
-    sigmas = [2.0 * multiplier for multiplier in plan.multipliers]
+    sigmas = [NORM * multiplier for multiplier in plan.multipliers]
     enumeration = Enumeration([gaussian_pmf(sigma) for sigma in sigmas], int(6 * max(sigmas)) + 1, rate, public)
     with_it, without = enumeration.releases(DOCUMENTS), enumeration.releases(DOCUMENTS[:1])
     assert min(with_it.sum(), without.sum()) > 1 - 1e-7  # what the grid leaves out
@@ -115,7 +116,7 @@ def test_two_gaussian_rounds_keep_their_promise_exactly(rate, public):
 
 def test_two_laplace_rounds_keep_pure_epsilon_exactly():
     plan = NoisePlan.calibrate("laplace", 2.0, 0.0, 2, 1.0)
-    ratio = np.exp(-1 / (2.0 * plan.multipliers[0]))
+    ratio = np.exp(-1 / (NORM * plan.multipliers[0]))
     enumeration = Enumeration([lambda x: (1 - ratio) / (1 + ratio) * ratio ** np.abs(x)] * 2, 8)
     worst = np.abs(np.log(enumeration.releases(DOCUMENTS) / enumeration.releases(DOCUMENTS[:1]))).max()
     assert worst <= 2.0 * (1 + 1e-9)
@@ -127,7 +128,7 @@ def test_the_e_step_has_the_enumerated_law(n_sweeps):
     """Copies of one document, each with its own stream: counts of words in topics against the exact law."""
     n, words = 4000, (0, 0, 1)
     X = sp.csr_array(np.tile([2, 1], (n, 1)).astype(np.int32))
-    step = gibbs_step(X, None, None, n_sweeps=n_sweeps)
+    step = gibbs_step(X, None, n_sweeps=n_sweeps)
     step.collect(FIRST_TABLE, 0, None)
     topics = step.arrays()["topics"].reshape(n, 3)
     law = sweep_law(words, (None,) * 3, FIRST_TABLE, n_sweeps)
@@ -136,80 +137,100 @@ def test_the_e_step_has_the_enumerated_law(n_sweeps):
     assert stats.chisquare(found, expected / expected.sum() * n).pvalue > 1e-6
 
 
+@pytest.mark.parametrize("n_topics", [2, 5, 17])
+def test_the_e_step_reads_the_table_only(n_topics):
+    """What lies behind the table in memory must not matter, not even if it is no number."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.poisson(1.0, size=(30, 8)).astype(np.int32))
+    values = rng.gamma(0.5, 4.0, size=(8, n_topics)).astype(np.float32)
+    sums = []
+    for behind in (0.0, np.nan, np.inf):
+        memory = np.full(values.size + 64, behind, np.float32)
+        memory[: values.size] = values.ravel()
+        step = gibbs_step(X, None, n_topics=n_topics)
+        sums.append(step.collect(memory[: values.size].reshape(values.shape), 0, None).copy())
+    np.testing.assert_array_equal(sums[1], sums[0])
+    np.testing.assert_array_equal(sums[2], sums[0])
+
+
 # --- the contribution bound ----------------------------------------------------------------------------
 
 
-def gibbs_step(X, groups, order=2, n_sweeps=2, key=5, n_topics=2):
-    randomness = Randomness(0)
-    randomness.key = key
-    X = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
+def counts_of(X):
+    """Return a corpus as `check_counts` does."""
+    X = sp.csr_array(X)
     X.indptr, X.indices, X.data = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
+    return X
+
+
+def gibbs_step(X, groups, order=2, n_sweeps=2, n_topics=2):
+    X, randomness = counts_of(X), Randomness(0)
     alpha = np.resize(ALPHA, n_topics)
     return GibbsStep(X, check_groups(groups, X.shape[0]), n_topics, order, alpha, BETA, n_sweeps, randomness, 1)
 
 
 def random_corpus(rng):
     shape = rng.integers(1, [12, 15])
-    X = sp.csr_array(rng.poisson(rng.choice([0.3, 2.0, 8.0]), size=shape).astype(np.int32))
+    X = rng.poisson(rng.choice([0.3, 2.0, 8.0, 1e5]), size=shape)
     groups = None if rng.random() < 0.5 else np.sort(rng.integers(4, size=shape[0]))  # the last user comes last
-    return X, groups
+    return X.astype(np.int32), groups
+
+
+def norm(values, order):
+    """Return the exact norm, to the power of the order, in Python's integers."""
+    return sum(abs(int(value)) ** order for value in np.ravel(values))
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_every_unit_contributes_the_norm_of_the_grid_at_most_and_nearly(order):
+def test_no_unit_contributes_more_than_the_grid(order):
     rng = np.random.default_rng(order)
     for _ in range(300):
         X, groups = random_corpus(rng)
-        start, documents = units = check_groups(groups, X.shape[0])
-        weight = unit_weights(X, units, order)
+        start, documents = units = check_groups(groups, len(X))
+        weight = unit_weights(counts_of(X), units, order).astype(int)
         for unit in range(len(start) - 1):
             rows = documents[start[unit] : start[unit + 1]]
+            words = X[rows].sum(axis=0).astype(int)
             assert len(set(weight[rows])) == 1
-            words = X.toarray()[rows].sum(axis=0)
-            topics = rng.multinomial(words, [0.2, 0.3, 0.5])  # any assignment of the tokens to topics
-            of_words, of_topics = (sum(int(weight[rows[0]] * n) ** order for n in m.ravel()) for m in (words, topics))
-            assert of_topics <= of_words <= GRID**order  # in exact integers
-            assert of_words >= (0.999 * GRID) ** order or not words.any()
+            assert norm(words * weight[rows[0]], order) <= GRID**order  # all tokens of a word in one topic: the worst
+            topics = rng.multinomial(words, [0.2, 0.3, 0.5]) * weight[rows[0]]
+            assert norm(topics, order) <= GRID**order
+            more = words * (weight[rows[0]] + 1)  # not less than it may be, but for the rounding
+            assert norm(more, order) > (GRID * (1 - 1e-6)) ** order or not words.any()
 
 
-def test_a_unit_beyond_the_grid_contributes_nothing():
-    X = sp.csr_array(np.array([[2**30, 2**30], [1, 0]], dtype=np.int32))
-    weights = unit_weights(X, check_groups(None, 2), 2)
-    assert weights[0] == 0
-    assert GRID - 2 <= weights[1] <= GRID
+def test_a_unit_that_is_too_large_contributes_nothing():
+    X = counts_of(np.array([[2**30, 5], [1, 0]]))
+    assert unit_weights(X, check_groups(None, 2), 1).tolist() == [0, GRID - 1]
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_removing_the_last_unit_changes_each_sum_by_the_bound_at_most(order):
+def test_removing_the_last_unit_changes_each_sum_by_the_grid_at_most(order):
     """Streams are keyed by position, so that the other units draw the same with and without the last one."""
     rng = np.random.default_rng(7)
-    largest = 0
+    largest = 0.0
     for _ in range(60):
         X, groups = random_corpus(rng)
-        last = np.arange(X.shape[0]) == X.shape[0] - 1 if groups is None else groups == groups[-1]
-        rest = sp.csr_array(X.toarray()[~last]) if not last.all() else None
-        if rest is None:
+        X = np.minimum(X, 20)
+        last = np.arange(len(X)) == len(X) - 1 if groups is None else groups == groups[-1]
+        if last.all():
             continue
-        both = [
-            gibbs_step(X, groups, order, n_topics=3),
-            gibbs_step(rest, None if groups is None else groups[~last], order, n_topics=3),
-        ]
+        rest = X[~last], None if groups is None else groups[~last]
+        steps = [gibbs_step(data, users, order, n_topics=3) for data, users in ((X, groups), rest)]
+        for step in steps:
+            step._randomness.key = 5
         for round_ in range(3):
             table = rng.integers(0, 20, size=(X.shape[1], 3)).astype(np.float32)  # whatever was released
-            active = None
+            active = np.ones(steps[0].n_units, np.uint8)
             if round_ == 2:
-                active = rng.integers(0, 2, size=both[0].n_units).astype(np.uint8)
-                active[-1] = 1
-            sums = [
-                step.collect(table, round_, active if active is None else active[: step.n_units]).astype(np.int64)
-                for step in both
-            ]
+                active[:-1] = rng.integers(0, 2, size=len(active) - 1)
+            flags = [active[: step.n_units] if round_ == 2 else None for step in steps]
+            sums = [step.collect(table, round_, flag).copy() for step, flag in zip(steps, flags, strict=True)]
             change = sums[0] - sums[1]
-            size = sum(int(n) ** order for n in change.ravel())
-            assert size <= GRID**order
             assert change.min() >= 0
-            largest = max(largest, size)
-    assert largest > 0.9 * GRID**order
+            assert norm(change, order) <= GRID**order
+            largest = max(largest, norm(change, order) / GRID**order)
+    assert largest > 0.9
 
 
 # --- noise and randomness ------------------------------------------------------------------------------
@@ -243,13 +264,13 @@ class Recorder:
 @pytest.mark.parametrize(("mechanism", "rate"), [("gaussian", 1.0), ("gaussian", 0.1), ("laplace", 1.0)])
 @pytest.mark.parametrize("seed", [None, 3])
 def test_an_empty_batch_gets_noise_too_and_each_round_its_own(mechanism, rate, seed):
-    plan = NoisePlan(mechanism, rate, (2.0,) * 4, None)
+    plan = NoisePlan(mechanism, rate, (2.0, 3.0, 2.0, 1.0), None)
     rule = Recorder()
     run_rounds(Silence(), rule, plan, Randomness(seed))
     assert len(rule.released) == 4
-    for noise in rule.released:
+    for round_, noise in enumerate(rule.released):
         assert noise.dtype.kind == "i"
-        scale = 2.0 * GRID * (1 if mechanism == "gaussian" else np.sqrt(2))
+        scale = GRID * plan.deviation(round_)
         # 200 draws: a factor of two in the deviation is more than nine standard errors
         assert 0.5 * scale < noise.std() < 2.0 * scale
     assert len({noise.tobytes() for noise in rule.released}) == 4
@@ -257,7 +278,7 @@ def test_an_empty_batch_gets_noise_too_and_each_round_its_own(mechanism, rate, s
 
 def test_without_noise_nothing_is_added():
     rule = Recorder()
-    run_rounds(Silence(), rule, NoisePlan("gaussian", 1.0, (0.0, 0.0), None), Randomness(None))
+    run_rounds(Silence(), rule, NoisePlan.calibrate("gaussian", np.inf, 1e-5, 2, 1.0), Randomness(None))
     assert not np.any(rule.released)
 
 
@@ -271,6 +292,15 @@ def test_units_join_independently_at_the_stated_rate(seed, rate):
         assert stats.binomtest(int(sample.sum()), n, rate).pvalue > 1e-7
     both = int((samples[0] & samples[1]).sum())
     assert stats.binomtest(both, n, rate**2).pvalue > 1e-7
+
+
+@pytest.mark.parametrize("n_rounds", [1, 2, 20])
+def test_unequal_rounds_cost_what_the_event_says(n_rounds):
+    plan = NoisePlan.calibrate("gaussian", 2.0, 1e-6, n_rounds, 1.0)
+    assert plan.n_rounds == n_rounds
+    together = ComposedDpEvent([gaussian_event(multiplier) for multiplier in plan.multipliers])
+    assert epsilon_of(together, 1e-6) <= 2.0
+    assert epsilon_of(together, 1e-6) == pytest.approx(epsilon_of(plan.event, 1e-6), rel=1e-9)
 
 
 def test_every_purpose_and_round_has_a_seed_of_its_own():
