@@ -166,7 +166,9 @@ def counts_of(X):
 def gibbs_step(X, groups, order=2, n_sweeps=2, n_topics=2):
     X, randomness = counts_of(X), Randomness(0)
     alpha = np.resize(ALPHA, n_topics)
-    return GibbsStep(X, check_groups(groups, X.shape[0]), n_topics, order, alpha, BETA, n_sweeps, randomness, 1)
+    return GibbsStep(
+        X, check_groups(groups, X.shape[0]), n_topics, order, lambda _: (alpha, BETA), n_sweeps, randomness, 1
+    )
 
 
 def random_corpus(rng):

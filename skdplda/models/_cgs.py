@@ -17,7 +17,7 @@ from skdplda.models._live import MECHANISMS as LIVE_MECHANISMS
 from skdplda.models._live import fit_live
 from skdplda.models._randomness import Randomness
 from skdplda.models._rounds import NoisePlan, run_rounds
-from skdplda.models._rules import UNIT, ExactTables, SmoothedTables, model_noise
+from skdplda.models._rules import UNIT, ExactTables, SmoothedTables, annealed, model_noise
 from skdplda.privacy import InherentPrivacyHistory, PrivacyGuarantee, active_accountant, sampler_slack
 
 __all__ = ["PrivateCGSLDA"]
@@ -365,7 +365,11 @@ class PrivateCGSLDA(BaseTopicModel):
         order = None if exact else 2 if self.mechanism == "gaussian" else 1
         sweeps = self.local_sweeps or (EXACT_SWEEPS if exact else PRIVATE_SWEEPS)
         alpha = self._doc_topic_prior()
-        e_step = GibbsStep(X, units, self.n_components, order, alpha, beta, sweeps, randomness, n_threads)
+
+        def priors(round_):
+            return annealed(alpha, beta, self.n_components, round_, plan.n_rounds) if exact else (alpha, beta)
+
+        e_step = GibbsStep(X, units, self.n_components, order, priors, sweeps, randomness, n_threads)
         rule = (ExactTables if exact else SmoothedTables)((X.shape[1], self.n_components), plan, randomness.key)
         identity = ""
         if self.checkpoint is not None:

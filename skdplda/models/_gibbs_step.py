@@ -56,8 +56,8 @@ class GibbsStep:
     order : {1, 2, None}
         Norm in which a unit's contribution is GRID at most; None lets each token count 1, and the sum be the next
         table, in which a token finds its own count.
-    alpha, beta : ndarray of shape (n_topics,), float
-        Priors.
+    priors : callable
+        Returns alpha, of shape (n_topics,), and beta of a round.
     n_sweeps : int
         Local sweeps a round.
     randomness : Randomness
@@ -66,7 +66,7 @@ class GibbsStep:
         The result does not depend on it.
     """
 
-    def __init__(self, X, units, n_topics, order, alpha, beta, n_sweeps, randomness, n_threads):
+    def __init__(self, X, units, n_topics, order, priors, n_sweeps, randomness, n_threads):
         start, documents = units
         self.n_units = len(start) - 1
         self._unit = np.empty(len(documents), np.int64)
@@ -74,15 +74,17 @@ class GibbsStep:
         self._weight = None if order is None else unit_weights(X, units, order)
         self._tokens = TokenBlocks(X.indptr, X.indices, X.data, X.shape[1], n_topics, n_threads)
         self._sum = np.zeros((X.shape[1], n_topics), np.int32 if order is None else np.int64)
-        self._alpha, self._beta = alpha.astype(np.float32), beta
-        self._n_sweeps, self._randomness, self._n_threads = n_sweeps, randomness, n_threads
+        self._priors, self._n_sweeps = priors, n_sweeps
+        self._randomness, self._n_threads = randomness, n_threads
 
     def collect(self, table, round_, active):
         """Sample the active units' topics from the table and return the sum of their contributions."""
         own = 1.0 if self._weight is None else 0.0
         active = None if active is None else active[self._unit]
         key, n_threads = self._randomness.key, self._n_threads
-        self._tokens.sweep(table, self._alpha, self._beta, own, self._n_sweeps, key, round_, active, n_threads)
+        alpha, beta = self._priors(round_)
+        alpha = alpha.astype(np.float32)
+        self._tokens.sweep(table, alpha, beta, own, self._n_sweeps, key, round_, active, n_threads)
         if self._weight is None:
             self._tokens.move(self._sum, n_threads)
         else:

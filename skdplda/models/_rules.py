@@ -4,7 +4,7 @@ import numpy as np
 
 from skdplda.models._rounds import GRID
 
-__all__ = ["ExactTables", "SmoothedTables", "model_noise"]
+__all__ = ["UNIT", "ExactTables", "SmoothedTables", "model_noise"]
 
 KEPT_TABLES = 10  # about as many exact tables are averaged
 UNIT = 5.0  # a unit's contribution in the tables: a document of 25 different words counts each once
@@ -22,6 +22,16 @@ def model_noise(plan):
 def initial_table(shape, key):
     """Return the public random table that the first round starts from: positive, all cells alike in law."""
     return np.random.default_rng(key).gamma(1.0, 1.0, shape).astype(np.float32)
+
+
+def annealed(alpha, beta, n_topics, round_, n_rounds):
+    """Return the priors of a round without noise: large at first, so that topics form before counts freeze them.
+
+    They fall linearly to their values, over 30 rounds (45 for more than 100 topics) or half of all.
+    """
+    length = min(30 if n_topics <= 100 else 45, n_rounds // 2)
+    left = max(0.0, 1 - round_ / length) if length else 0.0
+    return np.maximum(alpha, 0.3 * left), max(beta, 25 / n_topics * left)
 
 
 class ExactTables:
