@@ -25,6 +25,7 @@ with open(sys.argv[1], "rb") as file:
 for requirement in [*project["dependencies"], *project["optional-dependencies"]["test"]]:
     print(requirement.replace(">=", "=="))
 END
+echo "pyparsing<3.3" >> "$folder/constraints.txt"  # it has deprecated what matplotlib 3.9 calls
 cat "$folder/constraints.txt"
 
 PIP_CONSTRAINT=$folder/constraints.txt "$python" -m pip install --quiet --disable-pip-version-check "$folder/source[test]"

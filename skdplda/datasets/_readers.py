@@ -117,7 +117,8 @@ def load_uci_bow(docword, vocabulary=None):
 
     shape = (n_documents, n_words)
     data = csr_matrix((table[:, 2].astype(np.int32), (table[:, 0] - 1, table[:, 1] - 1)), shape=shape)
-    if data.nnz != n_entries:  # the constructor adds repeated entries up
+    data.sum_duplicates()  # old constructors leave them
+    if data.nnz != n_entries:
         content.seek(body)
         raise _first_repetition(path, content)
     return Bunch(data=data, feature_names=_read_vocabulary(vocabulary, path, n_words))
