@@ -9,6 +9,14 @@ from skdplda.models._rounds import GRID
 __all__ = ["GibbsStep", "unit_weights"]
 
 
+def unit_of_documents(units):
+    """Return the number of each document's unit, from `check_groups`' (start, documents)."""
+    start, documents = units
+    unit = np.empty(len(documents), np.int64)
+    unit[documents] = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    return unit
+
+
 def unit_weights(X, units, order):
     """Return what each token of a document adds to a sum: one integer a document, the same for all of its unit.
 
@@ -31,15 +39,13 @@ def unit_weights(X, units, order):
     """
     start, documents = units
     n_units = len(start) - 1
-    unit = np.empty(len(documents), np.int64)
-    unit[documents] = np.repeat(np.arange(n_units), np.diff(start))
     counts = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), shape=X.shape)
     if n_units < len(documents):
         members = sp.csr_array((np.ones(len(documents)), documents, start), shape=(n_units, len(documents)))
         counts = members @ counts
     norm = (counts**order).sum(axis=1) ** (1 / order)
     weight = np.floor(GRID / (np.maximum(norm, 1.0) * (1 + 1e-9)))  # above what rounding may have taken off the norm
-    return weight.astype(np.int32)[unit]
+    return weight.astype(np.int32)[unit_of_documents(units)]
 
 
 class GibbsStep:
@@ -67,10 +73,8 @@ class GibbsStep:
     """
 
     def __init__(self, X, units, n_topics, order, priors, n_sweeps, randomness, n_threads):
-        start, documents = units
-        self.n_units = len(start) - 1
-        self._unit = np.empty(len(documents), np.int64)
-        self._unit[documents] = np.repeat(np.arange(self.n_units), np.diff(start))
+        self.n_units = len(units[0]) - 1
+        self._unit = unit_of_documents(units)
         self._weight = None if order is None else unit_weights(X, units, order)
         self._tokens = TokenBlocks(X.indptr, X.indices, X.data, X.shape[1], n_topics, n_threads)
         self._sum = np.zeros((X.shape[1], n_topics), np.int32 if order is None else np.int64)
