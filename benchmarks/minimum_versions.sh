@@ -33,10 +33,6 @@ PIP_CONSTRAINT=$folder/constraints.txt "$python" -m pip install --quiet --disabl
 
 cp -r "$folder/source/tests" "$folder/source/pyproject.toml" "$folder/run"
 [ ! -d "$folder/source/examples" ] || cp -r "$folder/source/examples" "$folder/run"
-if [ -d "$repository/../shared/data" ]; then
-    SKDPLDA_DATA=$(cd "$repository/../shared/data" && pwd)
-    export SKDPLDA_DATA
-fi
 cd "$folder/run"
 # Old libraries warn of things that newer ones have settled: their warnings are shown, ours are asserted by the tests.
 "$folder/venv/bin/pytest" -q -W default
