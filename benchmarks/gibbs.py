@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda.metrics import perplexity
+from skdplda.models._rules import annealed
 
 ALPHA, BETA = 0.1, 0.01
 EVALUATE = (1, 2, 5, 10, 15, 20, 25, 28, 30, 35, 40, 45, 50, 60, 80, 100, 150, 200, 300, 400)  # after these sweeps
@@ -51,15 +52,14 @@ def skdplda(X, n_topics, n_threads, n_sweeps, anneal=False):
     blocks = TokenBlocks(X.indptr.astype(np.int64), X.indices, X.data, V, n_topics, n_threads)
     table = rng.gamma(0.1, 10 * blocks.n_tokens / V / n_topics, (V, n_topics)).astype(np.float32)
     counts = np.zeros((V, n_topics), np.int32)
-    length = min(30 if n_topics <= 100 else 45, n_sweeps // 2) if anneal else 0
-    first_beta = 25 / n_topics
+    alpha, beta = np.full(n_topics, ALPHA), BETA
     spent = time.perf_counter() - begin
     for i in range(n_sweeps):
-        left = max(0.0, 1 - i / length) if length else 0.0
         begin = time.perf_counter()
-        alpha = np.full(n_topics, max(ALPHA, 0.3 * left), np.float32)
+        if anneal:
+            alpha, beta = annealed(np.full(n_topics, ALPHA), BETA, n_topics, i, n_sweeps)
         source = counts if i else table
-        blocks.sweep(source, alpha, max(BETA, first_beta * left), float(i > 0), 1, 0, i, None, n_threads)
+        blocks.sweep(source, alpha.astype(np.float32), beta, float(i > 0), 1, 0, i, None, n_threads)
         blocks.move(counts, n_threads)
         spent += time.perf_counter() - begin
         if i + 1 in EVALUATE or i + 1 == n_sweeps:

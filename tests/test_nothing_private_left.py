@@ -147,3 +147,12 @@ def test_the_published_forms_leave_no_tokens_either(corpus, mechanism):
     model = PrivateCGSLDA(3, max_iter=2, mechanism=mechanism).fit(corpus)
     assert set(vars(model)) - PARAMETERS <= ALLOWED | {"inherent_privacy_"}
     assert not any(N_DOCUMENTS in np.shape(value) for value in values(vars(model)) if isinstance(value, np.ndarray))
+
+
+def test_a_private_fit_forgets_the_measurements_of_an_earlier_one(corpus):
+    model = PrivateCGSLDA(2, mechanism="inherent", max_iter=2)
+    with pytest.warns(PrivacyLeakWarning, match="not private"):
+        model.fit(corpus)
+    assert hasattr(model, "inherent_privacy_")
+    model.set_params(mechanism="gaussian").fit(corpus)
+    assert set(vars(model)) <= PARAMETERS | ALLOWED

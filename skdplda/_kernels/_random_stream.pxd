@@ -7,6 +7,4 @@ cdef extern from "random_stream.h" nogil:
     ctypedef struct random_stream:
         pass
     random_stream stream_of(uint64_t seed, uint64_t sweep, uint64_t unit)
-    uint64_t stream_u64(random_stream *stream)
-    float stream_float(random_stream *stream)
     double stream_double(random_stream *stream)

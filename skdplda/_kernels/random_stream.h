@@ -1,4 +1,4 @@
-/* A small generator for draws that stay hidden (Gibbs assignments, fold-in): xoshiro256++ seeded from a key.
+/* A small generator for draws that stay hidden (Gibbs assignments): xoshiro256++ seeded from a key.
  * It is NOT for noise and not for released draws: its state can be read off its outputs.
  * Source: Blackman and Vigna (2021), Scrambled linear pseudorandom number generators, ACM TOMS 47(4).
  */
@@ -31,8 +31,7 @@ static inline uint64_t stream_u64(random_stream *r) {
     return result;
 }
 
-/* Uniform on [0, 1): 24 bits as float, 53 bits as double. */
-static inline float stream_float(random_stream *r) { return (float)(stream_u64(r) >> 40) * 0x1p-24f; }
+/* Uniform on [0, 1), with 53 bits. */
 static inline double stream_double(random_stream *r) { return (double)(stream_u64(r) >> 11) * 0x1p-53; }
 
 #endif

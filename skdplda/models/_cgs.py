@@ -231,6 +231,7 @@ class PrivateCGSLDA(BaseTopicModel):
                 UserWarning,
                 stacklevel=3,
             )
+        vars(self).pop("inherent_privacy_", None)  # of an earlier fit: no later guarantee covers it
         if self.mechanism in LIVE_MECHANISMS:
             self._fit_live(X, groups, guarantee, accountant)
         else:

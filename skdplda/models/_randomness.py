@@ -17,9 +17,9 @@ NOISE, SAMPLE = 1, 2  # purposes of a derived seed
 class Randomness:
     """The random bits of one fit.
 
-    Hidden draws (topic assignments, which tokens contribute) come from streams under one 64-bit `key`: no proof
-    leans on them. Noise and the Poisson sample of privacy units are what the proofs lean on: they come from the
-    operating system's entropy unless `random_state` asks for a reproducible fit.
+    Hidden draws (topic assignments) and the first table come from streams under one 64-bit `key`; the guarantee
+    lists what it assumes of them. Noise and the Poisson sample of privacy units are what the proofs lean on: they
+    come from the operating system's entropy unless `random_state` asks for a reproducible fit.
 
     Parameters
     ----------
