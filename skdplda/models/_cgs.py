@@ -231,11 +231,12 @@ class PrivateCGSLDA(BaseTopicModel):
                 UserWarning,
                 stacklevel=3,
             )
-        vars(self).pop("inherent_privacy_", None)  # of an earlier fit: no later guarantee covers it
         if self.mechanism in LIVE_MECHANISMS:
             self._fit_live(X, groups, guarantee, accountant)
         else:
             self._fit_rounds(X, groups, guarantee, accountant)
+        if self.mechanism != "inherent":
+            vars(self).pop("inherent_privacy_", None)  # of an earlier fit: the new guarantee does not cover it
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
         self.privacy_guarantee_ = guarantee
         return self
