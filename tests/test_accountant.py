@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError
 from skdplda.privacy import (
     LedgerEntry,
+    Payment,
     PrivacyAccountant,
     PrivacyGuarantee,
     active_accountant,
@@ -262,3 +263,24 @@ def test_a_saved_ledger_loads_even_when_overspent():
     assert back.total.epsilon == 1.0
     with pytest.raises(BudgetExceededError):
         back.check(pure(1e-6))
+
+
+def test_a_payment_is_asked_first_and_charged_once_a_run():
+    with PrivacyAccountant(epsilon=1.0) as accountant:
+        payment = Payment(PrivacyGuarantee(epsilon=0.6), "fit")
+        payment.check()
+        assert accountant.ledger == ()
+        payment.charge("a")
+        payment.charge("a")
+        assert [entry.label for entry in accountant.ledger] == ["fit a"]
+        payment.check("a")
+        with pytest.raises(BudgetExceededError):
+            payment.check()
+        with pytest.raises(BudgetExceededError):
+            payment.charge("b")
+
+
+def test_a_payment_without_a_ledger_owes_nothing():
+    payment = Payment(PrivacyGuarantee(epsilon=float("inf")), "fit")
+    payment.check()
+    payment.charge("a")

@@ -108,6 +108,8 @@ PARAMETERS = [  # parameters, what the message must say: the name, the value, wh
     ({"topic_word_prior": 0.0}, "topic_word_prior must be a number from 1e-30 to 1e30; got 0.0"),
     ({"topic_word_prior": [0.1, 0.1]}, "'topic_word_prior' .* Got [0.1, 0.1]"),
     ({"callback": "call"}, "'callback' .* must be a callable or None. Got 'call'"),
+    ({"callback": print, "mechanism": "inherent"}, "callback must be None for mechanism='inherent'"),
+    ({"checkpoint": "fit", "mechanism": "laplace-last"}, "checkpoint must be None for mechanism='laplace-last'"),
     ({"n_jobs": 1.5}, "'n_jobs' .* Got 1.5"),
     ({"random_state": "seed"}, "'random_state' .* Got 'seed'"),
 ]

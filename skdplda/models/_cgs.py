@@ -18,7 +18,7 @@ from skdplda.models._live import fit_live
 from skdplda.models._randomness import Randomness
 from skdplda.models._rounds import NoisePlan, run_rounds
 from skdplda.models._rules import UNIT, ExactTables, SmoothedTables, annealed, model_noise
-from skdplda.privacy import InherentPrivacyHistory, PrivacyGuarantee, active_accountant, sampler_slack
+from skdplda.privacy import InherentPrivacyHistory, Payment, PrivacyGuarantee, sampler_slack
 
 __all__ = ["PrivateCGSLDA"]
 
@@ -220,9 +220,8 @@ class PrivateCGSLDA(BaseTopicModel):
         """
         unit = "document" if groups is None else "user"
         guarantee = self._guarantee(unit, self._plan())
-        accountant = active_accountant()
-        if accountant is not None and not self._charged(accountant, interrupted_run(self.checkpoint)):
-            accountant.check(guarantee)
+        payment = Payment(guarantee, f"{type(self).__name__} fit")
+        payment.check(interrupted_run(self.checkpoint))
         X = check_counts(self, X, reset=True)
         if self.n_components > X.shape[1]:
             warnings.warn(
@@ -232,9 +231,9 @@ class PrivateCGSLDA(BaseTopicModel):
                 stacklevel=3,
             )
         if self.mechanism in LIVE_MECHANISMS:
-            self._fit_live(X, groups, guarantee, accountant)
+            self._fit_live(X, groups, payment)
         else:
-            self._fit_rounds(X, groups, guarantee, accountant)
+            self._fit_rounds(X, groups, payment)
         if self.mechanism != "inherent":
             vars(self).pop("inherent_privacy_", None)  # of an earlier fit: the new guarantee does not cover it
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
@@ -294,6 +293,11 @@ class PrivateCGSLDA(BaseTopicModel):
         self._doc_topic_prior()
         check_prior("topic_word_prior", self.topic_word_prior, 0.01)
         if self.mechanism in LIVE_MECHANISMS:
+            for name in ("checkpoint", "callback"):
+                if getattr(self, name) is not None:
+                    raise ValueError(
+                        f"{name} must be None for mechanism={self.mechanism!r}: the published forms run in one piece."
+                    )
             return None
         if self.sampling_rate < 1 and self.mechanism == "laplace":
             raise ValueError(
@@ -355,7 +359,7 @@ class PrivateCGSLDA(BaseTopicModel):
             **common,
         )
 
-    def _fit_rounds(self, X, groups, guarantee, accountant):
+    def _fit_rounds(self, X, groups, payment):
         plan = self._plan()
         randomness = Randomness(self.random_state)
         if not plan.noiseless:
@@ -384,7 +388,7 @@ class PrivateCGSLDA(BaseTopicModel):
             plan,
             randomness,
             n_threads=n_threads,
-            before_release=lambda run: self._charge(accountant, guarantee, run),
+            before_release=payment.charge,
             checkpoint=self.checkpoint,
             identity=identity,
             callback=self.callback,
@@ -393,14 +397,7 @@ class PrivateCGSLDA(BaseTopicModel):
         self.components_ = np.ascontiguousarray(rule.pseudo_counts().T) + beta
         self.n_iter_ = plan.n_rounds
 
-    def _charged(self, accountant, run):
-        return any(entry.label == f"{type(self).__name__} fit {run}" for entry in accountant.ledger)
-
-    def _charge(self, accountant, guarantee, run):
-        if accountant is not None and not self._charged(accountant, run):
-            accountant.spend(guarantee, label=f"{type(self).__name__} fit {run}")
-
-    def _fit_live(self, X, groups, guarantee, accountant):
+    def _fit_live(self, X, groups, payment):
         if groups is not None:
             raise ValueError(
                 f"groups must be None for mechanism={self.mechanism!r}: the published forms know documents and words"
@@ -413,7 +410,7 @@ class PrivateCGSLDA(BaseTopicModel):
             PrivacyLeakWarning,
             stacklevel=4,
         )
-        self._charge(accountant, guarantee, uuid4().hex)
+        payment.charge(uuid4().hex)
         beta = check_prior("topic_word_prior", self.topic_word_prior, 0.01)
         fit = fit_live(
             X,

@@ -13,12 +13,14 @@ from skdplda.privacy._events import (
 from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
 from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian, sampler_slack
+from skdplda.privacy._payment import Payment
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
 __all__ = [
     "Adjacency",
     "InherentPrivacyHistory",
     "LedgerEntry",
+    "Payment",
     "PrivacyAccountant",
     "PrivacyGuarantee",
     "PrivacyUnit",

@@ -1,0 +1,70 @@
+"""How a fit pays: asked before it reads data, charged before its first release, once for an interrupted run."""
+
+from skdplda.privacy._accountant import active_accountant
+
+__all__ = ["Payment"]
+
+
+class Payment:
+    """What one fit owes the ledger that is open around it; without one, nothing.
+
+    Parameters
+    ----------
+    guarantee : PrivacyGuarantee
+        What the fit promises.
+    label : str
+        The payer, for the ledger.
+
+    Examples
+    --------
+    >>> from skdplda.privacy import Payment, PrivacyAccountant, PrivacyGuarantee
+    >>> with PrivacyAccountant(epsilon=1.0) as accountant:
+    ...     payment = Payment(PrivacyGuarantee(epsilon=0.5), "topics")
+    ...     payment.check()
+    ...     payment.charge("run 1")
+    ...     payment.charge("run 1")  # the same run, resumed
+    >>> accountant.remaining_epsilon
+    0.5
+    """
+
+    def __init__(self, guarantee, label):
+        self._guarantee, self._label = guarantee, label
+        self._accountant = active_accountant()
+
+    def check(self, run=None):
+        """Raise what the ledger raises if it cannot afford the fit, and spend nothing.
+
+        Parameters
+        ----------
+        run : str, default=None
+            The interrupted run that is to go on; None for a new one.
+
+        Raises
+        ------
+        BudgetExceededError, IncompatibleGuaranteeError, ValueError
+            As `PrivacyAccountant.check`.
+        """
+        if self._accountant is not None and not self._charged(run):
+            self._accountant.check(self._guarantee)
+
+    def charge(self, run):
+        """Spend, unless this run has been paid for.
+
+        Parameters
+        ----------
+        run : str
+            Name of the run; a resumed one keeps it.
+
+        Raises
+        ------
+        BudgetExceededError, IncompatibleGuaranteeError, ValueError
+            As `PrivacyAccountant.spend`.
+        """
+        if self._accountant is not None and not self._charged(run):
+            self._accountant.spend(self._guarantee, label=self._name(run))
+
+    def _name(self, run):
+        return f"{self._label} {run}"
+
+    def _charged(self, run):
+        return any(entry.label == self._name(run) for entry in self._accountant.ledger)
