@@ -11,7 +11,7 @@ from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = ["Randomness"]
 
-NOISE, SAMPLE = 1, 2  # purposes of a derived seed
+NOISE, SAMPLE, DRAWS = 1, 2, 3  # purposes of a derived seed
 
 
 class Randomness:
@@ -40,6 +40,12 @@ class Randomness:
     def noise(self, round_):
         """Return the `random_state` of a round's noise: None, for fresh entropy, or an integer."""
         return None if self.seed is None else self._derive(NOISE, round_)
+
+    def draw_key(self):
+        """Return a new key of 256 bits, eight uint32, for draws that are released."""
+        if self.seed is None:
+            return np.frombuffer(os.urandom(32), dtype=np.uint32).copy()
+        return np.random.SeedSequence([self.seed, DRAWS, 0]).generate_state(8, np.uint32)
 
     def sample(self, round_, n_units, rate):
         """Return the Poisson sample of a round: one uint8 a unit, 1 with probability `rate`."""
