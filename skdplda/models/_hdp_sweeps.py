@@ -4,10 +4,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from tqdm import tqdm
 
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
+from skdplda.models._live import fit_live
 
-__all__ = ["FrozenSweeps", "TopicTrace", "tokens_of"]
+__all__ = ["FrozenSweeps", "TopicTrace", "run_frozen", "run_live", "tokens_of"]
 
 LARGEST = 2**30 - 1  # of a table's integers
 FORGET = 0.2  # by which an older table weighs less in the model
@@ -34,6 +36,11 @@ class TopicTrace:
     topics: np.ndarray
     tables: np.ndarray
     document_starts: np.ndarray
+
+    @classmethod
+    def of(cls, topics, tables, document_starts):
+        """Return the trace of a list of topics and one of (n_words, n_topics) tables."""
+        return cls(np.stack(topics), np.stack([table.T for table in tables]).astype(np.float32), document_starts)
 
 
 def tokens_of(X):
@@ -65,17 +72,22 @@ class FrozenSweeps:
     """
 
     def __init__(self, document_starts, words, n_words, plan, alpha, count_clip, randomness, n_threads):
-        self._starts, self._words, self._alpha = document_starts, words, alpha
+        self.document_starts, self._words, self._alpha = document_starts, words, alpha
         self._plan, self._clip, self._n_threads = plan, count_clip, n_threads
+        self.n_sweeps = plan.n_sweeps
         self._randomness, self._key = randomness, randomness.draw_key()
-        odds = math.exp(min(plan.eta / 2, 700.0))  # of the largest weight to the least: their range is exactly within eta
+        odds = math.exp(
+            min(plan.eta / 2, 700.0)
+        )  # of the largest weight to the least: their range is exactly within eta
         self._least = max(1, math.floor(LARGEST / odds))
         self._most = max(self._least, math.floor(min(LARGEST, self._least * odds * (1 - 2.0**-50))))
         self._shape = n_words, len(alpha)
         self._counts = np.zeros(self._shape, np.int64)
         self._frequency, self._n = np.zeros(n_words), 0
         self.topics = np.zeros(len(words), np.uint16)
-        self.table = np.random.default_rng(randomness.key).random(self._shape) * (count_clip or 1.0)
+        self.table = np.random.default_rng(randomness.key).random(self._shape)
+        if count_clip is not None and count_clip < math.inf:
+            self.table *= count_clip
         self._sum, self._weight = np.zeros(self._shape), 0.0
 
     @classmethod
@@ -95,7 +107,7 @@ class FrozenSweeps:
         weights, rate = self._weights()
         self._n += 1
         released_sweep(
-            self._starts,
+            self.document_starts,
             self._words,
             self.topics,
             weights,
@@ -147,3 +159,38 @@ class FrozenSweeps:
         if half == 0:
             return np.zeros(self._shape)
         return np.minimum(np.expm1(np.clip(smooth, -half, half) + half) / math.expm1(2 * half), 1.0)
+
+
+def run_frozen(sampler, trace, verbose=0):
+    """Run all sweeps of `FrozenSweeps`; return the counts of the model, and the trace if asked."""
+    tables, topics = [sampler.table], []
+    for _ in tqdm(range(sampler.n_sweeps), disable=not verbose):
+        sampler.sweep()
+        if trace:
+            topics.append(sampler.topics.copy())
+            tables.append(sampler.table.copy())
+    return sampler.pseudo_counts(), TopicTrace.of(topics, tables, sampler.document_starts) if trace else None
+
+
+def run_live(X, plan, alpha, beta, count_clip, seed, trace):
+    """Run the published form; return the counts of the model, and the trace if asked."""
+    tables, topics = [], []
+
+    def observe(table, drawn):
+        tables.append(table)
+        topics.append(drawn)
+
+    fit = fit_live(
+        X,
+        len(alpha),
+        mechanism="hybrid",
+        epsilon=2 / plan.scale if plan.scale else math.inf,
+        doc_topic_prior=alpha,
+        topic_word_prior=beta,
+        max_iter=plan.n_sweeps,
+        seed=seed,
+        count_clip=count_clip,
+        observer=observe if trace else None,
+    )
+    counts = fit.word_topic.T
+    return np.maximum(counts, 0), TopicTrace.of(topics, [*tables, counts], tokens_of(X)[0]) if trace else None

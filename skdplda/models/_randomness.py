@@ -57,7 +57,7 @@ class Randomness:
         # floor: a unit is never taken with more than the accounted probability
         return (bits < np.uint64(int(rate * 2.0**53) << 11)).astype(np.uint8)
 
-    def warn_if_seeded(self, estimator):
+    def warn_if_seeded(self, estimator, stacklevel=5):
         """Warn that an integer seed makes the guarantee conditional on its secrecy."""
         if self.seed is not None:
             warnings.warn(
@@ -65,5 +65,5 @@ class Randomness:
                 " function of that number, so the guarantee holds only while the number is secret, random and"
                 " never used again. Use random_state=None for anything you release.",
                 PrivacyLeakWarning,
-                stacklevel=5,
+                stacklevel=stacklevel,
             )
