@@ -117,7 +117,7 @@ class TopicTraceAttack:
             raise ValueError(f"table must have {self.n_words} columns, one a word; got shape {table.shape}.")
         if topics.shape != (self.n_tokens,) or topics.dtype.kind not in "iu":
             raise ValueError(f"topics must be {self.n_tokens} integers; got {topics.dtype} of shape {topics.shape}.")
-        if not (0 <= topics.min() and topics.max() < len(table)):
+        if not (topics.min() >= 0 and topics.max() < len(table)):
             raise ValueError(f"topics must be from 0 to {len(table) - 1}; got {topics.min()} to {topics.max()}.")
         smooth = np.maximum(table, 0) + self.smoothing
         total = smooth.sum(axis=1, keepdims=True) if self.rule == "paper" else smooth.sum(axis=0)

@@ -87,7 +87,7 @@ class HybridPlan:
             least = cls(noise, math.inf, eta, n_sweeps).epsilon(delta)
             raise ValueError(
                 f"epsilon={epsilon:g} does not pay for {n_sweeps} sweeps whose draws have the range {eta:.4g}: they"
-                f" cost {least:.4g} even without a table. Raise epsilon, or lower count_clip / topic_word_prior or max_iter."
+                f" cost {least:.4g} even without a table. Raise epsilon, or lower count_clip, or max_iter."
             )
         left = each - spent
         plan = cls(noise, 2 / left if noise == "laplace" else left**-0.5, eta, n_sweeps)

@@ -46,7 +46,7 @@ class TopicTrace:
 def tokens_of(X):
     """Return (document_starts, words) of counts as from `check_counts`: one entry a token, in the order of words."""
     starts = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])
-    return starts[X.indptr], np.repeat(X.indices, X.data)
+    return starts[X.indptr], np.repeat(X.indices, X.data).astype(np.int32, copy=False)
 
 
 class FrozenSweeps:
