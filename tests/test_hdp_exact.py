@@ -69,7 +69,7 @@ def ratio(one, other):
 
 @pytest.mark.parametrize("clip", [2.0, None])
 def test_two_whole_sweeps_with_their_tables_lose_no_more_than_the_sum(clip):
-    """All traces of four tokens: two sweeps of draws, and all values of the table between them."""
+    """All traces of four tokens: two sweeps of draws, and the table between them."""
     plan = HybridPlan("laplace", 2 / 0.7, 2 * math.log1p(5), 2)
     docs = np.array([0, 0, 0, 1])
     words = np.array([0, 0, 1, 0])
@@ -78,11 +78,10 @@ def test_two_whole_sweeps_with_their_tables_lose_no_more_than_the_sum(clip):
     first = sampler._weights()
     laws = [frozen_law(w, docs, None, *first) for w in (words, other)]
     claim = plan.epsilon(0.0)
-    worst, cells = 0.0, [range(-1, 4)] * 4
+    worst, cells = 0.0, [range(4)] * 4  # beyond, weights are cut, and at most the table's loss grows to its bound
     for before, *p in zip(outcomes(4), *laws, strict=True):
         one, two = (counts_of(w, before, 2) for w in (words, other))
         for entries in product(*cells):
-            # outside this window the table's loss has reached its bound, and the weights have been cut
             table = np.array(entries).reshape(2, 2)
             drawn = weights_of(sampler, table, np.maximum(table.sum(axis=1), 0.5))
             second = [frozen_law(w, docs, before, *drawn) for w in (words, other)]
