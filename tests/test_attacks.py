@@ -1,13 +1,14 @@
-"""The topic-based attack: what it computes, and that it finds the words of traces."""
+"""The topic-based attack: what it computes, and that it finds the words of a trace."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from skdplda import HDPLDA, PrivateCGSLDA
 from skdplda.attacks import TopicTraceAttack
 from skdplda.datasets import make_lda_corpus
-from skdplda.models._live import fit_live
+from skdplda.models import audit_trace
 
 
 def small_trace():
@@ -43,22 +44,37 @@ def test_before_the_first_sweep_all_words_are_alike():
         assert attack.success([0, 1]) == {"probability": 0.25, "first": 0.0, "rank": 2.5}
 
 
-@pytest.mark.parametrize("mechanism", ["hybrid", "laplace-every"])
-def test_it_reads_words_off_the_topics_of_samplers_without_protection(mechanism):
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateCGSLDA(20, mechanism="inherent"),
+        PrivateCGSLDA(20, mechanism="laplace-every", epsilon=10.0),
+        HDPLDA(20, table="live", noise_epsilon=10.0, inherent_epsilon=20.0),
+        HDPLDA(20, epsilon=np.inf),
+        HDPLDA(20, epsilon=5.0),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_it_reads_words_off_topics_unless_their_draws_are_bounded(estimator):
     X = make_lda_corpus(150, 40, 5, random_state=0).data
-    words = np.repeat(X.indices, X.data)
-    attacks = {rule: TopicTraceAttack(len(words), 40, rule) for rule in ("paper", "bayes")}
-
-    def observe(table, topics):
-        for attack in attacks.values():
-            attack.observe(table.T, topics)
-
-    options = {"doc_topic_prior": 1.0, "topic_word_prior": 0.01, "max_iter": 100, "seed": 0, "observer": observe}
-    fit_live(X, 20, mechanism=mechanism, epsilon=np.inf if mechanism == "hybrid" else 10.0, **options)
+    estimator.set_params(random_state=0, doc_topic_prior=1.0, max_iter=60)
+    trace, words = audit_trace(estimator, X)
+    assert not hasattr(estimator, "components_")
+    np.testing.assert_array_equal(np.bincount(words, minlength=40), X.sum(axis=0).A1)
+    found = {rule: TopicTraceAttack.of_trace(trace, rule=rule).success(words) for rule in ("paper", "bayes")}
     most_frequent = np.bincount(words).max() / len(words)
-    assert attacks["paper"].success(words)["first"] > 2 * most_frequent
-    assert attacks["bayes"].success(words)["first"] > 0.5
-    assert attacks["bayes"].success(words)["probability"] > attacks["paper"].success(words)["probability"]
+    if isinstance(estimator, HDPLDA) and estimator.epsilon == 5.0:
+        assert found["bayes"]["first"] < 2 * most_frequent
+        return
+    assert found["paper"]["first"] > 1.2 * most_frequent
+    assert found["bayes"]["first"] > 0.3
+    assert found["bayes"]["probability"] > found["paper"]["probability"]
+
+
+@pytest.mark.parametrize("estimator", [PrivateCGSLDA(), PrivateCGSLDA(mechanism="laplace-last")])
+def test_traces_of_other_estimators_are_refused(estimator):
+    with pytest.raises(ValueError, match="estimator must be HDPLDA, or PrivateCGSLDA with"):
+        audit_trace(estimator, np.ones((3, 4), int))
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_tokens_are_in_no_order_that_tells_words(X):
     starts, words = tokens_of(X)
     plan = HybridPlan.calibrate(10.0, 1e-5, 2, 0.25)
     sampler = FrozenSweeps.of_counts(X, plan, np.full(4, 0.1), None, Randomness(0), 1)
-    shuffled = sampler._words
+    shuffled = sampler.words
     for d in range(0, X.shape[0], 50):
         document = slice(starts[d], starts[d + 1])
         np.testing.assert_array_equal(np.sort(shuffled[document]), words[document])
@@ -287,7 +287,6 @@ def test_a_clip_and_a_prior_fix_the_range_and_the_rest_is_noise():
     plan = HDPLDA(epsilon=100.0, count_clip=5.0, topic_word_prior=1.0)._plan()
     assert plan.eta == pytest.approx(2 * math.log(6))
     assert plan.epsilon(1e-5) == pytest.approx(100.0, rel=1e-2)
-    assert HDPLDA(epsilon=100.0, count_clip=5.0)._model_prior(plan) == pytest.approx(1.0)
 
 
 def test_bad_counts(X):

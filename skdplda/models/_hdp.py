@@ -16,7 +16,7 @@ from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._hdp_plan import LEAST_RANGE, HybridPlan
-from skdplda.models._hdp_sweeps import FrozenSweeps, run_frozen, run_live
+from skdplda.models._hdp_sweeps import FrozenSweeps, run_live
 from skdplda.models._randomness import Randomness
 from skdplda.privacy import Payment, PrivacyGuarantee, sampler_slack
 
@@ -78,8 +78,8 @@ class HDPLDA(BaseTopicModel):
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
         Called beta in [1]_: pseudo-count of the model and, with `count_clip`, of the draws, whose range then is
-        2 ln(1 + C / beta). None: what the budget leaves for `count_clip`, else 0.01. Affects privacy: no, alone; it
-        does with `count_clip`.
+        2 ln(1 + C / beta). None: 0.01 in the model, and in the draws what their range leaves. Affects privacy: no, alone;
+        it does with `count_clip`.
     return_trace : bool, default=False
         Whether to keep the released topics and tables of all sweeps in `trace_`. Affects privacy: no, they are
         covered.
@@ -239,7 +239,7 @@ class HDPLDA(BaseTopicModel):
         vars(self).pop("trace_", None)  # of an earlier fit
         if self.return_trace:
             self.trace_ = trace
-        self.components_ = np.ascontiguousarray(counts.T) + self._model_prior(plan)
+        self.components_ = np.ascontiguousarray(counts.T) + self._model_prior()
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
         self.n_iter_ = plan.n_sweeps
         self.privacy_guarantee_ = guarantee
@@ -360,7 +360,7 @@ class HDPLDA(BaseTopicModel):
 
     def _given_range(self):
         """Return 2 ln(1 + C / beta), or None where C or beta is left to the budget."""
-        beta = check_prior("topic_word_prior", self.topic_word_prior, TOPIC_WORD_PRIOR)
+        beta = self._model_prior()
         if self.count_clip is None or self.topic_word_prior is None:
             return None
         return 2 * math.log1p(self.count_clip / beta)
@@ -413,10 +413,7 @@ class HDPLDA(BaseTopicModel):
             stacklevel=4,
         )
 
-    def _model_prior(self, plan):
-        """Return the pseudo-count of the model; with a clip alone, the one that its range leaves."""
-        if self.topic_word_prior is None and self.count_clip is not None and self.count_clip < math.inf:
-            return max(self.count_clip / math.expm1(min(plan.eta / 2, 700.0)), 1e-30)
+    def _model_prior(self):
         return check_prior("topic_word_prior", self.topic_word_prior, TOPIC_WORD_PRIOR)
 
     def _guarantee(self, plan):
@@ -475,12 +472,16 @@ class HDPLDA(BaseTopicModel):
 
     def _run(self, X, plan, randomness, trace):
         """Return (counts, trace)."""
-        clip, beta = self.count_clip, self._model_prior(plan)
         if self.table == "live":
-            clip = beta * math.expm1(min(plan.eta / 2, 700.0)) if clip is None else clip
+            clip, beta, odds = self.count_clip, self._model_prior(), math.expm1(min(plan.eta / 2, 700.0))
+            if clip is None:
+                clip = beta * odds
+            elif self.topic_word_prior is None:
+                beta = max(clip / odds, 1e-30)
             return run_live(X, plan, self._doc_topic_prior(), beta, clip, randomness.seed, trace)
-        clip = math.inf if math.isinf(plan.eta) and clip is None else clip
-        sampler = FrozenSweeps.of_counts(
-            X, plan, self._doc_topic_prior(), clip, randomness, effective_n_jobs(self.n_jobs)
-        )
-        return run_frozen(sampler, trace, self.verbose)
+        sampler = self._sampler(X, plan, randomness, effective_n_jobs(self.n_jobs))
+        return sampler.run(trace, self.verbose)
+
+    def _sampler(self, X, plan, randomness, n_threads):
+        clip = math.inf if math.isinf(plan.eta) and self.count_clip is None else self.count_clip
+        return FrozenSweeps.of_counts(X, plan, self._doc_topic_prior(), clip, randomness, n_threads)

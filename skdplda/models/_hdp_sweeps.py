@@ -9,7 +9,7 @@ from tqdm import tqdm
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
 from skdplda.models._live import fit_live
 
-__all__ = ["FrozenSweeps", "TopicTrace", "run_frozen", "run_live", "tokens_of"]
+__all__ = ["FrozenSweeps", "TopicTrace", "run_live", "tokens_of"]
 
 LARGEST = 2**30 - 1  # of a table's integers
 FORGET = 0.2  # by which an older table weighs less in the model
@@ -72,9 +72,8 @@ class FrozenSweeps:
     """
 
     def __init__(self, document_starts, words, n_words, plan, alpha, count_clip, randomness, n_threads):
-        self.document_starts, self._words, self._alpha = document_starts, words, alpha
+        self.document_starts, self.words, self._alpha = document_starts, words, alpha
         self._plan, self._clip, self._n_threads = plan, count_clip, n_threads
-        self.n_sweeps = plan.n_sweeps
         self._randomness, self._key = randomness, randomness.draw_key()
         odds = math.exp(
             min(plan.eta / 2, 700.0)
@@ -108,7 +107,7 @@ class FrozenSweeps:
         self._n += 1
         released_sweep(
             self.document_starts,
-            self._words,
+            self.words,
             self.topics,
             weights,
             self._alpha,
@@ -118,7 +117,7 @@ class FrozenSweeps:
             self._n,
             self._n_threads,
         )
-        count_topics(self._words, self.topics, self._counts)
+        count_topics(self.words, self.topics, self._counts)
         self.table = self._counts
         if not self._plan.noiseless:
             noise = self._plan.draw(self._shape, self._randomness.noise(self._n), self._n_threads)
@@ -126,6 +125,16 @@ class FrozenSweeps:
         self._sum = (1 - FORGET) * self._sum + self.table
         self._weight = (1 - FORGET) * self._weight + 1
         self._frequency += self.table.sum(axis=1)
+
+    def run(self, trace, verbose=0):
+        """Do all sweeps; return the counts of the model, and the trace if asked."""
+        tables, topics = [self.table], []
+        for _ in tqdm(range(self._plan.n_sweeps), disable=not verbose):
+            self.sweep()
+            if trace:
+                topics.append(self.topics.copy())
+                tables.append(self.table.copy())
+        return self.pseudo_counts(), TopicTrace.of(topics, tables, self.document_starts) if trace else None
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), a mean of the tables, recent ones first."""
@@ -159,17 +168,6 @@ class FrozenSweeps:
         if half == 0:
             return np.zeros(self._shape)
         return np.minimum(np.expm1(np.clip(smooth, -half, half) + half) / math.expm1(2 * half), 1.0)
-
-
-def run_frozen(sampler, trace, verbose=0):
-    """Run all sweeps of `FrozenSweeps`; return the counts of the model, and the trace if asked."""
-    tables, topics = [sampler.table], []
-    for _ in tqdm(range(sampler.n_sweeps), disable=not verbose):
-        sampler.sweep()
-        if trace:
-            topics.append(sampler.topics.copy())
-            tables.append(sampler.table.copy())
-    return sampler.pseudo_counts(), TopicTrace.of(topics, tables, sampler.document_starts) if trace else None
 
 
 def run_live(X, plan, alpha, beta, count_clip, seed, trace):
