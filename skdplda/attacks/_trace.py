@@ -153,8 +153,8 @@ class TopicTraceAttack:
         Returns
         -------
         success : dict of str to float
-            "probability": mean inferred probability of the true word, the accuracy of [1]_ in the class's
-            references; "first": how often the true word has the largest one; "rank": the median of its rank, from 1.
+            "probability": mean inferred probability of the true word, which the paper calls accuracy; "first": how
+            often the true word has the largest one; "rank": the median of its rank, from 1.
         """
         probability, words = self.posterior(), np.asarray(words)
         if words.shape != (self.n_tokens,):

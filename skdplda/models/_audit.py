@@ -6,7 +6,7 @@ from joblib import effective_n_jobs
 from skdplda._validation import check_counts, check_prior
 from skdplda.models._cgs import LIVE_SWEEPS, PrivateCGSLDA
 from skdplda.models._hdp import HDPLDA
-from skdplda.models._hdp_sweeps import TopicTrace, tokens_of
+from skdplda.models._hdp_sweeps import tokens_of, trace_of
 from skdplda.models._live import fit_live
 from skdplda.models._randomness import Randomness
 
@@ -79,4 +79,4 @@ def audit_trace(estimator, X):
         observer=observe,
     )
     starts, words = tokens_of(X)
-    return TopicTrace.of(topics, [*tables, fit.word_topic.T], starts), words
+    return trace_of(topics, [*tables, fit.word_topic.T], starts), words

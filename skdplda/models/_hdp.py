@@ -78,8 +78,8 @@ class HDPLDA(BaseTopicModel):
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
         Called beta in [1]_: pseudo-count of the model and, with `count_clip`, of the draws, whose range then is
-        2 ln(1 + C / beta). None: 0.01 in the model, and in the draws what their range leaves. Affects privacy: no, alone;
-        it does with `count_clip`.
+        2 ln(1 + C / beta). None: 0.01 in the model, and in the draws what their range leaves. Affects privacy: no,
+        alone; it does with `count_clip`.
     return_trace : bool, default=False
         Whether to keep the released topics and tables of all sweeps in `trace_`. Affects privacy: no, they are
         covered.

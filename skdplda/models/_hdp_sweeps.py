@@ -9,7 +9,7 @@ from tqdm import tqdm
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
 from skdplda.models._live import fit_live
 
-__all__ = ["FrozenSweeps", "TopicTrace", "run_live", "tokens_of"]
+__all__ = ["FrozenSweeps", "TopicTrace", "run_live", "tokens_of", "trace_of"]
 
 LARGEST = 2**30 - 1  # of a table's integers
 FORGET = 0.2  # by which an older table weighs less in the model
@@ -37,10 +37,10 @@ class TopicTrace:
     tables: np.ndarray
     document_starts: np.ndarray
 
-    @classmethod
-    def of(cls, topics, tables, document_starts):
-        """Return the trace of a list of topics and one of (n_words, n_topics) tables."""
-        return cls(np.stack(topics), np.stack([table.T for table in tables]).astype(np.float32), document_starts)
+
+def trace_of(topics, tables, document_starts):
+    """Return the trace of a list of topics and one of (n_words, n_topics) tables."""
+    return TopicTrace(np.stack(topics), np.stack([table.T for table in tables]).astype(np.float32), document_starts)
 
 
 def tokens_of(X):
@@ -134,7 +134,7 @@ class FrozenSweeps:
             if trace:
                 topics.append(self.topics.copy())
                 tables.append(self.table.copy())
-        return self.pseudo_counts(), TopicTrace.of(topics, tables, self.document_starts) if trace else None
+        return self.pseudo_counts(), trace_of(topics, tables, self.document_starts) if trace else None
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), a mean of the tables, recent ones first."""
@@ -191,4 +191,4 @@ def run_live(X, plan, alpha, beta, count_clip, seed, trace):
         observer=observe if trace else None,
     )
     counts = fit.word_topic.T
-    return np.maximum(counts, 0), TopicTrace.of(topics, [*tables, counts], tokens_of(X)[0]) if trace else None
+    return np.maximum(counts, 0), trace_of(topics, [*tables, counts], tokens_of(X)[0]) if trace else None
