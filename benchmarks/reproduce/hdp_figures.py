@@ -215,6 +215,8 @@ def draw_attack(plt, table, path, rule):
     """Figure 4: success of the attack against sweeps."""
     wording = {"paper": "eq. (24)", "bayes": "naive Bayes, which the paper does not try"}[rule]
     figure, axes = panels(plt, table, f"Mean inferred probability of the true word, {ATTACKED} tokens; {wording}")
+    last = table.sweeps.max()
+    figure.supxlabel(f"ε: of one sweep's noise, beside 10 for its draws; in brackets the total after {last} sweeps")
     for name, ax in axes.items():
         part = table[table.corpus == name].groupby(["method", "epsilon", "beta", "sweeps"]).mean(numeric_only=True)
         for (method, epsilon, beta), curve in part.groupby(level=[0, 1, 2]):
@@ -222,6 +224,8 @@ def draw_attack(plt, table, path, rule):
             dashes = ":" if method.startswith("HDP") and beta < 1 else "-" if epsilon != 1 else "--"
             label = method if method == "CGS" else f"{method}, ε={epsilon:g}"
             label += f", β={beta:g}" if method.startswith("HDP") else ""
+            total = curve.honest_total.iloc[-1]
+            label += f" (proven: {total:,.0f})" if np.isfinite(total) else " (no finite ε)"
             x = curve.index.get_level_values("sweeps")
             ax.plot(x, curve[f"{rule} probability"], dashes, color=color, linewidth=1.8, label=label)
         ax.set(xlabel="sweeps", ylim=(-0.02, 1.02))
