@@ -8,7 +8,6 @@ in doc/theory/hdp.rst.
 import math
 from dataclasses import dataclass
 
-import numpy as np
 from scipy.special import ndtr
 
 from skdplda.privacy import (
@@ -152,12 +151,13 @@ class HybridPlan:
         """Return (epsilon, event): the smaller of the two accounts of the draws."""
         if not self.private and not math.isinf(self.scale):
             return math.inf, None
-        events = [self.event(n_tokens, draws_pure=True)]
-        if delta:
-            events.append(self.event(n_tokens))
-        prices = [epsilon_of(event, delta) for event in events]
-        best = int(np.argmin(prices))
-        return prices[best], events[best]
+        event = self.event(n_tokens)
+        epsilon = epsilon_of(event, delta)
+        if n_tokens * self.n_sweeps * self.eta < epsilon:  # few draws of a large range: their sum may be less
+            other = self.event(n_tokens, draws_pure=True)
+            if epsilon_of(other, delta) < epsilon:
+                return epsilon_of(other, delta), other
+        return epsilon, event
 
     def epsilon(self, delta, n_tokens=1):
         """Return the total price at a delta."""
