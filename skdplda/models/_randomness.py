@@ -11,7 +11,7 @@ from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = ["Randomness"]
 
-NOISE, SAMPLE = 1, 2  # purposes of a derived seed
+NOISE, SAMPLE, DRAWS = 1, 2, 3  # purposes of a derived seed
 
 
 class Randomness:
@@ -41,6 +41,12 @@ class Randomness:
         """Return the `random_state` of a round's noise: None, for fresh entropy, or an integer."""
         return None if self.seed is None else self._derive(NOISE, round_)
 
+    def draw_key(self):
+        """Return a new key of 256 bits, eight uint32, for draws that are released."""
+        if self.seed is None:
+            return np.frombuffer(os.urandom(32), dtype=np.uint32).copy()
+        return np.random.SeedSequence([self.seed, DRAWS, 0]).generate_state(8, np.uint32)
+
     def sample(self, round_, n_units, rate):
         """Return the Poisson sample of a round: one uint8 a unit, 1 with probability `rate`."""
         if self.seed is None:
@@ -51,7 +57,7 @@ class Randomness:
         # floor: a unit is never taken with more than the accounted probability
         return (bits < np.uint64(int(rate * 2.0**53) << 11)).astype(np.uint8)
 
-    def warn_if_seeded(self, estimator):
+    def warn_if_seeded(self, estimator, stacklevel=5):
         """Warn that an integer seed makes the guarantee conditional on its secrecy."""
         if self.seed is not None:
             warnings.warn(
@@ -59,5 +65,5 @@ class Randomness:
                 " function of that number, so the guarantee holds only while the number is secret, random and"
                 " never used again. Use random_state=None for anything you release.",
                 PrivacyLeakWarning,
-                stacklevel=5,
+                stacklevel=stacklevel,
             )

@@ -3,6 +3,7 @@
 from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant, active_accountant
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace, delta_of, epsilon_of
 from skdplda.privacy._events import (
+    bounded_range_event,
     check_delta,
     check_epsilon,
     gaussian_event,
@@ -27,6 +28,7 @@ __all__ = [
     "Status",
     "TrustModel",
     "active_accountant",
+    "bounded_range_event",
     "calibrate_gaussian",
     "calibrate_laplace",
     "check_delta",
