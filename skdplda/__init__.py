@@ -6,7 +6,7 @@ from importlib.metadata import version
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError, PrivacyLeakWarning
 from skdplda.models import PrivateCGSLDA
 from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
-from skdplda.release import ReleasedTopicModel, load_released, privacy_guarantee, release
+from skdplda.releases import ReleasedTopicModel, load_released, privacy_guarantee, release
 
 __all__ = [
     "BudgetExceededError",

@@ -12,7 +12,7 @@ FLOORS = [  # rooms of each floor; whoever is in no list fails the test
     {"_kernels", "_validation", "_files", "_optional", "exceptions"},
     {"privacy", "metrics", "datasets"},
     {"models", "vocabulary", "attacks"},
-    {"release", "model_selection", "audit", "distributed"},
+    {"releases", "model_selection", "audit", "distributed"},
     {"plots"},
     {"_demo"},
     {"cli"},

@@ -41,7 +41,7 @@ class _Parts(NamedTuple):
     sampled: tuple = ()  # (((rate, noise_multiplier), count), ...)
     rho: float = 0.0  # zCDP
     xi: float = 0.0
-    failure: float = 0.0  # adds to delta: -ln of the probability that all else holds
+    failure: float = 0.0  # probability that anything is seen: adds to delta
     private: bool = True
 
     @property
@@ -72,7 +72,7 @@ def parts_of(event):
             if rate == 0:
                 continue
         if kind == "NonPrivateDpEvent" and rate < 1:
-            failure -= count * math.log1p(-rate) * OUTWARDS
+            failure += count * rate
         elif kind == "NonPrivateDpEvent":
             private = False
         elif kind == "GaussianDpEvent":

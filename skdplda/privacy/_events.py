@@ -225,7 +225,7 @@ def failure_event(probability):
     -------
     event : dp_accounting.DpEvent
         A non-private release that a record joins with this probability. Composed with the event of what holds
-        otherwise, it adds -ln(1 - `probability`) to delta.
+        otherwise, it adds `probability` to delta.
 
     Examples
     --------

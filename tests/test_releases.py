@@ -27,7 +27,7 @@ from skdplda import (
     release,
 )
 from skdplda.metrics import coherence, gensim_dictionary
-from skdplda.release import _file
+from skdplda.releases import _file
 
 WORDS = ["plum", "pear", "apple", "zinc", "iron", "copper"]  # public, and in no order
 FRUIT, METAL = "Apple pear plum pear", "iron zinc, and copper"

@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._validation import check_is_fitted
-from skdplda.release._guarantee import flat_steps, is_private, privacy_guarantee, selects
-from skdplda.release._model import TEXT_SETTINGS, ReleasedTopicModel
+from skdplda.releases._guarantee import flat_steps, is_private, privacy_guarantee, selects
+from skdplda.releases._model import TEXT_SETTINGS, ReleasedTopicModel
 
 __all__ = ["release"]
 
@@ -29,7 +29,8 @@ def release(estimator, *, feature_names=None, raw_text=True, allow_seeded=False,
     feature_names : sequence of str or None, default=None
         Words of the columns, where no step names them.
     raw_text : bool, default=True
-        Whether the released model is to take raw texts, where the pipeline does.
+        Whether the released model is to take raw texts, where the pipeline does. It takes the texts themselves, also
+        where the pipeline is given the names of files.
     allow_seeded : bool, default=False
         Whether to release a fit with `random_state`: whoever finds the number subtracts the noise.
     allow_unproven : bool, default=False

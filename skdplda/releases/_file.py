@@ -80,7 +80,7 @@ def load_released(path):
     ValueError
         If the file is none of ours, truncated, edited, or of a newer version.
     """
-    from skdplda.release._model import ReleasedTopicModel
+    from skdplda.releases._model import ReleasedTopicModel
 
     with open(path, "rb") as file:
         content = file.read()

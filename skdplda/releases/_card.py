@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from skdplda.release._file import checksum
+from skdplda.releases._file import checksum
 
 __all__ = ["cards", "path_of"]
 

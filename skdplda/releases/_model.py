@@ -7,7 +7,7 @@ from skdplda._files import whole_file
 from skdplda._validation import check_prior
 from skdplda.models import BaseTopicModel
 from skdplda.privacy import PrivacyGuarantee
-from skdplda.release import _card, _file
+from skdplda.releases import _card, _file
 
 __all__ = ["TEXT_SETTINGS", "ReleasedTopicModel"]
 
@@ -71,7 +71,7 @@ class ReleasedTopicModel(BaseTopicModel):
     Examples
     --------
     >>> from skdplda import PrivacyGuarantee
-    >>> from skdplda.release import ReleasedTopicModel
+    >>> from skdplda.releases import ReleasedTopicModel
     >>> topics, words = [[0.6, 0.4, 0.0], [0.0, 0.1, 0.9]], ["pear", "plum", "zinc"]
     >>> model = ReleasedTopicModel(topics, words, privacy_guarantee=PrivacyGuarantee(epsilon=1.0), text={})
     >>> model.transform(["Zinc, and more zinc!"]).argmax()
