@@ -128,8 +128,11 @@ def test_a_model_without_a_pipeline():
         bare.transform(NEW)
     framed = PrivateCGSLDA(2, max_iter=5).fit(pd.DataFrame(X.toarray(), columns=WORDS))
     assert release(framed).vocabulary_.tolist() == WORDS
-    with pytest.raises(ValueError, match="feature_names must be None"):
-        release(framed, feature_names=WORDS)
+    assert release(framed, feature_names=WORDS).vocabulary_.tolist() == WORDS
+    with pytest.raises(ValueError, match="must be those that 'privatecgslda' was fitted with"):
+        release(framed, feature_names=sorted(WORDS))
+    with pytest.raises(ValueError, match="feature_names must be None: 'words' names"):
+        release(pipeline().fit(TEXTS), feature_names=WORDS)
 
 
 def test_bad_input(released):

@@ -41,7 +41,6 @@ class _Parts(NamedTuple):
     sampled: tuple = ()  # (((rate, noise_multiplier), count), ...)
     rho: float = 0.0  # zCDP
     xi: float = 0.0
-    failure: float = 0.0  # probability that anything is seen: adds to delta
     private: bool = True
 
     @property
@@ -62,7 +61,7 @@ class _Parts(NamedTuple):
 
 def parts_of(event):
     """Sort a composition by kind; raise ValueError for an event that has no accounting here."""
-    precision, rho, xi, failure, private, pure, sampled = 0.0, 0.0, 0.0, 0.0, True, {}, {}
+    precision, rho, xi, private, pure, sampled = 0.0, 0.0, 0.0, True, {}, {}
     for leaf, count in leaves_of(event):
         kind = type(leaf).__name__
         rate = 1.0
@@ -71,9 +70,7 @@ def parts_of(event):
             kind = type(leaf).__name__
             if rate == 0:
                 continue
-        if kind == "NonPrivateDpEvent" and rate < 1:
-            failure += count * rate
-        elif kind == "NonPrivateDpEvent":
+        if kind == "NonPrivateDpEvent":
             private = False
         elif kind == "GaussianDpEvent":
             sigma = leaf.noise_multiplier
@@ -97,7 +94,7 @@ def parts_of(event):
         else:
             raise ValueError(f"no accounting is known for the event {event!r}")
     private = private and math.isfinite(precision)  # a denormal noise multiplier is none
-    return _Parts(precision, tuple(sorted(pure.items())), tuple(sorted(sampled.items())), rho, xi, failure, private)
+    return _Parts(precision, tuple(sorted(pure.items())), tuple(sorted(sampled.items())), rho, xi, private)
 
 
 # --- the cost of an event -----------------------------------------------------------------------------
@@ -109,8 +106,7 @@ def epsilon_of(event, delta):
     Parameters
     ----------
     event : dp_accounting.DpEvent
-        Compositions of Gaussian, Poisson-subsampled Gaussian, Laplace, discrete Laplace, zCDP and failure
-        events.
+        Compositions of Gaussian, Poisson-subsampled Gaussian, Laplace, discrete Laplace and zCDP events.
     delta : float
         In [0, 1].
 
@@ -173,9 +169,6 @@ def _epsilon(parts, delta):
         return 0.0
     if not parts.private:
         return math.inf
-    if parts.failure:
-        rest = (delta - parts.failure) * (1 - 2 * ULP)
-        return _epsilon(parts._replace(failure=0.0), rest) if rest >= 0 else math.inf
     bounds = [parts.pure_sum if parts.only_pure else math.inf]
     if delta > 0:
         if parts.precision and not (parts.sampled or parts.rho or parts.xi):
@@ -199,8 +192,6 @@ def _delta(parts, epsilon):
         return 0.0
     if not parts.private:
         return 1.0
-    if parts.failure:
-        return min(1.0, (_delta(parts._replace(failure=0.0), epsilon) + parts.failure) * (1 + 2 * ULP))
     rest = epsilon - parts.pure_sum
     if parts.only_pure and rest >= 0:
         return 0.0

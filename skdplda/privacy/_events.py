@@ -213,36 +213,6 @@ def zcdp_event(rho):
     return ZCDpEvent(rho) if rho else NoOpDpEvent()
 
 
-def failure_event(probability):
-    """Describe a mechanism that keeps its other promises except with a small probability.
-
-    Parameters
-    ----------
-    probability : float
-        With which the presence of a unit is given away, in [0, 1]; without the unit nothing is.
-
-    Returns
-    -------
-    event : dp_accounting.DpEvent
-        A non-private release that a record joins with this probability. Composed with the event of what holds
-        otherwise, it adds `probability` to delta.
-
-    Examples
-    --------
-    >>> from skdplda.privacy import epsilon_of, failure_event
-    >>> epsilon_of(failure_event(1e-6), 1e-5), epsilon_of(failure_event(1e-5), 1e-6)
-    (0.0, inf)
-    """
-    from dp_accounting import NonPrivateDpEvent, NoOpDpEvent, PoissonSampledDpEvent
-
-    probability = check_real("probability", probability, ">= 0 and <= 1")
-    if not 0 <= probability <= 1:
-        raise ValueError(f"probability must be >= 0 and <= 1; got {probability:g}")
-    if probability in (0, 1):
-        return NonPrivateDpEvent() if probability else NoOpDpEvent()
-    return PoissonSampledDpEvent(probability, NonPrivateDpEvent())
-
-
 def leaves_of(event, count=1):
     """Yield (elementary event, count) pairs of a composition."""
     kind = type(event).__name__

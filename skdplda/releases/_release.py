@@ -27,7 +27,7 @@ def release(estimator, *, feature_names=None, raw_text=True, allow_seeded=False,
     estimator : Pipeline or topic model
         Fitted. A pipeline goes from texts or counts to a private topic model, through a vectorizer and a selector.
     feature_names : sequence of str or None, default=None
-        Words of the columns, where no step names them.
+        Words of the columns that the first step takes, where no step names them.
     raw_text : bool, default=True
         Whether the released model is to take raw texts, where the pipeline does. It takes the texts themselves, also
         where the pipeline is given the names of files.
@@ -84,7 +84,7 @@ def release(estimator, *, feature_names=None, raw_text=True, allow_seeded=False,
             " with random_state=None, or pass allow_seeded=True if the number is secret, random and never used again."
         )
     words = _words(steps, feature_names)
-    if words is not None and len(words) != model.topic_word_.shape[1]:
+    if len(words) != model.topic_word_.shape[1]:
         raise ValueError(
             f"the columns of {name!r} must have {model.topic_word_.shape[1]} names; got {len(words)}. Were the steps"
             " before it fitted again?"
@@ -100,23 +100,23 @@ def release(estimator, *, feature_names=None, raw_text=True, allow_seeded=False,
     )
 
 
-def _words(steps, feature_names):
-    """Return the words of the model's columns: as the steps name them, or as the user does."""
-    words = None
-    for _, step in steps[:-1]:
+def _words(steps, words):
+    """Return the words of the model's columns, from `words` of the first step's, if it takes counts."""
+    for name, step in steps:
         if hasattr(step, "build_analyzer"):
+            if words is not None:
+                raise ValueError(f"feature_names must be None: {name!r} names the columns.")
             words = step.get_feature_names_out() if hasattr(step, "get_feature_names_out") else None
-        elif selects(step):
+        elif hasattr(step, "feature_names_in_"):
+            if words is not None and list(words) != step.feature_names_in_.tolist():
+                raise ValueError(f"feature_names must be those that {name!r} was fitted with, or None.")
+            words = step.feature_names_in_
+        if selects(step) and words is not None:
             words = step.get_feature_names_out(words)
     if words is None:
-        words = getattr(steps[-1][1], "feature_names_in_", None)
-    if words is not None and feature_names is not None:
-        raise ValueError("feature_names must be None: the steps name the columns.")
-    words = feature_names if words is None else words
-    if words is None:
         raise ValueError(
-            "the columns have no names: pass feature_names, the words in their order. They must be public or"
-            " privately selected."
+            "the columns have no names: pass feature_names, the words of the columns that the first step takes. They"
+            " must be public or privately selected."
         )
     return [str(word) for word in words]
 
