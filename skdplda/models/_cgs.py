@@ -15,10 +15,9 @@ from skdplda.models._checkpoint import fingerprint, interrupted_run
 from skdplda.models._gibbs_step import GibbsStep
 from skdplda.models._live import MECHANISMS as LIVE_MECHANISMS
 from skdplda.models._live import fit_live
-from skdplda.models._randomness import Randomness
 from skdplda.models._rounds import NoisePlan, run_rounds
 from skdplda.models._rules import UNIT, ExactTables, SmoothedTables, annealed, model_noise
-from skdplda.privacy import InherentPrivacyHistory, Payment, PrivacyGuarantee, sampler_slack
+from skdplda.privacy import InherentPrivacyHistory, Payment, PrivacyGuarantee, Randomness, sampler_slack
 
 __all__ = ["PrivateCGSLDA"]
 
