@@ -203,7 +203,7 @@ def test_a_stateless_step_is_not_trusted_for_being_stateless():
 
 @pytest.mark.parametrize("failure", [1e-6, 1e-3, 0.1])
 def test_failures_beside_noise_by_summation(failure):
-    """A word of others under noise, a new word now and then, and a release beside: the joint law summed, both orders."""
+    """A known word under noise, a new word now and then, a release beside: the joint law summed, in both orders."""
     values = np.arange(-60, 61)
 
     def noisy(count, sigma):
@@ -218,4 +218,4 @@ def test_failures_beside_noise_by_summation(failure):
     for epsilon in (0.0, 0.2, 1.0, 2.0):
         exact = [np.maximum(a - np.exp(epsilon) * b, 0).sum() for a, b in ((law(1), law(0)), (law(0), law(1)))]
         assert max(exact) <= total.delta_at(epsilon) * (1 + 1e-9)
-        assert total.delta_at(epsilon) <= 1.1 * max(exact)
+        assert total.delta_at(epsilon) <= 1.25 * max(exact)  # what rounding hides, and the sum for the union
