@@ -181,6 +181,14 @@ def test_functions_of_the_user_are_assumptions():
     )
 
 
+def test_steps_must_not_share_their_noise():
+    steps = [CountVectorizer(vocabulary=PUBLIC), lda(random_state=3), lda(random_state=np.int64(3))]
+    with pytest.raises(ValueError, match="same random_state=3, and so the same noise"):
+        privacy_guarantee(make_pipeline(*steps))
+    steps[-1].set_params(random_state=4)
+    assert privacy_guarantee(make_pipeline(*steps)).status == "proven"
+
+
 class Mixer(TransformerMixin, BaseEstimator):
     """Stateless by its tags, and yet each row is made of all rows."""
 

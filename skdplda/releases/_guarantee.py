@@ -7,6 +7,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer
 
+from skdplda._validation import is_integer
 from skdplda.exceptions import IncompatibleGuaranteeError
 
 __all__ = ["flat_steps", "privacy_guarantee"]
@@ -60,8 +61,8 @@ def privacy_guarantee(estimator, *, groups=False):
     Raises
     ------
     ValueError
-        If a step learns from the documents without a guarantee, no step is private, or some of the private steps are
-        fitted and some not.
+        If a step learns from the documents without a guarantee, no step is private, some of the private steps are
+        fitted and some not, or two share an integer `random_state`.
     IncompatibleGuaranteeError
         If the private steps differ in unit, adjacency or trust model.
 
@@ -93,6 +94,8 @@ def privacy_guarantee(estimator, *, groups=False):
     if fitted and len(fitted) < len(private):
         missing = [name for name in private if name not in fitted]
         raise ValueError(f"of the private steps {fitted} are fitted and {missing} are not: fit the whole pipeline.")
+
+    _check_seeds(private)
 
     parts, assumptions, uncovered, learner, columns = {}, [], [], None, GIVEN
     for name, step in steps:
@@ -147,6 +150,18 @@ def selects(step):
 
 def _void(name, step, reason):
     return ValueError(f"step {name!r} ({type(step).__name__}) voids the guarantee: {reason}.")
+
+
+def _check_seeds(private):
+    """Refuse two steps whose noise is the same function of one number: accounting takes it as independent."""
+    seeds = {}
+    for name, step in private.items():
+        seed = getattr(step, "random_state", None)
+        if is_integer(seed) and seeds.setdefault(seed, name) != name:
+            raise ValueError(
+                f"steps {seeds[seed]!r} and {name!r} have the same random_state={seed}, and so the same noise, which"
+                " cancels out. Use random_state=None, or another secret number for each."
+            )
 
 
 def _check_unlimited(name, step):
