@@ -6,9 +6,12 @@ from importlib.metadata import version
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError, PrivacyLeakWarning
 from skdplda.models import PrivateCGSLDA
 from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
+from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
 __all__ = [
     "BudgetExceededError",
+    "DPCountVectorizer",
+    "DPVocabularySelector",
     "IncompatibleGuaranteeError",
     "PrivacyAccountant",
     "PrivacyGuarantee",
