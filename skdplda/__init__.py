@@ -6,10 +6,13 @@ from importlib.metadata import version
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError, PrivacyLeakWarning
 from skdplda.models import PrivateCGSLDA
 from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
-from skdplda.releases import ReleasedTopicModel, load_released, privacy_guarantee, release
+from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
+from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
 __all__ = [
     "BudgetExceededError",
+    "DPCountVectorizer",
+    "DPVocabularySelector",
     "IncompatibleGuaranteeError",
     "PrivacyAccountant",
     "PrivacyGuarantee",
@@ -17,6 +20,7 @@ __all__ = [
     "PrivateCGSLDA",
     "ReleasedTopicModel",
     "load_released",
+    "make_fdptm_pipeline",
     "privacy_guarantee",
     "release",
 ]

@@ -35,14 +35,13 @@ def truncate(
         Whether the entry stays.
     """
     cdef Py_ssize_t u, n_units = start.shape[0] - 1
-    cdef int64_t i, j, n
+    cdef int64_t i, j
     cdef random_stream stream
     kept = np.empty(words.shape[0], dtype=np.uint8)
     cdef uint8_t[::1] keep = kept
     with nogil:
         for u in range(n_units):
             stream = stream_of(seed, 0, u)
-            n = start[u + 1] - start[u]
             for i in range(start[u], start[u + 1]):
                 j = i + <int64_t>(stream_double(&stream) * (start[u + 1] - i))
                 words[i], words[j] = words[j], words[i]

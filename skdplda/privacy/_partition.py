@@ -17,7 +17,7 @@ from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._events import gaussian_event, laplace_event, pure_event
 from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian
 
-__all__ = ["MECHANISMS", "PartitionPlan", "plan_partition", "select_partitions"]
+__all__ = ["PARTITION_MECHANISMS", "PartitionPlan", "epsilon_needed", "plan_partition", "select_partitions"]
 
 GRID = 2**20  # weight that one unit gives, where sums are exact in integers
 FINE_GRID = 44  # log2 of the same for "policy_gaussian", whose steps are rounded
@@ -38,7 +38,7 @@ FILLS = {
     "item_frequency": _partition.fill_first,
     "item_frequency_published": _partition.fill_first,
 }
-MECHANISMS = (*ROUNDS, *FILLS, "truncated_geometric")
+PARTITION_MECHANISMS = (*ROUNDS, *FILLS, "truncated_geometric")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class PartitionPlan:
     Parameters
     ----------
     mechanism : str
-        One of `MECHANISMS`.
+        One of `PARTITION_MECHANISMS`.
     max_items : int
         Words that a unit takes part with, at most.
     grid : int
@@ -143,7 +143,7 @@ def plan_partition(mechanism, epsilon, delta, max_items, cutoff):
     Parameters
     ----------
     mechanism : str
-        One of `MECHANISMS`.
+        One of `PARTITION_MECHANISMS`.
     epsilon : float
         Positive; inf selects every word that is used.
     delta : float
@@ -179,6 +179,28 @@ def plan_partition(mechanism, epsilon, delta, max_items, cutoff):
     else:
         plan = _plan_policy(mechanism, target, delta, slack, max_items, cutoff)
     return plan
+
+
+def epsilon_needed(n_units, n_words, mechanism, delta, max_items, cutoff):
+    """Find an epsilon at which `PartitionPlan.units_needed` is at most `n_units`, without data.
+
+    Parameters
+    ----------
+    n_units, n_words : int
+        Units that use a word, and how many words each of them uses.
+    mechanism, delta, max_items, cutoff : object
+        As in `plan_partition`.
+
+    Returns
+    -------
+    epsilon : float
+        Within a tenth of the least; inf if it is above 1000.
+    """
+    for epsilon in 1.1 ** np.arange(-48, 73):
+        plan = plan_partition(mechanism, float(epsilon), delta, max_items, cutoff)
+        if plan.units_needed(n_words) <= n_units:
+            return float(epsilon)
+    return math.inf
 
 
 def _plan_rounds(mechanism, epsilon, delta, slack, max_items):

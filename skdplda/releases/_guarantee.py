@@ -14,10 +14,11 @@ __all__ = ["flat_steps", "privacy_guarantee"]
 
 STATELESS = (CountVectorizer, HashingVectorizer, Binarizer)  # each row from its own document, words given
 GIVEN, LEARNED, KNOWN = "given", "learned", "known"  # columns: of unknown origin, all words, public or selected words
-ABOUT_COLUMNS = ("the vocabulary", "the column")  # how the steps' own statements begin that a pipeline may answer
+# How the statements of steps begin that a pipeline may answer.
+ABOUT_COLUMNS = ("the vocabulary", "number, names and positions of the input's columns")
 HOLDS_WORDS = (
-    "the fitted pipeline as an object: its vectorizer holds every word of the documents; publish what"
-    " skdplda.release makes of it"
+    "the fitted pipeline as an object: its vectorizer holds every word of the documents, its selector their number and"
+    " places; publish what skdplda.release makes of it"
 )
 LEARNS_WORDS = (
     "its vocabulary is every word of the documents. Give it public words as vocabulary, or have it followed at once by"
@@ -105,6 +106,13 @@ def privacy_guarantee(estimator, *, groups=False):
         if is_private(step):
             guarantee = step.privacy_guarantee_ if fitted else step.privacy_cost(groups=groups)
             parts[name] = guarantee if columns == GIVEN else _answered(guarantee)
+            if learner and getattr(step, "public_vocabulary", None) is not None:
+                raise _void(
+                    name,
+                    step,
+                    "public_vocabulary names columns by number, and which words these are depends on the"
+                    " documents. Give the words to the vectorizer, as its vocabulary",
+                )
             uncovered += [HOLDS_WORDS] if learner else []
             learner = None
             if columns != GIVEN or hasattr(step, "build_analyzer"):
@@ -183,7 +191,7 @@ def _check_unlimited(name, step):
 def _text_assumptions(name, step):
     """Return what must hold of the settings of a vectorizer that its user brought along."""
     notes = []
-    for setting in ("vocabulary", "stop_words"):
+    for setting in ("vocabulary", "public_vocabulary", "stop_words"):
         value = getattr(step, setting, None)
         if value is not None and not isinstance(value, str):
             notes.append(f"{setting} of {name!r} was chosen without looking at the documents")
