@@ -328,7 +328,7 @@ def select_partitions(plan, start, words, counts, n_words, randomness):
     total = np.zeros(n_words, dtype=np.int64)
     active = np.zeros(n_words, dtype=np.uint8)
     active[words] = 1
-    if plan.mechanism in FILLS and plan.noise is not None:
+    if plan.mechanism in FILLS:
         if plan.mechanism.startswith("item_frequency"):  # ties stay in their random order
             words = words[np.lexsort((-counts, np.repeat(np.arange(n_units), np.diff(start))))]
         order = np.random.default_rng(randomness.key).permutation(n_units)
