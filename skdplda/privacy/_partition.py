@@ -7,6 +7,7 @@ else uses passes the threshold, which delta pays for.
 """
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -196,11 +197,14 @@ def epsilon_needed(n_units, n_words, mechanism, delta, max_items, cutoff):
     epsilon : float
         Within a tenth of the least; inf if it is above 1000.
     """
-    for epsilon in 1.1 ** np.arange(-48, 73):
-        plan = plan_partition(mechanism, float(epsilon), delta, max_items, cutoff)
-        if plan.units_needed(n_words) <= n_units:
-            return float(epsilon)
-    return math.inf
+    epsilons = [1.1**power for power in range(-48, 73)]
+
+    def enough(epsilon):
+        plan = plan_partition(mechanism, epsilon, delta, max_items, cutoff)
+        return plan.units_needed(n_words) <= n_units
+
+    first = bisect_left(epsilons, True, key=enough)
+    return epsilons[first] if first < len(epsilons) else math.inf
 
 
 def _plan_rounds(mechanism, epsilon, delta, slack, max_items):
@@ -328,7 +332,7 @@ def select_partitions(plan, start, words, counts, n_words, randomness):
     total = np.zeros(n_words, dtype=np.int64)
     active = np.zeros(n_words, dtype=np.uint8)
     active[words] = 1
-    if plan.mechanism in FILLS and plan.noise is not None:
+    if plan.mechanism in FILLS:
         if plan.mechanism.startswith("item_frequency"):  # ties stay in their random order
             words = words[np.lexsort((-counts, np.repeat(np.arange(n_units), np.diff(start))))]
         order = np.random.default_rng(randomness.key).permutation(n_units)

@@ -172,9 +172,9 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
 
     def _public_columns(self, n_columns):
         chosen = np.asarray(self.public_vocabulary, dtype=object)
-        refuse_repetitions(chosen.tolist())
         if chosen.ndim != 1 or not len(chosen):
             raise ValueError(f"public_vocabulary must be a list of columns; got an array of shape {chosen.shape}.")
+        refuse_repetitions(chosen.tolist())
         if all(isinstance(name, str) for name in chosen) and hasattr(self, "feature_names_in_"):
             number = {name: i for i, name in enumerate(self.feature_names_in_)}
             missing = [name for name in chosen if name not in number]
