@@ -35,7 +35,7 @@ from skdplda.metrics import coherence, u_mass_coherence
 from skdplda.vocabulary import DPVocabularySelector
 
 K, DELTA, CUTOFF, FIXED, N_TOP = 5, 1e-5, 3.0, 3.0, 10
-EPSILONS = [0.5, 1, 2, 3, 4, 5, 7.5, 10]
+EPSILONS = [0.5, 1, 2, 3, 5, 10]
 OWN = DPVocabularySelector().mechanism
 TOPICS = {
     "scikit-learn": lambda epsilon, seed: LatentDirichletAllocation(K, random_state=seed),
@@ -52,7 +52,8 @@ MEASURES = {"u_mass": "Coherence, equation (4)", "c_npmi": "c_npmi"}
 
 def measure(texts, tokens, words, epsilon_1, topics, epsilon_2, seed):
     """Fit one pipeline and return a row of the table."""
-    selector = DPVocabularySelector(epsilon=epsilon_1, delta=DELTA, mechanism=words, cutoff=CUTOFF, random_state=seed)
+    selector = DPVocabularySelector(epsilon=epsilon_1, delta=DELTA, mechanism=words, cutoff=CUTOFF)
+    selector.set_params(random_state=1000 + seed)  # not the topics' own
     pipeline = Pipeline(
         [
             ("counts", CountVectorizer(token_pattern=r"\S+", lowercase=False)),
@@ -95,24 +96,28 @@ def jobs(epsilons):
             yield 5, "epsilon_2", words, FIXED, topics, epsilon
 
 
-def baseline(texts, tokens, seeds):
-    """Return the mean measures of scikit-learn's LDA on all words, as the paper's dashed line."""
+def baseline(texts, tokens, seed):
+    """Return a row for scikit-learn's LDA on all words."""
     vectorizer = CountVectorizer(token_pattern=r"\S+", lowercase=False)
     X = vectorizer.fit_transform(texts)
-    names, rows = vectorizer.get_feature_names_out(), []
-    for seed in seeds:
-        weights = LatentDirichletAllocation(K, random_state=seed).fit(X).components_
-        npmi = coherence(weights, tokens, names, measure="c_npmi", n_top=N_TOP)
-        rows.append({"u_mass": u_mass_coherence(weights, X, n_top=N_TOP).mean(), "c_npmi": npmi})
-    return pd.DataFrame(rows).mean().to_dict()
+    weights = LatentDirichletAllocation(K, random_state=seed).fit(X).components_
+    return {
+        "words": "all",
+        "topics": "scikit-learn",
+        "seed": seed,
+        "n_words": X.shape[1],
+        "u_mass": u_mass_coherence(weights, X, n_top=N_TOP).mean(),
+        "c_npmi": coherence(weights, tokens, vectorizer.get_feature_names_out(), measure="c_npmi", n_top=N_TOP),
+    }
 
 
-def draw(table, levels, path, title, panels):
+def draw(table, figure, path, title, panels):
     """Draw a row of panels a measure: lines with bars of one standard deviation over the seeds."""
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(
+    levels, table = table[table["figure"] == 0][[*MEASURES]].mean(), table[table["figure"] == figure]
+    fig, axes = plt.subplots(
         len(MEASURES), len(panels), figsize=(4.6 * len(panels), 6.4), layout="constrained", sharey="row", squeeze=False
     )
     for row, (name, label) in enumerate(MEASURES.items()):
@@ -140,10 +145,10 @@ def draw(table, levels, path, title, panels):
             ax.spines[["top", "right"]].set_visible(False)
         axes[row][0].set_ylabel(label)
     handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize="small", frameon=False)
-    figure.suptitle(title)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    fig.legend(handles, labels, loc="outside lower center", ncols=2, fontsize="small", frameon=False)
+    fig.suptitle(title)
+    fig.savefig(path, dpi=150)
+    plt.close(fig)
 
 
 def main():
@@ -164,26 +169,25 @@ def main():
     rows = []
     for figure, varies, *job in jobs(epsilons):
         rows += [{"figure": figure, "varies": varies, **measure(texts, tokens, *job, seed)} for seed in seeds]
+    rows += [{"figure": 0, **baseline(texts, tokens, seed)} for seed in seeds]
     table = pd.DataFrame(rows)
-    keys = ["figure", "varies", "words", "topics", "epsilon_1", "epsilon_2"]
-    shown = ["n_words", "u_mass", "c_npmi", "total_epsilon", "total_delta", "status"]
-    mean = table.groupby(keys, sort=False)[shown].agg(lambda c: c.mean() if c.dtype != object else c.iloc[0])
+    keys = ["figure", "varies", "words", "topics", "epsilon_1", "epsilon_2", "status"]
+    shown = ["n_words", "u_mass", "c_npmi", "total_epsilon", "total_delta"]
+    mean = table.groupby(keys, sort=False, dropna=False)[shown].mean()
     print(mean.to_string(float_format="{:.4g}".format))
-    levels = baseline(texts, tokens, seeds)
-    print(f"without privacy: {levels}")
     args.output.mkdir(parents=True, exist_ok=True)
     table.to_csv(args.output / "fdptm_figures.csv", index=False, float_format="%.6g", lineterminator="\n")
     note = f"TweetRumors, K = {K}; bars: one standard deviation over {len(seeds)} seeds"
     draw(
-        table[table["figure"] == 4],
-        levels,
+        table,
+        4,
         args.output / "fdptm_figure4.png",
         f"Private words, topics without privacy\n{note}",
         [("epsilon_1", "", "ε₁ of the words")],
     )
     draw(
-        table[table["figure"] == 5],
-        levels,
+        table,
+        5,
         args.output / "fdptm_figure5.png",
         f"Private words and private topics\n{note}",
         [
