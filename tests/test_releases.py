@@ -138,6 +138,8 @@ def test_a_model_without_a_pipeline():
 def test_bad_input(released):
     with pytest.raises(ValueError, match="Put it into a list"):
         released.transform("one text")
+    with pytest.raises(ValueError, match="got both"):
+        released.transform(pd.Series(["plum", None]))
     with pytest.raises(ValueError, match="features"):
         released.transform([[1, 2]])
     with pytest.raises(ValueError, match="in the order of vocabulary_"):
@@ -260,7 +262,7 @@ def test_the_least_of_models_survives(tmp_path):
 
 
 def test_odd_words_survive(tmp_path):
-    words = ["naïve | `code`", "a\nb\u2028", "<b>𝒳</b>"]
+    words = ["naïve | `code`", "a\nb\u2028\udc80", "<b>𝒳</b>"]
     model = toy(vocabulary=words)
     model.save(tmp_path / "odd.zip")
     assert load_released(tmp_path / "odd.zip").vocabulary_.tolist() == words

@@ -193,7 +193,7 @@ class ReleasedTopicModel(BaseTopicModel):
         if card:
             for suffix, text in _card.cards(self).items():
                 with whole_file(_card.path_of(path, suffix)) as file:
-                    file.write(text.encode())
+                    file.write(text.encode(errors="replace"))  # a word may be half a character
 
     def card(self, form="markdown"):
         """Write the model card: what was promised, the topics, how to load them, what is not protected.
@@ -243,8 +243,11 @@ class ReleasedTopicModel(BaseTopicModel):
             X = self._check_columns(X)
         else:
             X = X if hasattr(X, "__len__") else list(X)
-            if len(X) and all(isinstance(text, (str, bytes)) for text in X):
+            are_texts = {isinstance(text, (str, bytes)) for text in X}
+            if are_texts == {True}:
                 X = self.make_vectorizer().transform(X)
+            elif True in are_texts:
+                raise ValueError("X must hold texts only, or counts only; got both. Missing texts are empty: ''.")
         return super()._counts(X)
 
     def _check_columns(self, X):
