@@ -24,10 +24,12 @@ from skdplda.datasets import load_20newsgroups
 from skdplda.metrics import unigram_perplexity
 
 
-def corpora(data):
+def corpora(data, names):
     """Yield (name, texts, topics)."""
-    yield "TweetRumors", json.loads((data / "pheme_clean.json").read_text())["text"], 5
-    yield "20 Newsgroups", load_20newsgroups("all", path=data / "20news_bydate_raw.jsonl.xz").data, 10
+    if "tweets" in names:
+        yield "TweetRumors", json.loads((data / "pheme_clean.json").read_text())["text"], 5
+    if "20news" in names:
+        yield "20 Newsgroups", load_20newsgroups("all", path=data / "20news_bydate_raw.jsonl.xz").data, 10
 
 
 def measure(train, test, n_topics, epsilon, delta, share, seed):
@@ -61,17 +63,18 @@ def main():
     parser.add_argument("--delta", type=float, default=1e-5)
     parser.add_argument("--shares", type=float, nargs="+", default=[0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--corpora", choices=("tweets", "20news"), nargs="+", default=["tweets", "20news"])
     parser.add_argument("--quick", action="store_true", help="the tweets, two shares, one seed")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
     args = parser.parse_args()
     if args.data is None:
         parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
     if args.quick:
-        args.shares, args.seeds = [0.1, 0.3], args.seeds[:1]
+        args.corpora, args.shares, args.seeds = ["tweets"], [0.1, 0.3], args.seeds[:1]
     warnings.simplefilter("ignore", PrivacyLeakWarning)
 
     rows = []
-    for name, texts, n_topics in list(corpora(Path(args.data)))[: 1 if args.quick else 2]:
+    for name, texts, n_topics in corpora(Path(args.data), args.corpora):
         order = np.random.default_rng(0).permutation(len(texts))
         test, train = ([texts[i] for i in part] for part in np.split(order, [len(order) // 10]))
         for epsilon in args.epsilon:
