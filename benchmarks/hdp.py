@@ -25,8 +25,7 @@ from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import unigram_perplexity
 from skdplda.models._hdp_plan import HybridPlan
 from skdplda.models._hdp_sweeps import FrozenSweeps
-from skdplda.models._randomness import Randomness
-from skdplda.privacy import epsilon_of, zcdp_event
+from skdplda.privacy import Randomness, epsilon_of, zcdp_event
 
 
 def kos(folder):

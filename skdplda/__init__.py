@@ -6,15 +6,24 @@ from importlib.metadata import version
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError, PrivacyLeakWarning
 from skdplda.models import HDPLDA, PrivateCGSLDA
 from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
+from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
+from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
 __all__ = [
     "HDPLDA",
     "BudgetExceededError",
+    "DPCountVectorizer",
+    "DPVocabularySelector",
     "IncompatibleGuaranteeError",
     "PrivacyAccountant",
     "PrivacyGuarantee",
     "PrivacyLeakWarning",
     "PrivateCGSLDA",
+    "ReleasedTopicModel",
+    "load_released",
+    "make_fdptm_pipeline",
+    "privacy_guarantee",
+    "release",
 ]
 
 __version__ = version("skdplda")

@@ -14,8 +14,7 @@ from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import unigram_perplexity
 from skdplda.models._hdp_plan import LEAST_RANGE, RESERVE, HybridPlan
 from skdplda.models._hdp_sweeps import FrozenSweeps, tokens_of
-from skdplda.models._randomness import Randomness
-from skdplda.privacy import bounded_range_event, epsilon_of, zcdp_event
+from skdplda.privacy import Randomness, bounded_range_event, epsilon_of, zcdp_event
 
 
 @pytest.fixture(scope="module")

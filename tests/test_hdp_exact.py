@@ -9,7 +9,7 @@ import pytest
 from skdplda import HDPLDA, PrivacyLeakWarning
 from skdplda.models._hdp_plan import HybridPlan
 from skdplda.models._hdp_sweeps import FrozenSweeps
-from skdplda.models._randomness import Randomness
+from skdplda.privacy import Randomness
 
 K = 2
 ALPHA = np.array([0.4, 0.9])

@@ -40,7 +40,7 @@ from skdplda.metrics import perplexity, unigram_perplexity
 from skdplda.models._hdp_plan import HybridPlan
 from skdplda.models._hdp_sweeps import FrozenSweeps, tokens_of
 from skdplda.models._live import fit_live
-from skdplda.models._randomness import Randomness
+from skdplda.privacy import Randomness
 
 N_TRAIN = {"KOS": 3000, "NIPS": 1350, "Enron (stand-in)": 8000}
 N_WORDS, N_TOPICS, ALPHA, BETA, DELTA = 1000, 50, 1.0, 0.01, 1e-5

@@ -1,8 +1,9 @@
 """Private topic models."""
 
 from skdplda.models._audit import audit_trace
+from skdplda.models._base import BaseTopicModel
 from skdplda.models._cgs import PrivateCGSLDA
 from skdplda.models._hdp import HDPLDA
 from skdplda.models._hdp_sweeps import TopicTrace
 
-__all__ = ["HDPLDA", "PrivateCGSLDA", "TopicTrace", "audit_trace"]
+__all__ = ["HDPLDA", "BaseTopicModel", "PrivateCGSLDA", "TopicTrace", "audit_trace"]

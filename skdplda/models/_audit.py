@@ -8,7 +8,7 @@ from skdplda.models._cgs import LIVE_SWEEPS, PrivateCGSLDA
 from skdplda.models._hdp import HDPLDA
 from skdplda.models._hdp_sweeps import tokens_of, trace_of
 from skdplda.models._live import fit_live
-from skdplda.models._randomness import Randomness
+from skdplda.privacy import Randomness
 
 __all__ = ["audit_trace"]
 

@@ -17,8 +17,7 @@ from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._hdp_plan import LEAST_RANGE, HybridPlan
 from skdplda.models._hdp_sweeps import FrozenSweeps, run_live
-from skdplda.models._randomness import Randomness
-from skdplda.privacy import Payment, PrivacyGuarantee, sampler_slack
+from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, sampler_slack
 
 __all__ = ["HDPLDA"]
 

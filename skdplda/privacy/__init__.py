@@ -14,17 +14,28 @@ from skdplda.privacy._events import (
 from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
 from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian, sampler_slack
+from skdplda.privacy._partition import (
+    PARTITION_MECHANISMS,
+    PartitionPlan,
+    epsilon_needed,
+    plan_partition,
+    select_partitions,
+)
 from skdplda.privacy._payment import Payment
+from skdplda.privacy._randomness import Randomness
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
 __all__ = [
+    "PARTITION_MECHANISMS",
     "Adjacency",
     "InherentPrivacyHistory",
     "LedgerEntry",
+    "PartitionPlan",
     "Payment",
     "PrivacyAccountant",
     "PrivacyGuarantee",
     "PrivacyUnit",
+    "Randomness",
     "Status",
     "TrustModel",
     "active_accountant",
@@ -36,13 +47,16 @@ __all__ = [
     "delta_of",
     "delta_slack",
     "discrete_laplace",
+    "epsilon_needed",
     "epsilon_of",
     "exact_draw_loss",
     "gaussian_event",
     "laplace_event",
     "monitor_draw",
+    "plan_partition",
     "pure_event",
     "rounded_gaussian",
     "sampler_slack",
+    "select_partitions",
     "zcdp_event",
 ]

@@ -28,7 +28,7 @@ class Payment:
     """
 
     def __init__(self, guarantee, label):
-        self._guarantee, self._label = guarantee, label
+        self.guarantee, self._label = guarantee, label
         self._accountant = active_accountant()
 
     def check(self, run=None):
@@ -45,7 +45,7 @@ class Payment:
             As `PrivacyAccountant.check`.
         """
         if self._accountant is not None and not self._charged(run):
-            self._accountant.check(self._guarantee)
+            self._accountant.check(self.guarantee)
 
     def charge(self, run):
         """Spend, unless this run has been paid for.
@@ -61,7 +61,7 @@ class Payment:
             As `PrivacyAccountant.spend`.
         """
         if self._accountant is not None and not self._charged(run):
-            self._accountant.spend(self._guarantee, label=self._name(run))
+            self._accountant.spend(self.guarantee, label=self._name(run))
 
     def _name(self, run):
         return f"{self._label} {run}"
