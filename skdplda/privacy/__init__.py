@@ -5,15 +5,18 @@ from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace, 
 from skdplda.privacy._events import (
     check_delta,
     check_epsilon,
+    compose_events,
     gaussian_event,
+    gaussian_multiplier,
     laplace_event,
     pure_event,
+    selection_event,
     zcdp_event,
 )
 from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
 from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian, sampler_slack
-from skdplda.privacy._payment import Payment
+from skdplda.privacy._payment import Payment, prepaid
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
 __all__ = [
@@ -31,16 +34,20 @@ __all__ = [
     "calibrate_laplace",
     "check_delta",
     "check_epsilon",
+    "compose_events",
     "delta_of",
     "delta_slack",
     "discrete_laplace",
     "epsilon_of",
     "exact_draw_loss",
     "gaussian_event",
+    "gaussian_multiplier",
     "laplace_event",
     "monitor_draw",
+    "prepaid",
     "pure_event",
     "rounded_gaussian",
     "sampler_slack",
+    "selection_event",
     "zcdp_event",
 ]

@@ -42,6 +42,7 @@ class _Parts(NamedTuple):
     rho: float = 0.0  # zCDP
     xi: float = 0.0
     private: bool = True
+    selected: tuple = ()  # (((parts of one run, mean number of runs, shape of its law), count), ...)
 
     @property
     def pure_sum(self):
@@ -51,17 +52,22 @@ class _Parts(NamedTuple):
     @property
     def only_pure(self):
         """Whether basic composition covers everything."""
-        return not (self.precision or self.sampled or self.rho or self.xi)
+        return not (self.precision or self.sampled or self.rho or self.xi or self.selected)
 
     @property
     def concentrated(self):
-        """The zCDP parameter of everything but the sampled part (pure epsilon is epsilon^2/2-zCDP)."""
+        """The zCDP parameter of all that is neither sampled nor selected (pure epsilon is epsilon^2/2-zCDP)."""
         return self.rho + self.precision / 2 + math.fsum(e * e / 2 * n for e, n in self.pure)
+
+    @property
+    def needs_orders(self):
+        """Whether a part has neither a closed form nor one number for all Renyi orders."""
+        return bool(self.sampled or self.selected)
 
 
 def parts_of(event):
     """Sort a composition by kind; raise ValueError for an event that has no accounting here."""
-    precision, rho, xi, private, pure, sampled = 0.0, 0.0, 0.0, True, {}, {}
+    precision, rho, xi, private, pure, sampled, selected = 0.0, 0.0, 0.0, True, {}, {}, {}
     for leaf, count in leaves_of(event):
         kind = type(leaf).__name__
         rate = 1.0
@@ -91,10 +97,21 @@ def parts_of(event):
             pure[epsilon] = pure.get(epsilon, 0) + count
         elif kind == "ZCDpEvent" and rate == 1:
             rho, xi = rho + count * leaf.rho, xi + count * leaf.xi
+        elif kind == "RepeatAndSelectDpEvent" and rate == 1:
+            run = parts_of(leaf.event)
+            private = private and run.private
+            if run.only_pure and math.isfinite(leaf.shape):  # Papernot and Steinke 2022, Corollary 3
+                epsilon = (2 + leaf.shape) * run.pure_sum * OUTWARDS
+                pure[epsilon] = pure.get(epsilon, 0) + count
+            else:
+                key = run, leaf.mean, leaf.shape
+                selected[key] = selected.get(key, 0) + count
         else:
             raise ValueError(f"no accounting is known for the event {event!r}")
     private = private and math.isfinite(precision)  # a denormal noise multiplier is none
-    return _Parts(precision, tuple(sorted(pure.items())), tuple(sorted(sampled.items())), rho, xi, private)
+    parts = (tuple(sorted(kind.items())) for kind in (pure, sampled, selected))
+    pure, sampled, selected = parts
+    return _Parts(precision, pure, sampled, rho, xi, private, selected)
 
 
 # --- the cost of an event -----------------------------------------------------------------------------
@@ -171,17 +188,17 @@ def _epsilon(parts, delta):
         return math.inf
     bounds = [parts.pure_sum if parts.only_pure else math.inf]
     if delta > 0:
-        if parts.precision and not (parts.sampled or parts.rho or parts.xi):
+        if parts.precision and not (parts.needs_orders or parts.rho or parts.xi):
             bounds.append(parts.pure_sum + _gaussian_epsilon(math.sqrt(parts.precision), delta))
             if not parts.pure:
                 return bounds[-1]
-        if not parts.sampled:
+        if not parts.needs_orders:
             bounds.append(_zcdp_epsilon(parts.concentrated, parts.xi, delta))
             bounds.append(parts.pure_sum + _zcdp_epsilon(parts.rho + parts.precision / 2, parts.xi, delta))
-        use_pld = delta >= PLD_LEAST_DELTA and not (parts.rho or parts.xi)
+        use_pld = delta >= PLD_LEAST_DELTA and not (parts.rho or parts.xi or parts.selected)
         if use_pld:
             bounds.append(_loss_distribution(parts).get_epsilon_for_delta(delta - PLD_SLACK) * OUTWARDS)
-        if parts.sampled and not (use_pld and bounds[-1] < math.inf):
+        if parts.needs_orders and not (use_pld and bounds[-1] < math.inf):
             bounds.append(_renyi_accountant(parts).get_epsilon(delta) * OUTWARDS)
     return max(0.0, float(min(bounds)))
 
@@ -196,18 +213,18 @@ def _delta(parts, epsilon):
     if parts.only_pure and rest >= 0:
         return 0.0
     bounds = [1.0]
-    if parts.precision and not (parts.sampled or parts.rho or parts.xi):
+    if parts.precision and not (parts.needs_orders or parts.rho or parts.xi):
         if rest >= 0:
             bounds.append(_gaussian_delta(math.sqrt(parts.precision), rest))
         if not parts.pure:
             return min(bounds)
-    if not parts.sampled:
+    if not parts.needs_orders:
         bounds.append(_zcdp_delta(parts.concentrated, parts.xi, epsilon))
         if rest >= 0:
             bounds.append(_zcdp_delta(parts.rho + parts.precision / 2, parts.xi, rest))
-    if not (parts.rho or parts.xi):
+    if not (parts.rho or parts.xi or parts.selected):
         bounds.append(float(_loss_distribution(parts).get_delta_for_epsilon(epsilon)) * OUTWARDS + PLD_SLACK)
-    if parts.sampled and (parts.rho or parts.xi or min(bounds) < PLD_LEAST_DELTA):
+    if parts.needs_orders and (parts.rho or parts.xi or parts.selected or min(bounds) < PLD_LEAST_DELTA):
         bounds.append(float(_renyi_accountant(parts).get_delta(epsilon)) * OUTWARDS)
     return float(min(bounds))
 
@@ -321,16 +338,32 @@ def _grid_interval(parts):
 
 
 def _renyi_accountant(parts):
-    """Renyi accountant for sampled releases beside anything else; integer orders have exact formulas."""
-    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
-    from dp_accounting.dp_event import ZCDpEvent
+    """Renyi accountant for sampled and selected releases beside anything else.
+
+    Sampled releases have exact formulas at integer orders; the others are accounted at any.
+    """
+    from dp_accounting import SelfComposedDpEvent
     from dp_accounting.rdp import RdpAccountant
 
-    accountant = RdpAccountant(orders=[*range(2, 65), *(2**k for k in range(7, 12))])
-    accountant.compose(ZCDpEvent(parts.concentrated, parts.xi))
-    for (rate, sigma), count in parts.sampled:
-        accountant.compose(SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), count))
+    sampled = parts.sampled or any(run.sampled for (run, _, _), _ in parts.selected)
+    orders = [*range(2, 65), *(2**k for k in range(7, 12))] if sampled else (1 + np.exp(np.linspace(-4, 14, 361)))
+    accountant = RdpAccountant(orders=orders)
+    for event, count in _renyi_events(parts):
+        accountant.compose(SelfComposedDpEvent(event, count))
     return accountant
+
+
+def _renyi_events(parts):
+    """Yield (event, count) pairs that a Renyi accountant understands."""
+    from dp_accounting import ComposedDpEvent, GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
+    from dp_accounting.dp_event import RepeatAndSelectDpEvent, ZCDpEvent
+
+    yield ZCDpEvent(parts.concentrated, parts.xi), 1
+    for (rate, sigma), count in parts.sampled:
+        yield PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), count
+    for (run, mean, shape), count in parts.selected:
+        event = ComposedDpEvent([SelfComposedDpEvent(*pair) for pair in _renyi_events(run)])
+        yield RepeatAndSelectDpEvent(event, mean, shape), count
 
 
 # --- the noise that meets a budget --------------------------------------------------------------------

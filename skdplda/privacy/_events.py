@@ -11,7 +11,15 @@ from numbers import Integral, Real
 
 import numpy as np
 
-__all__ = ["check_delta", "check_epsilon", "gaussian_event", "laplace_event", "pure_event", "zcdp_event"]
+__all__ = [
+    "check_delta",
+    "check_epsilon",
+    "gaussian_event",
+    "laplace_event",
+    "pure_event",
+    "selection_event",
+    "zcdp_event",
+]
 
 
 # --- checks -------------------------------------------------------------------------------------------
@@ -213,6 +221,40 @@ def zcdp_event(rho):
     return ZCDpEvent(rho) if rho else NoOpDpEvent()
 
 
+def selection_event(event, mean_runs, shape=1.0):
+    """Describe a random number of runs of a mechanism, of which only the best is released.
+
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+        One run, the score by which runs are compared included.
+    mean_runs : float
+        Mean number of runs, above 1.
+    shape : float, default=1.0
+        Of the law of the number of runs: 0 logarithmic, 1 geometric, any other finite number a truncated negative
+        binomial, inf Poisson. The cost of the law itself grows with the shape, its spread falls.
+
+    Returns
+    -------
+    event : dp_accounting.DpEvent
+        Neither the number of runs nor the other runs are released.
+
+    References
+    ----------
+    .. [1] N. Papernot, T. Steinke, "Hyperparameter tuning with Renyi differential privacy", ICLR 2022,
+       Theorems 2 and 6.
+    """
+    from dp_accounting import NonPrivateDpEvent
+    from dp_accounting.dp_event import RepeatAndSelectDpEvent
+
+    mean, shape = check_real("mean_runs", mean_runs, "> 1 and finite"), check_nonnegative("shape", shape)
+    if not 1 < mean < math.inf:
+        raise ValueError(f"mean_runs must be > 1 and finite; got {mean_runs}")
+    if any(isinstance(leaf, NonPrivateDpEvent) for leaf, _ in leaves_of(event)):
+        return NonPrivateDpEvent()
+    return RepeatAndSelectDpEvent(event, mean, shape)
+
+
 def leaves_of(event, count=1):
     """Yield (elementary event, count) pairs of a composition."""
     kind = type(event).__name__
@@ -225,8 +267,40 @@ def leaves_of(event, count=1):
         yield event, count
 
 
+def gaussian_multiplier(event):
+    """Return the noise multiplier of the one Gaussian release that an event amounts to.
+
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+        Any.
+
+    Returns
+    -------
+    noise_multiplier : float or None
+        None if a part of it is no plain Gaussian release.
+    """
+    precision = 0.0
+    for leaf, count in leaves_of(event):
+        if type(leaf).__name__ != "GaussianDpEvent":
+            return None
+        precision += count / leaf.noise_multiplier**2
+    return precision**-0.5 if precision else None
+
+
 def compose_events(events):
-    """Return one canonical, hashable event for an adaptive composition: equal events are grouped."""
+    """Describe the adaptive composition of several events.
+
+    Parameters
+    ----------
+    events : iterable of dp_accounting.DpEvent
+        In any order.
+
+    Returns
+    -------
+    event : dp_accounting.DpEvent
+        Canonical and hashable: equal events are grouped.
+    """
     from dp_accounting import ComposedDpEvent, NonPrivateDpEvent, NoOpDpEvent
 
     counts = {}
