@@ -399,8 +399,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             first,
             epsilon=self.epsilon,
             delta=self.delta,
-            mechanism=f"best of a {law} number of trials, {self.mean_trials:g} on average, each {PUBLIC if public else PRIVATE}; a"
-            f" trial: {first.mechanism}",
+            mechanism=(
+                f"best of a {law} number of trials, {self.mean_trials:g} on average,"
+                f" {PUBLIC if public else PRIVATE}; a trial: {first.mechanism}"
+            ),
             released=("best_estimator_", "best_params_", "best_score_", *first.released),
             not_covered=tuple(dict.fromkeys(item for cost in costs for item in cost.not_covered if TUNED not in item))
             + ("the running time and the number of trials",),
@@ -430,7 +432,9 @@ def search_cost(search, *, groups=False):
     """What scikit-learn's grid search costs when it is run on private data, to spend it in a ledger.
 
     A grid search fits each candidate on all folds but one, once a fold, and the best again on everything. Each fit
-    spends its own guarantee, and a unit is in all of them but one fold's of each candidate. The ledger of a `with`
+    spends its own guarantee, and a unit is in all of them but one fold's of each candidate, provided that which fold
+    it is in does not depend on the other units: scikit-learn's splitters go by position, which one unit more shifts;
+    derive folds from the units themselves and give them as `PredefinedSplit`. The ledger of a `with`
     block sees only the fits of its own process: call this, spend it, and leave the search outside the block.
 
     Parameters
@@ -465,8 +469,9 @@ def search_cost(search, *, groups=False):
     fits = [cost for cost in costs[: len(costs) - bool(search.refit)] for _ in range(max(folds - 1, 1))]
     fits += costs[-1:] if search.refit else []
     total = fits[0].compose(*fits[1:])
+    folds = "the fold of a unit does not depend on other units (PredefinedSplit)"
     unpriced = "cross-validation scores, and the choice made by them: they come from private documents without noise"
-    return replace(total, not_covered=(*total.not_covered, unpriced))
+    return replace(total, not_covered=(*total.not_covered, unpriced), assumptions=(*total.assumptions, folds))
 
 
 def success_probability(shape, mean):
