@@ -10,7 +10,8 @@ from dp_accounting import ComposedDpEvent
 from scipy import stats
 
 from skdplda._validation import check_groups
-from skdplda.models._gibbs_step import GibbsStep, unit_weights
+from skdplda.models._contributions import unit_weights
+from skdplda.models._gibbs_step import GibbsStep
 from skdplda.models._randomness import Randomness
 from skdplda.models._rounds import GRID, NoisePlan, run_rounds
 from skdplda.privacy import delta_of, epsilon_of, gaussian_event

@@ -11,14 +11,16 @@ from joblib import effective_n_jobs
 from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
-from skdplda.models._checkpoint import fingerprint, interrupted_run
+from skdplda.models._checkpoint import interrupted_run
+from skdplda.models._fit import fit_rounds, warn_of_spare_topics
 from skdplda.models._gibbs_step import GibbsStep
 from skdplda.models._live import MECHANISMS as LIVE_MECHANISMS
 from skdplda.models._live import fit_live
+from skdplda.models._promise import NOT_COVERED, rounds_guarantee
 from skdplda.models._randomness import Randomness
-from skdplda.models._rounds import NoisePlan, run_rounds
+from skdplda.models._rounds import NoisePlan
 from skdplda.models._rules import UNIT, ExactTables, SmoothedTables, annealed, model_noise
-from skdplda.privacy import InherentPrivacyHistory, Payment, PrivacyGuarantee, sampler_slack
+from skdplda.privacy import InherentPrivacyHistory, Payment, PrivacyGuarantee
 
 __all__ = ["PrivateCGSLDA"]
 
@@ -223,13 +225,7 @@ class PrivateCGSLDA(BaseTopicModel):
         payment = Payment(guarantee, f"{type(self).__name__} fit")
         payment.check(interrupted_run(self.checkpoint))
         X = check_counts(self, X, reset=True)
-        if self.n_components > X.shape[1]:
-            warnings.warn(
-                f"n_components={self.n_components} exceeds the {X.shape[1]} words of X: some topics will be alike or"
-                " empty. Use at most as many topics as words.",
-                UserWarning,
-                stacklevel=3,
-            )
+        warn_of_spare_topics(self.n_components, X.shape[1])
         if self.mechanism in LIVE_MECHANISMS:
             self._fit_live(X, groups, payment)
         else:
@@ -310,54 +306,20 @@ class PrivateCGSLDA(BaseTopicModel):
         return NoisePlan.calibrate(self.mechanism, self.epsilon, self.delta, rounds, self.sampling_rate)
 
     def _guarantee(self, unit, plan):
-        common = {
-            "unit": unit,
-            "not_covered": (
-                "the vocabulary (columns of X), unless it is public or was selected privately",
-                "topic proportions of training documents",
-                "hyper-parameters tuned on the same data",
-            ),
-        }
         if plan is None:
             diagnostic = self.mechanism == "inherent"
             return PrivacyGuarantee(
                 epsilon=np.inf if diagnostic else self.epsilon,
+                unit=unit,
                 status="diagnostic" if diagnostic else "claimed",
                 reason=CLAIMED[self.mechanism],
                 mechanism=f"collapsed Gibbs sampling, {self.mechanism}",
+                not_covered=NOT_COVERED,
                 reference=REFERENCES[self.mechanism],
-                **common,
             )
-        private = np.isfinite(self.epsilon)
-        noise = "rounded Gaussian" if self.mechanism == "gaussian" else "discrete Laplace"
-        assumptions = [
-            "hidden state, checkpoints and raw text stay with the curator",
-            "the hidden topic draws of different documents act as independent ones",
-            "the system's entropy is unpredictable and ChaCha20 is a secure generator",
-            f"each noise value is within total variation {sampler_slack():.1e} of its exact law"
-            + (" (included in delta)" if self.mechanism == "gaussian" else ""),
-        ]
-        if plan.sampling_rate < 1:
-            assumptions.append("which units take part in a round stays secret")
-        if self.random_state is not None and private:
-            assumptions.append("the seed (random_state) is secret, random and never reused")
-        return PrivacyGuarantee(
-            epsilon=self.epsilon,
-            delta=self.delta if self.mechanism == "gaussian" and private else 0.0,
-            mechanism=(
-                f"{noise} noise on the topic-word counts of {plan.n_rounds} rounds, of scale"
-                f" {plan.multipliers[0]:.4g} in the first and {plan.multipliers[-1]:.4g} in the last times the"
-                f" {'L2' if self.mechanism == 'gaussian' else 'L1'} norm of a {unit}'s contribution, sampling rate"
-                f" {plan.sampling_rate:g}"
-                if private
-                else "none"
-            ),
-            released=("noisy topic-word counts of every round", "components_", "topic_word_", "n_iter_"),
-            assumptions=tuple(assumptions) if private else (),
-            reference="skdplda theory guide, private rounds",
-            event=plan.event if private else None,
-            **common,
-        )
+        hidden = "the hidden topic draws of different documents act as independent ones"
+        seeded = self.random_state is not None
+        return rounds_guarantee(plan, unit, self.epsilon, self.delta, seeded=seeded, hidden=hidden)
 
     def _fit_rounds(self, X, groups, payment):
         plan = self._plan()
@@ -377,25 +339,8 @@ class PrivateCGSLDA(BaseTopicModel):
 
         e_step = GibbsStep(X, units, self.n_components, order, priors, sweeps, randomness, n_threads)
         rule = (ExactTables if exact else SmoothedTables)((X.shape[1], self.n_components), plan, randomness.key)
-        identity = ""
-        if self.checkpoint is not None:
-            settings = self.get_params() | dict.fromkeys(("checkpoint", "callback", "n_jobs", "verbose"))
-            digest = fingerprint(X.indptr, X.indices, X.data, *units)
-            identity = f"{type(self).__name__} {sorted(settings.items())} {digest}"
-        run_rounds(
-            e_step,
-            rule,
-            plan,
-            randomness,
-            n_threads=n_threads,
-            before_release=payment.charge,
-            checkpoint=self.checkpoint,
-            identity=identity,
-            callback=self.callback,
-            verbose=self.verbose,
-        )
-        self.components_ = np.ascontiguousarray(rule.pseudo_counts().T) + beta
-        self.n_iter_ = plan.n_rounds
+        data = X.indptr, X.indices, X.data, *units
+        fit_rounds(self, e_step, rule, plan, randomness, prior=beta, payment=payment, data=data, n_threads=n_threads)
 
     def _fit_live(self, X, groups, payment):
         if groups is not None:

@@ -1,0 +1,61 @@
+"""What the estimators that fit by private rounds have in common, beside the loop."""
+
+import warnings
+
+import numpy as np
+
+from skdplda.models._checkpoint import fingerprint
+from skdplda.models._rounds import run_rounds
+
+__all__ = ["fit_rounds", "warn_of_spare_topics"]
+
+NO_MATTER = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that another run of the same fit may change
+
+
+def warn_of_spare_topics(n_components, n_words):
+    """Warn the caller of `fit`, two frames up, that there are more topics than words."""
+    if n_components > n_words:
+        warnings.warn(
+            f"n_components={n_components} exceeds the {n_words} words of X: some topics will be alike or"
+            " empty. Use at most as many topics as words.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def fit_rounds(estimator, e_step, rule, plan, randomness, *, prior, payment, data, n_threads):
+    """Run the private loop for an estimator and set `components_` and `n_iter_`.
+
+    Parameters
+    ----------
+    estimator : BaseTopicModel
+        With the parameters `checkpoint`, `callback` and `verbose`.
+    e_step, rule, plan, randomness
+        As in `run_rounds`.
+    prior : float
+        Added to the pseudo-counts of the model.
+    payment : Payment
+        Charged before the first release.
+    data : tuple of ndarray
+        What a checkpoint must belong to.
+    n_threads : int
+        The result does not depend on it.
+    """
+    identity = ""
+    if estimator.checkpoint is not None:
+        settings = estimator.get_params() | dict.fromkeys(NO_MATTER)
+        identity = f"{type(estimator).__name__} {sorted(settings.items())} {fingerprint(*data)}"
+    run_rounds(
+        e_step,
+        rule,
+        plan,
+        randomness,
+        n_threads=n_threads,
+        before_release=payment.charge,
+        checkpoint=estimator.checkpoint,
+        identity=identity,
+        callback=estimator.callback,
+        verbose=estimator.verbose,
+    )
+    estimator.components_ = np.ascontiguousarray(rule.pseudo_counts().T) + prior
+    estimator.n_iter_ = plan.n_rounds

@@ -1,0 +1,72 @@
+"""What a fit by private rounds promises, in the words of a guarantee."""
+
+import numpy as np
+
+from skdplda.privacy import PrivacyGuarantee, sampler_slack
+
+__all__ = ["NOT_COVERED", "rounds_guarantee"]
+
+NOT_COVERED = (
+    "the vocabulary (columns of X), unless it is public or was selected privately",
+    "topic proportions of training documents",
+    "hyper-parameters tuned on the same data",
+)
+NORMS = {"gaussian": ("rounded Gaussian", "L2"), "laplace": ("discrete Laplace", "L1")}
+
+
+def rounds_guarantee(plan, unit, epsilon, delta, *, seeded, hidden, assumptions=(), **changes):
+    """Return the guarantee of `run_rounds`.
+
+    Parameters
+    ----------
+    plan : NoisePlan
+        Of the fit.
+    unit : {"document", "user"}
+        What is protected.
+    epsilon, delta : float
+        Target of the plan; delta is not used by "laplace".
+    seeded : bool
+        Whether noise is a function of an integer that the user chose.
+    hidden : str
+        The assumption on what is random in the hidden state.
+    assumptions : tuple of str, default=()
+        More of them, where there is noise.
+    **changes : dict
+        Other fields of the guarantee, in place of those of proven rounds.
+
+    Returns
+    -------
+    guarantee : PrivacyGuarantee
+        Without a limit for `epsilon=inf`.
+    """
+    private = np.isfinite(epsilon)
+    gaussian = plan.mechanism == "gaussian"
+    noise, norm = NORMS[plan.mechanism]
+    stated = [
+        "hidden state, checkpoints and raw text stay with the curator",
+        *([hidden] if hidden else []),
+        "the system's entropy is unpredictable and ChaCha20 is a secure generator",
+        f"each noise value is within total variation {sampler_slack():.1e} of its exact law"
+        + (" (included in delta)" if gaussian else ""),
+        *assumptions,
+    ]
+    if plan.sampling_rate < 1:
+        stated.append("which units take part in a round stays secret")
+    if seeded:
+        stated.append("the seed (random_state) is secret, random and never reused")
+    fields = {
+        "mechanism": (
+            f"{noise} noise on the topic-word counts of {plan.n_rounds} rounds, of scale"
+            f" {plan.multipliers[0]:.4g} in the first and {plan.multipliers[-1]:.4g} in the last times the"
+            f" {norm} norm of a {unit}'s contribution, sampling rate {plan.sampling_rate:g}"
+        ),
+        "released": ("noisy topic-word counts of every round", "components_", "topic_word_", "n_iter_"),
+        "assumptions": tuple(stated),
+        "reference": "skdplda theory guide, private rounds",
+        "event": plan.event,
+        **changes,
+    }
+    if not private:
+        fields |= {"mechanism": "none", "assumptions": (), "event": None}
+    delta = delta if gaussian and private else 0.0
+    return PrivacyGuarantee(epsilon=epsilon, delta=delta, unit=unit, not_covered=NOT_COVERED, **fields)
