@@ -6,6 +6,7 @@ from importlib.metadata import version
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError, PrivacyLeakWarning
 from skdplda.models import PrivateCGSLDA
 from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
+from skdplda.release import ReleasedTopicModel, load_released, privacy_guarantee, release
 
 __all__ = [
     "BudgetExceededError",
@@ -14,6 +15,10 @@ __all__ = [
     "PrivacyGuarantee",
     "PrivacyLeakWarning",
     "PrivateCGSLDA",
+    "ReleasedTopicModel",
+    "load_released",
+    "privacy_guarantee",
+    "release",
 ]
 
 __version__ = version("skdplda")

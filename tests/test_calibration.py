@@ -16,6 +16,7 @@ from skdplda.privacy import (
     check_epsilon,
     delta_of,
     epsilon_of,
+    failure_event,
     gaussian_event,
     laplace_event,
     pure_event,
@@ -159,6 +160,37 @@ def test_tiny_deltas_stay_finite_and_monotone():
     assert costs == sorted(costs)
     assert costs[-1] < INF
     assert epsilon_of(event, 0.0) == INF
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("probability", [1e-9, 1e-3, 0.2])
+def test_failures_add_to_delta_in_both_orders(steps, probability):
+    """Randomized response that gives a present record away now and then, against all of its outcomes."""
+    yes = math.exp(0.8) / (1 + math.exp(0.8))
+    present = [(1 - probability) * yes, (1 - probability) * (1 - yes), probability]
+    absent = [1 - yes, yes, 0.0]
+    p, q = np.ones(1), np.ones(1)
+    for _ in range(steps):
+        p, q = np.outer(p, present).ravel(), np.outer(q, absent).ravel()
+    event = composed(pure_event(0.8, steps), *[failure_event(probability)] * steps)
+    for epsilon in (0.0, 0.3, 0.8, 1.7, 2.4, 5.0):
+        exact = [np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in ((p, q), (q, p))]
+        bound = delta_of(event, epsilon)
+        assert max(exact) <= bound * (1 + 1e-9)
+        assert bound <= max(exact) + 2 * steps * probability
+        if bound < 1:
+            assert epsilon_of(event, bound * (1 + 1e-9) + 1e-15) <= epsilon * (1 + 1e-6) + 1e-6
+
+
+def test_failures_beside_gaussian_noise():
+    event = composed(gaussian_event(4.0), failure_event(2e-6))
+    assert epsilon_of(event, 1e-5) == pytest.approx(epsilon_of(gaussian_event(4.0), 8e-6), rel=1e-6)
+    assert epsilon_of(event, 1.9e-6) == INF
+    assert delta_of(event, 0.5) == pytest.approx(delta_of(gaussian_event(4.0), 0.5) + 2e-6, rel=1e-5)
+    assert epsilon_of(failure_event(0), 0) == 0
+    assert epsilon_of(failure_event(1), 0.5) == INF
+    with pytest.raises(ValueError, match=r"probability must be >= 0 and <= 1; got 1\.5"):
+        failure_event(1.5)
 
 
 def test_limits():

@@ -8,10 +8,12 @@ from scipy import stats
 
 from skdplda.privacy import (
     PrivacyGuarantee,
+    compose_events,
     delta_of,
     epsilon_of,
+    failure_event,
     gaussian_event,
-    gaussian_multiplier,
+    gaussian_part,
     laplace_event,
     pure_event,
     selection_event,
@@ -120,6 +122,20 @@ def test_the_shape_is_not_negative():
 
 
 def test_gaussian_releases_are_one():
-    assert gaussian_multiplier(gaussian_event(4.0, 4)) == pytest.approx(2.0)
-    assert gaussian_multiplier(gaussian_event(4.0, 4, 0.5)) is None
-    assert gaussian_multiplier(pure_event(1.0)) is None
+    sigma, rest = gaussian_part(compose_events([gaussian_event(4.0, 4), pure_event(0.5)]))
+    assert sigma == pytest.approx(2.0)
+    assert epsilon_of(rest, 0) == 0.5
+    assert gaussian_part(gaussian_event(4.0, 4, 0.5))[0] == math.inf
+
+
+def test_what_may_fail_in_a_run_may_fail_in_each():
+    """With failures of probability p in a run, a search is within E[K] p of one without."""
+    mean, p = 10.0, 1e-9
+    run = compose_events([gaussian_event(4.0), failure_event(p)])
+    epsilon, delta = 3.0, delta_of(selection_event(gaussian_event(4.0), mean), 3.0)
+    expected = delta + (1 + math.exp(epsilon)) * mean * p
+    assert delta_of(selection_event(run, mean), epsilon) == pytest.approx(expected)
+    found = epsilon_of(selection_event(run, mean), 1e-5)
+    assert epsilon_of(selection_event(gaussian_event(4.0), mean), 1e-5) < found
+    assert delta_of(selection_event(run, mean), found) <= 1e-5
+    assert epsilon_of(selection_event(run, mean), 1e-8) == math.inf

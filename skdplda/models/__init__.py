@@ -1,5 +1,6 @@
 """Private topic models."""
 
+from skdplda.models._base import BaseTopicModel
 from skdplda.models._cgs import PrivateCGSLDA
 
-__all__ = ["PrivateCGSLDA"]
+__all__ = ["BaseTopicModel", "PrivateCGSLDA"]

@@ -16,7 +16,7 @@ FOLD_IN_TOLERANCE = 1e-3
 
 
 class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of the topic models; a subclass fits `components_` and `topic_word_`.
+    """Base of the topic models; a subclass has `topic_word_` when it is fitted.
 
     It has `n_components`, `n_jobs` and `doc_topic_prior` among its parameters and a method
     `_doc_topic_prior()` that returns the prior as an array of shape (n_components,).
@@ -31,7 +31,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     @property
     def _n_features_out(self):
-        return self.components_.shape[0]
+        return self.topic_word_.shape[0]
 
     def transform(self, X):
         """Topic proportions of documents under the fitted topics.
@@ -58,7 +58,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             If X is no matrix of counts or has another number of words.
         """
         check_is_fitted(self)
-        X = check_counts(self, X, reset=False)
+        X = self._counts(X)
         return fold_in(
             X.indptr.astype(np.int32) if X.indptr[-1] < 2**31 else X.indptr,
             X.indices,
@@ -179,7 +179,10 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _held_out(self, X):
         check_is_fitted(self)
-        return check_counts(self, X, reset=False), self.topic_word_
+        return self._counts(X), self.topic_word_
+
+    def _counts(self, X):
+        return check_counts(self, X, reset=False)
 
     def _held_out_options(self, sample_weight, method):
         return {

@@ -1,13 +1,15 @@
 """Promises and their price: guarantees, events, calibration and the ledger."""
 
 from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant, active_accountant
-from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace, delta_of, epsilon_of
+from skdplda.privacy._accounting import delta_of, epsilon_of
+from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._events import (
     check_delta,
     check_epsilon,
     compose_events,
+    failure_event,
     gaussian_event,
-    gaussian_multiplier,
+    gaussian_part,
     laplace_event,
     pure_event,
     selection_event,
@@ -40,8 +42,9 @@ __all__ = [
     "discrete_laplace",
     "epsilon_of",
     "exact_draw_loss",
+    "failure_event",
     "gaussian_event",
-    "gaussian_multiplier",
+    "gaussian_part",
     "laplace_event",
     "monitor_draw",
     "prepaid",

@@ -14,7 +14,10 @@ import numpy as np
 __all__ = [
     "check_delta",
     "check_epsilon",
+    "compose_events",
+    "failure_event",
     "gaussian_event",
+    "gaussian_part",
     "laplace_event",
     "pure_event",
     "selection_event",
@@ -221,6 +224,36 @@ def zcdp_event(rho):
     return ZCDpEvent(rho) if rho else NoOpDpEvent()
 
 
+def failure_event(probability):
+    """Describe a mechanism that keeps its other promises except with a small probability.
+
+    Parameters
+    ----------
+    probability : float
+        With which the presence of a unit is given away, in [0, 1]; without the unit nothing is.
+
+    Returns
+    -------
+    event : dp_accounting.DpEvent
+        A non-private release that a record joins with this probability. Composed with the event of what holds
+        otherwise, it adds -ln(1 - `probability`) to delta.
+
+    Examples
+    --------
+    >>> from skdplda.privacy import epsilon_of, failure_event
+    >>> epsilon_of(failure_event(1e-6), 1e-5), epsilon_of(failure_event(1e-5), 1e-6)
+    (0.0, inf)
+    """
+    from dp_accounting import NonPrivateDpEvent, NoOpDpEvent, PoissonSampledDpEvent
+
+    probability = check_real("probability", probability, ">= 0 and <= 1")
+    if not 0 <= probability <= 1:
+        raise ValueError(f"probability must be >= 0 and <= 1; got {probability:g}")
+    if probability in (0, 1):
+        return NonPrivateDpEvent() if probability else NoOpDpEvent()
+    return PoissonSampledDpEvent(probability, NonPrivateDpEvent())
+
+
 def selection_event(event, mean_runs, shape=1.0):
     """Describe a random number of runs of a mechanism, of which only the best is released.
 
@@ -267,8 +300,8 @@ def leaves_of(event, count=1):
         yield event, count
 
 
-def gaussian_multiplier(event):
-    """Return the noise multiplier of the one Gaussian release that an event amounts to.
+def gaussian_part(event):
+    """Split a composition into its plain Gaussian releases, which amount to one, and the rest.
 
     Parameters
     ----------
@@ -277,15 +310,18 @@ def gaussian_multiplier(event):
 
     Returns
     -------
-    noise_multiplier : float or None
-        None if a part of it is no plain Gaussian release.
+    noise_multiplier : float
+        Of that one release; inf if there is none.
+    rest : dp_accounting.DpEvent
+        Everything else.
     """
-    precision = 0.0
+    precision, rest = 0.0, []
     for leaf, count in leaves_of(event):
-        if type(leaf).__name__ != "GaussianDpEvent":
-            return None
-        precision += count / leaf.noise_multiplier**2
-    return precision**-0.5 if precision else None
+        if type(leaf).__name__ == "GaussianDpEvent":
+            precision += count / leaf.noise_multiplier**2
+        else:
+            rest.append(_repeat(leaf, count))
+    return precision**-0.5 if precision else math.inf, compose_events(rest)
 
 
 def compose_events(events):

@@ -1,21 +1,21 @@
-"""Search over hyper-parameters whose own cost is part of the promise."""
+"""The best of a random number of private trials."""
 
 import math
 import os
 from dataclasses import replace
-from inspect import signature
 from numbers import Real
 from uuid import uuid4
 
 import numpy as np
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from tqdm import tqdm
 
 from skdplda._validation import Interval, check_groups, check_is_fitted, fit_context, take_rows
+from skdplda.model_selection._trials import draw_trials, fit_trial, is_seed, private_score, private_steps, seed_all
 from skdplda.privacy import (
     Payment,
     Status,
@@ -24,16 +24,14 @@ from skdplda.privacy import (
     delta_slack,
     epsilon_of,
     gaussian_event,
-    gaussian_multiplier,
+    gaussian_part,
     prepaid,
-    rounded_gaussian,
     selection_event,
 )
 from skdplda.release import privacy_guarantee
 
-__all__ = ["PrivateSearchCV", "search_cost"]
+__all__ = ["PrivateSearchCV"]
 
-GRID = 2**20  # of a unit's score: sums are integers
 MOST_DRAWS = 2**50  # more noise values than any fit has
 TUNED = "hyper-parameters tuned"  # what the search covers
 PUBLIC = "scored on public data"
@@ -205,7 +203,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         payment.charge(uuid4().hex)
         best = None
         with prepaid():
-            for _ in tqdm(range(self._draw_trials(rng)), disable=not self.verbose):
+            for _ in tqdm(range(draw_trials(self.mean_trials, self.shape, rng)), disable=not self.verbose):
                 parameters = candidates[rng.integers(len(candidates))]
                 trial = self._trial(parameters, epsilon)
                 if self.random_state is not None:
@@ -375,8 +373,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     def _run(self, cost, public):
         """Return what one trial and its score cost together, and the noise of the score.
 
-        A unit is either held out or not: it meets the model's noise or the score's. Where both are one Gaussian
-        release the trial costs as much as one of them; otherwise they are composed, which is on the safe side.
+        A unit is either held out or not: it meets the score's noise or the model's. The score's is that of the
+        Gaussian part of the model's cost, so a trial costs no more than its model. A model without such a part is
+        composed with the score, which is on the safe side.
         """
         if public:
             return cost.event, 0.0
@@ -385,11 +384,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 f"a guarantee for unit {str(cost.unit)!r} and adjacency {str(cost.adjacency)!r} needs public data to"
                 " score on; give X_public."
             )
-        deviation = gaussian_multiplier(cost.event)
-        if deviation is not None:
-            return gaussian_event(deviation), deviation
-        deviation = calibrate_gaussian(cost.epsilon, self.delta)
-        return compose_events([cost.event, gaussian_event(deviation)]), deviation
+        deviation, rest = gaussian_part(cost.event)
+        if math.isinf(deviation):
+            deviation, rest = calibrate_gaussian(cost.epsilon, self.delta), cost.event
+        return compose_events([gaussian_event(deviation), rest]), deviation
 
     def _guarantee(self, costs, event, public):
         first = costs[0]
@@ -415,120 +413,3 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         if self.random_state is None:
             return np.random.default_rng(int.from_bytes(os.urandom(32), "little"))
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _draw_trials(self, rng):
-        """Draw the number of trials, from the law that the accounting assumes."""
-        if math.isinf(self.shape):
-            return int(rng.poisson(self.mean_trials))
-        gamma = success_probability(self.shape, self.mean_trials)
-        if self.shape == 0:
-            return int(rng.logseries(1 - gamma))
-        while (trials := int(rng.negative_binomial(self.shape, gamma))) == 0:  # truncated
-            pass
-        return trials
-
-
-def search_cost(search, *, groups=False):
-    """What scikit-learn's grid search costs when it is run on private data, to spend it in a ledger.
-
-    A grid search fits each candidate on all folds but one, once a fold, and the best again on everything. Each fit
-    spends its own guarantee, and a unit is in all of them but one fold's of each candidate, provided that which fold
-    it is in does not depend on the other units: scikit-learn's splitters go by position, which one unit more shifts;
-    derive folds from the units themselves and give them as `PredefinedSplit`. The ledger of a `with`
-    block sees only the fits of its own process: call this, spend it, and leave the search outside the block.
-
-    Parameters
-    ----------
-    search : GridSearchCV
-        Before or after its fit. `cv` must be a number of folds, None (five) or a splitter that tells their number
-        without data.
-    groups : bool, default=False
-        Whether the fits are given groups.
-
-    Returns
-    -------
-    guarantee : PrivacyGuarantee
-        Of all fits together. It does not cover the scores, which come from private documents without noise.
-
-    Examples
-    --------
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> from skdplda import PrivateCGSLDA
-    >>> from skdplda.model_selection import search_cost
-    >>> search = GridSearchCV(PrivateCGSLDA(epsilon=1.0), {"n_components": [5, 10, 20]}, cv=3)
-    >>> 1.0 < search_cost(search).epsilon < 10.0  # ten fits, of which a document meets seven
-    True
-    """
-    folds = check_cv(search.cv).get_n_splits()
-    costs = [
-        privacy_guarantee(clone(search.estimator).set_params(**parameters), groups=groups)
-        for parameters in ParameterGrid(search.param_grid)
-    ]
-    if search.refit:
-        costs.append(max(costs, key=lambda cost: cost.epsilon))
-    fits = [cost for cost in costs[: len(costs) - bool(search.refit)] for _ in range(max(folds - 1, 1))]
-    fits += costs[-1:] if search.refit else []
-    total = fits[0].compose(*fits[1:])
-    folds = "the fold of a unit does not depend on other units (PredefinedSplit)"
-    unpriced = "cross-validation scores, and the choice made by them: they come from private documents without noise"
-    return replace(total, not_covered=(*total.not_covered, unpriced), assumptions=(*total.assumptions, folds))
-
-
-def success_probability(shape, mean):
-    """Return gamma of the truncated negative binomial law with this mean."""
-    if shape == 1:
-        return 1 / mean
-
-    def excess(log_gamma):
-        gamma = math.exp(log_gamma)
-        if shape == 0:
-            return (1 / gamma - 1) / -log_gamma - mean
-        return shape * (1 - gamma) / (gamma * -math.expm1(shape * log_gamma)) - mean
-
-    return math.exp(brentq(excess, -700 / max(shape, 1), -1e-12))
-
-
-def is_seed(name):
-    """Whether a parameter, maybe of a nested estimator, is a random_state."""
-    return name.rpartition("__")[2] == "random_state"
-
-
-def seed_all(estimator, rng):
-    """Give each random_state of an estimator an integer of its own."""
-    names = sorted(name for name in estimator.get_params() if is_seed(name))
-    estimator.set_params(**{name: int(rng.integers(2**31)) for name in names})
-
-
-def steps_of(estimator):
-    """Return the steps of a pipeline, or the estimator alone, with their names."""
-    return list(estimator.steps) if hasattr(estimator, "steps") else [("", estimator)]
-
-
-def private_steps(estimator):
-    """Return the fitted steps that hold a guarantee."""
-    return [step for _, step in steps_of(estimator) if hasattr(step, "privacy_guarantee_")]
-
-
-def fit_trial(trial, X, groups):
-    """Fit, with groups for the steps that take them."""
-    if groups is None:
-        trial.fit(X)
-    elif not hasattr(trial, "steps"):
-        trial.fit(X, groups=groups)
-    else:
-        takers = [name for name, step in trial.steps if "groups" in signature(step.fit).parameters]
-        trial.fit(X, **{f"{name}__groups": groups for name in takers})
-
-
-def private_score(log_likelihoods, trial, units, deviation, seed):
-    """Return the noisy sum over units of the gain over blind guessing, each from 0 to 1 and on the grid.
-
-    A unit's score is the mean of those of its documents; one without a held-out token gains nothing.
-    """
-    start, documents = units
-    n_words = steps_of(trial)[-1][1].get_topics().shape[1]
-    gain = np.nan_to_num(np.clip(1 + log_likelihoods / np.log(max(n_words, 2)), 0, 1))
-    total = np.add.reduceat(gain[documents], start[:-1]) / np.diff(start) if len(documents) else np.zeros(0)
-    exact = int(np.floor(total * GRID).astype(np.int64).sum())
-    noise = rounded_gaussian(deviation * GRID, (1,), seed)[0] if deviation else 0
-    return float(exact + int(noise)) / GRID
