@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from skdplda._kernels._foldin import fold_in
 from skdplda._validation import check_counts, check_is_fitted
-from skdplda.metrics import perplexity, score
+from skdplda.metrics import perplexity, score, score_samples
 
 __all__ = ["BaseTopicModel"]
 
@@ -91,6 +91,27 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             In nats per held-out token, the same however X is split into batches.
         """
         return score(*self._held_out(X), **self._held_out_options(sample_weight, method))
+
+    def score_samples(self, X, method="document-completion"):
+        """Mean held-out log-likelihood per token of each document; larger is better.
+
+        The numbers of private documents are these documents' data, as with `transform`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            Word counts of documents that were not used to fit.
+        method : {"document-completion", "fold-in"}, default="document-completion"
+            As in `score`.
+
+        Returns
+        -------
+        score : ndarray of shape (n_documents,)
+            In nats per token; nan for a document without a held-out token.
+        """
+        options = self._held_out_options(None, method)
+        del options["sample_weight"]
+        return score_samples(*self._held_out(X), **options)
 
     def perplexity(self, X, y=None, sample_weight=None, method="document-completion"):
         """Held-out perplexity, exp(-score); smaller is better.

@@ -15,9 +15,12 @@ __all__ = [
     "bounded_range_event",
     "check_delta",
     "check_epsilon",
+    "compose_events",
     "gaussian_event",
+    "gaussian_part",
     "laplace_event",
     "pure_event",
+    "selection_event",
     "zcdp_event",
 ]
 
@@ -260,6 +263,40 @@ def bounded_range_event(eta, steps=1):
     return zcdp_event(steps * rho)
 
 
+def selection_event(event, mean_runs, shape=1.0):
+    """Describe a random number of runs of a mechanism, of which only the best is released.
+
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+        One run, the score by which runs are compared included.
+    mean_runs : float
+        Mean number of runs, above 1.
+    shape : float, default=1.0
+        Of the law of the number of runs: 0 logarithmic, 1 geometric, any other finite number a truncated negative
+        binomial, inf Poisson. The cost of the law itself grows with the shape, its spread falls.
+
+    Returns
+    -------
+    event : dp_accounting.DpEvent
+        Neither the number of runs nor the other runs are released.
+
+    References
+    ----------
+    .. [1] N. Papernot, T. Steinke, "Hyperparameter tuning with Renyi differential privacy", ICLR 2022,
+       Theorems 2 and 6.
+    """
+    from dp_accounting import NonPrivateDpEvent
+    from dp_accounting.dp_event import RepeatAndSelectDpEvent
+
+    mean, shape = check_real("mean_runs", mean_runs, "> 1 and finite"), check_nonnegative("shape", shape)
+    if not 1 < mean < math.inf:
+        raise ValueError(f"mean_runs must be > 1 and finite; got {mean_runs}")
+    if any(isinstance(leaf, NonPrivateDpEvent) for leaf, _ in leaves_of(event)):
+        return NonPrivateDpEvent()
+    return RepeatAndSelectDpEvent(event, mean, shape)
+
+
 def leaves_of(event, count=1):
     """Yield (elementary event, count) pairs of a composition."""
     kind = type(event).__name__
@@ -272,8 +309,43 @@ def leaves_of(event, count=1):
         yield event, count
 
 
+def gaussian_part(event):
+    """Split a composition into its plain Gaussian releases, which amount to one, and the rest.
+
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+        Any.
+
+    Returns
+    -------
+    noise_multiplier : float
+        Of that one release; inf if there is none.
+    rest : dp_accounting.DpEvent
+        Everything else.
+    """
+    precision, rest = 0.0, []
+    for leaf, count in leaves_of(event):
+        if type(leaf).__name__ == "GaussianDpEvent":
+            precision += count / leaf.noise_multiplier**2
+        else:
+            rest.append(_repeat(leaf, count))
+    return precision**-0.5 if precision else math.inf, compose_events(rest)
+
+
 def compose_events(events):
-    """Return one canonical, hashable event for an adaptive composition: equal events are grouped."""
+    """Describe the adaptive composition of several events.
+
+    Parameters
+    ----------
+    events : iterable of dp_accounting.DpEvent
+        In any order.
+
+    Returns
+    -------
+    event : dp_accounting.DpEvent
+        Canonical and hashable: equal events are grouped.
+    """
     from dp_accounting import ComposedDpEvent, NonPrivateDpEvent, NoOpDpEvent
 
     counts = {}

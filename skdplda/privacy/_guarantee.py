@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass, fields, replace
 
 from skdplda.exceptions import IncompatibleGuaranteeError
-from skdplda.privacy._calibration import delta_of, epsilon_of, parts_of
+from skdplda.privacy._accounting import delta_of, epsilon_of, parts_of
 from skdplda.privacy._events import (
     check_nonnegative,
     check_real,
