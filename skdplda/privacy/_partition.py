@@ -150,7 +150,7 @@ def plan_partition(mechanism, epsilon, delta, max_items, cutoff):
     delta : float
         In (0, 1). Gaussian mechanisms spend half of it on words that one unit alone uses.
     max_items : int
-        Words that a unit takes part with, at most.
+        Words that a unit takes part with, at most; up to 10,000.
     cutoff : float
         How many scales of noise above the threshold a policy stops to fill a word.
 
@@ -225,8 +225,8 @@ def _plan_policy(mechanism, epsilon, delta, slack, max_items, cutoff):
         sigma = calibrate_gaussian(epsilon, delta / 2)
         bits = min(FINE_GRID, 49 - math.frexp(sigma)[1])  # the sampler's largest scale is 2**50
         grid = 2**bits
-        # each rounded step is off by at most 1 a word, on both data sets, and later steps never widen the gap
-        sensitivity = 1 + 2 * MOST_UNITS * math.sqrt(max_items) / grid
+        # each rounded step is off by at most 2 sqrt(max_items), on both data sets, and no later step widens the gap
+        sensitivity = 1 + 4 * MOST_UNITS * math.sqrt(max_items) / grid
         scale, noise, event = sigma * sensitivity * grid, "gaussian", gaussian_event(sigma)
         spent, left = delta / 2, delta / 2 - slack
     else:

@@ -52,7 +52,7 @@ class PrivateSelection(BaseEstimator):
         "epsilon": [Interval(Real, 0, None, closed="right")],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "mechanism": [StrOptions(set(PARTITION_MECHANISMS))],
-        "max_words_per_unit": [Interval(Integral, 1, 2**20, closed="both")],
+        "max_words_per_unit": [Interval(Integral, 1, 10_000, closed="both")],
         "cutoff": [Interval(Real, 0, None, closed="left")],
         "public_vocabulary": ["array-like", None],
         "random_state": ["random_state"],
