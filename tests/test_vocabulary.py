@@ -24,7 +24,7 @@ from skdplda import (
     PrivateCGSLDA,
 )
 from skdplda.metrics import gensim_dictionary
-from skdplda.privacy import PARTITION_MECHANISMS
+from skdplda.privacy import PartitionPlan
 
 COMMON = ["apple", "pear", "plum", "iron", "zinc", "tin"]
 CANARY = "wolframite"
@@ -80,7 +80,7 @@ def test_scikit_learn_where_the_input_is_text(check):
 
 
 @pytest.mark.filterwarnings("ignore:mechanism='item_frequency_published'")
-@pytest.mark.parametrize("mechanism", PARTITION_MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
 def test_common_words_are_selected_and_rare_ones_are_not(texts, mechanism):
     options = {"delta": 1e-6, "mechanism": mechanism, "max_words_per_unit": 6}
     vectorizer = DPCountVectorizer(epsilon=5.0, cutoff=30.0, **options).fit(texts)  # or policies would miss some
@@ -209,7 +209,7 @@ def test_files_are_read(tmp_path, texts):
 # --- what is promised and paid --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", [name for name in PARTITION_MECHANISMS if name != "item_frequency_published"])
+@pytest.mark.parametrize("mechanism", [name for name in PartitionPlan.MECHANISMS if name != "item_frequency_published"])
 def test_the_guarantee_is_known_before_the_fit(texts, mechanism):
     vectorizer = DPCountVectorizer(epsilon=5.0, delta=1e-6, mechanism=mechanism, max_words_per_unit=6)
     cost = vectorizer.privacy_cost()
