@@ -138,7 +138,8 @@ def draw(table, folder):
     figure, axes = plt.subplots(1, len(names), figsize=(4.6 * len(names), 4.0), layout="constrained")
     for name, ax in zip(names, np.atleast_1d(axes), strict=True):
         panel(proven[proven["corpus"] == name], ax)
-        ax.set_title(name, loc="left", fontsize="medium")
+        stand_in = " (six mailboxes, a stand-in)" if name.startswith("Enron") else ""
+        ax.set_title(name + stand_in, loc="left", fontsize="medium")
         if name != names[0]:
             ax.get_legend().remove()
     figure.suptitle(

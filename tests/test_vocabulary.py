@@ -24,7 +24,7 @@ from skdplda import (
     PrivateCGSLDA,
 )
 from skdplda.metrics import gensim_dictionary
-from skdplda.privacy import PARTITION_MECHANISMS
+from skdplda.privacy import PartitionPlan
 
 COMMON = ["apple", "pear", "plum", "iron", "zinc", "tin"]
 CANARY = "wolframite"
@@ -48,8 +48,8 @@ def counts(texts):
 @parametrize_with_checks(
     [
         DPVocabularySelector(epsilon=1000.0),
-        DPVocabularySelector(epsilon=1000.0, mechanism="policy_laplace"),
-        DPVocabularySelector(epsilon=1000.0, mechanism="item_frequency_published"),
+        DPVocabularySelector(epsilon=1000.0, mechanism="policy_laplace", cutoff=50.0),
+        DPVocabularySelector(epsilon=1000.0, mechanism="item_frequency_published", cutoff=50.0),
         DPVocabularySelector(epsilon=float("inf")),
     ]
 )
@@ -80,9 +80,10 @@ def test_scikit_learn_where_the_input_is_text(check):
 
 
 @pytest.mark.filterwarnings("ignore:mechanism='item_frequency_published'")
-@pytest.mark.parametrize("mechanism", PARTITION_MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
 def test_common_words_are_selected_and_rare_ones_are_not(texts, mechanism):
-    vectorizer = DPCountVectorizer(epsilon=5.0, delta=1e-6, mechanism=mechanism, max_words_per_unit=6).fit(texts)
+    options = {"delta": 1e-6, "mechanism": mechanism, "max_words_per_unit": 6}
+    vectorizer = DPCountVectorizer(epsilon=5.0, cutoff=30.0, **options).fit(texts)  # or policies would miss some
     assert set(vectorizer.vocabulary_) == set(COMMON)
     assert vectorizer.get_feature_names_out().tolist() == sorted(COMMON)
     assert vectorizer.noisy_weights_.shape == (6,)
@@ -134,7 +135,7 @@ def test_repeated_entries_of_a_sparse_matrix_are_one_word():
 def test_a_word_of_many_documents_of_one_user_stays_hidden(mechanism):
     texts = ["apple"] * 2000 + ["wolframite"] * 2000
     users = [*range(2000), *["Ann"] * 2000]
-    vectorizer = DPCountVectorizer(epsilon=3.0, mechanism=mechanism)
+    vectorizer = DPCountVectorizer(epsilon=3.0, mechanism=mechanism, cutoff=30.0)
     assert set(vectorizer.fit(texts).vocabulary_) == {"apple", "wolframite"}
     assert vectorizer.privacy_guarantee_.unit == "document"
     vectorizer.fit(texts, groups=[str(user) for user in users])
@@ -208,7 +209,7 @@ def test_files_are_read(tmp_path, texts):
 # --- what is promised and paid --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", [name for name in PARTITION_MECHANISMS if name != "item_frequency_published"])
+@pytest.mark.parametrize("mechanism", [name for name in PartitionPlan.MECHANISMS if name != "item_frequency_published"])
 def test_the_guarantee_is_known_before_the_fit(texts, mechanism):
     vectorizer = DPCountVectorizer(epsilon=5.0, delta=1e-6, mechanism=mechanism, max_words_per_unit=6)
     cost = vectorizer.privacy_cost()

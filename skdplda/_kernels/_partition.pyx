@@ -168,8 +168,8 @@ def fill_level(
     cdef Py_ssize_t k, u, n_units = order.shape[0]
     cdef int64_t i, j, n, gap, left, level, most = 0
     cdef int64_t *gaps
-    for u in range(n_units):
-        most = max(most, start[u + 1] - start[u])
+    for k in range(n_units):
+        most = max(most, start[order[k] + 1] - start[order[k]])
     gaps = <int64_t *>malloc((most + 1) * sizeof(int64_t))
     if not gaps:
         raise MemoryError("not enough memory for the words of one unit")

@@ -14,7 +14,6 @@ from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
 from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian, sampler_slack
 from skdplda.privacy._partition import (
-    PARTITION_MECHANISMS,
     PartitionPlan,
     epsilon_needed,
     plan_partition,
@@ -25,7 +24,6 @@ from skdplda.privacy._randomness import Randomness
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
 __all__ = [
-    "PARTITION_MECHANISMS",
     "Adjacency",
     "InherentPrivacyHistory",
     "LedgerEntry",

@@ -9,6 +9,7 @@ else uses passes the threshold, which delta pays for.
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -18,7 +19,7 @@ from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._events import gaussian_event, laplace_event, pure_event
 from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian
 
-__all__ = ["PARTITION_MECHANISMS", "PartitionPlan", "epsilon_needed", "plan_partition", "select_partitions"]
+__all__ = ["PartitionPlan", "epsilon_needed", "plan_partition", "select_partitions"]
 
 GRID = 2**20  # weight that one unit gives, where sums are exact in integers
 FINE_GRID = 44  # log2 of the same for "policy_gaussian", whose steps are rounded
@@ -39,7 +40,6 @@ FILLS = {
     "item_frequency": _partition.fill_first,
     "item_frequency_published": _partition.fill_first,
 }
-PARTITION_MECHANISMS = (*ROUNDS, *FILLS, "truncated_geometric")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class PartitionPlan:
     Parameters
     ----------
     mechanism : str
-        One of `PARTITION_MECHANISMS`.
+        One of `MECHANISMS`.
     max_items : int
         Words that a unit takes part with, at most.
     grid : int
@@ -69,6 +69,8 @@ class PartitionPlan:
     event_delta : float
         What new words and the samplers' numerical error cost beside.
     """
+
+    MECHANISMS: ClassVar = (*ROUNDS, *FILLS, "truncated_geometric")
 
     mechanism: str
     max_items: int
@@ -144,13 +146,13 @@ def plan_partition(mechanism, epsilon, delta, max_items, cutoff):
     Parameters
     ----------
     mechanism : str
-        One of `PARTITION_MECHANISMS`.
+        One of `PartitionPlan.MECHANISMS`.
     epsilon : float
         Positive; inf selects every word that is used.
     delta : float
         In (0, 1). Gaussian mechanisms spend half of it on words that one unit alone uses.
     max_items : int
-        Words that a unit takes part with, at most.
+        Words that a unit takes part with, at most; up to 10,000.
     cutoff : float
         How many scales of noise above the threshold a policy stops to fill a word.
 
@@ -225,8 +227,8 @@ def _plan_policy(mechanism, epsilon, delta, slack, max_items, cutoff):
         sigma = calibrate_gaussian(epsilon, delta / 2)
         bits = min(FINE_GRID, 49 - math.frexp(sigma)[1])  # the sampler's largest scale is 2**50
         grid = 2**bits
-        # each rounded step is off by at most 1 a word, on both data sets, and later steps never widen the gap
-        sensitivity = 1 + 2 * MOST_UNITS * math.sqrt(max_items) / grid
+        # each rounded step is off by at most 2 sqrt(max_items), on both data sets, and no later step widens the gap
+        sensitivity = 1 + 4 * MOST_UNITS * math.sqrt(max_items) / grid
         scale, noise, event = sigma * sensitivity * grid, "gaussian", gaussian_event(sigma)
         spent, left = delta / 2, delta / 2 - slack
     else:

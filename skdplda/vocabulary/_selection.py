@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from skdplda._validation import Interval, StrOptions, check_groups, fit_context
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.privacy import (
-    PARTITION_MECHANISMS,
+    PartitionPlan,
     Payment,
     PrivacyGuarantee,
     Randomness,
@@ -51,8 +51,8 @@ class PrivateSelection(BaseEstimator):
     _parameter_constraints = {  # noqa: RUF012
         "epsilon": [Interval(Real, 0, None, closed="right")],
         "delta": [Interval(Real, 0, 1, closed="neither")],
-        "mechanism": [StrOptions(set(PARTITION_MECHANISMS))],
-        "max_words_per_unit": [Interval(Integral, 1, 2**20, closed="both")],
+        "mechanism": [StrOptions(set(PartitionPlan.MECHANISMS))],
+        "max_words_per_unit": [Interval(Integral, 1, 10_000, closed="both")],
         "cutoff": [Interval(Real, 0, None, closed="left")],
         "public_vocabulary": ["array-like", None],
         "random_state": ["random_state"],

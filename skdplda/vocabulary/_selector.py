@@ -45,8 +45,9 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         Words that a document (user) takes part with; more are left out at random. Affects privacy: no, the noise is
         calibrated to it.
     cutoff : float, default=3.0
-        Scales of noise above the threshold at which a word gets no more weight, called alpha in [1]_. Policies and
-        "item_frequency" only. Affects privacy: no.
+        Scales of noise above the threshold at which a word gets no more weight, called alpha in [1]_. Noise still
+        hides such a word with the probability that it falls by as many scales: 0.1 % (Gaussian) or 2.5 % (Laplace)
+        at 3. Policies and "item_frequency" only. Affects privacy: no.
     public_vocabulary : array-like of int or of str, default=None
         Columns to select, by number, or by name if X is a data frame, in any order. It must not depend on the
         documents. It costs no privacy. Affects privacy: yes.

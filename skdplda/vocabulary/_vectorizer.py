@@ -6,6 +6,7 @@ from collections import defaultdict
 import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.utils.metadata_routing import UNUSED
 
 from skdplda._validation import check_is_fitted, fit_context
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
@@ -108,6 +109,9 @@ class DPCountVectorizer(PrivateSelection):
         "the matrix that transform returns for private documents",
         "hyper-parameters, stop words and functions of the text that were made from the same documents",
     )
+
+    __metadata_request__fit = {"raw_documents": UNUSED}  # noqa: RUF012
+    __metadata_request__transform = {"raw_documents": UNUSED}  # noqa: RUF012
 
     def __init__(
         self,
