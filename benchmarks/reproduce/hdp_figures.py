@@ -31,7 +31,7 @@ Figure 5 is of one seed and 100 sweeps (the paper does not give their number), F
 
 Results are kept as they come: run again to go on.
 
-    python benchmarks/reproduce/hdp_figures.py --seeds 0 --sweeps 100
+    python benchmarks/reproduce/hdp_figures.py
 """
 
 import argparse
@@ -229,9 +229,11 @@ def panels(plt, table, title):
 def draw_attack(plt, table, path, rule):
     """Figure 4: success of the attack against sweeps."""
     wording = {"paper": "eq. (24)", "bayes": "naive Bayes, which the paper does not try"}[rule]
-    figure, axes = panels(plt, table, f"Mean inferred probability of the true word, {ATTACKED} tokens; {wording}")
-    last = table.sweeps.max()
-    figure.supxlabel(f"ε: of one sweep's noise, beside 10 for its draws; in brackets the total after {last} sweeps")
+    title = (
+        f"Mean inferred probability of the true word, {ATTACKED} tokens; {wording}\n"
+        f"ε: of one sweep's noise, beside 10 for its draws; in brackets the total after {table.sweeps.max()} sweeps"
+    )
+    figure, axes = panels(plt, table, title)
     for name, ax in axes.items():
         part = table[table.corpus == name].groupby(["method", "epsilon", "beta", "sweeps"]).mean(numeric_only=True)
         for (method, epsilon, beta), curve in part.groupby(level=[0, 1, 2]):
@@ -263,7 +265,7 @@ def draw_perplexity(plt, table, path):
             color, marker, dashes = LOOK[method]
             x = curve.index.get_level_values("epsilon")
             label = method + (f", β={beta:g}" if method.startswith(("HDP", "lim")) else "")
-            hollow = {"markerfacecolor": "white"} if beta < 1 else {}
+            hollow = {"markerfacecolor": "white"} if beta < 1 and method.startswith("HDP") else {}
             if np.isinf(x).all():
                 low = beta < 1 and method != "CGS"
                 ax.axhline(curve.perplexity.iloc[0], color=color, linestyle=":" if low else dashes, label=label)
@@ -290,7 +292,7 @@ def main():
     parser.add_argument("--corpora", nargs="+", default=list(N_TRAIN), choices=list(N_TRAIN))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--attack-sweeps", type=int, default=100)
-    parser.add_argument("--sweeps", type=int, default=300)
+    parser.add_argument("--sweeps", type=int, default=100)
     parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
     parser.add_argument("--quick", action="store_true", help="KOS alone, 20 sweeps, to see that it runs")
     args = parser.parse_args()
