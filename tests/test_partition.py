@@ -298,6 +298,30 @@ def test_a_threshold_is_strict(mechanism):
         np.testing.assert_allclose(weights, [3] * len(expected), rtol=1e-11)
 
 
+@pytest.mark.parametrize("floors", [(2.0, 3.0), (-np.inf, -np.inf)])
+def test_rounds_equal_their_reference(floors):
+    """Without noise: who is released leaves, who is at a floor is dropped, and the weight goes to the others."""
+    rng = np.random.default_rng(4)
+    units = [np.unique(rng.zipf(1.3, 9) % 30).tolist() for _ in range(80)]
+    plan = plan_partition("sieve", 1.0, 1e-3, 30, 3.0)
+    thresholds = (30 * GRID, 20 * GRID, 8 * GRID)
+    quiet = replace(
+        plan, noise=None, scales=(0.0,) * 3, thresholds=thresholds, floors=tuple(floor * GRID for floor in floors)
+    )
+    released, weights = select_partitions(quiet, *lists_of(units), 30, Randomness(None))
+    candidates, expected = {word for unit in units for word in unit}, {}
+    for threshold, floor in zip(thresholds, (*floors, -np.inf), strict=True):
+        total = dict.fromkeys(candidates, 0)
+        for unit in units:
+            own = candidates & set(unit)
+            for word in own:
+                total[word] += equal_share(GRID, len(own))
+        expected |= {word: weight / GRID for word, weight in total.items() if weight > threshold}
+        candidates = {word for word, weight in total.items() if floor * GRID < weight <= threshold}
+    assert dict(zip(released.tolist(), weights.tolist(), strict=True)) == expected
+    assert len(expected) > 5
+
+
 def answers(plan, units, n_words, n_runs, seed, drop=None):
     """Return whether each word is released in each of many runs, at once: disjoint copies do not meet."""
     units = [unit for u, unit in enumerate(units) if u != drop]

@@ -264,6 +264,12 @@ def test_fits_are_charged_and_public_words_are_free(texts, counts):
         assert len(accountant.ledger) == 3  # that nothing was released is an answer too
 
 
+def test_public_words_ask_no_ledger(counts):
+    with PrivacyAccountant(epsilon=1.0, unit="user") as accountant:
+        DPVocabularySelector(public_vocabulary=[0]).fit(counts)
+    assert accountant.ledger == ()
+
+
 def test_an_integer_seed_warns_on_every_fit_and_repeats(texts):
     found = []
     for _ in range(2):

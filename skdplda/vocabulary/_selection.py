@@ -31,12 +31,12 @@ CLAIMED = {
     " that one unit alone uses, some pass with up to a hundred times the claimed delta.",
 }
 REFERENCES = {
-    "policy_gaussian": "Gopi et al. (2020), Differentially private set union, Algorithm 4",
-    "policy_laplace": "Gopi et al. (2020), Differentially private set union, Algorithm 3",
+    "policy_gaussian": "Gopi et al. (2020), Differentially private set union (Policy Gaussian)",
+    "policy_laplace": "Gopi et al. (2020), Differentially private set union (Policy Laplace)",
     "item_frequency": "Carvalho et al. (2022), Incorporating item frequency for differentially private set union",
     "item_frequency_published": "Carvalho et al. (2022), Incorporating item frequency for differentially private set"
     " union",
-    "weighted_gaussian": "Gopi et al. (2020), Differentially private set union, Algorithm 6",
+    "weighted_gaussian": "Gopi et al. (2020), Differentially private set union (weighted Gaussian)",
     "sips": "Swanberg et al. (2023), DP-SIPS: a simpler, more scalable mechanism for differentially private partition"
     " selection",
     "truncated_geometric": "Desfontaines et al. (2022), Differentially private partition selection",
@@ -118,7 +118,8 @@ class PrivateSelection(BaseEstimator):
     def _payment(self, unit):
         """Return what the fit owes, having asked the ledger before any data are read."""
         payment = Payment(self._guarantee(unit), f"{type(self).__name__} fit")
-        payment.check()
+        if self.public_vocabulary is None:
+            payment.check()
         return payment
 
     def _select(self, X, groups, payment):
@@ -170,11 +171,14 @@ def unit_words(X, groups):
     """Return (start, words, counts): the words of each unit, each once, and how often it uses them."""
     start, documents = check_groups(groups, X.shape[0])
     X = sp.csr_array(X)
-    X = sp.csr_array((np.abs(X.data).astype(np.float64), X.indices, X.indptr), shape=X.shape, copy=True)
-    X.sum_duplicates()
+    counts = np.abs(X.data).astype(np.float64, copy=False)
+    X = sp.csr_array((counts, X.indices, X.indptr), shape=X.shape)  # the caller's indices, which must not change
     if groups is not None:
         X = sp.csr_array((np.ones(len(documents)), documents, start), shape=(len(start) - 1, X.shape[0])) @ X
-    X.eliminate_zeros()
+    if not (X.has_canonical_format and X.data.all()):
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
     return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
 
 

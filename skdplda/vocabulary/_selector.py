@@ -76,7 +76,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     References
     ----------
     .. [1] Gopi, Gulhane, Kulkarni, Shen, Shokouhi and Yekhanin (2020). Differentially Private Set Union. ICML.
-       Algorithms 3, 4 and 6.
+       Weighted Gaussian, Policy Gaussian and Policy Laplace.
     .. [2] Swanberg, Desfontaines and Haney (2023). DP-SIPS: A simpler, more scalable mechanism for differentially
        private partition selection. PoPETs.
     .. [3] Carvalho, Wang, Gondara and Miao (2022). Incorporating Item Frequency for Differentially Private Set Union.
