@@ -4,12 +4,13 @@ import warnings
 from importlib.metadata import version
 
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError, PrivacyLeakWarning
-from skdplda.models import PrivateCGSLDA
+from skdplda.models import LocalPrivateLDA, PrivateCGSLDA
 from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
 
 __all__ = [
     "BudgetExceededError",
     "IncompatibleGuaranteeError",
+    "LocalPrivateLDA",
     "PrivacyAccountant",
     "PrivacyGuarantee",
     "PrivacyLeakWarning",

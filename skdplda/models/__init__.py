@@ -1,5 +1,6 @@
 """Private topic models."""
 
 from skdplda.models._cgs import PrivateCGSLDA
+from skdplda.models._local import LocalPrivateLDA
 
-__all__ = ["PrivateCGSLDA"]
+__all__ = ["LocalPrivateLDA", "PrivateCGSLDA"]

@@ -1,0 +1,333 @@
+"""The law of a report: each presence bit is randomized by itself. The theorems are in doc/theory/local.rst."""
+
+import hashlib
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from numbers import Integral
+
+import mpmath
+import numpy as np
+
+from skdplda._kernels import _reports
+from skdplda._kernels._noise import system_key
+from skdplda.privacy import PrivacyGuarantee, check_epsilon, pure_event
+
+__all__ = ["BitChannel", "bit_epsilon_of_coin", "coin_probability", "randomize_bits"]
+
+MECHANISMS = ("symmetric", "asymmetric")
+UNITS = ("document", "user", "bit")
+LARGEST_EPSILON = 30.0  # beyond, 2**64 is too coarse a grid for the flips
+LONGEST_GAP = 4096
+GUIDE_BITS = 12
+PRECISION = 400  # bits
+OUTWARDS = 1 + 2.0**-40
+
+
+def bit_epsilon_of_coin(f):
+    """Privacy loss of a bit that is replaced by a fair coin with probability f.
+
+    Parameters
+    ----------
+    f : float
+        In [0, 1); called f in [1]_ and [2]_.
+
+    Returns
+    -------
+    bit_epsilon : float
+        ln((1 - f/2) / (f/2)); inf for 0.
+
+    Raises
+    ------
+    ValueError
+        If f is outside [0, 1). At 1 a report says nothing.
+
+    References
+    ----------
+    .. [1] Zhao, Ren, Yang and Yang (2019). On Privacy Protection of Latent Dirichlet Allocation Model Training.
+       IJCAI. Section 3.2.
+    .. [2] Zhao, Ren, Yang, Han, Zhao and Yang (2021). Latent Dirichlet Allocation Model Training With Differential
+       Privacy. IEEE TIFS 16. Theorem 4.
+
+    Examples
+    --------
+    >>> from skdplda.local import bit_epsilon_of_coin
+    >>> [round(bit_epsilon_of_coin(f), 4) for f in (0.5, 0.001)]
+    [1.0986, 7.6004]
+    """
+    if isinstance(f, (bool, np.bool_)) or not 0 <= f < 1:
+        raise ValueError(f"f must be in [0, 1): 0 for no noise, below 1 or a report says nothing; got {f!r}.")
+    return math.log((2 - f) / f) if f else math.inf
+
+
+def coin_probability(bit_epsilon):
+    """Probability f of a fair coin in the place of a bit, 2 / (1 + e^epsilon).
+
+    Parameters
+    ----------
+    bit_epsilon : float
+        Positive, or inf.
+
+    Returns
+    -------
+    f : float
+        In [0, 1).
+
+    Examples
+    --------
+    >>> from skdplda.local import coin_probability
+    >>> round(coin_probability(1.0986), 4)
+    0.5
+    """
+    bit_epsilon = check_epsilon(bit_epsilon)
+    return 2 / (1 + math.exp(bit_epsilon)) if bit_epsilon < 700 else 0.0
+
+
+@dataclass(frozen=True)
+class BitChannel:
+    """The law of a report and what it promises.
+
+    An absent word's bit is 1 with probability q = `flips` / 2**64. A present word's bit is 1 with probability 1 - q
+    ("symmetric", randomized response) or 1/2 ("asymmetric", the optimized unary encoding of [1]_, whose own parameter
+    is ln(2 e^bit_epsilon - 1): the loss of one bit is what is stated here). `flips` is the least that keeps
+    `bit_epsilon`, the sampler's numerical error included.
+
+    Parameters
+    ----------
+    bit_epsilon : float
+        Privacy loss of one bit of one report, in (0, 30], or inf for reports without noise.
+    mechanism : {"symmetric", "asymmetric"}
+        Which law.
+    n_words : int
+        Size of the public vocabulary, V.
+    max_words : int or None, default=None
+        A longer document reports a random part of this many of its words, called L. None: V.
+    reports_per_user : int, default=1
+        Reports that one user sends at most, ever.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    References
+    ----------
+    .. [1] T. Wang, J. Blocki, N. Li, S. Jha (2017). Locally differentially private protocols for frequency
+       estimation. USENIX Security. Section 4.3.
+
+    Examples
+    --------
+    >>> from skdplda.local import BitChannel
+    >>> channel = BitChannel(1.0, "symmetric", n_words=1000, max_words=5)
+    >>> channel.guarantee()
+    PrivacyGuarantee(epsilon=10, delta=0, document, replace, local, proven)
+    >>> channel.guarantee("bit")
+    PrivacyGuarantee(epsilon=1, delta=0, bit, replace, local, proven)
+    """
+
+    bit_epsilon: float
+    mechanism: str
+    n_words: int
+    max_words: int | None = None
+    reports_per_user: int = 1
+
+    def __post_init__(self):
+        epsilon = check_epsilon(self.bit_epsilon)
+        if LARGEST_EPSILON < epsilon < math.inf:
+            raise ValueError(f"bit_epsilon must be at most {LARGEST_EPSILON:g}, or inf for no noise; got {epsilon:g}.")
+        if self.mechanism not in MECHANISMS:
+            raise ValueError(f"mechanism must be one of {MECHANISMS}; got {self.mechanism!r}.")
+        for name, most in (("n_words", 2**31 - 1), ("max_words", 2**31 - 1), ("reports_per_user", 2**16 - 1)):
+            value = getattr(self, name)
+            if name == "max_words" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= value <= most:
+                raise ValueError(f"{name} must be an integer from 1 to {most}; got {value!r}.")
+            object.__setattr__(self, name, int(value))
+        object.__setattr__(self, "bit_epsilon", epsilon)
+
+    @property
+    def flips(self):
+        """2**64 times the probability that an absent word's bit is 1."""
+        return _flips(self.bit_epsilon, self.mechanism, self.n_words)
+
+    @property
+    def one_if_absent(self):
+        """Probability q that an absent word's bit is 1."""
+        return self.flips / 2**64
+
+    @property
+    def one_if_present(self):
+        """Probability p that a present word's bit is 1."""
+        if not self.flips:
+            return 1.0
+        return 0.5 if self.mechanism == "asymmetric" else 1 - self.one_if_absent
+
+    def guarantee(self, unit="document"):
+        """What is promised to a user who randomizes on the own device.
+
+        Parameters
+        ----------
+        unit : {"document", "user", "bit"}, default="document"
+            "document": the whole content of a document, with at most L distinct words reported, replaced by any other.
+            "user": all documents of a user. "bit": whether one word is in the user's documents. Each counts all
+            `reports_per_user` reports.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+            Of the local model, adjacency "replace", delta 0. A report has epsilon min(2 L, V) bit_epsilon for
+            "symmetric", L (bit_epsilon + ln(2 - 2 q)) for "asymmetric" and 2 L <= V.
+
+        Raises
+        ------
+        ValueError
+            If the unit is unknown.
+        """
+        if unit not in UNITS:
+            raise ValueError(f"unit must be one of {UNITS}; got {unit!r}.")
+        one = self.bit_epsilon if unit == "bit" else self._document_epsilon()
+        private = math.isfinite(one)
+        noise = (
+            f"each presence bit kept with probability 1 - f, else a fair coin, f = {2 * self.one_if_absent:.4g}"
+            if self.mechanism == "symmetric"
+            else f"a present word's bit is a fair coin, an absent one's is 1 with probability {self.one_if_absent:.4g}"
+        )
+        if self.max_words is not None:
+            noise += f"; at most {self.max_words} words of a document"
+        return PrivacyGuarantee(
+            epsilon=_up(Fraction(one) * self.reports_per_user) if private else math.inf,
+            unit=unit,
+            adjacency="replace",
+            trust="local",
+            mechanism=noise if private else "none",
+            released=("the reports, and everything computed from them",),
+            not_covered=(
+                "the vocabulary, which is public",
+                "who reports, when, and how many reports there are",
+                "a public prior corpus",
+                *(("the document as a whole: see the guarantee of unit 'document'",) if unit == "bit" else ()),
+            ),
+            assumptions=(
+                f"a user sends at most {self.reports_per_user} report{'s' if self.reports_per_user > 1 else ''} in all",
+                "the randomizer runs on the user's own device, and raw text stays there",
+                "the system's entropy is unpredictable and ChaCha20 is a secure generator",
+            )
+            if private
+            else (),
+            reference="skdplda theory guide, local reports",
+            event=pure_event(one, self.reports_per_user) if private else None,
+        )
+
+    def _document_epsilon(self):
+        """Loss of a report when a document is replaced: words that go, and as many as fit that come."""
+        if math.isinf(self.bit_epsilon):
+            return math.inf
+        go = min(self.max_words or self.n_words, self.n_words)
+        come = min(go, self.n_words - go)
+        if self.mechanism == "symmetric":
+            return _up((go + come) * Fraction(self.bit_epsilon))
+        gained = (math.log(2) + math.log1p(-self.one_if_absent)) * OUTWARDS
+        return _up(go * Fraction(self.bit_epsilon) + come * Fraction(min(gained, self.bit_epsilon)))
+
+
+def _up(number):
+    """Return the least float that is not below an exact fraction."""
+    value = float(number)
+    return value if Fraction(value) >= number else math.nextafter(value, math.inf)
+
+
+@lru_cache(maxsize=64)
+def _flips(bit_epsilon, mechanism, n_words):
+    """Return the least k whose bits of q = k / 2**64 keep `bit_epsilon`, with 8 V / (k - 4) for the sampler."""
+    if math.isinf(bit_epsilon):
+        return 0
+    with mpmath.workprec(PRECISION):
+        target, whole = mpmath.mpf(bit_epsilon), mpmath.mpf(2**64)
+        inverse = (lambda loss: 1 / (1 + mpmath.exp(loss))) if mechanism == "symmetric" else _half_exp
+        k = int(mpmath.ceil(whole * inverse(target)))
+        while True:
+            slack = mpmath.mpf(8 * n_words) / (k - 4)
+            least = int(mpmath.ceil(whole * inverse(target - slack))) + 1
+            if least <= k:
+                break
+            k = least
+        if k > 2**63:
+            raise ValueError(
+                f"bit_epsilon={bit_epsilon!r} is too small: the bits would be fair coins. Use at least 1e-9 or so."
+            )
+    return k
+
+
+def _half_exp(loss):
+    return mpmath.exp(-loss) / 2
+
+
+@lru_cache(maxsize=64)
+def _gap_tables(flips):
+    """Return (survival, guide) of `_kernels/_reports.pyx`: gaps up to where a quarter of the mass is left."""
+    stay = 2**64 - flips
+    survival, left = [], stay << (PRECISION - 64)
+    while len(survival) < LONGEST_GAP and left >> (PRECISION - 2):
+        survival.append(min(left >> (PRECISION - 64), 2**64 - 1))
+        left = left * stay >> 64
+    survival = np.array(survival, dtype=np.uint64)
+    # The greatest word of each slot of the guide; as uint64 wraps, the last is 2**64 - 1.
+    ends = (np.arange(1, 2**GUIDE_BITS + 1, dtype=np.uint64) << np.uint64(64 - GUIDE_BITS)) - np.uint64(1)
+    guide = len(survival) - np.searchsorted(survival[::-1], ends, side="right")  # entries above the word
+    return survival, guide.astype(np.uint16)
+
+
+def _key_of(random_state):
+    """Return a fresh 256-bit key as eight words: from the system, or of an integer."""
+    if random_state is None:
+        return system_key()
+    material = hashlib.sha256(b"skdplda reports %d" % int(random_state)).digest()
+    return np.frombuffer(material, dtype="<u4").astype(np.uint32)
+
+
+def randomize_bits(X, channel, random_state=None, n_threads=1):
+    """Randomize the presence bits of documents, packed eight a byte.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_documents, n_words)
+        Positive where a word is present; int32 indices, each once a row.
+    channel : BitChannel
+        The law.
+    random_state : int or None, default=None
+        None takes a fresh key from the operating system. An integer makes the bits a function of it, private only
+        while it is secret, random and never used again.
+    n_threads : int, default=1
+        The result does not depend on it.
+
+    Returns
+    -------
+    bits : ndarray of shape (n_documents, ceil(n_words / 8)), uint8
+        Word w is bit w % 8 of byte w // 8; the rest are zeros.
+
+    Raises
+    ------
+    ValueError
+        If X has another number of words than the channel.
+    """
+    if X.shape[1] != channel.n_words:
+        raise ValueError(f"X must have the channel's {channel.n_words} words; got {X.shape[1]}.")
+    if (X.data <= 0).any():
+        X = X.copy()
+        X.data = (X.data > 0).astype(X.data.dtype)
+        X.eliminate_zeros()
+    key = _key_of(random_state)
+    bits = _reports.randomize(
+        X.indptr.astype(np.int64),
+        np.ascontiguousarray(X.indices, dtype=np.int32),
+        channel.n_words,
+        key,
+        *(_gap_tables(channel.flips) if channel.flips else (np.empty(0, np.uint64), np.empty(0, np.uint16))),
+        channel.mechanism == "asymmetric",
+        channel.max_words or 0,
+        n_threads,
+    )
+    key[:] = 0
+    return bits
