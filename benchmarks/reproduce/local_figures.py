@@ -1,10 +1,11 @@
 """Reproduce Figures 6, 8, 9 and 10 of Zhao et al. (2021): LP-LDA and OLP-LDA.
 
-Zhao, Ren, Yang, Han, Zhao and Yang, "Latent Dirichlet Allocation Model Training With Differential Privacy", IEEE TIFS 16,
-2021. 1,000 words, K=50, beta=0.01; mini-batches of 160, lambda=0.5, omega=0.4; prior corpora of 500, 200 and 1,000
+Zhao, Ren, Yang, Han, Zhao and Yang, "Latent Dirichlet Allocation Model Training With Differential Privacy", IEEE TIFS
+16, 2021. 1,000 words, K=50, beta=0.01; mini-batches of 160, lambda=0.5, omega=0.4; prior corpora of 500, 200 and 1,000
 documents. KOS and NIPS of the paper's corpora. Its Enron is not the one here: 10,000 raw mails of 6 mailboxes STAND IN
-for it. A document is the set of its words. The conference version (IJCAI 2019) of Figure 6 has alpha=0.1 and the journal
-alpha=1; the table holds both, the pictures the first.
+for it. A document is the set of its words. The conference version of Figure 6 (IJCAI 2019) has alpha=0.1, the journal
+alpha=1; the table holds Figure 6 for both, the pictures and the streams are for the first. Documents of a stream come
+once: each user sends one report.
 
 Perplexity is measured twice: topic proportions from the test document itself ("fold-in", the papers' way), and from one
 half of it for the other half ("completion").

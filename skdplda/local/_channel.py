@@ -18,7 +18,8 @@ __all__ = ["BitChannel", "bit_epsilon_of_coin", "coin_probability", "randomize_b
 
 MECHANISMS = ("symmetric", "asymmetric")
 UNITS = ("document", "user", "bit")
-LARGEST_EPSILON = 30.0  # beyond, 2**64 is too coarse a grid for the flips
+SMALLEST_EPSILON = 1e-6  # below, the bits are fair coins
+LARGEST_EPSILON = 30.0  # above, 2**64 is too coarse a grid for the flips
 LONGEST_GAP = 4096
 GUIDE_BITS = 12
 PRECISION = 400  # bits
@@ -96,7 +97,7 @@ class BitChannel:
     Parameters
     ----------
     bit_epsilon : float
-        Privacy loss of one bit of one report, in (0, 30], or inf for reports without noise.
+        Privacy loss of one bit of one report, from 1e-6 to 30, or inf for reports without noise.
     mechanism : {"symmetric", "asymmetric"}
         Which law.
     n_words : int
@@ -134,8 +135,11 @@ class BitChannel:
 
     def __post_init__(self):
         epsilon = check_epsilon(self.bit_epsilon)
-        if LARGEST_EPSILON < epsilon < math.inf:
-            raise ValueError(f"bit_epsilon must be at most {LARGEST_EPSILON:g}, or inf for no noise; got {epsilon:g}.")
+        if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON and epsilon < math.inf:
+            raise ValueError(
+                f"bit_epsilon must be from {SMALLEST_EPSILON:g} to {LARGEST_EPSILON:g}, or inf for no noise; got"
+                f" {epsilon:g}."
+            )
         if self.mechanism not in MECHANISMS:
             raise ValueError(f"mechanism must be one of {MECHANISMS}; got {self.mechanism!r}.")
         for name, most in (("n_words", 2**31 - 1), ("max_words", 2**31 - 1), ("reports_per_user", 2**16 - 1)):
@@ -255,7 +259,7 @@ def _flips(bit_epsilon, mechanism, n_words):
             k = least
         if k > 2**63:
             raise ValueError(
-                f"bit_epsilon={bit_epsilon!r} is too small: the bits would be fair coins. Use at least 1e-9 or so."
+                f"bit_epsilon={bit_epsilon!r} is too large for {n_words} words; use a smaller one, or inf."
             )
     return k
 

@@ -26,8 +26,8 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     bit_epsilon : float, default=2.0
-        Privacy loss of one bit of one report, at most 30, or inf for no noise. A document of at most L reported words
-        has min(2 L, V) times this much ("symmetric"). `bit_epsilon_of_coin` converts the f of [1]_.
+        Privacy loss of one bit of one report, from 1e-6 to 30, or inf for no noise. A document of at most L reported
+        words has min(2 L, V) times this much ("symmetric"). `bit_epsilon_of_coin` converts the f of [1]_.
         Affects privacy: yes.
     mechanism : {"symmetric", "asymmetric"}, default="symmetric"
         "symmetric": randomized response [1]_. "asymmetric": a present word's bit is a fair coin and an absent one's is
