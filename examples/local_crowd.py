@@ -2,9 +2,9 @@
 A crowd of clients
 ==================
 
-Each client randomizes which words of a public vocabulary its document has, and writes one report file. The server reads
-the files in mini-batches, refuses damaged and foreign ones, and goes on with its topics after each batch. It never sees a
-document. The picture shows held-out perplexity over time, beside the same stream without noise.
+Each client randomizes which words of a public vocabulary its document has, and writes one report file. The server
+reads the files in mini-batches, refuses damaged and foreign ones, and goes on with its topics after each batch. It
+never sees a document. The picture shows held-out perplexity over time, beside the same stream without noise.
 
 The corpus is synthetic; the test documents are public.
 """
@@ -69,7 +69,7 @@ with tempfile.TemporaryDirectory() as folder:
         non_private.append(exact.perplexity(test))
         print(f"{seen[-1]:>6} reports: perplexity {private[-1]:.1f}, without noise {non_private[-1]:.1f}")
 
-print(model.top_words(8, vocabulary))
+print(model.top_words(8, vocabulary).to_string())
 print(model.bit_guarantee_)
 print(model.privacy_guarantee_)
 

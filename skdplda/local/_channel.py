@@ -21,6 +21,7 @@ UNITS = ("document", "user", "bit")
 SMALLEST_EPSILON = 1e-6  # below, the bits are fair coins
 LARGEST_EPSILON = 30.0  # above, 2**64 is too coarse a grid for the flips
 LONGEST_GAP = 4096
+LEFT_BITS = 6  # gaps are tabulated until 2**-6 of the mass is left
 GUIDE_BITS = 12
 PRECISION = 400  # bits
 OUTWARDS = 1 + 2.0**-40
@@ -244,7 +245,7 @@ def _up(number):
 
 @lru_cache(maxsize=64)
 def _flips(bit_epsilon, mechanism, n_words):
-    """Return the least k whose bits of q = k / 2**64 keep `bit_epsilon`, with 8 V / (k - 4) for the sampler."""
+    """Return the least k whose bits of q = k / 2**64 keep `bit_epsilon`, with 128 V / (k - 64) for the sampler."""
     if math.isinf(bit_epsilon):
         return 0
     with mpmath.workprec(PRECISION):
@@ -252,7 +253,7 @@ def _flips(bit_epsilon, mechanism, n_words):
         inverse = (lambda loss: 1 / (1 + mpmath.exp(loss))) if mechanism == "symmetric" else _half_exp
         k = int(mpmath.ceil(whole * inverse(target)))
         while True:
-            slack = mpmath.mpf(8 * n_words) / (k - 4)
+            slack = mpmath.mpf(2 * n_words * 2**LEFT_BITS) / (k - 2**LEFT_BITS)
             least = int(mpmath.ceil(whole * inverse(target - slack))) + 1
             if least <= k:
                 break
@@ -270,10 +271,10 @@ def _half_exp(loss):
 
 @lru_cache(maxsize=64)
 def _gap_tables(flips):
-    """Return (survival, guide) of `_kernels/_reports.pyx`: gaps up to where a quarter of the mass is left."""
+    """Return (survival, guide) of `_kernels/_reports.pyx`: gaps up to where 2**-LEFT_BITS of the mass is left."""
     stay = 2**64 - flips
     survival, left = [], stay << (PRECISION - 64)
-    while len(survival) < LONGEST_GAP and left >> (PRECISION - 2):
+    while len(survival) < LONGEST_GAP and left >> (PRECISION - LEFT_BITS):
         survival.append(min(left >> (PRECISION - 64), 2**64 - 1))
         left = left * stay >> 64
     survival = np.array(survival, dtype=np.uint64)

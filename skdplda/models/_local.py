@@ -310,13 +310,12 @@ class LocalPrivateLDA(BaseTopicModel):
 
     def _fit_batch(self, X, groups, first):
         """Randomize if need be, check, denoise, sample, and only then change the estimator."""
-        payment, randomizer = None, self._randomizer()
+        randomizer = self._randomizer()
         self._doc_topic_prior()
         check_prior("topic_word_prior", self.topic_word_prior, 0.01)
-        shape = getattr(X, "shape", None) or np.shape(X)
-        if self.input == "counts" and len(shape) == 2 and shape[1] > 0:
-            payment = Payment(randomizer.channel(shape[1]).guarantee(), f"{type(self).__name__} reports")
-            payment.check()
+        n_words = np.prod(getattr(X, "shape", ())[1:], dtype=int)  # public, unlike what X holds
+        if self.input == "counts" and n_words:
+            self._payment(n_words).check()
         X = check_counts(self, X, reset=first)
         n_documents, n_words = X.shape
         channel, promises = randomizer.channel(n_words), self._promises(n_words)
@@ -333,7 +332,7 @@ class LocalPrivateLDA(BaseTopicModel):
         if self.input == "counts":
             if channel.flips:
                 randomness.warn_if_seeded(self)
-            payment.charge(uuid4().hex)
+            self._payment(n_words).charge(uuid4().hex)
             seed = randomness.noise(batch)
             if seed is None:
                 seed = clone(randomizer).seed()
@@ -361,6 +360,9 @@ class LocalPrivateLDA(BaseTopicModel):
         found = present / n_documents
         self._keep(counts, prior, found if rates is None else (rates + found) / 2, batch + 1, promises)
         return self
+
+    def _payment(self, n_words):
+        return Payment(self._promises(n_words)[0], f"{type(self).__name__} reports")
 
     def _check_users(self, groups, n_documents, most):
         if groups is None:
