@@ -86,9 +86,9 @@ ax.set_ylim(bottom=0)
 ax.grid(alpha=0.3)
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)
-document = model.privacy_guarantee_.epsilon
+word, document = model.bit_guarantee_.epsilon, model.privacy_guarantee_.epsilon
 fig.supxlabel(
-    f"ε = {args.bit_epsilon:g} for one word of a report, {document:g} for a document of at most 20 reported words",
+    f"ε = {word:.3g} for one word of a document, {document:g} for the document (at most 20 words of it are reported)",
     fontsize=9,
     color="0.35",
 )

@@ -103,7 +103,7 @@ def test_reports_made_elsewhere(corpus):
     batch = read_reports([make_reports(corpus.data, words, randomizer).tobytes()], words, randomizer)
     fitted = model(input="reports", randomizer=randomizer).fit(batch.data)
     assert fitted.privacy_guarantee_.epsilon == 4.0 * 40
-    assert fitted.bit_guarantee_.epsilon == 4.0
+    assert fitted.bit_guarantee_ == randomizer.privacy_cost(N_WORDS, unit="bit")
     assert topic_recovery(corpus.topic_word, fitted.topic_word_).mean > 0.5
 
 
@@ -190,13 +190,14 @@ def test_users_are_counted_and_declared_ones_compose(corpus):
         model().fit(corpus.data[:4], groups=users)
     twice = model(3.0, report={"max_words": 5, "reports_per_user": 2}).fit(corpus.data[:4], groups=users)
     assert twice.privacy_guarantee_.epsilon == 2 * 10 * 3.0
-    assert twice.bit_guarantee_.epsilon == 2 * 3.0
+    assert twice.bit_guarantee_.epsilon == pytest.approx(2 * math.log((1 + 5 * math.exp(6)) / 6))
 
 
 def test_the_cost_is_known_before():
     estimator = model(1.5, report={"max_words": 7})
     assert estimator.privacy_cost().epsilon == 21.0
-    assert estimator.privacy_cost(unit="bit").epsilon == 1.5
+    assert estimator.privacy_cost(unit="bit").epsilon == pytest.approx(math.log((1 + 7 * math.exp(3)) / 8))
+    assert model(1.5).privacy_cost(unit="bit").epsilon == 1.5
     assert model(1.5).privacy_cost(100).epsilon == 150.0
     with pytest.raises(ValueError, match="n_words must be given"):
         model(1.5).privacy_cost()

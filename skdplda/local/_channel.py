@@ -124,7 +124,7 @@ class BitChannel:
     >>> channel = BitChannel(1.0, "symmetric", n_words=1000, max_words=5)
     >>> channel.guarantee()
     PrivacyGuarantee(epsilon=10, delta=0, document, replace, local, proven)
-    >>> channel.guarantee("bit")
+    >>> BitChannel(1.0, "symmetric", n_words=1000).guarantee("bit")
     PrivacyGuarantee(epsilon=1, delta=0, bit, replace, local, proven)
     """
 
@@ -177,7 +177,8 @@ class BitChannel:
         unit : {"document", "user", "bit"}, default="document"
             "document": the whole content of a document, with at most L distinct words reported, replaced by any other.
             "user": all documents of a user. "bit": whether one word is in the user's documents. Each counts all
-            `reports_per_user` reports.
+            `reports_per_user` reports. With `max_words` below V the last is more than `bit_epsilon`: a word that comes
+            may push another one out of the report.
 
         Returns
         -------
@@ -192,7 +193,7 @@ class BitChannel:
         """
         if unit not in UNITS:
             raise ValueError(f"unit must be one of {UNITS}; got {unit!r}.")
-        one = self.bit_epsilon if unit == "bit" else self._document_epsilon()
+        one = self._word_epsilon() if unit == "bit" else self._document_epsilon()
         private = math.isfinite(one)
         noise = (
             f"each presence bit kept with probability 1 - f, else a fair coin, f = {2 * self.one_if_absent:.4g}"
@@ -233,8 +234,22 @@ class BitChannel:
         come = min(go, self.n_words - go)
         if self.mechanism == "symmetric":
             return _up((go + come) * Fraction(self.bit_epsilon))
-        gained = (math.log(2) + math.log1p(-self.one_if_absent)) * OUTWARDS
-        return _up(go * Fraction(self.bit_epsilon) + come * Fraction(min(gained, self.bit_epsilon)))
+        return _up(go * Fraction(self.bit_epsilon) + come * Fraction(self._gain_epsilon()))
+
+    def _gain_epsilon(self):
+        """Loss of a bit that is 0 although its word has come, at most that of one that is 1 although it went."""
+        if self.mechanism == "symmetric":
+            return self.bit_epsilon
+        return min((math.log(2) + math.log1p(-self.one_if_absent)) * OUTWARDS, self.bit_epsilon)
+
+    def _word_epsilon(self):
+        """Loss of a report when one word comes or goes; with a bound on words it may take another's place."""
+        most = self.max_words or self.n_words
+        if most >= self.n_words or math.isinf(self.bit_epsilon):
+            return self.bit_epsilon
+        both = self.bit_epsilon + self._gain_epsilon()
+        rounding = both * (OUTWARDS - 1) + self.n_words**2 * 2.0**-62  # the second: remainders are not quite uniform
+        return max(self.bit_epsilon, both + math.log((math.exp(-both) + most) / (most + 1)) + rounding)
 
 
 def _up(number):

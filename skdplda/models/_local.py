@@ -132,7 +132,7 @@ class LocalPrivateLDA(BaseTopicModel):
     >>> model.privacy_guarantee_
     PrivacyGuarantee(epsilon=80, delta=0, document, replace, local, proven)
     >>> model.bit_guarantee_
-    PrivacyGuarantee(epsilon=2, delta=0, bit, replace, local, proven)
+    PrivacyGuarantee(epsilon=3.953, delta=0, bit, replace, local, proven)
     """
 
     _parameter_constraints = {  # noqa: RUF012
