@@ -178,9 +178,11 @@ def test_batches_have_noise_of_their_own(corpus):
 
 def test_a_seed_warns_when_it_makes_noise(corpus):
     with pytest.warns(PrivacyLeakWarning, match="function of that number"):
-        model(1.0, random_state=0).fit(corpus.data[:50])
+        seeded = model(1.0, random_state=0).fit(corpus.data[:50])
     with pytest.warns(PrivacyLeakWarning, match="undoes the noise"):
         model(1.0, report={"random_state": 0}).fit(corpus.data[:50])
+    assert any("seed" in assumed for assumed in seeded.privacy_guarantee_.assumptions)
+    assert not any("seed" in assumed for assumed in model(1.0).privacy_cost(9).assumptions)
     model(1.0, random_state=0, input="reports").fit((corpus.data[:50] > 0).astype(int))  # only the sampler is seeded
 
 

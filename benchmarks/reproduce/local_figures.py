@@ -4,9 +4,8 @@ Zhao, Ren, Yang, Han, Zhao and Yang, "Latent Dirichlet Allocation Model Training
 16, 2021. 1,000 words, K=50, beta=0.01; mini-batches of 160, lambda=0.5, omega=0.4; prior corpora of 500, 200 and 1,000
 documents. KOS and NIPS of the paper's corpora. Its Enron is not the one here: 3,500 raw mails of 6 mailboxes STAND IN
 for it (the paper has 10,000 documents). A document is the set of its words. The conference version of Figure 6 (IJCAI
-2019) has alpha=0.1, the journal alpha=1; the table holds Figure 6 of KOS and NIPS for both, everything else is for the
-first. Documents of a stream come once: each user sends one report. A batch of a stream has 100 sweeps for KOS, 30 for the
-others.
+2019) has alpha=0.1, the journal alpha=1; the table holds Figure 6 of KOS and NIPS for both, all else is for the first.
+Documents of a stream come once: each user sends one report. A batch has 100 sweeps for KOS, 30 for the others.
 
 Perplexity is measured twice: topic proportions from the test document itself ("fold-in", the papers' way), and from one
 half of it for the other half ("completion").

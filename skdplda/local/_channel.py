@@ -169,7 +169,7 @@ class BitChannel:
             return 1.0
         return 0.5 if self.mechanism == "asymmetric" else 1 - self.one_if_absent
 
-    def guarantee(self, unit="document"):
+    def guarantee(self, unit="document", *, seeded=False):
         """What is promised to a user who randomizes on the own device.
 
         Parameters
@@ -179,6 +179,8 @@ class BitChannel:
             "user": all documents of a user. "bit": whether one word is in the user's documents. Each counts all
             `reports_per_user` reports. With `max_words` below V the last is more than `bit_epsilon`: a word that comes
             may push another one out of the report.
+        seeded : bool, default=False
+            Whether the bits are a function of a `random_state`, which then has to be secret.
 
         Returns
         -------
@@ -212,13 +214,14 @@ class BitChannel:
             not_covered=(
                 "the vocabulary, which is public",
                 "who reports, when, and how many reports there are",
-                "a public prior corpus",
+                "a public prior corpus, and whatever is computed from raw documents",
                 *(("the document as a whole: see the guarantee of unit 'document'",) if unit == "bit" else ()),
             ),
             assumptions=(
                 f"a user sends at most {self.reports_per_user} report{'s' if self.reports_per_user > 1 else ''} in all",
                 "the randomizer runs on the user's own device, and raw text stays there",
                 "the system's entropy is unpredictable and ChaCha20 is a secure generator",
+                *(("the seed (random_state) is secret, random and never reused",) if seeded else ()),
             )
             if private
             else (),

@@ -183,7 +183,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         guarantee : PrivacyGuarantee
             As `BitChannel.guarantee`.
         """
-        return self.channel(n_words).guarantee(unit)
+        return self.channel(n_words).guarantee(unit, seeded=self.random_state is not None)
 
     def seed(self):
         """Return the seed of a call: None for the system's entropy, else an integer, with a warning.

@@ -41,7 +41,7 @@ class ReportBatch(NamedTuple):
 
 
 def report_size(n_words):
-    """Bytes of a report.
+    """Count the bytes of a report.
 
     Parameters
     ----------

@@ -296,7 +296,7 @@ class LocalPrivateLDA(BaseTopicModel):
                     " vocabulary."
                 )
             n_words = 2 * (randomizer.max_words or 1)
-        return randomizer.channel(n_words).guarantee(unit)
+        return self._promise(n_words, unit)
 
     def _doc_topic_prior(self):
         return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
@@ -305,8 +305,12 @@ class LocalPrivateLDA(BaseTopicModel):
         return LocalRandomizer() if self.randomizer is None else self.randomizer
 
     def _promises(self, n_words):
-        channel = self._randomizer().channel(n_words)
-        return channel.guarantee("document"), channel.guarantee("bit")
+        return self._promise(n_words, "document"), self._promise(n_words, "bit")
+
+    def _promise(self, n_words, unit):
+        randomizer = self._randomizer()
+        seeded = self.input == "counts" and (self.random_state, randomizer.random_state) != (None, None)
+        return randomizer.channel(n_words).guarantee(unit, seeded=seeded)
 
     def _fit_batch(self, X, groups, first):
         """Randomize if need be, check, denoise, sample, and only then change the estimator."""
