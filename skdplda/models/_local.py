@@ -23,7 +23,7 @@ from skdplda._validation import (
 )
 from skdplda.local import BitChannel, LocalRandomizer, randomize_bits
 from skdplda.models._base import BaseTopicModel
-from skdplda.models._local_denoise import bayes_estimate, moment_estimate, reconstruct
+from skdplda.models._local_denoise import bayes_estimate, moment_estimate, moment_variance, reconstruct
 from skdplda.models._randomness import Randomness
 from skdplda.models._rules import annealed, initial_table
 from skdplda.privacy import Payment
@@ -32,6 +32,7 @@ __all__ = ["LocalPrivateLDA"]
 
 SWEEPS = 100
 KEPT_TABLES = 10  # about as many are averaged
+SMOOTHING = 0.05  # pseudo-counts of a word in a topic, for each standard deviation of the noise in one document's bit
 STEADY = 2.0**24  # tokens and prior of the noise topic: so many that its weight stays what it is
 
 
@@ -67,7 +68,8 @@ class LocalPrivateLDA(BaseTopicModel):
     doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
         Dirichlet prior of topic proportions, called alpha in [2]_. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
-        Dirichlet prior of topics, called beta in [2]_. None: 0.01. Affects privacy: no.
+        Dirichlet prior of topics, called beta in [2]_. None: 0.01. "likelihood" adds a little, the more the stronger
+        the noise. Affects privacy: no.
     correlation : float, default=0.5
         How much the topic-word counts of a batch weigh in the prior of later ones, called lambda in eq. 10 of [2]_.
         Affects privacy: no.
@@ -215,7 +217,8 @@ class LocalPrivateLDA(BaseTopicModel):
 
         Users of different batches are taken to be different ones, or to be within `reports_per_user` altogether: the
         server keeps no list. What is kept does not grow with the number of batches. A batch that fails leaves the
-        model as it was.
+        model as it was. An open `PrivacyAccountant` is charged for each batch of raw counts: it knows no users, and
+        adds up what would not add up for different ones.
 
         Parameters
         ----------
@@ -264,7 +267,7 @@ class LocalPrivateLDA(BaseTopicModel):
         promises = self._promises(X.shape[1])
         counts = self._sample(X, exact, None, Randomness(self.random_state), 0)
         rates = np.asarray(X.sum(axis=0)).ravel() / X.shape[0]
-        self._keep(counts, np.zeros_like(counts), rates, 0, promises)
+        self._keep(counts, np.zeros_like(counts), exact, rates, 0, promises)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -300,6 +303,11 @@ class LocalPrivateLDA(BaseTopicModel):
 
     def _doc_topic_prior(self):
         return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
+
+    def _topic_word_prior(self, channel):
+        """Return the prior; topics made of labels that may be wrong get a smoother one."""
+        beta = check_prior("topic_word_prior", self.topic_word_prior, 0.01)
+        return beta + SMOOTHING * math.sqrt(float(moment_variance(0, 1, channel)))
 
     def _randomizer(self):
         return LocalRandomizer() if self.randomizer is None else self.randomizer
@@ -354,15 +362,12 @@ class LocalPrivateLDA(BaseTopicModel):
         ones = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
         moment = moment_estimate(ones, n_documents, channel, clip=False)
         present = self._estimate(moment, n_documents, channel, rates)
-        if self.reconstruction == "likelihood":
-            counts = self._sample(X, channel, prior, randomness, batch, present.sum() / n_documents)
-        else:
-            rng = np.random.default_rng([randomness.key, batch])
-            bits = reconstruct(X, present, rng)
-            exact = BitChannel(math.inf, "symmetric", n_words)
-            counts = self._sample(bits, exact, prior, randomness, batch)
+        if self.reconstruction != "likelihood":  # from here on the bits pass for the truth
+            X = reconstruct(X, present, np.random.default_rng([randomness.key, batch]))
+            channel = BitChannel(math.inf, "symmetric", n_words)
+        counts = self._sample(X, channel, prior, randomness, batch, present.sum() / n_documents)
         found = present / n_documents
-        self._keep(counts, prior, found if rates is None else (rates + found) / 2, batch + 1, promises)
+        self._keep(counts, prior, channel, found if rates is None else (rates + found) / 2, batch + 1, promises)
         return self
 
     def _payment(self, n_words):
@@ -395,7 +400,7 @@ class LocalPrivateLDA(BaseTopicModel):
         s (n_dk + alpha_k) phi_kw, s = (p - q) / (p - q + sum(alpha) / mean_length).
         """
         n_words, n_topics, n_threads = X.shape[1], self.n_components, effective_n_jobs(self.n_jobs)
-        alpha, beta = self._doc_topic_prior(), check_prior("topic_word_prior", self.topic_word_prior, 0.01)
+        alpha, beta = self._doc_topic_prior(), self._topic_word_prior(channel)
         p, q = channel.one_if_present, channel.one_if_absent
         noisy = int(q > 0)
         rows = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
@@ -427,10 +432,9 @@ class LocalPrivateLDA(BaseTopicModel):
                 n_kept += 1
         return np.ascontiguousarray(kept.T) / n_kept
 
-    def _keep(self, counts, prior, rates, n_batches, promises):
+    def _keep(self, counts, prior, channel, rates, n_batches, promises):
         """Take the result of a batch: eq. 10, 13 and 21 of the paper."""
-        beta = check_prior("topic_word_prior", self.topic_word_prior, 0.01)
-        self.components_ = counts + prior + beta
+        self.components_ = counts + prior + self._topic_word_prior(channel)
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
         self.stream_prior_ = prior + self.correlation * counts
         self.word_rates_ = rates
