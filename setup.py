@@ -16,6 +16,7 @@ KERNELS = {  # extension -> uses threads
     "noise": True,
     "released": True,
     "partition": False,
+    "reports": True,
 }
 # -ffp-contract=off: a fused multiply-add would make results depend on the processor.
 COMPILE_ARGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]

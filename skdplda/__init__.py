@@ -4,7 +4,7 @@ import warnings
 from importlib.metadata import version
 
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError, PrivacyLeakWarning
-from skdplda.models import HDPLDA, PrivateCGSLDA
+from skdplda.models import HDPLDA, LocalPrivateLDA, PrivateCGSLDA
 from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
 from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
 from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
@@ -15,6 +15,7 @@ __all__ = [
     "DPCountVectorizer",
     "DPVocabularySelector",
     "IncompatibleGuaranteeError",
+    "LocalPrivateLDA",
     "PrivacyAccountant",
     "PrivacyGuarantee",
     "PrivacyLeakWarning",

@@ -12,8 +12,9 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdplda import HDPLDA, PrivateCGSLDA
+from skdplda import HDPLDA, LocalPrivateLDA, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
+from skdplda.local import LocalRandomizer
 from skdplda.metrics import gensim_dictionary, make_coherence_scorer
 
 CHECKED = [
@@ -29,12 +30,20 @@ CHECKED = [
     HDPLDA(n_components=2, max_iter=2, delta=0.0, count_clip=3.0, return_trace=True),
     HDPLDA(n_components=2, max_iter=2, noise_epsilon=1.0, inherent_epsilon=5.0),
     HDPLDA(n_components=2, max_iter=2, table="live"),
+    *[
+        LocalPrivateLDA(n_components=2, max_iter=2, reconstruction=reconstruction)
+        for reconstruction in ("likelihood", "bayes", "moment")
+    ],
+    LocalPrivateLDA(n_components=2, max_iter=2, randomizer=LocalRandomizer(bit_epsilon=float("inf"))),
+    LocalRandomizer(),
+    LocalRandomizer(bit_epsilon=float("inf"), mechanism="asymmetric", max_words=3),
 ]
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")  # the checks need seeds
 @pytest.mark.filterwarnings("ignore:n_components=2 exceeds:UserWarning")  # the checks have data of one column
 @pytest.mark.filterwarnings("ignore:[A-Za-z]+ counts words:UserWarning")  # the checks have fractions
+@pytest.mark.filterwarnings("ignore:.*counts words; the fractional:UserWarning")  # the checks have fractions
 @parametrize_with_checks(CHECKED)
 def test_scikit_learn(estimator, check):
     check(estimator)
@@ -97,6 +106,15 @@ def test_pandas_in_and_out(corpus):
     assert list(out.columns) == ["privatecgslda0", "privatecgslda1", "privatecgslda2"]
     assert list(model.top_words(4).index) == list(out.columns)
     assert model.top_words(4).isin(corpus.feature_names).all(axis=None)
+
+
+def test_reports_in_a_pipeline_and_a_search_over_their_epsilon(texts):
+    vectorizer = CountVectorizer(vocabulary=[f"word{i:02d}" for i in range(40)])
+    pipe = Pipeline([("counts", vectorizer), ("lda", LocalPrivateLDA(3, randomizer=LocalRandomizer(), max_iter=3))])
+    search = GridSearchCV(pipe, {"lda__randomizer__bit_epsilon": [1, 10, float("inf")]}, cv=3).fit(texts)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    best = search.best_params_["lda__randomizer__bit_epsilon"]
+    assert search.best_estimator_[-1].bit_guarantee_.epsilon == best
 
 
 def test_groups_are_routed(texts):

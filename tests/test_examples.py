@@ -37,6 +37,15 @@ def test_plot_privacy_utility(tmp_path):
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_local_crowd(tmp_path):
+    out = run(tmp_path, "local_crowd.py", "--clients", "600", "--batch", "150", "--output", "crowd.png")
+    assert "600 report files" in out
+    assert out.count("perplexity") == 4
+    assert "refused 3" in out
+    assert "Trust:        local" in out
+    assert (tmp_path / "crowd.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_pipeline_grid_search(tmp_path):
     out = run(tmp_path, "pipeline_grid_search.py", "--documents", "300")
     assert out.count("log-likelihood") == 4

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdplda import HDPLDA, PrivacyLeakWarning, PrivateCGSLDA
+from skdplda import HDPLDA, LocalPrivateLDA, PrivacyLeakWarning, PrivateCGSLDA
+from skdplda.local import LocalRandomizer
 from skdplda.models._live import MECHANISMS as PUBLISHED
 
 CANARY = 7919  # tokens of one word in one document; prime, and nowhere else
@@ -114,6 +115,26 @@ def test_the_guarantee_says_nothing_of_the_data(corpus):
     fitted = PrivateCGSLDA(3, max_iter=3).fit(corpus)
     assert fitted.privacy_guarantee_ == PrivateCGSLDA(3, max_iter=3).privacy_cost()
     assert str(CANARY) not in str(fitted.privacy_guarantee_)
+
+
+LOCAL = ALLOWED | {"bit_guarantee_", "stream_prior_", "word_rates_", "n_batches_"}
+
+
+@pytest.mark.parametrize("reconstruction", ["likelihood", "bayes", "moment"])
+def test_reports_are_all_that_a_local_fit_has_seen(corpus, reconstruction):
+    model = LocalPrivateLDA(3, max_iter=3, reconstruction=reconstruction)
+    for fit in (model.fit, model.partial_fit):
+        fit(corpus)
+        assert set(vars(model)) - set(model.get_params()) <= LOCAL
+        assert list(found_in(model, corpus)) == []
+        assert not numbers_in_pickle(model) & secrets(corpus)[0]
+
+
+def test_a_randomizer_keeps_the_number_of_words(corpus):
+    randomizer = LocalRandomizer().fit(corpus)
+    reports = randomizer.transform(corpus)
+    assert set(vars(randomizer)) - set(randomizer.get_params()) == {"n_features_in_"}
+    assert reports.shape == corpus.shape and set(reports.data) == {1}  # what is sent says nothing of counts
 
 
 def test_an_interrupted_fit_leaves_no_state(corpus):

@@ -18,7 +18,11 @@ ROOMS = ["skdplda"] + [
 NAMES = [(room, name) for room in ROOMS for name in getattr(importlib.import_module(room), "__all__", ())]
 
 SHOWN = [getattr(skdplda, name) for name in skdplda.__all__]
-ESTIMATORS = [thing for thing in SHOWN if inspect.isclass(thing) and issubclass(thing, BaseEstimator) and hasattr(thing, "privacy_cost")]
+ESTIMATORS = [
+    thing
+    for thing in SHOWN
+    if inspect.isclass(thing) and issubclass(thing, BaseEstimator) and hasattr(thing, "privacy_cost")
+]
 
 
 def public(room, name):

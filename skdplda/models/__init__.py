@@ -5,5 +5,6 @@ from skdplda.models._base import BaseTopicModel
 from skdplda.models._cgs import PrivateCGSLDA
 from skdplda.models._hdp import HDPLDA
 from skdplda.models._hdp_sweeps import TopicTrace
+from skdplda.models._local import LocalPrivateLDA
 
-__all__ = ["HDPLDA", "BaseTopicModel", "PrivateCGSLDA", "TopicTrace", "audit_trace"]
+__all__ = ["HDPLDA", "BaseTopicModel", "LocalPrivateLDA", "PrivateCGSLDA", "TopicTrace", "audit_trace"]

@@ -1,0 +1,206 @@
+"""The client half as a scikit-learn transformer."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import check_random_state
+
+from skdplda._kernels._reports import positions
+from skdplda._validation import Interval, StrOptions, check_counts, check_is_fitted, fit_context, is_integer
+from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.local._channel import MECHANISMS, BitChannel, randomize_bits
+
+__all__ = ["LocalRandomizer"]
+
+
+class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Randomize the presence bits of documents, so that reports can leave the device.
+
+    Each bit tells whether a word of a public vocabulary is in the document, and is randomized by itself. Whoever sees
+    a report learns little of any one word; of the whole document the more, the more words it may have.
+
+    Parameters
+    ----------
+    bit_epsilon : float, default=2.0
+        Privacy loss of one bit of one report, from 1e-6 to 30, or inf for no noise. A document of at most L reported
+        words has min(2 L, V) times this much ("symmetric"). `bit_epsilon_of_coin` converts the f of [1]_.
+        Affects privacy: yes.
+    mechanism : {"symmetric", "asymmetric"}, default="symmetric"
+        "symmetric": randomized response [1]_. "asymmetric": a present word's bit is a fair coin and an absent one's is
+        rarely 1 [2]_; documents lose about half as much, at the same `bit_epsilon`. Affects privacy: yes.
+    max_words : int or None, default=None
+        A longer document reports a random part of this many of its words. None: all. A bound makes the promise for the
+        document one that does not grow with the vocabulary; the one for a single word becomes nearly twice as much.
+        Affects privacy: yes.
+    reports_per_user : int, default=1
+        Reports that one user sends at most, ever; the guarantees compose them. Affects privacy: yes.
+    n_jobs : int or None, default=None
+        Threads, as in joblib. Same result for any number. Affects privacy: no.
+    random_state : int, RandomState or None, default=None
+        None takes fresh entropy from the operating system in each call. Anything else warns: whoever knows the number
+        undoes the noise. Affects privacy: yes.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of words.
+    feature_names_in_ : ndarray of shape (n_words,)
+        Words, if X was a data frame.
+
+    See Also
+    --------
+    make_report : The report of one document, as bytes.
+
+    References
+    ----------
+    .. [1] Zhao, Ren, Yang, Han, Zhao and Yang (2021). Latent Dirichlet Allocation Model Training With Differential
+       Privacy. IEEE TIFS 16. Section V.A.
+    .. [2] T. Wang, J. Blocki, N. Li, S. Jha (2017). Locally differentially private protocols for frequency
+       estimation. USENIX Security. Section 4.3.
+
+    Examples
+    --------
+    >>> from skdplda.local import LocalRandomizer
+    >>> randomizer = LocalRandomizer(bit_epsilon=1.0, max_words=10)
+    >>> randomizer.fit_transform([[3, 0, 1, 0], [0, 0, 2, 0]]).shape
+    (2, 4)
+    >>> randomizer.privacy_cost(n_words=1000).epsilon
+    20.0
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        "bit_epsilon": [Interval(Real, 0, None, closed="right")],
+        "mechanism": [StrOptions(set(MECHANISMS))],
+        "max_words": [Interval(Integral, 1, None, closed="left"), None],
+        "reports_per_user": [Interval(Integral, 1, 2**16 - 1, closed="both")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        bit_epsilon=2.0,
+        *,
+        mechanism="symmetric",
+        max_words=None,
+        reports_per_user=1,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.bit_epsilon = bit_epsilon
+        self.mechanism = mechanism
+        self.max_words = max_words
+        self.reports_per_user = reports_per_user
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = []
+        tags.non_deterministic = True
+        return tags
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Learn the number of words; nothing else of X is kept.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            Word counts over a public vocabulary.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : LocalRandomizer
+            The fitted transformer.
+        """
+        check_counts(self, X, reset=True)
+        self.channel(self.n_features_in_)
+        return self
+
+    def transform(self, X):
+        """Draw a fresh report for each document.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            Word counts; what is positive is present.
+
+        Returns
+        -------
+        reports : csr_matrix of shape (n_documents, n_words), int32
+            Randomized presence bits.
+
+        Raises
+        ------
+        NotFittedError
+            If the transformer is not fitted.
+        ValueError
+            If X is no matrix of counts, has no documents or another number of words.
+        """
+        check_is_fitted(self)
+        X = check_counts(self, X, reset=False)
+        bits = randomize_bits(X, self.channel(X.shape[1]), self.seed(), effective_n_jobs(self.n_jobs))
+        indptr, indices = positions(bits)
+        return sp.csr_matrix((np.ones(len(indices), np.int32), indices, indptr), shape=X.shape)
+
+    def channel(self, n_words):
+        """Return the law of a report over a vocabulary.
+
+        Parameters
+        ----------
+        n_words : int
+            Size of the vocabulary.
+
+        Returns
+        -------
+        channel : BitChannel
+            With the probabilities and the guarantees.
+        """
+        return BitChannel(self.bit_epsilon, self.mechanism, n_words, self.max_words, self.reports_per_user)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def privacy_cost(self, n_words, *, unit="document"):
+        """What is promised to a user, without data.
+
+        Parameters
+        ----------
+        n_words : int
+            Size of the vocabulary.
+        unit : {"document", "user", "bit"}, default="document"
+            What is protected.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+            As `BitChannel.guarantee`.
+        """
+        return self.channel(n_words).guarantee(unit, seeded=self.random_state is not None)
+
+    def seed(self):
+        """Return the seed of a call: None for the system's entropy, else an integer, with a warning.
+
+        Returns
+        -------
+        seed : int or None
+            As `randomize_bits` takes it.
+        """
+        if self.random_state is None:
+            return None
+        warnings.warn(
+            f"LocalRandomizer was given random_state={self.random_state!r}: whoever knows it undoes the noise. Use"
+            " random_state=None for reports that leave the device.",
+            PrivacyLeakWarning,
+            stacklevel=3,
+        )
+        if is_integer(self.random_state):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -1,0 +1,117 @@
+"""What the server makes of noisy presence bits: estimates of word counts, and bits that agree with them.
+
+All of it is post-processing of reports, free of privacy cost. Formulas and proofs are in doc/theory/local.rst.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = ["bayes_estimate", "moment_estimate", "moment_variance", "reconstruct"]
+
+
+def moment_estimate(ones, n_reports, channel, clip=True):
+    """Estimate in how many documents each word is, from how many reports have its bit.
+
+    Parameters
+    ----------
+    ones : ndarray of shape (n_words,)
+        Reports with the word's bit, called n_t in the papers.
+    n_reports : int
+        Number of reports, M.
+    channel : BitChannel
+        Their law.
+    clip : bool, default=True
+        Whether to move estimates into [0, M]. The unclipped ones are unbiased.
+
+    Returns
+    -------
+    present : ndarray of shape (n_words,)
+        (n_t - q M) / (p - q).
+    """
+    p, q = channel.one_if_present, channel.one_if_absent
+    present = (np.asarray(ones, dtype=np.float64) - q * n_reports) / (p - q)
+    return np.clip(present, 0, n_reports) if clip else present
+
+
+def moment_variance(present, n_reports, channel):
+    """Variance of the unclipped moment estimate, given the true counts.
+
+    Parameters
+    ----------
+    present : ndarray of shape (n_words,) or float
+        In how many documents the word is. "symmetric" does not depend on it.
+    n_reports : int
+        Number of reports, M.
+    channel : BitChannel
+        Their law.
+
+    Returns
+    -------
+    variance : ndarray of shape (n_words,)
+        (N p (1 - p) + (M - N) q (1 - q)) / (p - q)^2; for "symmetric" (2 - f) f M / (4 (1 - f)^2).
+    """
+    p, q = channel.one_if_present, channel.one_if_absent
+    present = np.asarray(present, dtype=np.float64)
+    return (present * p * (1 - p) + (n_reports - present) * q * (1 - q)) / (p - q) ** 2
+
+
+def bayes_estimate(moment, n_reports, channel, mean, weight=None):
+    """Shrink moment estimates towards a prior mean.
+
+    Parameters
+    ----------
+    moment : ndarray of shape (n_words,)
+        Unclipped moment estimates.
+    n_reports : int
+        Number of reports, M.
+    channel : BitChannel
+        Their law.
+    mean : ndarray of shape (n_words,)
+        Prior mean of the counts, called mu_t.
+    weight : float or None, default=None
+        Of the prior, called omega. None: variance / (variance + s^2), with the prior's variance s^2 estimated from how
+        far the estimates lie from their prior means.
+
+    Returns
+    -------
+    present : ndarray of shape (n_words,)
+        In [0, M].
+    """
+    if weight is None:
+        variance = moment_variance(np.clip(mean, 0, n_reports), n_reports, channel)
+        spread = max(0.0, float(np.mean((moment - mean) ** 2 - variance)))
+        weight = variance / np.maximum(variance + spread, 1e-300)
+    return np.clip(weight * mean + (1 - weight) * moment, 0, n_reports)
+
+
+def reconstruct(reports, present, rng):
+    """Insert or delete random bits until each word is in as many documents as estimated.
+
+    Parameters
+    ----------
+    reports : csr_array of shape (n_reports, n_words)
+        Noisy presence bits.
+    present : ndarray of shape (n_words,)
+        Estimated counts, in [0, n_reports].
+    rng : numpy.random.Generator
+        Chooses the documents.
+
+    Returns
+    -------
+    bits : csr_array of shape (n_reports, n_words), int32
+        Column sums are the rounded estimates.
+    """
+    n, columns = reports.shape[0], sp.csc_array(reports)
+    indices, kept = columns.indices, []
+    for w in range(reports.shape[1]):
+        documents = indices[columns.indptr[w] : columns.indptr[w + 1]]
+        difference = round(float(present[w])) - len(documents)
+        if difference < 0:
+            documents = rng.choice(documents, len(documents) + difference, replace=False)
+        elif difference > 0:
+            absent = np.delete(np.arange(n, dtype=indices.dtype), documents)
+            documents = np.concatenate([documents, rng.choice(absent, difference, replace=False)])
+        kept.append(documents)
+    start = np.concatenate([[0], np.cumsum([len(documents) for documents in kept])])
+    rows = np.concatenate(kept)
+    return sp.csr_array(sp.csc_array((np.ones(len(rows), np.int32), rows, start), shape=reports.shape))

@@ -1,0 +1,254 @@
+"""Topics from reports: the estimators' formulas, the sampler of words and noise, streams, bad input."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skdplda import BudgetExceededError, LocalPrivateLDA, PrivacyAccountant, PrivacyLeakWarning
+from skdplda.datasets import make_lda_corpus, topic_recovery
+from skdplda.local import BitChannel, LocalRandomizer, bit_epsilon_of_coin, make_reports, randomize_bits, read_reports
+from skdplda.models._local import SMOOTHING
+from skdplda.models._local_denoise import bayes_estimate, moment_estimate, moment_variance, reconstruct
+from skdplda.models._randomness import Randomness
+
+SEEDED = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+N_WORDS, N_TOPICS = 200, 3
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return make_lda_corpus(1500, N_WORDS, N_TOPICS, mean_length=25, topic_word_prior=0.3, random_state=0)
+
+
+def model(epsilon=3.0, **options):
+    randomizer = LocalRandomizer(**({"bit_epsilon": epsilon} | options.pop("report", {})))
+    return LocalPrivateLDA(**({"n_components": N_TOPICS, "randomizer": randomizer, "max_iter": 20} | options))
+
+
+def test_reconstructed_counts_are_the_estimates():
+    rng = np.random.default_rng(0)
+    reports = sp.csr_array((rng.random((200, 5)) < 0.4).astype(np.int32))
+    wanted = np.array([0.0, 200.0, 60.4, 99.6, float(reports[:, [4]].sum())])
+    bits = reconstruct(reports, wanted, rng)
+    assert_array_equal(bits.sum(axis=0), np.rint(wanted))
+    assert set(bits.data) == {1}
+    before, after = reports.toarray(), bits.toarray()
+    for w in range(5):  # bits are inserted, or deleted, never both
+        assert (after[:, w] >= before[:, w]).all() or (after[:, w] <= before[:, w]).all()
+
+
+def test_the_bayes_estimate_is_equation_19():
+    f, m, s2 = 0.2, 160, 30.0
+    channel = BitChannel(bit_epsilon_of_coin(f), "symmetric", 4)
+    mean, ones = np.array([5.0, 20.0, 80.0, 0.0]), np.array([30.0, 30.0, 70.0, 4.0])
+    omega = m * f * (2 - f) / (m * f * (2 - f) + 4 * s2 * (1 - f) ** 2)
+    moment = moment_estimate(ones, m, channel, clip=False)
+    expected = np.clip(omega * mean + (1 - omega) * (2 * ones - f * m) / (2 * (1 - f)), 0, m)
+    assert_allclose(bayes_estimate(moment, m, channel, mean, omega), expected)
+    variance = (2 - f) * f * m / (4 * (1 - f) ** 2)
+    far = mean + np.sqrt(s2 + variance) * np.array([1, -1, 1, -1])  # a spread of exactly s2
+    assert_allclose(bayes_estimate(far, m, channel, mean), np.clip(omega * mean + (1 - omega) * far, 0, m))
+
+
+@pytest.mark.parametrize("mechanism", ["symmetric", "asymmetric"])
+def test_the_sampler_tells_words_from_noise_as_bayes_rule_does(mechanism):
+    """One topic known exactly and documents of known length: a bit is a word with probability
+    (p - q) length phi / (q + (p - q) length phi)."""
+    length, n = 4.0, 4000
+    phi = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
+    channel = BitChannel(1.5, mechanism, 5)
+    p, q = channel.one_if_present, channel.one_if_absent
+    X = sp.csr_array(np.ones((n, 5), np.int32))
+    estimator = LocalPrivateLDA(1, doc_topic_prior=1e6, topic_word_prior=1e-6, max_iter=10)
+    prior = 1e9 * phi[None]
+    found = estimator._sample(X, channel, prior, Randomness(0), 0, mean_length=length)[0] / n
+    expected = (p - q) * length * phi / (q + (p - q) * length * phi)
+    assert_allclose(found, expected, atol=6 * 0.5 / math.sqrt(n))  # each sweep alone would be as close
+
+
+@SEEDED
+@pytest.mark.parametrize("epsilon", [2.5, 4.0])
+def test_the_sampler_finds_as_many_words_as_there_are(corpus, epsilon):
+    fitted = model(epsilon, random_state=0).fit(corpus.data)
+    channel = fitted.randomizer.channel(N_WORDS)
+    signal = (channel.one_if_present - channel.one_if_absent) * corpus.data.count_nonzero()
+    assert fitted.stream_prior_.sum() / fitted.correlation == pytest.approx(signal, rel=0.1)
+
+
+@SEEDED
+@pytest.mark.parametrize("reconstruction", ["moment", "bayes", "likelihood"])
+def test_without_noise_they_are_one_model(corpus, reconstruction):
+    exact = model(math.inf, random_state=0, max_iter=40).fit(corpus.data)
+    other = model(math.inf, random_state=0, max_iter=40, reconstruction=reconstruction).fit(corpus.data)
+    assert_array_equal(exact.components_, other.components_)
+    assert topic_recovery(corpus.topic_word, exact.topic_word_).mean > 0.8
+
+
+@SEEDED
+@pytest.mark.parametrize("report", [{}, {"mechanism": "asymmetric"}, {"max_words": 12}])
+def test_planted_topics_are_found_and_the_likelihood_finds_them_better(corpus, report):
+    found = {}
+    for reconstruction in ("moment", "likelihood"):
+        fits = [model(3.0, report=report, reconstruction=reconstruction, random_state=s, max_iter=40) for s in range(3)]
+        found[reconstruction] = np.mean([fit.fit(corpus.data).perplexity(corpus.data) for fit in fits])
+    assert found["likelihood"] < found["moment"]
+
+
+def test_reports_made_elsewhere(corpus):
+    words = [f"w{i}" for i in range(N_WORDS)]
+    randomizer = LocalRandomizer(4.0, max_words=20)
+    batch = read_reports([make_reports(corpus.data, words, randomizer).tobytes()], words, randomizer)
+    fitted = model(input="reports", randomizer=randomizer).fit(batch.data)
+    assert fitted.privacy_guarantee_.epsilon == 4.0 * 40
+    assert fitted.bit_guarantee_ == randomizer.privacy_cost(N_WORDS, unit="bit")
+    assert topic_recovery(corpus.topic_word, fitted.topic_word_).mean > 0.5
+
+
+@SEEDED
+def test_any_number_of_threads_gives_the_same_model(corpus):
+    fits = [model(2.0, n_jobs=n, random_state=1).fit(corpus.data) for n in (1, 2, 4)]
+    assert_array_equal(fits[0].components_, fits[1].components_)
+    assert_array_equal(fits[0].components_, fits[2].components_)
+
+
+@SEEDED
+@pytest.mark.parametrize("reconstruction", ["bayes", "likelihood"])
+def test_a_stream_follows_equations_10_to_13_and_21(corpus, reconstruction):
+    fitted = model(2.0, reconstruction=reconstruction, correlation=0.3, prior_weight=0.4, random_state=0)
+    fitted.fit_prior(corpus.data[:200])
+    rates = (corpus.data[:200] > 0).sum(axis=0) / 200
+    assert_allclose(fitted.word_rates_, np.ravel(rates))
+    assert_allclose(fitted.stream_prior_, 0.3 * (fitted.components_ - 0.01))
+    channel = fitted.randomizer.channel(N_WORDS)
+    for start in (200, 300):
+        prior, expected = fitted.stream_prior_, fitted.word_rates_
+        fitted.partial_fit(corpus.data[start : start + 100])
+        noise = SMOOTHING * math.sqrt(moment_variance(0, 1, channel)) if reconstruction == "likelihood" else 0
+        counts = fitted.components_ - prior - 0.01 - noise
+        assert counts.min() > -1e-9
+        assert_allclose(fitted.stream_prior_, prior + 0.3 * counts)
+        found = 2 * fitted.word_rates_ - expected  # eta / M, for the mean of mu / M and eta / M is kept
+        assert found.min() > -1e-9 and found.max() < 1 + 1e-9
+        if reconstruction == "bayes":
+            seed = Randomness(0).noise(fitted.n_batches_ - 1)
+            bits = randomize_bits(sp.csr_array(corpus.data[start : start + 100]), channel, seed)
+            ones = np.unpackbits(bits, axis=1, bitorder="little")[:, :N_WORDS].sum(axis=0)
+            moment = moment_estimate(ones, 100, channel, clip=False)
+            assert_allclose(found, np.clip(0.4 * 100 * expected + 0.6 * moment, 0, 100) / 100, atol=1e-12)
+
+
+@SEEDED
+def test_without_noise_a_stream_is_the_same_for_every_reconstruction(corpus):
+    fits = [model(math.inf, reconstruction=r, random_state=0) for r in ("bayes", "likelihood")]
+    for fitted in fits:
+        fitted.fit_prior(corpus.data[:100]).partial_fit(corpus.data[100:200]).partial_fit(corpus.data[200:300])
+    assert_array_equal(fits[0].components_, fits[1].components_)
+
+
+def test_a_stream_gets_better_and_does_not_grow(corpus):
+    fitted, sizes, scores = model(3.0), [], []
+    for start in range(0, 1500, 150):
+        fitted.partial_fit(corpus.data[start : start + 150])
+        sizes.append(len(pickle.dumps(fitted)))
+        scores.append(fitted.score(corpus.data))
+    assert fitted.n_batches_ == 10
+    assert max(sizes[1:]) - min(sizes[1:]) < 64
+    assert np.mean(scores[-3:]) > scores[0]
+
+
+def test_fit_forgets_the_stream(corpus):
+    fitted = model().fit_prior(corpus.data[:300])
+    fitted.fit(corpus.data[:50])
+    assert fitted.n_batches_ == 1
+    assert_allclose(fitted.stream_prior_, 0.5 * (fitted.components_ - fitted.components_.min()), atol=0.2)
+
+
+@SEEDED
+def test_batches_have_noise_of_their_own(corpus):
+    """With one seed, too: equal documents in two batches give different reports."""
+    seeds = {Randomness(3).noise(batch) for batch in range(5)}
+    assert len(seeds) == 5
+    once = model(1.0, random_state=3).partial_fit(corpus.data[:100])
+    first = once.word_rates_
+    once.partial_fit(corpus.data[:100])
+    assert not np.allclose(2 * once.word_rates_ - first, first)
+
+
+def test_a_seed_warns_when_it_makes_noise(corpus):
+    with pytest.warns(PrivacyLeakWarning, match="function of that number"):
+        seeded = model(1.0, random_state=0).fit(corpus.data[:50])
+    with pytest.warns(PrivacyLeakWarning, match="undoes the noise"):
+        model(1.0, report={"random_state": 0}).fit(corpus.data[:50])
+    assert any("seed" in assumed for assumed in seeded.privacy_guarantee_.assumptions)
+    assert not any("seed" in assumed for assumed in model(1.0).privacy_cost(9).assumptions)
+    model(1.0, random_state=0, input="reports").fit((corpus.data[:50] > 0).astype(int))  # only the sampler is seeded
+
+
+def test_users_are_counted_and_declared_ones_compose(corpus):
+    users = np.array(["ann", "bob", "ann", "eve"])
+    with pytest.raises(ValueError, match=r"'ann'.* 2 times, but reports_per_user=1"):
+        model().fit(corpus.data[:4], groups=users)
+    twice = model(3.0, report={"max_words": 5, "reports_per_user": 2}).fit(corpus.data[:4], groups=users)
+    assert twice.privacy_guarantee_.epsilon == 2 * 10 * 3.0
+    assert twice.bit_guarantee_.epsilon == pytest.approx(2 * math.log((1 + 5 * math.exp(6)) / 6))
+
+
+def test_the_cost_is_known_before():
+    estimator = model(1.5, report={"max_words": 7})
+    assert estimator.privacy_cost().epsilon == 21.0
+    assert estimator.privacy_cost(unit="bit").epsilon == pytest.approx(math.log((1 + 7 * math.exp(3)) / 8))
+    assert model(1.5).privacy_cost(unit="bit").epsilon == 1.5
+    assert model(1.5).privacy_cost(100).epsilon == 150.0
+    with pytest.raises(ValueError, match="n_words must be given"):
+        model(1.5).privacy_cost()
+
+
+def test_randomizing_is_paid_for_before_data_are_read_and_reports_are_free(corpus):
+    bad = np.full((3, N_WORDS), np.nan)
+    with PrivacyAccountant(epsilon=10.0, unit="document", adjacency="replace", trust="local") as accountant:
+        with pytest.raises(BudgetExceededError):
+            model(1.0).fit(bad)
+        model(1.0, report={"max_words": 2}).fit(corpus.data[:20])
+        model(9.0, input="reports").fit((corpus.data[:20] > 0).astype(int))
+    assert accountant.total.epsilon == 4.0
+
+
+def test_bad_batches_leave_the_model_as_it_was(corpus):
+    fitted = model(input="reports").partial_fit((corpus.data[:100] > 0).astype(int))
+    before = pickle.dumps(fitted)
+    for batch, message in (
+        (corpus.data[:10], "must hold presence bits"),
+        (np.ones((5, N_WORDS + 1)), "features"),
+        (np.ones((0, N_WORDS)), "0 sample"),
+        (np.full((2, N_WORDS), np.nan), "NaN"),
+        (-np.ones((2, N_WORDS)), "Negative"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fitted.partial_fit(batch)
+    assert pickle.dumps(fitted) == before
+
+
+def test_empty_documents_and_reports_are_fine():
+    empty = np.zeros((8, 6), dtype=int)
+    for epsilon in (0.5, math.inf):
+        for reconstruction in ("moment", "bayes", "likelihood"):
+            fitted = LocalPrivateLDA(2, randomizer=LocalRandomizer(epsilon), reconstruction=reconstruction, max_iter=3)
+            assert np.isfinite(fitted.fit(empty).topic_word_).all()
+
+
+def test_more_topics_than_words_warns():
+    with pytest.warns(UserWarning, match="n_components=9 exceeds the 6 words"):
+        LocalPrivateLDA(9, max_iter=2).fit(np.eye(6, dtype=int))
+
+
+def test_parameters_are_validated(corpus):
+    with pytest.raises(ValueError, match="doc_topic_prior must be"):
+        model(doc_topic_prior=[1.0, 2.0]).fit(corpus.data[:5])
+    with pytest.raises(ValueError, match="correlation"):
+        model(correlation=1.5).fit(corpus.data[:5])
+    with pytest.raises(ValueError, match="bit_epsilon must be from 1e-06 to 30"):
+        model(40.0).fit(corpus.data[:5])
