@@ -1,0 +1,23 @@
+"""Attacks on released topics: who was in the training data, and what it said."""
+
+from skdplda.attacks._lira import likelihood_ratio_attack
+from skdplda.attacks._result import AttackResult, RateAt
+from skdplda.attacks._shadow import ShadowModels, released_topics, train_shadow_models
+from skdplda.attacks._simple import ReconstructedCounts, reconstruct_counts, threshold_attack, vocabulary_attack
+from skdplda.attacks._statistics import STATISTICS, document_statistics, max_log_likelihood
+
+__all__ = [
+    "STATISTICS",
+    "AttackResult",
+    "RateAt",
+    "ReconstructedCounts",
+    "ShadowModels",
+    "document_statistics",
+    "likelihood_ratio_attack",
+    "max_log_likelihood",
+    "reconstruct_counts",
+    "released_topics",
+    "threshold_attack",
+    "train_shadow_models",
+    "vocabulary_attack",
+]
