@@ -6,7 +6,7 @@ import numpy as np
 
 __all__ = ["zeta"]
 
-cdef extern from "mixture.h" nogil:
+cdef extern from "best_mixture.h" nogil:
     int LANES
     void mix(const double *, const double *, int, Py_ssize_t, double *)
     void gradient_of(const double *, const double *, const double *, int, Py_ssize_t, double *, double *)

@@ -1,5 +1,7 @@
 """Attacks on released topics: who was in the training data, and what it said."""
 
+from skdplda.attacks._classifier import ClassifierAttack, shadow_classifier_attack
+from skdplda.attacks._experiment import membership_experiment
 from skdplda.attacks._lira import likelihood_ratio_attack
 from skdplda.attacks._result import AttackResult, RateAt
 from skdplda.attacks._shadow import ShadowModels, released_topics, train_shadow_models
@@ -9,14 +11,17 @@ from skdplda.attacks._statistics import STATISTICS, document_statistics, max_log
 __all__ = [
     "STATISTICS",
     "AttackResult",
+    "ClassifierAttack",
     "RateAt",
     "ReconstructedCounts",
     "ShadowModels",
     "document_statistics",
     "likelihood_ratio_attack",
     "max_log_likelihood",
+    "membership_experiment",
     "reconstruct_counts",
     "released_topics",
+    "shadow_classifier_attack",
     "threshold_attack",
     "train_shadow_models",
     "vocabulary_attack",

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed, hash
+from joblib import Parallel, delayed
+from joblib import hash as digest_of
 from sklearn.base import clone
 from tqdm import tqdm
 
@@ -203,7 +204,7 @@ class Store:
     """Results of a run in a directory, one file a model, with the identity of the run."""
 
     def __init__(self, directory, identity):
-        self.folder, self.identity = Path(directory), hash(identity)
+        self.folder, self.identity = Path(directory), digest_of(identity)
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, number):

@@ -117,7 +117,7 @@ class ReconstructedCounts(NamedTuple):
     @property
     def exact(self):
         """Whether the table holds whole counts, within rounding, of more than one value."""
-        return self.error < 1e-3 and np.ptp(self.counts) > 0
+        return bool(self.error < 1e-3 and np.ptp(self.counts) > 0)
 
 
 def reconstruct_counts(topic_word, topic_word_prior):

@@ -59,7 +59,7 @@ def max_log_likelihood(topic_word, X, *, tol=1e-6, max_iter=200, n_jobs=None):
     >>> from skdplda.attacks import max_log_likelihood
     >>> value, gap, theta = max_log_likelihood([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], [[2, 1, 0], [1, 1, 1]])
     >>> value.round(3).tolist(), theta.round(3).tolist()
-    ([-2.079, -2.773], [[1.0, 0.0], [0.5, 0.5]])
+    ([-2.079, -3.466], [[1.0, 0.0], [0.5, 0.5]])
     """
     tables = check_topic_word(topic_word, dimensions=(2, 3))
     single = tables.ndim == 2

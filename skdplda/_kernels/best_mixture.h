@@ -3,8 +3,8 @@
  * Sums run in eight interleaved lanes, a fixed order of addition: the same result on every processor. `n` is a multiple
  * of LANES; arrays are padded with a word of count zero.
  */
-#ifndef SKDPLDA_MIXTURE_H
-#define SKDPLDA_MIXTURE_H
+#ifndef SKDPLDA_BEST_MIXTURE_H
+#define SKDPLDA_BEST_MIXTURE_H
 
 #include <math.h>
 #include <stddef.h>
