@@ -6,10 +6,9 @@ from skdplda.attacks._lira import likelihood_ratio_attack
 from skdplda.attacks._result import AttackResult, RateAt
 from skdplda.attacks._shadow import ShadowModels, released_topics, train_shadow_models
 from skdplda.attacks._simple import ReconstructedCounts, reconstruct_counts, threshold_attack, vocabulary_attack
-from skdplda.attacks._statistics import STATISTICS, document_statistics, max_log_likelihood
+from skdplda.attacks._statistics import document_statistics, max_log_likelihood
 
 __all__ = [
-    "STATISTICS",
     "AttackResult",
     "ClassifierAttack",
     "RateAt",

@@ -2,10 +2,9 @@
 
 from skdplda.audit._audit import AuditReport, audit
 from skdplda.audit._bounds import epsilon_lower_bound, mu_lower_bound, one_run_lower_bound, one_run_p_value
-from skdplda.audit._mechanisms import MECHANISMS, Finding, mechanism_audits
+from skdplda.audit._mechanisms import Finding, mechanism_audits
 
 __all__ = [
-    "MECHANISMS",
     "AuditReport",
     "Finding",
     "audit",

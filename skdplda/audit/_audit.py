@@ -114,6 +114,9 @@ def audit(
     with and without one canary; half of the fits choose the threshold, the others are counted. The releases used are
     the topic table's columns of the canaries' words, which are added to the vocabulary.
 
+    What an audit could show at most, with every guess right, stands in the evidence: with few fits, a high confidence
+    or, in one run, a delta that is not far below (1 - confidence) / n_canaries, it is little.
+
     Parameters
     ----------
     estimator : estimator
@@ -212,7 +215,9 @@ def one_run(estimator, canaries, n_canaries, n_guesses, claim, confidence, rng, 
     numbers = (n_canaries, 2 * half, correct)
     bound = one_run_lower_bound(*numbers, delta=claim.delta, confidence=confidence)
     refuted = np.isfinite(claim.epsilon) and one_run_p_value(*numbers, claim.epsilon, claim.delta) < 1 - confidence
-    return bound, f"{correct} of {2 * half} guesses right, {n_canaries} canaries", bool(refuted)
+    most = one_run_lower_bound(n_canaries, 2 * half, 2 * half, delta=claim.delta, confidence=confidence)
+    evidence = f"{correct} of {2 * half} guesses right, {n_canaries} canaries; all right would show {most:.3g}"
+    return bound, evidence, bool(refuted)
 
 
 def repeated(estimator, canaries, n_fits, claim, gdp, confidence, options):
@@ -234,6 +239,9 @@ def repeated(estimator, canaries, n_fits, claim, gdp, confidence, options):
         claimed = 1 / claim.event.noise_multiplier
         return epsilon_of_mu(mu, claim.delta), f"{evidence}; mu {mu:.4g} of {claimed:.4g}", bool(mu > claimed)
     bound = epsilon_lower_bound(*numbers, delta=claim.delta, confidence=confidence)
+    all_right = (numbers[1], numbers[1], 0, numbers[3])
+    most = epsilon_lower_bound(*all_right, delta=claim.delta, confidence=confidence)
+    evidence += f"; all right would show {most:.3g}"
     return bound, evidence, bool(bound > claim.epsilon)
 
 

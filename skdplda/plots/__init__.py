@@ -1,5 +1,6 @@
-"""Displays: the topics' words, and what privacy costs in utility."""
+"""Displays: the topics' words, what privacy costs in utility, and what attacks find."""
 
 from skdplda.plots._displays import PrivacyUtilityDisplay, TopWordsDisplay
+from skdplda.plots._roc import AttackRocDisplay
 
-__all__ = ["PrivacyUtilityDisplay", "TopWordsDisplay"]
+__all__ = ["AttackRocDisplay", "PrivacyUtilityDisplay", "TopWordsDisplay"]
