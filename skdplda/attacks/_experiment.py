@@ -30,6 +30,7 @@ def membership_experiment(
     directory=None,
     n_jobs=None,
     random_state=None,
+    callback=None,
     verbose=0,
 ):
     """Attack a learner on a corpus, as section 3.5 of [1]_ does.
@@ -63,6 +64,8 @@ def membership_experiment(
         Models trained at a time, as in joblib.
     random_state : int, default=None
         Of targets and parts.
+    callback : callable, default=None
+        Called after each repetition with (members, documents, topic_word, shadows), to look closer.
     verbose : int, default=0
         Progress bars if positive.
 
@@ -125,6 +128,8 @@ def membership_experiment(
                 )
         for name in thresholds:
             results.append(threshold_attack(table, documents, members, name, proportions=proportions))
+        if callback is not None:
+            callback(members, documents, table, shadows)
         runs.append({result.name: result for result in results})
     pooled = {name: AttackResult.pool([run[name] for run in runs]) for name in runs[0]}
     return pooled | {"repetitions": runs}
