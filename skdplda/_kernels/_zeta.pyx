@@ -13,7 +13,7 @@ cdef extern from "best_mixture.h" nogil:
     void curvature_of(
         const double *, const double *, const double *, const int *, int, Py_ssize_t, double *, double *, double *
     )
-    double gather(const int *, const int *, Py_ssize_t, const double *, int, double *, double *)
+    double gather(const int *, const int *, Py_ssize_t, Py_ssize_t, const double *, int, double *, double *)
     double line_search(const double *, const double *, const double *, Py_ssize_t, double)
     double log_sum(const double *, const double *, Py_ssize_t)
     void descend(const double *, const double *, const double *, int, double *, double *)
@@ -55,7 +55,8 @@ cdef Scratch lay_out(double *numbers, int *active, Py_ssize_t n, int n_topics) n
 
 
 cdef inline Py_ssize_t padded(Py_ssize_t n_words) noexcept nogil:
-    return (n_words + LANES - 1) // LANES * LANES
+    """Round up to an odd number of lanes, so that the topics' rows do not fall onto the same lines of the cache."""
+    return ((n_words + LANES - 1) // LANES | 1) * LANES
 
 
 cdef double newton_step(Scratch *s, Py_ssize_t n, double length, int n_topics, bint inner, double *theta) noexcept nogil:
@@ -184,5 +185,5 @@ cdef void one_document(
     Scratch s, const int *words, const int *counts, Py_ssize_t n_words, const double *table, int n_topics, double tol,
     int max_iter, double *theta, double *value, double *gap
 ) noexcept nogil:
-    cdef double length = gather(words, counts, n_words, table, n_topics, s.table, s.counts)
+    cdef double length = gather(words, counts, n_words, padded(n_words), table, n_topics, s.table, s.counts)
     solve(&s, padded(n_words), length, n_topics, tol, max_iter, theta, value, gap)

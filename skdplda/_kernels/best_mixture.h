@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #define LANES 8
-#define PASSES 8
+#define PASSES 6
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double))));
 
 /* Wider registers where the processor has them; they add and multiply the same numbers. */
@@ -22,10 +22,9 @@ typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned
 
 #define sum_of(x) ((((x)[0] + (x)[4]) + ((x)[2] + (x)[6])) + (((x)[1] + (x)[5]) + ((x)[3] + (x)[7])))
 
-/* Copy the words that some topic can produce, topic by topic, padded to whole lanes; return the number of tokens. */
-static double gather(const int *words, const int *given, ptrdiff_t n_words, const double *topic_word, int n_topics,
-                     double *table, double *counts) {
-    const ptrdiff_t n = (n_words + LANES - 1) / LANES * LANES;
+/* Copy the words that some topic can produce, topic by topic, padded to n; return the number of tokens. */
+static double gather(const int *words, const int *given, ptrdiff_t n_words, ptrdiff_t n, const double *topic_word,
+                     int n_topics, double *table, double *counts) {
     ptrdiff_t kept = 0;
     double length = 0;
     for (ptrdiff_t i = 0; i < n_words; i++) {
