@@ -17,6 +17,7 @@ KERNELS = {  # extension -> uses threads
     "released": True,
     "partition": False,
     "reports": True,
+    "zeta": True,
 }
 # -ffp-contract=off: a fused multiply-add would make results depend on the processor.
 COMPILE_ARGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]

@@ -1,4 +1,4 @@
-"""The console script `skdplda`: a demo, private topics of a corpus, their price, a released model's card."""
+"""The console script `skdplda`: a demo, private topics, their price, released models, attacks and audits."""
 
 import argparse
 import csv
@@ -11,6 +11,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from skdplda._cli_attack import add_attack_commands
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models import PrivateCGSLDA
 from skdplda.releases import load_released
@@ -73,7 +74,7 @@ def _parser():
     """Return the parser of all commands."""
     parser = _Parser(prog="skdplda", description="Differentially private topic models.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"skdplda {version('skdplda')}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,fit,cost,show}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,fit,cost,show,attack,audit}")
 
     positive, share = _number(float, "a positive number, or inf"), _number(float, "a number above 0, at most 1", 1)
     whole = _number(int, "an integer of at least 1")
@@ -101,18 +102,9 @@ def _parser():
     demo.set_defaults(run=_demo)
 
     fit = commands.add_parser("fit", parents=[price], help="private topics of a corpus")
-    fit.add_argument(
-        "corpus", help="text file (one document a line), folder of .txt, .jsonl, .csv, or UCI docword file"
-    )
-    fit.add_argument("--format", choices=FORMATS, default="auto", help="of the corpus (default: by its name)")
-    fit.add_argument("--column", metavar="NAME", help="column or key of the text, for .csv and .jsonl")
-    fit.add_argument("--topics", type=whole, default=10, metavar="K", help="number of topics (default: 10)")
-    words = fit.add_mutually_exclusive_group()
-    words.add_argument("--vocabulary", metavar="FILE", help="public words, one a line (for UCI: the vocab file)")
-    words.add_argument("--leaky-vocabulary", type=whole, metavar="N", help="N most frequent words; NOT private")
+    _corpus_options(fit, whole)
     fit.add_argument("--top-words", type=whole, default=10, metavar="N", help="words shown a topic (default: 10)")
     fit.add_argument("--output", default="skdplda_topics", metavar="DIR", help="new folder (default: skdplda_topics)")
-    fit.add_argument("--jobs", type=int, default=1, metavar="N", help="threads (default: 1; -1: all cores)")
     fit.add_argument("--checkpoint", metavar="FILE", help="resume from, and save to, FILE; as private as the data")
     fit.set_defaults(run=_fit)
 
@@ -123,7 +115,23 @@ def _parser():
     show.add_argument("file", help="written by ReleasedTopicModel.save")
     show.add_argument("--json", action="store_true", help="print JSON")
     show.set_defaults(run=_show)
+
+    add_attack_commands(commands, [price], lambda command: _corpus_options(command, whole), whole, _model, _read_corpus)
     return parser
+
+
+def _corpus_options(command, whole):
+    """Add what every command needs that reads a corpus."""
+    command.add_argument(
+        "corpus", help="text file (one document a line), folder of .txt, .jsonl, .csv, or UCI docword file"
+    )
+    command.add_argument("--format", choices=FORMATS, default="auto", help="of the corpus (default: by its name)")
+    command.add_argument("--column", metavar="NAME", help="column or key of the text, for .csv and .jsonl")
+    command.add_argument("--topics", type=whole, default=10, metavar="K", help="number of topics (default: 10)")
+    words = command.add_mutually_exclusive_group()
+    words.add_argument("--vocabulary", metavar="FILE", help="public words, one a line (for UCI: the vocab file)")
+    words.add_argument("--leaky-vocabulary", type=whole, metavar="N", help="N most frequent words; NOT private")
+    command.add_argument("--jobs", type=int, default=1, metavar="N", help="threads (default: 1; -1: all cores)")
 
 
 def _number(kind, what, largest=math.inf):

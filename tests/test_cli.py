@@ -273,3 +273,39 @@ def test_missing_optional_package_says_what_to_install():
     with pytest.raises(ImportError, match=r'The map needs nowhere_at_all.*pip install "atlas"'):
         import_optional("nowhere_at_all.maps", purpose="The map", install="atlas")
     assert import_optional("json", purpose="x", install="x") is json
+
+
+def test_attack_prints_who_is_found(corpus, capsys):
+    command = ["attack", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), *PRICE]
+    command += ["--topics", "2", "--rounds", "3", "--shadow-models", "4", "--directory", str(corpus / "shadows")]
+    assert cli.main([*command, "--figure", str(corpus / "roc.png")]) == 0
+    out = capsys.readouterr().out
+    assert "LiRA online (zeta)" in out and "threshold (max)" in out and "epsilon=8" in out
+    assert (corpus / "roc.png").stat().st_size > 1000
+    assert len(list((corpus / "shadows").rglob("*.npz"))) == 4
+    assert cli.main([*command, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert set(report["attacks"]["LiRA offline (zeta)"]) == {"auc", "tpr", "low", "high", "fpr"}
+    assert report["privacy"]["epsilon"] <= 8
+    assert cli.main([*command[:4], *PRICE, "--shadow-models", "4", "--topics", "2", "--non-private"]) == 0
+    assert "claims" not in capsys.readouterr().out
+
+
+def test_attack_needs_shadow_models(corpus, capsys):
+    command = ["attack", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), *PRICE]
+    assert cli.main([*command, "--topics", "2", "--rounds", "2", "--shadow-models", "2"]) == 2
+    assert "Train more shadow models" in one_line(capsys)
+
+
+def test_audit_prints_claim_bound_and_verdict(corpus, capsys):
+    command = ["audit", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), *PRICE]
+    command += ["--topics", "2", "--rounds", "3", "--confidence", "0.999999"]
+    assert cli.main([*command, "--canaries", "100"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines()] == ["claim", "lower", "confidence", "verdict"]
+    assert "consistent" in out
+    assert cli.main([*command, "--method", "repeated", "--fits", "8", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["claimed_epsilon"] <= 8 and not report["violated"]
+    assert cli.main([*command, "--canaries", "5"]) == 2
+    assert "n_guesses" in one_line(capsys)

@@ -7,7 +7,8 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from skdplda import PrivateCGSLDA
-from skdplda.plots import PrivacyUtilityDisplay, TopWordsDisplay, VocabularySizeDisplay
+from skdplda.attacks import AttackResult
+from skdplda.plots import AttackRocDisplay, PrivacyUtilityDisplay, TopWordsDisplay, VocabularySizeDisplay
 
 WORDS = np.array(["apple", "pear", "plum", "iron", "zinc"])
 
@@ -132,3 +133,25 @@ def test_vocabulary_sizes_are_labelled_curves():
 def test_vocabulary_size_errors_name_the_parameter(epsilons, size, message):
     with pytest.raises(ValueError, match=message):
         VocabularySizeDisplay(epsilons=epsilons, sizes={"sieve": size}).plot()
+
+
+def test_roc_curves_have_logarithmic_axes_and_rates():
+    rng = np.random.default_rng(0)
+    labels = rng.random(400) < 0.5
+    results = [AttackResult(rng.normal(size=400) + shift * labels, labels, name) for shift, name in ((0, "a"), (3, ""))]
+    display = AttackRocDisplay(results=results).plot(fpr=0.01, title="Two")
+    ax = display.ax_
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names[0] == "guessing" and names[1].startswith("a (") and names[2].startswith("attack 2 (")
+    assert names[2].endswith(f"({results[1].tpr_at(0.01).rate:.1%})")
+    false, true, _ = results[1].roc()
+    drawn = ax.lines[2].get_xydata()
+    np.testing.assert_array_equal(drawn[:, 1], true)
+    np.testing.assert_array_equal(drawn[:, 0], np.maximum(false, ax.get_xlim()[0]))
+    single = Figure().subplots()
+    assert AttackRocDisplay(results=results[0]).plot(single, fpr=None, least=0.01).ax_ is single
+    assert single.get_xlim() == (0.01, 1)
+    display.figure_.canvas.draw()
+    with pytest.raises(ValueError, match="at least one attack"):
+        AttackRocDisplay(results=[]).plot()

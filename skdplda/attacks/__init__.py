@@ -1,5 +1,29 @@
-"""Attacks: what an adversary makes of what was released. They know models through arrays and traces only."""
+"""Attacks on what was released: who was in the training data, and what it said. Arrays and traces are all they know."""
 
+from skdplda.attacks._classifier import ClassifierAttack, shadow_classifier_attack
+from skdplda.attacks._experiment import membership_experiment
+from skdplda.attacks._lira import likelihood_ratio_attack
+from skdplda.attacks._result import AttackResult, RateAt
+from skdplda.attacks._shadow import ShadowModels, released_topics, train_shadow_models
+from skdplda.attacks._simple import ReconstructedCounts, reconstruct_counts, threshold_attack, vocabulary_attack
+from skdplda.attacks._statistics import document_statistics, max_log_likelihood
 from skdplda.attacks._trace import TopicTraceAttack
 
-__all__ = ["TopicTraceAttack"]
+__all__ = [
+    "AttackResult",
+    "ClassifierAttack",
+    "RateAt",
+    "ReconstructedCounts",
+    "ShadowModels",
+    "TopicTraceAttack",
+    "document_statistics",
+    "likelihood_ratio_attack",
+    "max_log_likelihood",
+    "membership_experiment",
+    "reconstruct_counts",
+    "released_topics",
+    "shadow_classifier_attack",
+    "threshold_attack",
+    "train_shadow_models",
+    "vocabulary_attack",
+]

@@ -1,0 +1,115 @@
+"""The commands `skdplda attack` and `skdplda audit`: what leaks from a model of one's own corpus."""
+
+import json
+import sys
+import warnings
+
+from skdplda.exceptions import PrivacyLeakWarning
+
+__all__ = ["add_attack_commands"]
+
+RATE = 0.001
+
+
+def add_attack_commands(commands, parents, corpus_options, whole, model, read_corpus):
+    """Add both commands to the parser.
+
+    Parameters
+    ----------
+    commands : object
+        The subparsers of argparse.
+    parents : list of ArgumentParser
+        Options of the private estimator.
+    corpus_options : callable
+        Adds the options of a corpus to a parser.
+    whole : callable
+        The argparse type of positive integers.
+    model : callable
+        Makes the estimator of parsed arguments: (args, **parameters) -> (estimator, guarantee).
+    read_corpus : callable
+        Reads counts and words of parsed arguments.
+    """
+    shared = {"metavar": "N", "type": whole}
+
+    attack = commands.add_parser("attack", parents=parents, help="who of a corpus is found in a model of half of it")
+    corpus_options(attack)
+    attack.add_argument("--shadow-models", default=64, help="default: 64; at least 4", **shared)
+    attack.add_argument("--repetitions", default=1, help="targets, pooled (default: 1)", **shared)
+    attack.add_argument(
+        "--non-private", action="store_true", help="attack scikit-learn's LatentDirichletAllocation instead"
+    )
+    attack.add_argument("--directory", metavar="DIR", help="resume from, and save to, DIR; as private as the data")
+    attack.add_argument("--seed", type=int, default=0, metavar="N", help="of the halves (default: 0)")
+    attack.add_argument("--figure", metavar="FILE", help="draw the ROC curves into a .png or .pdf")
+    attack.set_defaults(run=lambda args: _attack(args, model, read_corpus))
+
+    audit = commands.add_parser("audit", parents=parents, help="a lower bound on epsilon, beside the claim")
+    corpus_options(audit)
+    audit.add_argument("--method", choices=("one-run", "repeated"), default="one-run", help="default: one-run")
+    audit.add_argument("--canaries", default=1000, help="of one-run (default: 1000)", **shared)
+    audit.add_argument("--fits", default=200, help="of repeated (default: 200)", **shared)
+    audit.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of the bound (default: 0.95)")
+    audit.set_defaults(run=lambda args: _audit(args, model, read_corpus))
+
+
+def _attack(args, model, read_corpus):
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    from skdplda.attacks import membership_experiment
+
+    estimator, guarantee = model(args, n_components=args.topics)
+    if args.non_private:
+        estimator, guarantee = LatentDirichletAllocation(args.topics, random_state=0), None
+    X, _ = read_corpus(args)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)  # one for each shadow model
+        results = membership_experiment(
+            estimator,
+            X,
+            n_models=args.shadow_models,
+            repetitions=args.repetitions,
+            vocabulary="given",
+            directory=args.directory,
+            n_jobs=args.jobs,
+            random_state=args.seed,
+            verbose=sys.stderr.isatty(),
+        )
+    results.pop("repetitions")
+    rows = {name: result.tpr_at(RATE) for name, result in results.items()}
+    if args.figure:
+        from skdplda.plots import AttackRocDisplay
+
+        display = AttackRocDisplay(results=list(results.values())).plot(fpr=RATE)
+        display.figure_.savefig(args.figure, dpi=150)
+    if args.json:
+        report = {
+            name: {"auc": results[name].auc, "tpr": at.rate, "low": at.low, "high": at.high, "fpr": at.fpr}
+            for name, at in rows.items()
+        }
+        claim = None if guarantee is None else json.loads(guarantee.to_json())
+        print(json.dumps({"at_fpr": RATE, "attacks": report, "privacy": claim}, indent=2))
+        return
+    width = max(map(len, rows))
+    print(f"{'attack':{width}}    AUC   members found at {RATE:.1%} false alarms (95 % interval)")
+    for name, at in rows.items():
+        print(f"{name:{width}}  {results[name].auc:.3f}   {at.rate:7.2%}   ({at.low:.2%} to {at.high:.2%})")
+    if guarantee is not None:
+        print(f"\nThe target claims {guarantee!r}." + (f"\n{guarantee.reason}" if guarantee.reason else ""))
+
+
+def _audit(args, model, read_corpus):
+    from skdplda.audit import audit
+
+    estimator, _ = model(args, n_components=args.topics)
+    X, _ = read_corpus(args)
+    report = audit(
+        estimator,
+        X,
+        method=args.method,
+        n_canaries=args.canaries,
+        n_fits=args.fits,
+        confidence=args.confidence,
+        n_jobs=args.jobs,
+        verbose=2 * sys.stderr.isatty() and not args.json,
+    )
+    print(json.dumps(report.to_dict(), indent=2) if args.json else report)

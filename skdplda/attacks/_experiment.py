@@ -1,0 +1,135 @@
+"""The whole attack on one's own corpus: a target on half of it, shadow models, and every score beside the truth."""
+
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import clone
+
+from skdplda.attacks._lira import likelihood_ratio_attack
+from skdplda.attacks._result import AttackResult
+from skdplda.attacks._shadow import released_topics, reseed, train_shadow_models
+from skdplda.attacks._simple import threshold_attack, vocabulary_attack
+from skdplda.attacks._statistics import check_documents
+
+__all__ = ["membership_experiment"]
+
+HUANG = ("max", "std", "negative_entropy")
+
+
+def membership_experiment(
+    estimator,
+    X,
+    *,
+    n_models=128,
+    repetitions=1,
+    statistics=("zeta",),
+    thresholds=HUANG,
+    proportions="fold-in",
+    vocabulary="target",
+    topic_word=None,
+    directory=None,
+    n_jobs=None,
+    random_state=None,
+    callback=None,
+    verbose=0,
+):
+    """Attack a learner on a corpus, as section 3.5 of [1]_ does.
+
+    In each repetition a random half of the documents trains the target; the attacks then score all documents.
+
+    Parameters
+    ----------
+    estimator : estimator
+        As in `train_shadow_models`.
+    X : array-like or sparse matrix of shape (n_documents, n_words)
+        Word counts.
+    n_models : int, default=128
+        Shadow models a repetition.
+    repetitions : int, default=1
+        Targets; the scores of all are put together.
+    statistics : sequence of str or callable, default=("zeta",)
+        Of the likelihood ratio attack: one online and one offline attack each.
+    thresholds : sequence of str, default=("max", "std", "negative_entropy")
+        Statistics attacked by one threshold.
+    proportions : {"fold-in", "maximum"}, default="fold-in"
+        As in `document_statistics`.
+    vocabulary : {"target", "given"}, default="target"
+        "target" releases the words that the target's half holds: all models then have these, words outside are left
+        out of the other documents, and the vocabulary is attacked by itself. "given" takes all words as public.
+    topic_word : callable, default=None
+        As in `train_shadow_models`.
+    directory : path-like, default=None
+        As in `train_shadow_models`; each repetition has a folder in it.
+    n_jobs : int, default=None
+        Models trained at a time, as in joblib.
+    random_state : int, default=None
+        Of targets and parts.
+    callback : callable, default=None
+        Called after each repetition with (members, documents, topic_word, shadows), to look closer.
+    verbose : int, default=0
+        Progress bars if positive.
+
+    Returns
+    -------
+    results : dict of str to AttackResult or list of AttackResult
+        By name of the attack, repetitions pooled; under "repetitions" a list with the results of each.
+
+    References
+    ----------
+    .. [1] Manzonelli, Zhang and Vadhan (2024). Membership Inference Attacks and Privacy in Topic Modeling.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import LatentDirichletAllocation
+    >>> from skdplda.attacks import membership_experiment
+    >>> from skdplda.datasets import make_lda_corpus
+    >>> X = make_lda_corpus(41, 200, 2, mean_length=20, random_state=0).data
+    >>> results = membership_experiment(LatentDirichletAllocation(2, max_iter=2), X, n_models=4, random_state=0)
+    >>> sorted(results)[:2]
+    ['LiRA offline (zeta)', 'LiRA online (zeta)']
+    """
+    if vocabulary not in ("target", "given"):
+        raise ValueError(f"vocabulary must be 'target' or 'given'; got {vocabulary!r}.")
+    if not repetitions >= 1:
+        raise ValueError(f"repetitions must be at least 1; got {repetitions!r}.")
+    X = check_documents(X, np.shape(X)[1])
+    if X.shape[0] < 2:
+        raise ValueError(f"X must hold at least 2 documents, members and others; got {X.shape[0]}.")
+    seeds = np.random.SeedSequence(random_state).generate_state(2 * repetitions).reshape(-1, 2) >> 1
+    runs = []
+    for number, (seed, shadow_seed) in enumerate(seeds):
+        members = np.zeros(X.shape[0], dtype=bool)
+        members[np.random.default_rng(seed).permutation(X.shape[0])[: X.shape[0] // 2]] = True
+        results, documents = [], X
+        if vocabulary == "target":
+            known = np.asarray(X[members].sum(axis=0)) > 0
+            results.append(vocabulary_attack(known, X, members))
+            documents = X[:, np.flatnonzero(known)]
+        target = clone(estimator)
+        reseed(target, int(seed))
+        target.fit(documents[members])
+        table = released_topics(target) if topic_word is None else topic_word(target)
+        shadows = train_shadow_models(
+            estimator,
+            documents,
+            n_models,
+            statistics=statistics,
+            proportions=proportions,
+            topic_word=topic_word,
+            directory=None if directory is None else Path(directory) / f"repetition_{number}",
+            n_jobs=n_jobs,
+            random_state=int(shadow_seed),
+            verbose=verbose,
+        )
+        for mode in ("online", "offline"):
+            for name in shadows.names:
+                results.append(
+                    likelihood_ratio_attack(table, documents, members, shadows, mode=mode, statistics=[name])
+                )
+        for name in thresholds:
+            results.append(threshold_attack(table, documents, members, name, proportions=proportions))
+        if callback is not None:
+            callback(members, documents, table, shadows)
+        runs.append({result.name: result for result in results})
+    pooled = {name: AttackResult.pool([run[name] for run in runs]) for name in runs[0]}
+    return pooled | {"repetitions": runs}

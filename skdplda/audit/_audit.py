@@ -1,0 +1,258 @@
+"""The audit: what an estimator claims, and what an attacker of its releases can show."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+
+from skdplda.audit._bounds import (
+    epsilon_lower_bound,
+    epsilon_of_mu,
+    mu_lower_bound,
+    one_run_lower_bound,
+    one_run_p_value,
+)
+from skdplda.audit._canaries import Canaries, fits, prepared
+from skdplda.privacy import PrivacyGuarantee
+
+__all__ = ["AuditReport", "audit"]
+
+METHODS = ("one-run", "repeated")
+CANARY_TOKENS = 100  # as loud as a document can be: bounds on contributions are what the audit is after
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """What was claimed, and what could be shown.
+
+    Parameters
+    ----------
+    claim : PrivacyGuarantee
+        Of the audited estimator.
+    lower_bound : float
+        On epsilon, at the claim's delta.
+    confidence : float
+        Probability that the bound holds.
+    method : str
+        How it was found.
+    evidence : str
+        The numbers behind it.
+    violated : bool
+        Whether the claim was refuted.
+    """
+
+    claim: PrivacyGuarantee
+    lower_bound: float
+    confidence: float
+    method: str
+    evidence: str
+    violated: bool
+
+    @property
+    def verdict(self):
+        """One sentence."""
+        if self.violated:
+            return "VIOLATED: the claimed epsilon is below what an attacker showed."
+        if self.claim.status != "proven":
+            return f"not refuted, and not proven either ({self.claim.status}): {self.claim.reason}"
+        return "consistent: no attack of this audit exceeds the claim. An audit cannot prove it."
+
+    def to_dict(self):
+        """Return the report as plain values.
+
+        Returns
+        -------
+        report : dict
+            Of numbers and strings.
+        """
+        return {
+            "claimed_epsilon": self.claim.epsilon,
+            "delta": self.claim.delta,
+            "unit": str(self.claim.unit),
+            "adjacency": str(self.claim.adjacency),
+            "status": str(self.claim.status),
+            "lower_bound": self.lower_bound,
+            "confidence": self.confidence,
+            "method": self.method,
+            "evidence": self.evidence,
+            "violated": self.violated,
+            "verdict": self.verdict,
+        }
+
+    def __str__(self):
+        claim = self.claim
+        return "\n".join(
+            [
+                f"claim        epsilon {claim.epsilon:.6g}, delta {claim.delta:.6g}, {claim.unit},"
+                f" {claim.adjacency}, {claim.status}",
+                f"lower bound  epsilon {self.lower_bound:.4g}",
+                f"confidence   {self.confidence:.10g} ({self.method}: {self.evidence})",
+                f"verdict      {self.verdict}",
+            ]
+        )
+
+
+def audit(
+    estimator,
+    corpus,
+    *,
+    method="one-run",
+    n_canaries=1000,
+    n_guesses=None,
+    n_fits=500,
+    gdp=False,
+    confidence=0.95,
+    canary_tokens=None,
+    n_jobs=None,
+    random_state=None,
+    verbose=1,
+):
+    """Attack an estimator on a corpus with planted canaries, and compare with what it claims.
+
+    "one-run" plants many canaries, each by a coin, fits once, and guesses which are in [1]_. "repeated" fits many times
+    with and without one canary; half of the fits choose the threshold, the others are counted. The releases used are
+    the topic table's columns of the canaries' words, which are added to the vocabulary.
+
+    What an audit could show at most, with every guess right, stands in the evidence: with few fits, a high confidence
+    or, in one run, a delta that is not far below (1 - confidence) / n_canaries, it is little.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `privacy_cost()` and, fitted, `components_`. It is not changed; seeds are removed, so that each fit has
+        noise of its own. The fits are charged to an open `PrivacyAccountant`.
+    corpus : array-like or sparse matrix of shape (n_documents, n_words)
+        Word counts. The claim holds for every corpus; a small one makes the attack easier and cheaper.
+    method : {"one-run", "repeated"}, default="one-run"
+        One fit, or `n_fits`. Repeated fits show larger epsilons.
+    n_canaries : int, default=1000
+        For "one-run".
+    n_guesses : int, default=None
+        For "one-run": the canaries guessed about, half of them as present; None takes a fifth. Fixed in advance, as
+        the theorem asks.
+    n_fits : int, default=500
+        For "repeated": half with the canary, half without.
+    gdp : bool, default=False
+        For "repeated", and claims of Gaussian noise without sampling: bound mu of Gaussian differential privacy and
+        report the epsilon it has at delta. A sharper test of that claim.
+    confidence : float, default=0.95
+        Of the bound.
+    canary_tokens : int, default=None
+        Length of a canary; None takes 100, or 1 where the unit is a token or bit.
+    n_jobs : int, default=None
+        Fits at a time, as in joblib.
+    random_state : int, default=None
+        Of the coins; the noise stays fresh.
+    verbose : int, default=1
+        Prints the report if positive, and a progress bar if above 1.
+
+    Returns
+    -------
+    report : AuditReport
+        Claim, lower bound, confidence and verdict.
+
+    Raises
+    ------
+    ValueError
+        If the estimator claims nothing, or a number is out of range.
+
+    References
+    ----------
+    .. [1] Steinke, Nasr and Jagielski (2023). Privacy Auditing with One (1) Training Run. NeurIPS.
+
+    Examples
+    --------
+    >>> from skdplda import PrivateCGSLDA
+    >>> from skdplda.audit import audit
+    >>> from skdplda.datasets import make_lda_corpus
+    >>> X = make_lda_corpus(50, 20, 2, random_state=0).data
+    >>> report = audit(PrivateCGSLDA(1, epsilon=3.0, max_iter=3), X, n_canaries=400, confidence=1 - 1e-6, verbose=0)
+    >>> report.lower_bound <= 3.0, report.violated
+    (True, False)
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {METHODS}; got {method!r}.")
+    if not hasattr(estimator, "privacy_cost"):
+        raise ValueError(f"{type(estimator).__name__} has no privacy_cost: it claims nothing that could be audited.")
+    estimator = prepared(estimator)
+    claim = estimator.privacy_cost()
+    if claim.unit == "user":
+        raise ValueError("audits plant documents; for the unit 'user' give each document a user of its own.")
+    X = sp.csr_array(corpus)
+    if canary_tokens is None:
+        canary_tokens = 1 if claim.unit in ("token", "bit") else CANARY_TOKENS
+    if not canary_tokens >= 1:
+        raise ValueError(f"canary_tokens must be at least 1; got {canary_tokens!r}.")
+    rng = np.random.default_rng(random_state)
+    options = {"n_jobs": n_jobs, "verbose": max(verbose - 1, 0)}
+    replace = claim.adjacency == "replace"
+    if method == "one-run":
+        if gdp:
+            raise ValueError("gdp is for method='repeated'.")
+        canaries = Canaries(X, n_canaries, canary_tokens, replace)
+        found = one_run(estimator, canaries, n_canaries, n_guesses, claim, confidence, rng, options)
+    else:
+        canaries = Canaries(X, 1, canary_tokens, replace)
+        found = repeated(estimator, canaries, n_fits, claim, gdp, confidence, options)
+    report = AuditReport(claim, found[0], confidence, method, found[1], found[2])
+    if verbose:
+        print(report)  # noqa: T201
+    return report
+
+
+def one_run(estimator, canaries, n_canaries, n_guesses, claim, confidence, rng, options):
+    """Return the bound, the evidence and whether the claim is refuted, of one fit."""
+    half = n_canaries // 10 if n_guesses is None else n_guesses // 2
+    if not 1 <= half <= n_canaries // 2:
+        raise ValueError(
+            f"n_guesses must be from 2 to n_canaries={n_canaries}; got {n_guesses!r}. The default needs 10 canaries."
+        )
+    present = rng.random(n_canaries) < 0.5
+    scores = fits(estimator, canaries, [present], **options)[0]
+    order = np.lexsort((rng.random(n_canaries), scores))  # ties by coin
+    correct = int(present[order[-half:]].sum() + (~present[order[:half]]).sum())
+    numbers = (n_canaries, 2 * half, correct)
+    bound = one_run_lower_bound(*numbers, delta=claim.delta, confidence=confidence)
+    refuted = np.isfinite(claim.epsilon) and one_run_p_value(*numbers, claim.epsilon, claim.delta) < 1 - confidence
+    most = one_run_lower_bound(n_canaries, 2 * half, 2 * half, delta=claim.delta, confidence=confidence)
+    evidence = f"{correct} of {2 * half} guesses right, {n_canaries} canaries; all right would show {most:.3g}"
+    return bound, evidence, bool(refuted)
+
+
+def repeated(estimator, canaries, n_fits, claim, gdp, confidence, options):
+    """Return the bound, the evidence and whether the claim is refuted, of many fits."""
+    if not n_fits >= 8:
+        raise ValueError(f"n_fits must be at least 8, to choose a threshold and to count; got {n_fits!r}.")
+    if gdp and type(claim.event).__name__ != "GaussianDpEvent":
+        raise ValueError("gdp needs a claim of Gaussian noise without sampling; use gdp=False.")
+    present = np.arange(n_fits) % 2 == 0
+    scores = fits(estimator, canaries, [[here] for here in present], **options)[:, 0]
+    chosen = np.arange(n_fits) < n_fits // 4 * 2  # for the threshold; as many with the canary as without
+    shown = mu_lower_bound if gdp else partial(epsilon_lower_bound, delta=claim.delta)
+    threshold = best_threshold(scores[chosen], present[chosen], shown)
+    counted, present = scores[~chosen] >= threshold, present[~chosen]
+    numbers = [int(counted[present].sum()), int(present.sum()), int(counted[~present].sum()), int((~present).sum())]
+    evidence = f"found in {numbers[0]} of {numbers[1]} fits with the canary, {numbers[2]} of {numbers[3]} without"
+    if gdp:
+        mu = mu_lower_bound(*numbers, confidence=confidence)
+        claimed = 1 / claim.event.noise_multiplier
+        return epsilon_of_mu(mu, claim.delta), f"{evidence}; mu {mu:.4g} of {claimed:.4g}", bool(mu > claimed)
+    bound = epsilon_lower_bound(*numbers, delta=claim.delta, confidence=confidence)
+    all_right = (numbers[1], numbers[1], 0, numbers[3])
+    most = epsilon_lower_bound(*all_right, delta=claim.delta, confidence=confidence)
+    evidence += f"; all right would show {most:.3g}"
+    return bound, evidence, bool(bound > claim.epsilon)
+
+
+def best_threshold(scores, present, shown):
+    """Return the threshold whose hits and false alarms show most on these fits, amid the gap below it."""
+    best, chosen = -1.0, np.inf
+    for threshold in np.unique(scores):
+        called = scores >= threshold
+        numbers = (called[present].sum(), present.sum(), called[~present].sum(), (~present).sum())
+        bound = shown(*map(int, numbers), confidence=0.8)
+        if bound > best:
+            below = scores[scores < threshold]
+            best, chosen = bound, threshold if not len(below) else (threshold + below.max()) / 2
+    return chosen

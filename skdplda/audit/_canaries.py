@@ -1,0 +1,74 @@
+"""Canaries: documents of a word of their own, planted in a corpus and looked for in what a fit releases."""
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from tqdm import tqdm
+
+from skdplda.exceptions import PrivacyLeakWarning
+
+__all__ = ["Canaries", "fits", "prepared"]
+
+
+class Canaries:
+    """Documents whose presence is a coin, with words that no other document has.
+
+    A neighbour by add-remove lacks the document. A neighbour by replacement has a document of another word in its
+    place: then each canary has two words.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_documents, n_words)
+        The corpus; its words come first.
+    n_canaries : int
+        Number of canaries.
+    tokens : int
+        Tokens of each.
+    replace : bool
+        Whether neighbours differ by replacement.
+    """
+
+    def __init__(self, X, n_canaries, tokens, replace):
+        self._X, self._n, self._tokens, self._replace = X, n_canaries, tokens, replace
+
+    def corpus(self, present):
+        """Return the counts with the canaries that are present."""
+        first = self._X.shape[1]
+        present = np.asarray(present, dtype=bool)
+        words = np.arange(self._n) if self._replace else np.flatnonzero(present)
+        words = words + self._n * ~present if self._replace else words
+        rows = np.arange(len(words))
+        shape = (len(words), first + self._n * (1 + self._replace))
+        planted = sp.csr_array((np.full(len(words), self._tokens, self._X.dtype), (rows, first + words)), shape=shape)
+        wider = sp.csr_array((self._X.data, self._X.indices, self._X.indptr), shape=(self._X.shape[0], shape[1]))
+        return sp.csr_array(sp.vstack([wider, planted], format="csr"))
+
+    def scores(self, model):
+        """Return one number a canary, larger where the released table speaks for its presence."""
+        released = np.asarray(model.components_).sum(axis=0)[self._X.shape[1] :]
+        return released[: self._n] - released[self._n :] if self._replace else released
+
+
+def prepared(estimator):
+    """Return a copy whose noise is fresh in every fit: equal seeds would make all fits one."""
+    copy = clone(estimator)
+    seeded = [name for name, value in copy.get_params().items() if name.rpartition("__")[2] == "random_state" and value]
+    return copy.set_params(**dict.fromkeys(seeded))
+
+
+def one_fit(estimator, canaries, present):
+    """Fit on the corpus with the canaries that are present, and return their scores."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)  # the report says more
+        model = clone(estimator).fit(canaries.corpus(present))
+    return canaries.scores(model)
+
+
+def fits(estimator, canaries, patterns, *, n_jobs=None, verbose=0):
+    """Return the scores of one fit for each pattern of presence."""
+    jobs = (delayed(one_fit)(estimator, canaries, present) for present in patterns)
+    found = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+    return np.stack(list(tqdm(found, total=len(patterns), disable=not verbose, desc="fits")))

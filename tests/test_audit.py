@@ -1,0 +1,205 @@
+"""Lower bounds hold where they must, claims that fail are refuted, and no mechanism goes without an audit."""
+
+import inspect
+import math
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import binom, norm
+
+import skdplda
+from skdplda import PrivacyAccountant, PrivacyGuarantee, PrivateCGSLDA
+from skdplda._validation import StrOptions
+from skdplda.audit import (
+    audit,
+    epsilon_lower_bound,
+    mechanism_audits,
+    mu_lower_bound,
+    one_run_lower_bound,
+    one_run_p_value,
+)
+from skdplda.audit._mechanisms import MECHANISMS
+
+CERTAIN = 1 - 1e-6
+X = sp.csr_array(np.random.default_rng(0).poisson(1.0, (30, 6)).astype(np.int32))
+
+
+class Noisy:
+    """Releases word counts with Gaussian noise of a known size, whatever it claims."""
+
+    def __init__(self, noise=1.0, claim=1.0, tokens=1, adjacency="add-remove"):
+        self.noise, self.claim, self.tokens, self.adjacency = noise, claim, tokens, adjacency
+
+    def get_params(self, deep=True):
+        return {name: getattr(self, name) for name in ("noise", "claim", "tokens", "adjacency")}
+
+    def set_params(self, **parameters):
+        vars(self).update(parameters)
+        return self
+
+    def privacy_cost(self):
+        return PrivacyGuarantee(epsilon=self.claim, delta=1e-10, adjacency=self.adjacency)
+
+    def fit(self, X, y=None):
+        counts = np.asarray(np.minimum(X.toarray(), self.tokens).sum(axis=0), dtype=float)
+        self.components_ = (counts + np.random.default_rng().normal(scale=self.noise, size=len(counts)))[None]
+        return self
+
+
+def test_rates_give_the_bound_by_hand():
+    hit, alarm = 0.025 ** (1 / 100), 1 - 0.025 ** (1 / 100)
+    assert epsilon_lower_bound(100, 100, 0, 100) == pytest.approx(math.log(hit / alarm))
+    assert epsilon_lower_bound(100, 100, 0, 100, delta=0.1) == pytest.approx(math.log((hit - 0.1) / alarm))
+    assert epsilon_lower_bound(100, 100, 0, 100, delta=1.0) == 0
+    assert mu_lower_bound(100, 100, 0, 100) == pytest.approx(norm.ppf(hit) - norm.ppf(alarm))
+    assert epsilon_lower_bound(0, 100, 100, 100) == mu_lower_bound(0, 100, 100, 100) == 0
+    # absence may be what is sure: few false alarms are not needed
+    assert epsilon_lower_bound(1000, 1000, 500, 1000) > math.log(0.4 / 0.005)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.7, 2.0])
+def test_bounds_exceed_the_truth_no_more_often_than_they_say(epsilon):
+    """Randomized response: the law of hits is known, so the share of wrong bounds is summed, not sampled."""
+    truth, trials = 1 / (1 + math.exp(-epsilon)), 40
+    law = binom.pmf(np.arange(trials + 1), trials, truth)
+    wrong = sum(
+        law[hits] * law[trials - alarms]
+        for hits in range(trials + 1)
+        for alarms in range(trials + 1)
+        if epsilon_lower_bound(hits, trials, alarms, trials, confidence=0.9) > epsilon
+    )
+    assert wrong <= 0.1
+    wrong = sum(law[v] for v in range(trials + 1) if one_run_lower_bound(trials, trials, v, confidence=0.9) > epsilon)
+    assert wrong <= 0.1
+
+
+def test_one_run_bound_keeps_the_delta_term():
+    assert one_run_p_value(100, 20, 20, 0.0) == pytest.approx(2.0**-20)
+    assert one_run_p_value(100, 20, 0, 1.0) == 1
+    v, m, r, epsilon, delta = 18, 100, 20, 0.5, 1e-3
+    law = binom(r, 1 / (1 + math.exp(-epsilon)))
+    steepest = max((law.sf(v - i - 1) - law.sf(v - 1)) / i for i in range(1, m + 1))
+    expected = law.sf(v - 1) + 2 * m * delta * steepest
+    assert one_run_p_value(m, r, v, epsilon, delta) == pytest.approx(expected)
+    bounds = [one_run_lower_bound(1000, 100, 95, delta=delta) for delta in (0.0, 1e-5, 1e-3, 0.1)]
+    assert bounds == sorted(bounds, reverse=True) and bounds[0] > bounds[2] and bounds[-1] == 0
+    assert one_run_lower_bound(100, 100, 50) == 0
+
+
+def test_one_run_p_value_bounds_a_mechanism_that_fails_with_delta():
+    """Each coin is told with probability delta and else guessed, or all are with that probability together."""
+    m, delta = 10, 0.01
+    law = binom(m, delta + (1 - delta) / 2)
+    for v in range(m + 1):
+        p = one_run_p_value(m, m, v, 0.0, delta)
+        assert p >= min(1.0, law.sf(v - 1)) - 1e-12
+        assert p >= delta + (1 - delta) * binom.sf(v - 1, m, 0.5) - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: epsilon_lower_bound(5, 4, 0, 4), "hits must be from 0"),
+        (lambda: epsilon_lower_bound(0, 0, 0, 4), "hits must be from 0"),
+        (lambda: epsilon_lower_bound(1, 4, 0, 4, delta=2.0), "delta must be"),
+        (lambda: mu_lower_bound(1, 4, 0, 4, confidence=1.0), "confidence must be"),
+        (lambda: one_run_lower_bound(10, 11, 3), "n_correct <= n_guesses <= n_canaries"),
+        (lambda: one_run_p_value(10, 10, 3, -1.0), "epsilon must be"),
+        (lambda: audit(PrivateCGSLDA(), X, method="two-run"), "method must be"),
+        (lambda: audit(object(), X), "claims nothing"),
+        (lambda: audit(PrivateCGSLDA(), X, n_guesses=2000), "n_guesses must be from 2"),
+        (lambda: audit(PrivateCGSLDA(), X, method="repeated", n_fits=4), "n_fits must be at least 8"),
+        (lambda: audit(PrivateCGSLDA(), X, gdp=True), "gdp is for"),
+        (lambda: audit(PrivateCGSLDA(mechanism="laplace"), X, method="repeated", gdp=True), "gdp needs"),
+        (lambda: audit(PrivateCGSLDA(), X, canary_tokens=0), "canary_tokens must be"),
+        (lambda: mechanism_audits(["Nothing"]), "no audits of Nothing"),
+    ],
+)
+def test_bad_input_is_refused_with_a_sentence(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_a_false_claim_is_refuted_and_a_true_one_is_not(adjacency):
+    for options in ({"n_canaries": 1000}, {"method": "repeated", "n_fits": 400}):
+        false = audit(Noisy(0.1, 0.5, 1, adjacency), X, confidence=CERTAIN, verbose=0, **options)
+        assert false.violated and false.lower_bound > 0.5 and "VIOLATED" in str(false)
+        true = audit(Noisy(20.0, 0.5, 1, adjacency), X, confidence=CERTAIN, verbose=0, **options)
+        assert not true.violated and true.lower_bound <= 0.5 and "consistent" in str(true)
+    assert true.to_dict()["adjacency"] == adjacency
+
+
+def test_gaussian_form_is_sharper(capsys):
+    honest = PrivateCGSLDA(1, epsilon=8.0, max_iter=1)
+    options = {"method": "repeated", "n_fits": 600, "confidence": CERTAIN, "canary_tokens": 1}
+    report = audit(honest, X, gdp=True, **options)
+    assert not report.violated and report.lower_bound <= 8.0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("verdict      consistent")
+
+
+def test_fits_are_charged_to_an_open_ledger_and_seeds_are_removed():
+    model = PrivateCGSLDA(1, epsilon=1.0, max_iter=1, random_state=3)
+    with PrivacyAccountant(epsilon=100.0, delta=0.1) as ledger:
+        audit(model, X, method="repeated", n_fits=8, verbose=0)
+    assert len(ledger.ledger) == 8 and model.random_state == 3
+
+
+@pytest.fixture(scope="module")
+def findings():
+    return mechanism_audits()
+
+
+def test_proven_mechanisms_survive_every_audit(findings):
+    proven = [found for found in findings if found.status == "proven"]
+    assert proven and not [found for found in proven if found.broken]
+
+
+def test_every_claim_that_fails_is_broken_by_an_audit(findings):
+    names = {found.mechanism for found in findings if found.status != "proven"}
+    broken = {found.mechanism for found in findings if found.broken}
+    assert names and names <= broken
+
+
+def test_bounds_on_contributions_are_tight(findings):
+    """An audit of the bound that never comes near it would notice nothing."""
+    shares = [float(re.search(r"by (\S+) of", f.evidence)[1]) for f in findings if f.check == "contribution"]
+    assert shares and min(shares) > 0.9
+
+
+def offered():
+    """Yield (estimator, parameter, option) of each choice that affects privacy."""
+    for name in skdplda.__all__:
+        kind = getattr(skdplda, name)
+        if not (inspect.isclass(kind) and hasattr(kind, "privacy_cost") and hasattr(kind, "fit")):
+            continue
+        yield name, None, None
+        for parameter, constraints in kind._parameter_constraints.items():
+            described = re.search(rf"^ *{parameter} : .*?Affects privacy: (\w+)", inspect.getdoc(kind), re.M | re.S)
+            if described[1] == "yes":
+                for options in constraints:
+                    if isinstance(options, StrOptions):
+                        yield from ((name, parameter, option) for option in sorted(options.options))
+
+
+@pytest.mark.parametrize(("name", "parameter", "option"), list(offered()))
+def test_no_mechanism_goes_without_an_audit(name, parameter, option):
+    assert name in MECHANISMS, f"{name} has no audits: add rows to skdplda/audit/_mechanisms.py"
+    if parameter is None:
+        return
+    default = inspect.signature(getattr(skdplda, name)).parameters[parameter].default
+    audited = [parameters.get(parameter, default) for parameters, checks in MECHANISMS[name] if checks]
+    assert option in audited, f"{name}({parameter}={option!r}) has no audit: add a row to skdplda/audit/_mechanisms.py"
+
+
+def test_the_choices_of_the_gibbs_estimator_are_seen():
+    assert {option for name, parameter, option in offered() if name == "PrivateCGSLDA" and option} == {
+        "gaussian",
+        "laplace",
+        "inherent",
+        "laplace-first",
+        "laplace-every",
+        "laplace-last",
+    }
