@@ -216,12 +216,32 @@ def test_one_unit_against_nothing_has_the_stated_probability(mechanism, n_words,
         stay = np.array([hidden(plan, round_, int(weight)) for weight in weights])
         exact = -np.expm1(np.sum(np.log1p(-(1 - stay))))
         stated = plan.new_word_delta(n_words, round_)
+        if mechanism == "sieve" and round_:  # the floors before have dropped most
+            stays = np.array([hidden(plan, round_, equal_share(GRID, n)) for n in range(1, n_words + 1)])
+            worst = -np.expm1(np.arange(1, n_words + 1) * np.log1p(-(1 - stays)))
+            assert 0 < stated <= worst.max() * (1 + 2e-4)
+            continue
         np.testing.assert_allclose(stated, exact, rtol=2e-4, atol=1e-13)
     if mechanism != "item_frequency_published":
         assert plan.new_word_delta(n_words) <= plan.event_delta <= delta
-        # all rounds: a word that passes in none stays hidden in all; the first rounds are the bound's only excess
-        first = plan.new_word_delta(n_words, 0)
-        assert first <= plan.new_word_delta(n_words)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (1.0, 0.05), (8.0, 1e-6)])
+def test_one_new_word_through_all_rounds_of_the_sieve(epsilon, delta):
+    """The exact probability, floors included, against the bound; and many words, by simulation."""
+    plan = plan_partition("sieve", epsilon, delta, 100, 3.0)
+    stays, escapes = 1.0, 0.0
+    for round_, (scale, threshold) in enumerate(zip(plan.scales, plan.thresholds, strict=True)):
+        escapes += stays * stats.norm.sf((threshold - GRID + 0.5) / scale)
+        below = stats.norm.cdf((threshold - GRID + 0.5) / scale)
+        if round_ < len(plan.floors):
+            stays *= below - stats.norm.cdf((math.floor(plan.floors[round_]) - GRID + 0.5) / scale)
+    assert escapes <= plan.new_word_delta(1) <= 1.2 * escapes
+    if delta == 0.05:
+        for n_words in (2, 7, 100):
+            n_runs = 2_000_000 // n_words // 10
+            hits = int(answers(plan, [[*range(n_words)]], n_words, n_runs, 9).any(axis=1).sum())
+            assert clopper_pearson(hits, n_runs, False) <= plan.new_word_delta(n_words) <= delta / 2
 
 
 @pytest.mark.parametrize("mechanism", SOUND)

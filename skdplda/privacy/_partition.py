@@ -9,6 +9,7 @@ else uses passes the threshold, which delta pays for.
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -30,7 +31,7 @@ OUTWARDS = 1 + 2.0**-40
 # Rounds of the weighted Gaussian mechanism: their shares of the precision and of the delta for new words, and how many
 # deviations of noise a word must reach to stay for the next round; None keeps all.
 ROUNDS = {
-    "sieve": ((0.1, 0.1, 0.2, 0.6), (0.0, 0.5, 1.5)),
+    "sieve": ((0.1, 0.15, 0.25, 0.5), (0.0, 1.0, 2.0)),
     "weighted_gaussian": ((1.0,), ()),
     "sips": ((0.09 / 1.39, 0.3 / 1.39, 1 / 1.39), (None, None)),
 }
@@ -96,23 +97,11 @@ class PartitionPlan:
         Returns
         -------
         probability : float
-            Exact for a unit that is alone, in one round, where weights are not rounded.
+            Exact for a unit that is alone, in the first round, where weights are not rounded.
         """
         if round_ is not None:
-            return float(_escape(self, round_, self.thresholds[round_], n_words, *self._new_weights(n_words)))
+            return float(_escapes(self, round_, self.thresholds[round_], n_words)[-1])
         return math.fsum(self.new_word_delta(n_words, i) for i in range(len(self.scales)))
-
-    def _new_weights(self, n_words):
-        """Return the most that `n_words` new words of one unit can get: the first of them, and each other one."""
-        if self.mechanism == "truncated_geometric":
-            return 1, 1
-        if self.mechanism.startswith("item_frequency"):
-            return self.grid, 0  # the cap is above: the first word takes all that is left
-        if self.mechanism == "policy_laplace":
-            share = min(self.grid, self.grid // n_words + 1)
-        else:
-            share = equal_share(self.grid, n_words)
-        return share, share
 
     def units_needed(self, n_words):
         """Return how many units make a word as likely as not to be released, without data.
@@ -255,9 +244,39 @@ def _plan_counts(epsilon, delta, slack, max_items):
 
 def _threshold(plan, round_, delta):
     """Return the least threshold at which new words of one unit, however many, pass with at most this probability."""
-    n = np.arange(1, plan.max_items + 1)
-    first, other = np.array([plan._new_weights(int(k)) for k in n], dtype=float).T
-    return _least(lambda threshold: np.max(_escape(plan, round_, threshold, n, first, other)) <= delta)
+    return _least(lambda threshold: np.max(_escapes(plan, round_, threshold, plan.max_items)) <= delta)
+
+
+@lru_cache(maxsize=16)
+def _new_weights(mechanism, grid, most):
+    """Return the most that 1, ..., `most` new words of one unit can get: the first of them, and each other one."""
+    n = np.arange(1, most + 1)
+    if mechanism == "truncated_geometric":
+        return np.ones(most), np.ones(most)
+    if mechanism.startswith("item_frequency"):
+        return np.full(most, grid), np.zeros(most)  # the cap is above: the first word takes all that is left
+    if mechanism == "policy_laplace":
+        share = np.minimum(grid, grid // n + 1)
+    else:
+        share = np.array([equal_share(grid, k) for k in n.tolist()])
+    return share, share
+
+
+def _escapes(plan, round_, threshold, most):
+    """Return the probability that a new word passes in a round, for 1, ..., `most` new words of one unit.
+
+    After floors it is the less of two bounds: so many words are left as is worst, or each word has been above all
+    floors before, with the most weight in each round.
+    """
+    n = np.arange(1, most + 1)
+    bound = _escape(plan, round_, threshold, n, *_new_weights(plan.mechanism, plan.grid, most))
+    floors = [floor for floor in plan.floors[:round_] if floor > -math.inf]
+    if not floors:
+        return bound
+    one = _escape(plan, round_, threshold, 1, plan.grid, 0)
+    for i, floor in enumerate(floors):
+        one = one * _escape(plan, i, math.floor(floor), 1, plan.grid, 0)
+    return np.minimum(np.maximum.accumulate(bound), n * one)
 
 
 def _escape(plan, round_, threshold, n_words, first, other):
