@@ -13,7 +13,7 @@ from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.local import BitChannel, LocalRandomizer, bit_epsilon_of_coin, make_reports, randomize_bits, read_reports
 from skdplda.models._local import SMOOTHING
 from skdplda.models._local_denoise import bayes_estimate, moment_estimate, moment_variance, reconstruct
-from skdplda.models._randomness import Randomness
+from skdplda.privacy import Randomness
 
 SEEDED = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 N_WORDS, N_TOPICS = 200, 3

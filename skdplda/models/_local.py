@@ -24,9 +24,8 @@ from skdplda._validation import (
 from skdplda.local import BitChannel, LocalRandomizer, randomize_bits
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._local_denoise import bayes_estimate, moment_estimate, moment_variance, reconstruct
-from skdplda.models._randomness import Randomness
 from skdplda.models._rules import annealed, initial_table
-from skdplda.privacy import Payment
+from skdplda.privacy import Payment, Randomness
 
 __all__ = ["LocalPrivateLDA"]
 
