@@ -10,7 +10,7 @@ sci.med, as presence bits of the 1,000 words of most posts (a vocabulary from th
 alpha = 1 and beta = 0.01 as in the paper. CDP-LDA's epsilon is the paper's parameter, which no proof supports;
 LP-LDA's is per bit; ours is per document. LP-LDA needs skdplda.LocalPrivateLDA and is left out where it is missing.
 
-About 25 minutes on one core; --quick a minute.
+Longer than 10 minutes: the default makes some 500 fits; --quick takes half a minute.
 
     python benchmarks/reproduce/attacks_classifier.py
 """
@@ -78,9 +78,12 @@ def draw(table, path):
                 ax.axhline(mean.iloc[0], color=color, linestyle=dashes, label="no privacy")
             else:
                 ax.plot(mean.index, mean, color=color, linestyle=dashes, marker="o", label=name)
+        ticks = sorted(table["epsilon"][np.isfinite(table["epsilon"])].unique())
         if measure == "attack":
             ax.axhline(0.5, color="0.8", linewidth=0.8)
         ax.set(xscale="log", xlabel="epsilon (of each form's own meaning)", ylabel=title)
+        ax.set_xticks(ticks, [f"{epsilon:g}" for epsilon in ticks])
+        ax.minorticks_off()
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].legend(frameon=False, fontsize="small")
     fig.suptitle(f"20 Newsgroups, {' and '.join(PAIR)}, as stand-in", fontsize="small", color="0.35")
