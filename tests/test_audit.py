@@ -20,6 +20,7 @@ from skdplda.audit import (
     one_run_lower_bound,
     one_run_p_value,
 )
+from skdplda.audit._canaries import prepared
 from skdplda.audit._mechanisms import MECHANISMS
 
 CERTAIN = 1 - 1e-6
@@ -141,10 +142,11 @@ def test_gaussian_form_is_sharper(capsys):
 
 
 def test_fits_are_charged_to_an_open_ledger_and_seeds_are_removed():
-    model = PrivateCGSLDA(1, epsilon=1.0, max_iter=1, random_state=3)
+    model = PrivateCGSLDA(1, epsilon=1.0, max_iter=1, random_state=0)
     with PrivacyAccountant(epsilon=100.0, delta=0.1) as ledger:
         audit(model, X, method="repeated", n_fits=8, verbose=0)
-    assert len(ledger.ledger) == 8 and model.random_state == 3
+    assert len(ledger.ledger) == 8 and model.random_state == 0
+    assert prepared(model).random_state is None
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,7 @@ class Canaries:
 def prepared(estimator):
     """Return a copy whose noise is fresh in every fit: equal seeds would make all fits one."""
     copy = clone(estimator)
-    seeded = [name for name, value in copy.get_params().items() if name.rpartition("__")[2] == "random_state" and value]
+    seeded = [name for name in copy.get_params() if name.rpartition("__")[2] == "random_state"]
     return copy.set_params(**dict.fromkeys(seeded))
 
 

@@ -1,0 +1,141 @@
+"""Reproduce Figure 6 of Manzonelli, Zhang and Vadhan (2024): the likelihood ratio attack on fully private topics.
+
+TweetRumors, 5 topics, 64 shadow models, online, epsilon of the vocabulary in 1, 5, 10 with epsilon of the topics at 5
+and the other way round. Two families:
+
+* "as published": the set union of Carvalho et al. with its printed threshold, and the topics of Zhu et al., whose table
+  is made of exact counts. Their epsilons are claims that do not hold.
+* "proven": the same selection with a threshold that keeps delta, and PrivateCGSLDA with Gaussian noise. Both have delta
+  1e-5, a document contributes 25 words to the selection, and the epsilons add up.
+
+Beside them plain sampling with the vocabulary of the target's half, attacked in the same way. A model's statistic
+leaves out words that it did not select. Every shadow model is kept in --directory: the same command goes on. CPU time
+of one repetition, 11 settings of 65 fits: about an hour and a half on one core (estimated from --quick); the paper has
+ten repetitions.
+
+    python benchmarks/reproduce/attacks_fdptm.py --repetitions 1 --directory shadows
+"""
+
+import argparse
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
+
+from skdplda import PrivacyLeakWarning, PrivateCGSLDA
+from skdplda.attacks import AttackResult, membership_experiment
+from skdplda.vocabulary import DPVocabularySelector
+
+TOPICS, DELTA, CUTOFF, WORDS = 5, 1e-5, 3.0, 25
+PAIRS = [(1.0, 5.0), (5.0, 5.0), (10.0, 5.0), (5.0, 1.0), (5.0, 10.0)]
+FAMILIES = {
+    "as published": ("item_frequency_published", {"mechanism": "laplace-last", "max_iter": 100}),
+    "proven": ("item_frequency", {"mechanism": "gaussian", "delta": DELTA}),
+}
+FPR = 0.001
+
+
+def topics_on_all_words(pipeline):
+    """Return the topics of a fitted pipeline; words that were not selected have zeros."""
+    selected = pipeline[0].get_support()
+    table = np.zeros((TOPICS, len(selected)))
+    table[:, selected] = pipeline[-1].topic_word_
+    return table
+
+
+def settings():
+    """Yield family, both epsilons, the estimator, and what the experiment needs to know of it."""
+    plain = PrivateCGSLDA(TOPICS, epsilon=np.inf)
+    yield "no privacy", np.inf, np.inf, plain, {"vocabulary": "target"}
+    for family, (selection, parameters) in FAMILIES.items():
+        for first, second in PAIRS:
+            selector = DPVocabularySelector(
+                epsilon=first, delta=DELTA, mechanism=selection, cutoff=CUTOFF, max_words_per_unit=WORDS
+            )
+            pipeline = make_pipeline(selector, PrivateCGSLDA(TOPICS, epsilon=second, **parameters))
+            yield family, first, second, pipeline, {"vocabulary": "given", "topic_word": topics_on_all_words}
+
+
+def draw(results, path):
+    """Draw one panel for each family and varied epsilon."""
+    import matplotlib.pyplot as plt
+
+    from skdplda.plots import AttackRocDisplay
+
+    fig, axes = plt.subplots(2, 2, figsize=(10, 12), layout="constrained")
+    plain = results["no privacy", np.inf, np.inf]
+    for row, family in enumerate(FAMILIES):
+        for column, (fixed, varied) in enumerate((("topics", "vocabulary"), ("vocabulary", "topics"))):
+            chosen = [pair for pair in PAIRS if pair[1 - column] == 5.0]
+            curves = [plain] + [
+                AttackResult(results[family, *pair].scores, results[family, *pair].labels, f"{varied} {pair[column]:g}")
+                for pair in sorted(chosen)
+            ]
+            title = f"{family}: epsilon of the {fixed} 5"
+            AttackRocDisplay(results=curves).plot(axes[row, column], title=title)
+    fig.suptitle("TweetRumors, online attack", fontsize="small", color="0.35")
+    fig.savefig(path, dpi=130)
+
+
+def main():
+    """Run, print and save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=int, default=64)
+    parser.add_argument("--repetitions", type=int, default=10)
+    parser.add_argument("--directory", type=Path, required=True)
+    parser.add_argument("--quick", action="store_true", help="600 documents, 4 models, 1 repetition")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
+    args = parser.parse_args()
+    if "SKDPLDA_DATA" not in os.environ:
+        sys.exit("Set SKDPLDA_DATA to the folder of the corpora.")
+    if args.quick:
+        args.models, args.repetitions = 4, 1
+    matplotlib.use("Agg")
+    warnings.simplefilter("ignore", PrivacyLeakWarning)
+    file = Path(os.environ["SKDPLDA_DATA"]) / "pheme_clean.json"
+    texts = json.loads(file.read_text(encoding="utf-8"))["text"][: 600 if args.quick else None]
+    X = sp.csr_array(CountVectorizer(token_pattern=r"\S+").fit_transform(texts).astype(np.int32))
+    results, rows = {}, []
+    for family, first, second, estimator, options in settings():
+        found = membership_experiment(
+            estimator,
+            X,
+            n_models=args.models,
+            repetitions=args.repetitions,
+            thresholds=(),
+            directory=args.directory / f"fdptm_{family}_{first}_{second}_{args.models}_{len(texts)}".replace(" ", "_"),
+            random_state=0,
+            verbose=sys.stderr.isatty(),
+            **options,
+        )["LiRA online (zeta)"]
+        results[family, first, second] = AttackResult(found.scores, found.labels, family)
+        at = found.tpr_at(FPR)
+        rows.append(
+            {
+                "family": family,
+                "epsilon vocabulary": first,
+                "epsilon topics": second,
+                "status": "claimed" if family == "as published" else "proven" if family == "proven" else "",
+                "TPR %": 100 * at.rate,
+                "low %": 100 * at.low,
+                "high %": 100 * at.high,
+                "AUC": found.auc,
+            }
+        )
+    table = pd.DataFrame(rows)
+    print(table.to_string(index=False, float_format="{:.2f}".format))
+    args.output.mkdir(parents=True, exist_ok=True)
+    table.to_csv(args.output / "attacks_fdptm.csv", index=False, float_format="%.4f")
+    draw(results, args.output / "attacks_fdptm.png")
+
+
+if __name__ == "__main__":
+    main()
