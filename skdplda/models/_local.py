@@ -68,8 +68,8 @@ class LocalPrivateLDA(BaseTopicModel):
     doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
         Dirichlet prior of topic proportions, called alpha in [2]_. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
-        Dirichlet prior of topics, called beta in [2]_. None: 0.01. A first batch of "likelihood" adds a little, the more
-        the stronger the noise. Affects privacy: no.
+        Dirichlet prior of topics, called beta in [2]_. None: 0.01. A first batch of "likelihood" adds a little, the
+        more the stronger the noise. Affects privacy: no.
     correlation : float, default=0.5
         How much the topic-word counts of a batch weigh in the prior of later ones, called lambda in eq. 10 of [2]_.
         Affects privacy: no.
