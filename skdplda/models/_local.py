@@ -67,8 +67,8 @@ class LocalPrivateLDA(BaseTopicModel):
     doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
         Dirichlet prior of topic proportions, called alpha in [2]_. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
-        Dirichlet prior of topics, called beta in [2]_. None: 0.01. "likelihood" adds a little, the more the stronger
-        the noise. Affects privacy: no.
+        Dirichlet prior of topics, called beta in [2]_. None: 0.01. A first batch of "likelihood" adds a little, the
+        more the stronger the noise. Affects privacy: no.
     correlation : float, default=0.5
         How much the topic-word counts of a batch weigh in the prior of later ones, called lambda in eq. 10 of [2]_.
         Affects privacy: no.
@@ -303,10 +303,10 @@ class LocalPrivateLDA(BaseTopicModel):
     def _doc_topic_prior(self):
         return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
 
-    def _topic_word_prior(self, channel):
-        """Return the prior; topics made of labels that may be wrong get a smoother one."""
+    def _topic_word_prior(self, channel, warm):
+        """Return the prior; topics made of labels that may be wrong, with nothing before them, get a smoother one."""
         beta = check_prior("topic_word_prior", self.topic_word_prior, 0.01)
-        return beta + SMOOTHING * math.sqrt(float(moment_variance(0, 1, channel)))
+        return beta if warm else beta + SMOOTHING * math.sqrt(float(moment_variance(0, 1, channel)))
 
     def _randomizer(self):
         return LocalRandomizer() if self.randomizer is None else self.randomizer
@@ -399,13 +399,13 @@ class LocalPrivateLDA(BaseTopicModel):
         s (n_dk + alpha_k) phi_kw, s = (p - q) / (p - q + sum(alpha) / mean_length).
         """
         n_words, n_topics, n_threads = X.shape[1], self.n_components, effective_n_jobs(self.n_jobs)
-        alpha, beta = self._doc_topic_prior(), self._topic_word_prior(channel)
+        warm = prior is not None and prior.any()
+        alpha, beta = self._doc_topic_prior(), self._topic_word_prior(channel, warm)
         p, q = channel.one_if_present, channel.one_if_absent
         noisy = int(q > 0)
         rows = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
         tokens = TokenBlocks(*rows, n_words, n_topics + noisy, n_threads)
         counts = np.zeros((n_words, n_topics + noisy), np.int32)
-        warm = prior is not None and prior.any()
         prior = None if prior is None else np.ascontiguousarray(prior.T, dtype=np.float32)
         table = np.ascontiguousarray(initial_table((n_words, n_topics + noisy), randomness.key))
         if warm:
@@ -433,7 +433,7 @@ class LocalPrivateLDA(BaseTopicModel):
 
     def _keep(self, counts, prior, channel, rates, n_batches, promises):
         """Take the result of a batch: eq. 10, 13 and 21 of the paper."""
-        self.components_ = counts + prior + self._topic_word_prior(channel)
+        self.components_ = counts + prior + self._topic_word_prior(channel, prior.any())
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
         self.stream_prior_ = prior + self.correlation * counts
         self.word_rates_ = rates
