@@ -17,9 +17,8 @@ cdef extern from "variational_step.h" nogil:
         const int32_t *weight
         const float *expected
         const float *alpha
-        float *gamma
         int32_t unit, n_topics, stride, max_iter
-        float tol, mix, cut
+        float tol, cut
     ctypedef struct document_room:
         pass
     document_room *room_new(int64_t words, int32_t stride)
@@ -100,15 +99,14 @@ def expected_topics(const float[:, ::1] table, const double[::1] scale, double p
 
 def e_step(
     const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, const int64_t[::1] documents,
-    const float[:, ::1] expected, const float[::1] alpha, const int32_t[::1] weight, int unit, float[:, ::1] gamma,
-    int max_iter, double tol, double mix, double cut, int64_t[:, ::1] out, int n_threads=1, vectors=None,
+    const float[:, ::1] expected, const float[::1] alpha, const int32_t[::1] weight, int unit,
+    int max_iter, double tol, double cut, int64_t[:, ::1] out, int n_threads=1, vectors=None,
 ):
     """Infer the topics of some documents and sum their expected topic-word counts, on an integer grid.
 
     Equivalent to, for each of the documents, with words `w`, counts `c`, E = expected[w] and `grid` its weight::
 
-        even = c.sum() / K
-        gamma = alpha + (even if new else (1 - mix) * (gamma[d] - alpha) + mix * even)
+        gamma = alpha + c.sum() / K
         for _ in range(max_iter):
             theta = exp_digamma(gamma)
             share = E * theta / (E @ theta)[:, None] * c[:, None]
@@ -137,17 +135,13 @@ def e_step(
         IN. Grid units of a token of each document.
     unit : int
         The same for all, if weight is None.
-    gamma : float32 array of shape (D, K) or None
-        INOUT. Each document's parameters; not positive where it is new. None: all are new, and forgotten.
     max_iter : int
         Most iterations a document.
     tol : float
         Mean change of gamma at which a document stops.
-    mix : float
-        Share of the even start in that of a known document.
     cut : float
         See above.
-    out : int64 array of shape (V, K) or None
+    out : int64 array of shape (V, K)
         INOUT. The sum is added.
     n_threads : int, default=1
 
@@ -166,10 +160,8 @@ def e_step(
     n_topics, stride = alpha.shape[0], padded(alpha.shape[0])
     if expected.shape[1] != stride or <size_t>&expected[0, 0] % 64:
         raise ValueError("expected must come from expected_topics, for as many topics as alpha")
-    if out is not None and (out.shape[0] != expected.shape[0] or out.shape[1] != n_topics):
+    if out.shape[0] != expected.shape[0] or out.shape[1] != n_topics:
         raise ValueError("out must have shape (n_words, n_topics)")
-    if gamma is not None and (gamma.shape[0] != indptr.shape[0] - 1 or gamma.shape[1] != n_topics):
-        raise ValueError("gamma must have shape (n_documents, n_topics)")
     if weight is not None and weight.shape[0] != indptr.shape[0] - 1:
         raise ValueError("weight must have one number a document")
     if not np.min(alpha) > 0 or max_iter < 1:
@@ -183,16 +175,12 @@ def e_step(
     p.indptr, p.indices, p.counts, p.expected, p.alpha = (
         &indptr[0], &indices[0], &counts[0], &expected[0, 0], &prior[0])
     p.weight = NULL if weight is None else &weight[0]
-    p.gamma = NULL if gamma is None else &gamma[0, 0]
-    p.unit, p.n_topics, p.stride, p.max_iter, p.tol, p.mix, p.cut = unit, n_topics, stride, max_iter, tol, mix, cut
+    p.unit, p.n_topics, p.stride, p.max_iter, p.tol, p.cut = unit, n_topics, stride, max_iter, tol, cut
     n_threads = max(1, min(n_threads, n))
-    if out is not None:
-        others = np.zeros((n_threads - 1, out.shape[0], out.shape[1]), np.int64)
+    others = np.zeros((n_threads - 1, out.shape[0], out.shape[1]), np.int64)
     with nogil, parallel(num_threads=n_threads):
         here = threadid()
-        target = NULL
-        if out is not None:
-            target = &out[0, 0] if here == 0 else &others[here - 1, 0, 0]
+        target = &out[0, 0] if here == 0 else &others[here - 1, 0, 0]
         room = room_new(longest, p.stride)
         for i in prange(n, schedule="dynamic", chunksize=16):
             if room == NULL:
@@ -202,6 +190,6 @@ def e_step(
         room_free(room)
     if error:
         raise MemoryError("not enough memory for the words of a document")
-    if out is not None and n_threads > 1:
+    if n_threads > 1:
         np.add(out, np.asarray(others).sum(axis=0), out=np.asarray(out))
     return iterations

@@ -61,15 +61,14 @@ INLINE void TARGET(gather_any)(document_room *a, const int32_t *counts, int64_t 
     }
 }
 
-/* Keep the topics with more than `cut` counts if they are at most half of `*k`; the others get their prior. */
-INLINE void TARGET(drop_topics)(const variational_problem *p, document_room *a, int64_t words, int32_t *k, float *gamma) {
+/* Keep the topics with more than `cut` counts if that halves the work. */
+INLINE void TARGET(drop_topics)(const variational_problem *p, document_room *a, int64_t words, int32_t *k) {
     int32_t kept = 0, stride;
     for (int32_t j = 0; j < *k; j++) kept += a->gamma[j] - a->alpha[j] > p->cut;
     stride = padded(kept);
     if (!kept || 2 * stride > padded(*k)) return;
     kept = 0;
     for (int32_t j = 0; j < *k; j++) {
-        if (gamma) gamma[a->topic[j]] = a->alpha[j];
         if (!(a->gamma[j] - a->alpha[j] > p->cut)) continue;
         a->cell[kept] = j;
         a->topic[kept] = a->topic[j];
@@ -114,21 +113,16 @@ static int TARGET(infer)(const variational_problem *p, document_room *a, int64_t
     const int64_t first = p->indptr[d], words = p->indptr[d + 1] - first;
     const int32_t *word = p->indices + first, *counts = p->counts + first;
     const int64_t weight = p->weight ? p->weight[d] : p->unit;
-    float *gamma = p->gamma ? p->gamma + d * p->n_topics : NULL;
     int32_t k = p->n_topics, iteration = 0, next_drop = 2;
     float length = 0, change;
     for (int64_t i = 0; i < words; i++) length += (float)counts[i];
     memset(a->gamma, 0, 5 * (size_t)p->stride * sizeof(float));
     for (int32_t j = 0; j < k; j++) {
-        const float even = length / k, old = gamma ? gamma[j] : 0;
         a->topic[j] = j;
         a->alpha[j] = p->alpha[j];
-        a->gamma[j] = p->alpha[j] + (old > 0 ? (1 - p->mix) * (old - p->alpha[j]) + p->mix * even : even);
+        a->gamma[j] = p->alpha[j] + length / k;
     }
-    if (length <= 0) {
-        for (int32_t j = 0; gamma && j < k; j++) gamma[j] = a->gamma[j];
-        return 0;
-    }
+    if (length <= 0) return 0;
     for (int64_t i = 0; i < words; i++) {
         a->row[i] = p->expected + (size_t)word[i] * p->stride;
         for (int32_t j = 0; j < p->stride; j += LANES) __builtin_prefetch(a->row[i] + j);
@@ -148,12 +142,11 @@ static int TARGET(infer)(const variational_problem *p, document_room *a, int64_t
         change = 0;
         for (int32_t j = 0; j < LANES; j++) change += moved.lane[j];
         if (++iteration == next_drop && iteration < p->max_iter && change > p->tol * p->n_topics) {
-            TARGET(drop_topics)(p, a, words, &k, gamma);
+            TARGET(drop_topics)(p, a, words, &k);
             next_drop *= 2;
         }
     } while (iteration < p->max_iter && change > p->tol * p->n_topics);
-    for (int32_t j = 0; gamma && j < k; j++) gamma[a->topic[j]] = a->gamma[j];
-    for (int64_t i = 0; sum && i < words; i++)
+    for (int64_t i = 0; i < words; i++)
         TARGET(share)(a, a->row[i], a->ratio[i] * weight, weight * counts[i], k, sum + (size_t)word[i] * p->n_topics);
     return iteration;
 }

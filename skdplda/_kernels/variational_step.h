@@ -28,9 +28,8 @@ typedef struct {              /* shared by all documents */
     const int32_t *weight;    /* document -> grid units a token, or NULL for `unit` */
     const float *expected;    /* V x stride, 64-byte aligned, zero beyond K */
     const float *alpha;       /* stride, zero beyond K */
-    float *gamma;             /* document x K, IN (where positive) and OUT; or NULL */
     int32_t unit, n_topics, stride, max_iter;
-    float tol, mix, cut;      /* mean change of gamma to stop at; share of the even start; counts of a topic to drop */
+    float tol, cut;           /* mean change of gamma to stop at; counts of a topic to drop */
 } variational_problem;
 
 typedef struct {              /* what one thread works with */

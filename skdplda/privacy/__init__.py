@@ -2,6 +2,7 @@
 
 from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant, active_accountant
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace, delta_of, epsilon_of
+from skdplda.privacy._composition import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, noise_multiplier
 from skdplda.privacy._events import (
     check_delta,
     check_epsilon,
@@ -17,6 +18,8 @@ from skdplda.privacy._payment import Payment
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
 __all__ = [
+    "ACCOUNTINGS",
+    "CLAIMED_ACCOUNTINGS",
     "Adjacency",
     "InherentPrivacyHistory",
     "LedgerEntry",
@@ -39,6 +42,7 @@ __all__ = [
     "gaussian_event",
     "laplace_event",
     "monitor_draw",
+    "noise_multiplier",
     "pure_event",
     "rounded_gaussian",
     "sampler_slack",

@@ -182,7 +182,7 @@ def _epsilon(parts, delta):
         if use_pld:
             bounds.append(_loss_distribution(parts).get_epsilon_for_delta(delta - PLD_SLACK) * OUTWARDS)
         if parts.sampled and not (use_pld and bounds[-1] < math.inf):
-            bounds.append(_renyi_accountant(parts).get_epsilon(delta) * OUTWARDS)
+            bounds.append(renyi_accountant(parts).get_epsilon(delta) * OUTWARDS)
     return max(0.0, float(min(bounds)))
 
 
@@ -208,7 +208,7 @@ def _delta(parts, epsilon):
     if not (parts.rho or parts.xi):
         bounds.append(float(_loss_distribution(parts).get_delta_for_epsilon(epsilon)) * OUTWARDS + PLD_SLACK)
     if parts.sampled and (parts.rho or parts.xi or min(bounds) < PLD_LEAST_DELTA):
-        bounds.append(float(_renyi_accountant(parts).get_delta(epsilon)) * OUTWARDS)
+        bounds.append(float(renyi_accountant(parts).get_delta(epsilon)) * OUTWARDS)
     return float(min(bounds))
 
 
@@ -320,7 +320,7 @@ def _grid_interval(parts):
     return max(finest, (variance + 16 * math.sqrt(variance)) / 1e6, reach / 2e5)
 
 
-def _renyi_accountant(parts):
+def renyi_accountant(parts):
     """Renyi accountant for sampled releases beside anything else; integer orders have exact formulas."""
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
     from dp_accounting.dp_event import ZCDpEvent
@@ -384,7 +384,7 @@ def calibrate_gaussian(epsilon, delta, steps=1, sampling_rate=1.0):
     # Guess by the central limit theorem for subsampled Gaussians (Dong, Roth, Su 2022, Corollary 5.4).
     mu = 1 / _least_sigma(epsilon, delta)
     guess = math.log1p((mu / sampling_rate) ** 2 / steps) ** -0.5
-    return _search(cost, epsilon, guess)
+    return search_noise(cost, epsilon, guess)
 
 
 def calibrate_laplace(epsilon, steps=1, delta=0.0):
@@ -425,7 +425,7 @@ def calibrate_laplace(epsilon, steps=1, delta=0.0):
 
     if delta == 0:
         return _nudge_until_safe(cost, epsilon, steps / epsilon)
-    return _search(cost, epsilon, min(steps / epsilon, math.sqrt(steps) * _least_sigma(epsilon, delta)))
+    return search_noise(cost, epsilon, min(steps / epsilon, math.sqrt(steps) * _least_sigma(epsilon, delta)))
 
 
 def _least_sigma(epsilon, delta):
@@ -441,7 +441,7 @@ def _nudge_until_safe(cost, epsilon, noise):
     return noise
 
 
-def _search(cost, epsilon, guess):
+def search_noise(cost, epsilon, guess):
     """Least noise with cost(noise) <= epsilon, to a relative CALIBRATION_RTOL from the safe side.
 
     Brackets around the guess, then follows the secant of log cost against log noise, aimed a little to the
