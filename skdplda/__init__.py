@@ -4,10 +4,11 @@ import warnings
 from importlib.metadata import version
 
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError, PrivacyLeakWarning
-from skdplda.models import PrivateCGSLDA
+from skdplda.models import VIPSLDA, PrivateCGSLDA
 from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
 
 __all__ = [
+    "VIPSLDA",
     "BudgetExceededError",
     "IncompatibleGuaranteeError",
     "PrivacyAccountant",
