@@ -47,14 +47,14 @@ def reference(X, expected, alpha, grid, max_iter, tol):
     return total, iterations
 
 
-def step(X, expected, alpha, *, weight=None, unit=1 << 12, max_iter=50, tol=1e-4, cut=0.0,
+def step(X, expected, alpha, *, weight=None, unit=1 << 12, norm=0, max_iter=50, tol=1e-4, cut=0.0,
          documents=None, vectors=None, n_threads=1):  # fmt: skip
     """Call the kernel on a dense corpus; return the sum and the number of iterations."""
     out = np.zeros((X.shape[1], len(alpha)), np.int64)
     documents = np.arange(len(X)) if documents is None else np.asarray(documents, np.int64)
     weight = None if weight is None else np.asarray(weight, np.int32)
     n = run_width(e_step, *arrays_of(X), documents, expected, np.asarray(alpha, np.float32), weight, unit,
-                  max_iter, tol, cut, out, n_threads, vectors=vectors)  # fmt: skip
+                  norm, max_iter, tol, cut, out, n_threads, vectors=vectors)  # fmt: skip
     return out, n
 
 
@@ -162,6 +162,36 @@ def test_no_word_gets_more_than_its_weight(K):
                 assert out.min() >= 0
                 assert (out.sum(axis=1) <= weight * row).all()
                 assert sum(int(n) ** 2 for n in out.ravel()) <= 2**40
+
+
+@pytest.mark.parametrize("K", [1, 2, 33])
+@pytest.mark.parametrize("norm", [1, 1000, 2**20])
+def test_stretched_documents_have_the_norm_and_no_more(K, norm):
+    rng = np.random.default_rng(0)
+    tables = [
+        topics(8, K)[0],
+        expected_topics(np.zeros((8, K), np.float32), np.ones(K), 1e-3),
+        expected_topics(rng.gamma(0.01, 1e6, (8, K)).astype(np.float32), np.ones(K), 1e-30),
+    ]
+    for value in (np.nan, np.inf, 0.0):
+        tables.append(topics(8, K)[0])
+        tables[-1][2:4] = value
+    documents = np.array([[9999, 0, 0, 0, 0, 0, 0, 0], [1] * 8, [2**31 - 1] * 8, [0] * 8, [0, 0, 1, 2, 3, 4, 0, 0]])
+    for i, expected in enumerate(tables):
+        for row in documents:
+            for max_iter in (1, 50):
+                out, _ = step(row[None], expected, np.full(K, 1e-3), norm=norm, max_iter=max_iter)
+                assert out.min() >= 0
+                assert sum(int(n) ** 2 for n in out.ravel()) <= norm**2
+                if i < 3 and norm == 2**20:
+                    assert np.linalg.norm(out) == pytest.approx(norm if row.any() else 0, rel=1e-3)
+
+
+def test_stretching_keeps_the_shares():
+    X, (expected, _, _), alpha = corpus(1, 30), topics(30, 7), np.full(7, 0.2)
+    plain, _ = step(X, expected, alpha, unit=1 << 20)
+    stretched, _ = step(X, expected, alpha, norm=1 << 20)
+    assert_allclose(stretched / (1 << 20), plain / np.linalg.norm(plain), atol=3e-5)
 
 
 def test_large_counts_fit_the_grid():

@@ -17,6 +17,7 @@ cdef extern from "variational_step.h" nogil:
         const int32_t *weight
         const float *expected
         const float *alpha
+        int64_t norm
         int32_t unit, n_topics, stride, max_iter
         float tol, cut
     ctypedef struct document_room:
@@ -100,7 +101,7 @@ def expected_topics(const float[:, ::1] table, const double[::1] scale, double p
 def e_step(
     const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, const int64_t[::1] documents,
     const float[:, ::1] expected, const float[::1] alpha, const int32_t[::1] weight, int unit,
-    int max_iter, double tol, double cut, int64_t[:, ::1] out, int n_threads=1, vectors=None,
+    int64_t norm, int max_iter, double tol, double cut, int64_t[:, ::1] out, int n_threads=1, vectors=None,
 ):
     """Infer the topics of some documents and sum their expected topic-word counts, on an integer grid.
 
@@ -113,11 +114,12 @@ def e_step(
             previous, gamma = gamma, alpha + share.sum(0)
             if abs(gamma - previous).mean() <= tol:
                 break
+        if norm: grid = norm / np.linalg.norm(share)
         out[w] += np.floor(grid * share)
 
     A document sees the table and itself only: the result is the same for any batch and any number of threads. After 2,
-    4, 8, ... iterations topics of at most `cut` counts are dropped, if that halves the work. Shares of a word add up to
-    at most grid * c, in integers, whatever rounding did. Indices are not checked.
+    4, 8, ... iterations topics of at most `cut` counts are dropped, if that halves the work. In integers, whatever rounding
+    did, a document's shares have at most the norm, or those of a word add up to at most grid * c. Indices are not checked.
 
     Parameters
     ----------
@@ -135,6 +137,8 @@ def e_step(
         IN. Grid units of a token of each document.
     unit : int
         The same for all, if weight is None.
+    norm : int
+        Positive: in place of weights, the Frobenius norm of each document's shares.
     max_iter : int
         Most iterations a document.
     tol : float
@@ -164,8 +168,8 @@ def e_step(
         raise ValueError("out must have shape (n_words, n_topics)")
     if weight is not None and weight.shape[0] != indptr.shape[0] - 1:
         raise ValueError("weight must have one number a document")
-    if not np.min(alpha) > 0 or max_iter < 1:
-        raise ValueError("alpha and max_iter must be positive")
+    if not np.min(alpha) > 0 or max_iter < 1 or not 0 <= norm < 2**31:
+        raise ValueError("alpha and max_iter must be positive, norm in [0, 2**31)")
     if n == 0 or indices.shape[0] == 0:
         return 0
     cdef float[::1] prior = aligned((stride,))
@@ -175,7 +179,7 @@ def e_step(
     p.indptr, p.indices, p.counts, p.expected, p.alpha = (
         &indptr[0], &indices[0], &counts[0], &expected[0, 0], &prior[0])
     p.weight = NULL if weight is None else &weight[0]
-    p.unit, p.n_topics, p.stride, p.max_iter, p.tol, p.cut = unit, n_topics, stride, max_iter, tol, cut
+    p.norm, p.unit, p.n_topics, p.stride, p.max_iter, p.tol, p.cut = norm, unit, n_topics, stride, max_iter, tol, cut
     n_threads = max(1, min(n_threads, n))
     others = np.zeros((n_threads - 1, out.shape[0], out.shape[1]), np.int64)
     with nogil, parallel(num_threads=n_threads):

@@ -109,6 +109,39 @@ INLINE void TARGET(share)(document_room *a, const float *row, float scale, int64
     }
 }
 
+/* cell[j] = the share of topic j on the grid, rounded towards zero. */
+INLINE void TARGET(round_shares)(document_room *a, const float *row, float scale, int32_t k) {
+    if (!(scale > 0 && scale < 3e38f)) scale = 0; /* else all products are finite, and at most their sum */
+    for (int32_t j = 0; j < k; j++) a->cell[j] = scale > 0 ? (int32_t)(a->theta[j] * row[j] * scale) : 0;
+}
+
+/* Scale of the shares that brings their norm to at most `norm`, counted in integers; 0 if rounding is not to be trusted. */
+INLINE float TARGET(stretch)(document_room *a, int64_t words, int32_t k, int64_t norm) {
+    double squares = 0;
+    float scale;
+    for (int64_t i = 0; i < words; i++) {
+        lanes part = {.all = {0}};
+        double of_word = 0;
+        for (int32_t j = 0; j < padded(k) / LANES; j++) {
+            const v16 share = ((const v16 *)a->theta)[j] * ((const v16 *)a->row[i])[j] * a->ratio[i];
+            part.all += share * share;
+        }
+        for (int32_t j = 0; j < LANES; j++) of_word += part.lane[j];
+        squares += a->ratio[i] > 0 ? of_word : 0;
+    }
+    if (!(squares > 0)) return 0;
+    scale = (float)((double)norm * (1 - 1e-5) / __builtin_sqrt(squares));
+    for (int attempt = 0; attempt < 3; attempt++, scale *= 0.99f) {
+        uint64_t exact = 0;
+        for (int64_t i = 0; i < words; i++) {
+            TARGET(round_shares)(a, a->row[i], a->ratio[i] * scale, k);
+            for (int32_t j = 0; j < k; j++) exact += (uint64_t)((int64_t)a->cell[j] * a->cell[j]);
+        }
+        if (exact <= (uint64_t)norm * (uint64_t)norm) return scale;
+    }
+    return 0;
+}
+
 static int TARGET(infer)(const variational_problem *p, document_room *a, int64_t d, int64_t *sum) {
     const int64_t first = p->indptr[d], words = p->indptr[d + 1] - first;
     const int32_t *word = p->indices + first, *counts = p->counts + first;
@@ -146,6 +179,15 @@ static int TARGET(infer)(const variational_problem *p, document_room *a, int64_t
             next_drop *= 2;
         }
     } while (iteration < p->max_iter && change > p->tol * p->n_topics);
+    if (p->norm) {
+        const float scale = TARGET(stretch)(a, words, k, p->norm);
+        for (int64_t i = 0; i < words; i++) {
+            int64_t *to = sum + (size_t)word[i] * p->n_topics;
+            TARGET(round_shares)(a, a->row[i], a->ratio[i] * scale, k);
+            for (int32_t j = 0; j < k; j++) to[a->topic[j]] += a->cell[j];
+        }
+        return iteration;
+    }
     for (int64_t i = 0; i < words; i++)
         TARGET(share)(a, a->row[i], a->ratio[i] * weight, weight * counts[i], k, sum + (size_t)word[i] * p->n_topics);
     return iteration;

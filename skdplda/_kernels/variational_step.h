@@ -28,6 +28,7 @@ typedef struct {              /* shared by all documents */
     const int32_t *weight;    /* document -> grid units a token, or NULL for `unit` */
     const float *expected;    /* V x stride, 64-byte aligned, zero beyond K */
     const float *alpha;       /* stride, zero beyond K */
+    int64_t norm;             /* of a document's shares, or 0: then each token has its weight */
     int32_t unit, n_topics, stride, max_iter;
     float tol, cut;           /* mean change of gamma to stop at; counts of a topic to drop */
 } variational_problem;

@@ -6,6 +6,7 @@ from scipy.special import digamma
 
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda.models._contributions import unit_of_documents, unit_weights
+from skdplda.models._rounds import GRID
 
 __all__ = ["EXACT_UNIT", "VariationalStep", "cut_documents"]
 
@@ -48,12 +49,15 @@ class VariationalStep:
         As from `check_counts`, or on disk.
     units : tuple of ndarray or None
         As from `check_groups`; None makes each document its own unit.
-    alpha : ndarray of shape (n_topics,)
-        Prior of topic proportions.
-    beta : float
-        Prior of topics.
-    least : float or None
-        As in `unit_weights`; None lets each token count EXACT_UNIT.
+    n_topics : int
+        Number of topics.
+    priors : callable
+        Returns alpha, of shape (n_topics,), and beta of a round.
+    exact : bool
+        Whether each token counts EXACT_UNIT, without a bound.
+    max_norm : float or None
+        Bound on the norm of a unit's word counts, for which GRID stands. None: each document's shares are stretched to
+        the norm GRID; a user's word counts are, which bounds the shares.
     max_length : int or None
         As in `cut_documents`.
     max_iter : int
@@ -66,9 +70,11 @@ class VariationalStep:
         The result does not depend on it.
     """
 
-    def __init__(self, X, units, alpha, beta, *, least, max_length, max_iter, tol, key, n_threads):
-        self._alpha, self._beta, self._n_words = alpha.astype(np.float32), beta, X.shape[1]
-        self._least, self._max_iter, self._tol = least, max_iter, tol
+    def __init__(self, X, units, n_topics, priors, *, exact, max_norm, max_length, max_iter, tol, key, n_threads):
+        self._shape, self._priors = (X.shape[1], n_topics), priors
+        self._max_iter, self._tol = max_iter, tol
+        self._norm = GRID if units is None and max_norm is None and not exact else 0
+        self._least = None if exact or self._norm else max_norm or 1.0
         self._max_length, self._key, self._n_threads = max_length, key, n_threads
         self._source, self._unit, self._weight = X, None, None
         self.n_units = X.shape[0]
@@ -79,7 +85,7 @@ class VariationalStep:
                 self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)
 
     def _weights(self, X, units=None):
-        """Return what a token of each document adds; None for EXACT_UNIT."""
+        """Return what a token of each document adds; None where none is needed."""
         if self._least is None:
             return None
         alone = np.arange(X.shape[0] + 1), np.arange(X.shape[0])
@@ -99,10 +105,11 @@ class VariationalStep:
 
     def collect(self, table, round_, active):
         """Infer the active units' topics from the table and return the sum of their contributions."""
-        total = np.zeros((self._n_words, len(self._alpha)), np.int64)
-        mass = table.sum(axis=0, dtype=np.float64) + self._n_words * self._beta
+        total = np.zeros(self._shape, np.int64)
+        alpha, beta = self._priors(round_)
+        mass = table.sum(axis=0, dtype=np.float64) + len(table) * beta
         scale = np.exp(-digamma(mass)) * mass.mean()
-        expected = expected_topics(np.ascontiguousarray(table, np.float32), scale, self._beta, self._n_threads)
+        expected = expected_topics(np.ascontiguousarray(table, np.float32), scale, beta, self._n_threads)
         for X, weight, documents in self._parts(active):
             e_step(
                 X.indptr,
@@ -110,9 +117,10 @@ class VariationalStep:
                 X.data,
                 documents,
                 expected,
-                self._alpha,
+                alpha.astype(np.float32),
                 weight,
                 EXACT_UNIT,
+                self._norm,
                 self._max_iter,
                 self._tol,
                 LEAST_COUNTS,

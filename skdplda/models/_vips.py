@@ -16,19 +16,18 @@ from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
 from skdplda.models._fit import NO_MATTER, fit_rounds, warn_of_spare_topics
-from skdplda.models._promise import rounds_guarantee
+from skdplda.models._promise import claimed_path, rounds_guarantee
 from skdplda.models._randomness import Randomness
 from skdplda.models._rounds import GRID, NoisePlan, run_round
-from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables
+from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed
 from skdplda.models._variational_step import EXACT_UNIT, VariationalStep
-from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment, epsilon_of
+from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment
 
 __all__ = ["VIPSLDA"]
 
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 50
 PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all documents on average
-TOPIC_WORD_PRIOR = 1.0
-REFERENCE = "Park et al. (2016), Private topic modeling, equations 5 and 6"
+PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.1
 
 
 class VIPSLDA(BaseTopicModel):
@@ -74,8 +73,8 @@ class VIPSLDA(BaseTopicModel):
         For `partial_fit`: the most batches in which one document (user) comes, as you promise. None: all of them.
         Affects privacy: yes, the noise is calibrated to it.
     max_norm : float or None, default=None
-        Bound on the norm of a document's (user's) word counts, at least 1; larger ones are scaled down to it. None
-        gives all documents the same norm. Without noise there is no bound. Affects privacy: no, noise follows it.
+        Bound on the norm of a document's (user's) word counts, at least 1; larger ones are scaled down to it, as in
+        [1]_. None: all documents (users) contribute equally. Unused without noise. Affects privacy: no, noise follows.
     max_doc_length : int or None, default=None
         Longer documents are cut to so many random tokens, called N in [1]_. Affects privacy: no.
     learning_offset : float, default=10.0
@@ -89,7 +88,7 @@ class VIPSLDA(BaseTopicModel):
     doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
-        Dirichlet prior of topics, called eta in [1]_. None: 1.0. Affects privacy: no.
+        Dirichlet prior of topics, called eta in [1]_. None: 1.0 with noise, 0.1 without. Affects privacy: no.
     checkpoint : str, path-like or None, default=None
         File written after each round of `fit` and removed at the end. A later `fit` with the same parameters and data
         goes on from it, without spending again. Affects privacy: no.
@@ -390,7 +389,8 @@ class VIPSLDA(BaseTopicModel):
         return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
 
     def _topic_word_prior(self):
-        return check_prior("topic_word_prior", self.topic_word_prior, TOPIC_WORD_PRIOR)
+        default = EXACT_TOPIC_WORD_PRIOR if np.isinf(self.epsilon) else PRIVATE_TOPIC_WORD_PRIOR
+        return check_prior("topic_word_prior", self.topic_word_prior, default)
 
     def _rate(self):
         """Return the share of all documents that a step sees, from public numbers."""
@@ -432,17 +432,7 @@ class VIPSLDA(BaseTopicModel):
             visits = "every batch" if self.max_visits is None else f"at most {self.max_visits} batches"
             assumptions.append(f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model")
         if self.accounting in CLAIMED_ACCOUNTINGS and not plan.noiseless:
-            true = epsilon_of(plan.event, self.delta)
-            changes = {
-                "status": "claimed",
-                "reference": REFERENCE,
-                "event": plan.event if true <= self.epsilon else None,
-                "reason": (
-                    f"the {self.accounting} path of 2016 is no proof: it goes through (epsilon, delta) of single steps,"
-                    " and uses the Gaussian mechanism's formula where it is not valid. Privacy loss distributions give"
-                    f" epsilon = {true:.4g} at the same delta for this noise."
-                ),
-            }
+            changes = claimed_path(self.accounting, plan, self.epsilon, self.delta)
         return rounds_guarantee(
             plan,
             unit,
@@ -481,13 +471,20 @@ class VIPSLDA(BaseTopicModel):
         return UNIT if self.max_norm is None else float(self.max_norm)
 
     def _e_step(self, X, units, plan, randomness, n_threads):
-        least = 1.0 if self.max_norm is None else self.max_norm
+        alpha, beta = self._doc_topic_prior(), self._topic_word_prior()
+
+        def priors(round_):
+            if not plan.noiseless:  # with noise, constant priors were better
+                return alpha, beta
+            return annealed(alpha, beta, self.n_components, round_, plan.n_rounds)
+
         return VariationalStep(
             X,
             units,
-            self._doc_topic_prior(),
-            self._topic_word_prior(),
-            least=None if plan.noiseless else least,
+            self.n_components,
+            priors,
+            exact=plan.noiseless,
+            max_norm=self.max_norm,
             max_length=self.max_doc_length,
             max_iter=self.max_doc_update_iter,
             tol=self.mean_change_tol,
