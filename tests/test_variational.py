@@ -188,7 +188,7 @@ def test_stretched_documents_have_the_norm_and_no_more(K, norm):
 
 
 def test_stretching_keeps_the_shares():
-    X, (expected, _, _), alpha = corpus(1, 30), topics(30, 7), np.full(7, 0.2)
+    X, (expected, _, _), alpha = corpus(4, 30)[:1], topics(30, 7), np.full(7, 0.2)
     plain, _ = step(X, expected, alpha, unit=1 << 20)
     stretched, _ = step(X, expected, alpha, norm=1 << 20)
     assert_allclose(stretched / (1 << 20), plain / np.linalg.norm(plain), atol=3e-5)
