@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdplda import PrivateCGSLDA
+from skdplda import VIPSLDA, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import gensim_dictionary, make_coherence_scorer
 
@@ -24,12 +24,15 @@ CHECKED = [
         PrivateCGSLDA(n_components=2, max_iter=2, mechanism=mechanism)
         for mechanism in ("inherent", "laplace-first", "laplace-every", "laplace-last")
     ],
+    VIPSLDA(n_components=2, max_iter=2),
+    VIPSLDA(n_components=2, max_iter=2, epsilon=float("inf")),
+    VIPSLDA(n_components=2, max_iter=2, learning_method="online", max_norm=9.0),
 ]
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")  # the checks need seeds
 @pytest.mark.filterwarnings("ignore:n_components=2 exceeds:UserWarning")  # the checks have data of one column
-@pytest.mark.filterwarnings("ignore:PrivateCGSLDA counts words:UserWarning")  # the checks have fractions
+@pytest.mark.filterwarnings("ignore:(PrivateCGSLDA|VIPSLDA) counts words:UserWarning")  # the checks have fractions
 @parametrize_with_checks(CHECKED)
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdplda.datasets import open_counts, write_counts
 from skdplda.datasets import _disk as disk
+from skdplda.datasets import open_counts, write_counts
 
 X = sp.csr_array(np.random.default_rng(0).poisson(0.4, size=(50, 12)))
 

@@ -1,10 +1,11 @@
 """Figure 1 of Park, Foulds, Chaudhuri and Welling (2016), Private topic modeling, on stand-in corpora.
 
-Held-out perplexity of VIPS against documents seen, and against the mini-batch size, for the three accountings of the paper
-(zCDP, advanced, linear composition), for privacy loss distributions (PLD), and without privacy. The paper's 400,000 articles
-of Wikipedia are not to be had here: 20 Newsgroups and 3,824 news articles stand in for them, and are so named in the figure.
-They are 20 and 100 times smaller, so that the same epsilon is 20 and 100 times as much noise in the topics: what carries over is the
-order of the accountings. Words are the most frequent ones that are no English stop words.
+Held-out perplexity of VIPS against documents seen, and against the mini-batch size, for the three accountings of
+the paper (zCDP, advanced, linear composition), for privacy loss distributions (PLD), and without privacy. The paper's
+400,000 articles of Wikipedia are not to be had here: 20 Newsgroups and 3,824 news articles stand in for them, and are
+so named in the figure. They are 20 and 100 times smaller, so that the same epsilon is that much more noise in the
+topics: what carries over is the order of the accountings. Words are the most frequent ones that are no English stop
+words.
 
 Every curve of the paper's accountings is a claim; the table gives beside it the epsilon that its noise is worth by PLD.
 Perplexity is by document completion, not the paper's bound.

@@ -33,8 +33,11 @@ def cut_documents(X, max_length, key, numbers):
     counts = X.data.copy()
     for d in np.flatnonzero(X.sum(axis=1, dtype=np.int64) > max_length):
         entries = slice(X.indptr[d], X.indptr[d + 1])
-        rng = np.random.default_rng([key, int(numbers[d])])
-        counts[entries] = rng.multivariate_hypergeometric(X.data[entries], max_length)
+        last = np.cumsum(X.data[entries], dtype=np.int64)
+        tokens = np.random.default_rng([key, int(numbers[d])]).choice(
+            last[-1], max_length, replace=False, shuffle=False
+        )
+        counts[entries] = np.bincount(np.searchsorted(last, tokens, side="right"), minlength=len(last))
     cut = sp.csr_array((counts, X.indices, X.indptr), shape=X.shape)
     cut.indptr, cut.indices = X.indptr, X.indices  # the constructor may narrow them
     return cut
