@@ -43,3 +43,10 @@ def test_pipeline_grid_search(tmp_path):
     assert "spent: epsilon 3.00" in out
     assert "a second fit is refused" in out
     assert "9 fits" in out
+
+
+def test_vips_top_words(tmp_path, monkeypatch):
+    monkeypatch.delenv("SKDPLDA_DATA", raising=False)
+    out = run(tmp_path, "vips_top_words.py", "--topics", "3", "--words", "60", "--show", "2")
+    assert out.count("claimed, epsilon 5; its noise is worth") == 3
+    assert out.count("Topic ") == 2
