@@ -18,6 +18,7 @@ KERNELS = {  # extension -> uses threads
     "partition": False,
     "reports": True,
     "zeta": True,
+    "variational": True,
 }
 # -ffp-contract=off: a fused multiply-add would make results depend on the processor.
 COMPILE_ARGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]

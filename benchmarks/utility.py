@@ -18,18 +18,20 @@ import math
 import os
 import time
 import warnings
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
-from skdplda import PrivateCGSLDA
+from skdplda import VIPSLDA, PrivateCGSLDA
 from skdplda.datasets import load_20newsgroups
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import unigram_perplexity
 
 LEAST_WORDS, TEST_SHARE, SPLIT_SEED = 10, 0.1, 0
+MODELS = {"PrivateCGSLDA": PrivateCGSLDA, "VIPSLDA": VIPSLDA}
 
 
 def corpus(data):
@@ -43,9 +45,9 @@ def corpus(data):
     return [X[np.asarray(X.sum(axis=1)).ravel() >= LEAST_WORDS] for X in (X_train, X_test)]
 
 
-def fit(X_train, X_test, n_topics, epsilon, seed, jobs):
+def fit(name, X_train, X_test, n_topics, epsilon, seed, jobs):
     """Return the held-out perplexity of one fit, and its seconds."""
-    model = PrivateCGSLDA(n_components=n_topics, epsilon=epsilon, delta=1e-5, n_jobs=jobs, random_state=seed)
+    model = MODELS[name](n_components=n_topics, epsilon=epsilon, delta=1e-5, n_jobs=jobs, random_state=seed)
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
@@ -60,6 +62,7 @@ def main():
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--epsilon", type=float, nargs="+", default=[5.0])
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--topics", type=int, nargs="+", default=[10])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--output", type=Path)
@@ -71,13 +74,14 @@ def main():
     unigram = unigram_perplexity(X_train, X_test)
     print(f"{X_train.shape[0]:,} training and {X_test.shape[0]:,} test documents, {X_train.shape[1]:,} words")
     rows = []
-    for n_topics in arguments.topics:
+    for name, n_topics in product(arguments.models, arguments.topics):
         for seed in arguments.seeds:
-            exact, exact_seconds = fit(X_train, X_test, n_topics, math.inf, seed, arguments.jobs)
+            exact, exact_seconds = fit(name, X_train, X_test, n_topics, math.inf, seed, arguments.jobs)
             for epsilon in arguments.epsilon:
-                private, seconds = fit(X_train, X_test, n_topics, epsilon, seed, arguments.jobs)
+                private, seconds = fit(name, X_train, X_test, n_topics, epsilon, seed, arguments.jobs)
                 rows.append(
                     {
+                        "model": name,
                         "topics": n_topics,
                         "epsilon": epsilon,
                         "seed": str(seed),
@@ -90,8 +94,8 @@ def main():
                     }
                 )
     table = pd.DataFrame(rows)
-    mean = table.groupby(["topics", "epsilon"], as_index=False).mean(numeric_only=True).assign(seed="mean")
-    table = pd.concat([table, mean]).sort_values(["topics", "epsilon"], kind="stable")
+    mean = table.groupby(["model", "topics", "epsilon"], as_index=False).mean(numeric_only=True).assign(seed="mean")
+    table = pd.concat([table, mean]).sort_values(["model", "topics", "epsilon"], kind="stable")
     print(table.to_string(index=False, float_format="{:.3f}".format))
     if arguments.output:
         table.to_csv(arguments.output, index=False, float_format="%.4f", lineterminator="\n")

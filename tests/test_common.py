@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdplda import HDPLDA, LocalPrivateLDA, PrivateCGSLDA
+from skdplda import HDPLDA, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import gensim_dictionary, make_coherence_scorer
@@ -37,6 +37,9 @@ CHECKED = [
     LocalPrivateLDA(n_components=2, max_iter=2, randomizer=LocalRandomizer(bit_epsilon=float("inf"))),
     LocalRandomizer(),
     LocalRandomizer(bit_epsilon=float("inf"), mechanism="asymmetric", max_words=3),
+    VIPSLDA(n_components=2, max_iter=2),
+    VIPSLDA(n_components=2, max_iter=2, epsilon=float("inf")),
+    VIPSLDA(n_components=2, max_iter=2, learning_method="online", max_norm=9.0),
 ]
 
 
@@ -44,6 +47,7 @@ CHECKED = [
 @pytest.mark.filterwarnings("ignore:n_components=2 exceeds:UserWarning")  # the checks have data of one column
 @pytest.mark.filterwarnings("ignore:[A-Za-z]+ counts words:UserWarning")  # the checks have fractions
 @pytest.mark.filterwarnings("ignore:.*counts words; the fractional:UserWarning")  # the checks have fractions
+@pytest.mark.filterwarnings("ignore:(PrivateCGSLDA|VIPSLDA) counts words:UserWarning")  # the checks have fractions
 @parametrize_with_checks(CHECKED)
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -61,3 +61,10 @@ def test_fdptm_end_to_end(tmp_path):
     assert "Differential privacy statement" in out
     assert "names in the pickled pipeline: 1,997 of 1,997" in out
     assert "names in the released file: 0 of 1,997" in out
+
+
+def test_vips_top_words(tmp_path, monkeypatch):
+    monkeypatch.delenv("SKDPLDA_DATA", raising=False)
+    out = run(tmp_path, "vips_top_words.py", "--topics", "3", "--words", "60", "--show", "2")
+    assert out.count("claimed, epsilon 5; its noise is worth") == 3
+    assert out.count("Topic ") == 2

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdplda import HDPLDA, LocalPrivateLDA, PrivacyLeakWarning, PrivateCGSLDA
+from skdplda import HDPLDA, VIPSLDA, LocalPrivateLDA, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.local import LocalRandomizer
 from skdplda.models._live import MECHANISMS as PUBLISHED
 
@@ -109,6 +109,18 @@ def test_a_trace_holds_what_is_released_and_public_lengths(corpus):
     assert "the number of documents and of the tokens in each" in model.privacy_guarantee_.not_covered
     totals = model.trace_.tables[1:].sum(axis=1)  # of each word
     assert (totals != corpus.toarray().sum(axis=0)).mean() > 0.5
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(N_DOCUMENTS) // 7])
+@pytest.mark.parametrize("parameters", [{}, {"learning_method": "online"}, {"max_norm": 9.0, "max_doc_length": 20}])
+def test_a_variational_fit_keeps_only_what_it_released(corpus, parameters, groups):
+    models = [VIPSLDA(3, max_iter=3, **parameters).fit(corpus, groups=groups)]
+    if "learning_method" in parameters:
+        models.append(VIPSLDA(3, max_iter=3, **parameters).partial_fit(corpus, groups=groups))
+    for model in models:
+        assert set(vars(model)) - set(model.get_params()) <= ALLOWED | {"_stream"}
+        assert list(found_in(model, corpus)) == []
+        assert not numbers_in_pickle(model) & secrets(corpus)[0]
 
 
 def test_the_guarantee_says_nothing_of_the_data(corpus):

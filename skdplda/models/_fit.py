@@ -7,19 +7,19 @@ import numpy as np
 from skdplda.models._checkpoint import fingerprint
 from skdplda.models._rounds import run_rounds
 
-__all__ = ["fit_rounds", "warn_of_spare_topics"]
+__all__ = ["NO_MATTER", "fit_rounds", "warn_of_spare_topics"]
 
 NO_MATTER = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that another run of the same fit may change
 
 
-def warn_of_spare_topics(n_components, n_words):
-    """Warn the caller of `fit`, two frames up, that there are more topics than words."""
+def warn_of_spare_topics(n_components, n_words, stacklevel=4):
+    """Warn the caller of `fit` that there are more topics than words."""
     if n_components > n_words:
         warnings.warn(
             f"n_components={n_components} exceeds the {n_words} words of X: some topics will be alike or"
             " empty. Use at most as many topics as words.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 

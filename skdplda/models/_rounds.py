@@ -23,16 +23,18 @@ from tqdm import tqdm
 
 from skdplda.models import _checkpoint
 from skdplda.privacy import (
+    CLAIMED_ACCOUNTINGS,
     calibrate_gaussian,
     calibrate_laplace,
     delta_slack,
     discrete_laplace,
     gaussian_event,
     laplace_event,
+    noise_multiplier,
     rounded_gaussian,
 )
 
-__all__ = ["GRID", "NoisePlan", "RoundReport", "run_rounds"]
+__all__ = ["GRID", "NoisePlan", "RoundReport", "run_round", "run_rounds"]
 
 GRID = 2**20  # norm of a unit's contribution: sums are integers, in units of 1 / GRID of a unit
 PRECISION_RATIO = 10.0  # of the last round to the first: early rounds only have to break the symmetry
@@ -73,22 +75,35 @@ class NoisePlan:
         if mechanism == "laplace":
             scale = calibrate_laplace(epsilon, n_rounds)
             return cls(mechanism, sampling_rate, (scale,) * n_rounds, laplace_event(scale, n_rounds))
-        target, exact = epsilon, delta
-        if np.isfinite(epsilon):
-            if delta / 2 <= delta_slack(MOST_DRAWS, 0.0):
-                raise ValueError(
-                    f"delta={delta!r} is too small for Gaussian noise; use a delta above 1e-12, or"
-                    " mechanism='laplace' for a pure epsilon."
-                )
-            target = min(epsilon, np.log(delta / delta_slack(MOST_DRAWS, 0.0) - 1.0))
-            exact = delta - delta_slack(MOST_DRAWS, target)
         if sampling_rate < 1:
-            sigma = calibrate_gaussian(target, exact, n_rounds, sampling_rate)
-            return cls(mechanism, sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, n_rounds, sampling_rate))
-        sigma = calibrate_gaussian(target, exact)
+            return cls.equal(epsilon, delta, n_rounds, sampling_rate)
+        sigma = calibrate_gaussian(*_without_slack(epsilon, delta))
         share = PRECISION_RATIO ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
         multipliers = sigma / np.sqrt(share / share.sum()) * (1 + 1e-12)  # above what rounding may have taken
         return cls(mechanism, sampling_rate, tuple(multipliers.tolist()), gaussian_event(sigma))
+
+    @classmethod
+    def equal(cls, epsilon, delta, n_rounds, sampling_rate=1.0, accounting="pld", visits=None):
+        """Return a plan of equal Gaussian rounds.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            Target.
+        n_rounds : int
+            Number of releases.
+        sampling_rate : float, default=1.0
+            Of the Poisson sample of each round.
+        accounting : str, default="pld"
+            One of `privacy.ACCOUNTINGS`. The claimed ones leave no room for the samplers' error.
+        visits : int, default=None
+            The most rounds in which one unit takes part; None for all.
+        """
+        if accounting not in CLAIMED_ACCOUNTINGS:
+            epsilon, delta = _without_slack(epsilon, delta)
+        steps = n_rounds if visits is None else min(visits, n_rounds)
+        sigma = noise_multiplier(accounting, epsilon, delta, steps, sampling_rate)
+        return cls("gaussian", sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, steps, sampling_rate))
 
     @property
     def n_rounds(self):
@@ -110,6 +125,19 @@ class NoisePlan:
         return sampler(self.multipliers[round_] * GRID, shape, random_state, n_threads)
 
 
+def _without_slack(epsilon, delta):
+    """Return the target of exact Gaussian noise that leaves what the samplers' error may cost."""
+    if np.isinf(epsilon):
+        return epsilon, delta
+    if delta / 2 <= delta_slack(MOST_DRAWS, 0.0):
+        raise ValueError(
+            f"delta={delta!r} is too small for Gaussian noise; use a delta above 1e-12, or"
+            " mechanism='laplace' where there is one."
+        )
+    target = min(epsilon, np.log(delta / delta_slack(MOST_DRAWS, 0.0) - 1.0))
+    return target, delta - delta_slack(MOST_DRAWS, target)
+
+
 class RoundReport(NamedTuple):
     """What a callback sees after a round: released values only.
 
@@ -124,6 +152,14 @@ class RoundReport(NamedTuple):
     n_done: int
     n_rounds: int
     table: np.ndarray
+
+
+def run_round(e_step, rule, plan, randomness, round_, active=None, n_threads=1):
+    """Run one round: collect, add noise, update. The parameters are those of `run_rounds`."""
+    total = e_step.collect(rule.table, round_, active)
+    if not plan.noiseless:
+        total = total + plan.draw(round_, total.shape, randomness.noise(round_), n_threads)
+    rule.update(total, round_)
 
 
 def run_rounds(
@@ -187,10 +223,7 @@ def run_rounds(
         active = None
         if plan.sampling_rate < 1:
             active = randomness.sample(round_, e_step.n_units, plan.sampling_rate)
-        total = e_step.collect(rule.table, round_, active)
-        if not plan.noiseless:
-            total = total + plan.draw(round_, total.shape, randomness.noise(round_), n_threads)
-        rule.update(total, round_)
+        run_round(e_step, rule, plan, randomness, round_, active, n_threads)
         if checkpoint is not None:
             header = {"identity": identity, "n_done": round_ + 1, "run": run, "key": str(randomness.key)}
             state = {f"e_{name}": a for name, a in e_step.arrays().items()}

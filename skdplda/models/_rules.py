@@ -4,7 +4,7 @@ import numpy as np
 
 from skdplda.models._rounds import GRID
 
-__all__ = ["UNIT", "ExactTables", "SmoothedTables", "model_noise"]
+__all__ = ["UNIT", "ExactTables", "OnlineTables", "SmoothedTables", "model_noise"]
 
 KEPT_TABLES = 10  # about as many exact tables are averaged
 UNIT = 5.0  # a unit's contribution in the tables: a document of 25 different words counts each once
@@ -12,11 +12,11 @@ FORGET = 0.2  # by which an older release weighs less in the model
 SMOOTHING = 0.2  # of the next table towards the word frequencies, in standard deviations of the noise
 
 
-def model_noise(plan):
-    """Return the standard deviation of the noise in a cell of `SmoothedTables`' model, where a unit counts `UNIT`."""
+def model_noise(plan, unit=UNIT):
+    """Return the standard deviation of the noise in a cell of `SmoothedTables`' model, where GRID stands for `unit`."""
     deviation = np.array([plan.deviation(t) for t in range(plan.n_rounds)])
     weight = (1 - FORGET) ** np.arange(plan.n_rounds)[::-1] / deviation**2
-    return float(np.sqrt(np.sum((weight * deviation) ** 2)) / weight.sum() * UNIT / plan.sampling_rate)
+    return float(np.sqrt(np.sum((weight * deviation) ** 2)) / weight.sum() * unit / plan.sampling_rate)
 
 
 def initial_table(shape, key):
@@ -87,18 +87,19 @@ class SmoothedTables:
         Number of rounds, noise and sampling rate.
     key : int
         Of the first table.
+    unit : float, default=UNIT
+        What GRID stands for.
     """
 
-    def __init__(self, shape, plan, key):
+    def __init__(self, shape, plan, key, unit=UNIT):
         self.table = initial_table(shape, key)
-        self._plan = plan
+        self._plan, self._unit = plan, unit / plan.sampling_rate
         self._sum, self._words, self._weight = np.zeros(shape), np.zeros(shape[0]), 0.0
 
     def update(self, noisy, round_):
         """Take a released table."""
-        unit = UNIT / self._plan.sampling_rate
-        noisy = noisy * (unit / GRID)
-        sigma = unit * self._plan.deviation(round_)
+        noisy = noisy * (self._unit / GRID)
+        sigma = self._unit * self._plan.deviation(round_)
         precision = 1.0 if self._plan.noiseless else (self._plan.deviation(-1) / self._plan.deviation(round_)) ** 2
         self._sum = (1 - FORGET) * self._sum + precision * noisy
         self._weight = (1 - FORGET) * self._weight + precision
@@ -119,3 +120,47 @@ class SmoothedTables:
         """Take the state back."""
         self.table, self._sum, self._words = arrays["table"], arrays["sum"], arrays["words"]
         self._weight = float(arrays["weight"])
+
+
+class OnlineTables:
+    """Each round moves the table towards its release, without the negative part, by a share that falls.
+
+    With rho = (offset + round + 1)^-decay, the table becomes (1 - rho) table + rho release. The prior stands apart: it
+    is the same before and after.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (n_words, n_topics).
+    rate : float
+        Share of all documents that a round sees, a public number.
+    key : int
+        Of the first table.
+    unit : float
+        What GRID stands for.
+    offset, decay : float
+        Called tau_0 and kappa.
+    """
+
+    def __init__(self, shape, rate, key, unit, offset, decay):
+        self.table = initial_table(shape, key)
+        self._scale, self._offset, self._decay = unit / GRID / rate, offset, decay
+
+    def update(self, noisy, round_):
+        """Take a released table."""
+        rho = (self._offset + round_ + 1) ** -self._decay
+        self.table = self.table * np.float32(1 - rho) + np.maximum(noisy, 0).astype(np.float32) * np.float32(
+            rho * self._scale
+        )
+
+    def pseudo_counts(self):
+        """Return the model, without the prior: (n_words, n_topics), not negative."""
+        return self.table.astype(np.float64)
+
+    def arrays(self):
+        """Return the state."""
+        return {"table": self.table}
+
+    def restore(self, arrays):
+        """Take the state back."""
+        self.table = arrays["table"]

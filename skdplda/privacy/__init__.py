@@ -3,6 +3,7 @@
 from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant, active_accountant
 from skdplda.privacy._accounting import delta_of, epsilon_of
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
+from skdplda.privacy._composition import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, noise_multiplier
 from skdplda.privacy._events import (
     bounded_range_event,
     check_delta,
@@ -29,6 +30,8 @@ from skdplda.privacy._randomness import Randomness
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
 __all__ = [
+    "ACCOUNTINGS",
+    "CLAIMED_ACCOUNTINGS",
     "Adjacency",
     "InherentPrivacyHistory",
     "LedgerEntry",
@@ -57,6 +60,7 @@ __all__ = [
     "gaussian_part",
     "laplace_event",
     "monitor_draw",
+    "noise_multiplier",
     "plan_partition",
     "prepaid",
     "pure_event",

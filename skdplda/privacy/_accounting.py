@@ -192,7 +192,7 @@ def _epsilon(parts, delta):
         if use_pld:
             bounds.append(_loss_distribution(parts).get_epsilon_for_delta(delta - PLD_SLACK) * OUTWARDS)
         if parts.needs_orders and not (use_pld and bounds[-1] < math.inf):
-            bounds.append(_renyi_accountant(parts).get_epsilon(delta) * OUTWARDS)
+            bounds.append(renyi_accountant(parts).get_epsilon(delta) * OUTWARDS)
     return max(0.0, float(min(bounds)))
 
 
@@ -218,7 +218,7 @@ def _delta(parts, epsilon):
     if not (parts.rho or parts.xi or parts.selected):
         bounds.append(float(_loss_distribution(parts).get_delta_for_epsilon(epsilon)) * OUTWARDS + PLD_SLACK)
     if parts.needs_orders and (parts.rho or parts.xi or parts.selected or min(bounds) < PLD_LEAST_DELTA):
-        bounds.append(float(_renyi_accountant(parts).get_delta(epsilon)) * OUTWARDS)
+        bounds.append(float(renyi_accountant(parts).get_delta(epsilon)) * OUTWARDS)
     return float(min(bounds))
 
 
@@ -330,7 +330,7 @@ def _grid_interval(parts):
     return max(finest, (variance + 16 * math.sqrt(variance)) / 1e6, reach / 2e5)
 
 
-def _renyi_accountant(parts):
+def renyi_accountant(parts):
     """Renyi accountant for sampled and selected releases beside anything else.
 
     Sampled releases have exact formulas at integer orders; the others are accounted at any.

@@ -59,7 +59,7 @@ def calibrate_gaussian(epsilon, delta, steps=1, sampling_rate=1.0):
     # Guess by the central limit theorem for subsampled Gaussians (Dong, Roth, Su 2022, Corollary 5.4).
     mu = 1 / _least_sigma(epsilon, delta)
     guess = math.log1p((mu / sampling_rate) ** 2 / steps) ** -0.5
-    return _search(cost, epsilon, guess)
+    return search_noise(cost, epsilon, guess)
 
 
 def calibrate_laplace(epsilon, steps=1, delta=0.0):
@@ -100,7 +100,7 @@ def calibrate_laplace(epsilon, steps=1, delta=0.0):
 
     if delta == 0:
         return _nudge_until_safe(cost, epsilon, steps / epsilon)
-    return _search(cost, epsilon, min(steps / epsilon, math.sqrt(steps) * _least_sigma(epsilon, delta)))
+    return search_noise(cost, epsilon, min(steps / epsilon, math.sqrt(steps) * _least_sigma(epsilon, delta)))
 
 
 def _least_sigma(epsilon, delta):
@@ -116,7 +116,7 @@ def _nudge_until_safe(cost, epsilon, noise):
     return noise
 
 
-def _search(cost, epsilon, guess):
+def search_noise(cost, epsilon, guess):
     """Least noise with cost(noise) <= epsilon, to a relative CALIBRATION_RTOL from the safe side.
 
     Brackets around the guess, then follows the secant of log cost against log noise, aimed a little to the

@@ -1,0 +1,199 @@
+"""The variational E-step of latent Dirichlet allocation over documents, from a frozen table."""
+
+from cython.parallel cimport parallel, prange, threadid
+from libc.stdint cimport int32_t, int64_t
+
+import numpy as np
+
+__all__ = ["MIN_EXP_DIGAMMA", "e_step", "exp_digamma", "expected_topics"]
+
+MIN_EXP_DIGAMMA = 3e-13  # below it the approximation stays about there
+
+cdef extern from "variational_step.h" nogil:
+    ctypedef struct variational_problem:
+        const int64_t *indptr
+        const int32_t *indices
+        const int32_t *counts
+        const int32_t *weight
+        const float *expected
+        const float *alpha
+        int64_t norm
+        int32_t unit, n_topics, stride, max_iter
+        float tol, cut
+    ctypedef struct document_room:
+        pass
+    document_room *room_new(int64_t words, int32_t stride)
+    void room_free(document_room *a)
+    int32_t padded(int32_t n_topics)
+    int wide_vectors()
+    int infer_document(const variational_problem *p, document_room *a, int64_t d, int64_t *sum, int width)
+    void exp_digamma_row(const float *x, float *out, int64_t n, int width)
+
+
+cdef aligned(shape):
+    """Zeros of float32 on a 64-byte boundary, as the vectors need."""
+    size = int(np.prod(shape))
+    buffer = np.zeros(size + 16, np.float32)
+    first = -(buffer.ctypes.data // 4) % 16
+    return buffer[first:first + size].reshape(shape)
+
+
+cdef int width_of(vectors) except -1:
+    """Which compiled copy to run; None for the widest that this processor has."""
+    widest = wide_vectors()
+    if vectors is None:
+        return widest
+    if not 0 <= vectors <= widest:
+        raise ValueError(f"vectors must lie in [0, {widest}]")
+    return vectors
+
+
+def exp_digamma(x, vectors=None):
+    """exp(digamma(x)) of positive numbers, to 1e-5 of the value for x <= 1e11; values below 3e-13 become about that.
+
+    Equivalent to: ``np.maximum(np.exp(scipy.special.digamma(x)), 3e-13)``
+    """
+    x = np.asarray(x, np.float32)
+    cdef float[::1] padded_x = aligned((max(padded(x.size), 16),))
+    cdef float[::1] out = aligned((padded_x.shape[0],))
+    np.asarray(padded_x)[:] = 1
+    np.asarray(padded_x)[:x.size] = x.ravel()
+    exp_digamma_row(&padded_x[0], &out[0], out.shape[0], width_of(vectors))
+    return np.array(out)[:x.size].reshape(x.shape)
+
+
+def expected_topics(const float[:, ::1] table, const double[::1] scale, double prior, int n_threads=1, vectors=None):
+    """Rows of exp(E[log probability of a word in each topic]), as `e_step` reads them.
+
+    Equivalent to: ``np.exp(digamma(table + prior)) * scale``, zero beyond K.
+
+    Parameters
+    ----------
+    table : float32 array of shape (V, K)
+        Nonnegative pseudo-counts, without the prior.
+    scale : float64 array of shape (K,)
+        Proportional to exp(-digamma(column sum)).
+    prior : float
+        Positive.
+
+    Returns
+    -------
+    expected : float32 array of shape (V, K rounded up to 16), on a 64-byte boundary
+    """
+    cdef Py_ssize_t w, k, n_words = table.shape[0], n_topics = table.shape[1], stride = padded(n_topics)
+    cdef int width = width_of(vectors)
+    cdef float beta = prior
+    if scale.shape[0] != n_topics or not prior > 0 or n_topics < 1:
+        raise ValueError("scale must have one number a topic, and prior be positive")
+    expected = aligned((n_words, stride))
+    cdef float[:, ::1] out = expected
+    cdef float[::1] factor = aligned((stride,))
+    np.asarray(factor)[:n_topics] = scale
+    for w in prange(n_words, nogil=True, num_threads=n_threads, schedule="static"):
+        for k in range(n_topics):
+            out[w, k] = table[w, k] + beta
+        exp_digamma_row(&out[w, 0], &out[w, 0], stride, width)
+        for k in range(stride):
+            out[w, k] *= factor[k]
+    return expected
+
+
+def e_step(
+    const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, const int64_t[::1] documents,
+    const float[:, ::1] expected, const float[::1] alpha, const int32_t[::1] weight, int unit,
+    int64_t norm, int max_iter, double tol, double cut, int64_t[:, ::1] out, int n_threads=1, vectors=None,
+):
+    """Infer the topics of some documents and sum their expected topic-word counts, on an integer grid.
+
+    Equivalent to, for each of the documents, with words `w`, counts `c`, E = expected[w] and `grid` its weight::
+
+        gamma = alpha + c.sum() / K
+        for _ in range(max_iter):
+            theta = exp_digamma(gamma)
+            share = E * theta / (E @ theta)[:, None] * c[:, None]
+            previous, gamma = gamma, alpha + share.sum(0)
+            if abs(gamma - previous).mean() <= tol:
+                break
+        if norm: grid = norm / np.linalg.norm(share)
+        out[w] += np.floor(grid * share)
+
+    A document sees the table and itself only: the result is the same for any batch and any number of threads. After 2,
+    4, 8, ... iterations topics of at most `cut` counts are dropped, if that halves the work. In integers, whatever rounding
+    did, a document's shares have at most the norm, or those of a word add up to at most grid * c. Indices are not checked.
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (D + 1,)
+        IN. Rows of the document-term matrix.
+    indices, counts : int32 arrays of shape (nnz,)
+        IN. Words, each once a row, and how often.
+    documents : int64 array
+        IN. Which rows, each at most once.
+    expected : float32 array of shape (V, stride)
+        IN. As from `expected_topics`; topics beyond the length of alpha are zero.
+    alpha : float32 array of shape (K,)
+        IN. Positive.
+    weight : int32 array of shape (D,) or None
+        IN. Grid units of a token of each document.
+    unit : int
+        The same for all, if weight is None.
+    norm : int
+        Positive: in place of weights, the Frobenius norm of each document's shares.
+    max_iter : int
+        Most iterations a document.
+    tol : float
+        Mean change of gamma at which a document stops.
+    cut : float
+        See above.
+    out : int64 array of shape (V, K)
+        INOUT. The sum is added.
+    n_threads : int, default=1
+
+    Returns
+    -------
+    n_iterations : int
+        Summed over the documents.
+    """
+    cdef variational_problem p
+    cdef Py_ssize_t i, n = documents.shape[0], longest = 0
+    cdef int error = 0, width = width_of(vectors), here
+    cdef int64_t iterations = 0
+    cdef int64_t *target
+    cdef document_room *room
+    cdef int64_t[:, :, ::1] others
+    n_topics, stride = alpha.shape[0], padded(alpha.shape[0])
+    if expected.shape[1] != stride or <size_t>&expected[0, 0] % 64:
+        raise ValueError("expected must come from expected_topics, for as many topics as alpha")
+    if out.shape[0] != expected.shape[0] or out.shape[1] != n_topics:
+        raise ValueError("out must have shape (n_words, n_topics)")
+    if weight is not None and weight.shape[0] != indptr.shape[0] - 1:
+        raise ValueError("weight must have one number a document")
+    if not np.min(alpha) > 0 or max_iter < 1 or not 0 <= norm < 2**31:
+        raise ValueError("alpha and max_iter must be positive, norm in [0, 2**31)")
+    if n == 0 or indices.shape[0] == 0:
+        return 0
+    cdef float[::1] prior = aligned((stride,))
+    np.asarray(prior)[:n_topics] = alpha
+    for i in range(n):
+        longest = max(longest, indptr[documents[i] + 1] - indptr[documents[i]])
+    p.indptr, p.indices, p.counts, p.expected, p.alpha = (
+        &indptr[0], &indices[0], &counts[0], &expected[0, 0], &prior[0])
+    p.weight = NULL if weight is None else &weight[0]
+    p.norm, p.unit, p.n_topics, p.stride, p.max_iter, p.tol, p.cut = norm, unit, n_topics, stride, max_iter, tol, cut
+    n_threads = max(1, min(n_threads, n))
+    others = np.zeros((n_threads - 1, out.shape[0], out.shape[1]), np.int64)
+    with nogil, parallel(num_threads=n_threads):
+        here = threadid()
+        target = &out[0, 0] if here == 0 else &others[here - 1, 0, 0]
+        room = room_new(longest, p.stride)
+        for i in prange(n, schedule="dynamic", chunksize=16):
+            if room == NULL:
+                error += 1
+            else:
+                iterations += infer_document(&p, room, documents[i], target, width)
+        room_free(room)
+    if error:
+        raise MemoryError("not enough memory for the words of a document")
+    if n_threads > 1:
+        np.add(out, np.asarray(others).sum(axis=0), out=np.asarray(out))
+    return iterations

@@ -1,0 +1,194 @@
+/* The E-step of one document; see variational_step.h. Compiled once for each target: TARGET(name) tells them apart. */
+
+/* Sums of the lanes of sixteen vectors, one in each lane of the result. */
+INLINE v16 TARGET(sums)(v16 *a) {
+    for (int i = 0; i < 8; i++)
+        a[i] = __builtin_shuffle(a[2 * i], a[2 * i + 1], (i16){0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29})
+             + __builtin_shuffle(a[2 * i], a[2 * i + 1], (i16){2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31});
+    for (int i = 0; i < 4; i++)
+        a[i] = __builtin_shuffle(a[2 * i], a[2 * i + 1], (i16){0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29})
+             + __builtin_shuffle(a[2 * i], a[2 * i + 1], (i16){2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31});
+    for (int i = 0; i < 2; i++)
+        a[i] = __builtin_shuffle(a[2 * i], a[2 * i + 1], (i16){0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23})
+             + __builtin_shuffle(a[2 * i], a[2 * i + 1], (i16){8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31});
+    return __builtin_shuffle(a[0], a[1], (i16){0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23})
+         + __builtin_shuffle(a[0], a[1], (i16){8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31});
+}
+
+/* ratio[w] = counts[w] / t_w (0 where t_w is no positive number), total = sum_w ratio[w] row_w. `n` vectors a row. */
+INLINE void TARGET(gather)(document_room *a, const int32_t *counts, int64_t words, int32_t n) {
+    const v16 *theta = (const v16 *)a->theta;
+    v16 *total = (v16 *)a->total, held[FEW];
+    for (int32_t j = 0; j < n; j++) total[j] = (v16){0};
+    if (n <= FEW) for (int32_t j = 0; j < n; j++) held[j] = (v16){0};
+    for (int64_t first = 0; first < words; first += LANES) {
+        const int32_t some = words - first < LANES ? (int32_t)(words - first) : LANES;
+        const float **row = a->row + first;
+        v16 part[LANES], c = {0};
+        lanes ratio;
+        for (int32_t i = 0; i < some; i++) {
+            const v16 *r = (const v16 *)row[i];
+            v16 product = r[0] * theta[0];
+            for (int32_t j = 1; j < n; j++) product += r[j] * theta[j];
+            part[i] = product;
+        }
+        for (int32_t i = some; i < LANES; i++) part[i] = (v16){0};
+        for (int32_t i = 0; i < some; i++) ((lanes *)&c)->lane[i] = (float)counts[first + i];
+        const v16 t = TARGET(sums)(part);
+        const v16 quotient = c / t;
+        ratio.all = (v16)((i16)quotient & (t > 0) & (quotient < 3e38f));
+        *(v16 *)(a->ratio + first) = ratio.all;
+        for (int32_t i = 0; i < some; i++) {
+            const v16 *r = (const v16 *)row[i];
+            if (n <= FEW) for (int32_t j = 0; j < n; j++) held[j] += ratio.lane[i] * r[j];
+            else for (int32_t j = 0; j < n; j++) total[j] += ratio.lane[i] * r[j];
+        }
+    }
+    if (n <= FEW) for (int32_t j = 0; j < n; j++) total[j] = held[j];
+}
+
+INLINE void TARGET(gather_any)(document_room *a, const int32_t *counts, int64_t words, int32_t n) {
+    switch (n) {
+    case 1: TARGET(gather)(a, counts, words, 1); break;
+    case 2: TARGET(gather)(a, counts, words, 2); break;
+    case 3: TARGET(gather)(a, counts, words, 3); break;
+    case 4: TARGET(gather)(a, counts, words, 4); break;
+    case 5: TARGET(gather)(a, counts, words, 5); break;
+    case 6: TARGET(gather)(a, counts, words, 6); break;
+    case 7: TARGET(gather)(a, counts, words, 7); break;
+    case 8: TARGET(gather)(a, counts, words, 8); break;
+    default: TARGET(gather)(a, counts, words, n);
+    }
+}
+
+/* Keep the topics with more than `cut` counts if that halves the work. */
+INLINE void TARGET(drop_topics)(const variational_problem *p, document_room *a, int64_t words, int32_t *k) {
+    int32_t kept = 0, stride;
+    for (int32_t j = 0; j < *k; j++) kept += a->gamma[j] - a->alpha[j] > p->cut;
+    stride = padded(kept);
+    if (!kept || 2 * stride > padded(*k)) return;
+    kept = 0;
+    for (int32_t j = 0; j < *k; j++) {
+        if (!(a->gamma[j] - a->alpha[j] > p->cut)) continue;
+        a->cell[kept] = j;
+        a->topic[kept] = a->topic[j];
+        a->gamma[kept] = a->gamma[j];
+        a->theta[kept] = a->theta[j];
+        a->alpha[kept++] = a->alpha[j];
+    }
+    for (int64_t i = 0; i < words; i++) {
+        const float *row = a->row[i];
+        float *to = a->block + i * stride; /* never beyond what `row` still needs: rows only get shorter */
+        for (int32_t j = 0; j < kept; j++) to[j] = row[a->cell[j]];
+        for (int32_t j = kept; j < stride; j++) to[j] = 0;
+        a->row[i] = to;
+    }
+    for (int32_t j = kept; j < stride; j++) a->gamma[j] = a->alpha[j] = a->theta[j] = 0;
+    *k = kept;
+}
+
+/* Shares of a word on the grid, rounded towards zero; they never add up to more than `most`, whatever floats did. */
+INLINE void TARGET(share)(document_room *a, const float *row, float scale, int64_t most, int32_t k, int64_t *sum) {
+    int64_t excess = -most;
+    if (!(scale > 0 && scale < 3e38f)) return; /* then all products are finite, and at most their sum */
+    if (most < 1 << 30) {
+        int32_t all = 0;
+        for (int32_t j = 0; j < k; j++) {
+            a->cell[j] = (int32_t)(a->theta[j] * row[j] * scale);
+            all += a->cell[j];
+        }
+        excess += all;
+        for (int32_t j = 0; excess > 0 && j < k; j++) {
+            const int32_t less = a->cell[j] < excess ? a->cell[j] : (int32_t)excess;
+            a->cell[j] -= less;
+            excess -= less;
+        }
+        for (int32_t j = 0; j < k; j++) sum[a->topic[j]] += a->cell[j];
+    } else { /* only without noise: `most` of a bounded contribution is at most the grid */
+        for (int32_t j = 0; j < k; j++) sum[a->topic[j]] += (int64_t)((double)a->theta[j] * row[j] * scale);
+    }
+}
+
+/* cell[j] = the share of topic j on the grid, rounded towards zero. */
+INLINE void TARGET(round_shares)(document_room *a, const float *row, float scale, int32_t k) {
+    if (!(scale > 0 && scale < 3e38f)) scale = 0; /* else all products are finite, and at most their sum */
+    for (int32_t j = 0; j < k; j++) a->cell[j] = scale > 0 ? (int32_t)(a->theta[j] * row[j] * scale) : 0;
+}
+
+/* Scale of the shares that brings their norm to at most `norm`, counted in integers; 0 if rounding is not to be trusted. */
+INLINE float TARGET(stretch)(document_room *a, int64_t words, int32_t k, int64_t norm) {
+    double squares = 0;
+    float scale;
+    for (int64_t i = 0; i < words; i++) {
+        lanes part = {.all = {0}};
+        double of_word = 0;
+        for (int32_t j = 0; j < padded(k) / LANES; j++) {
+            const v16 share = ((const v16 *)a->theta)[j] * ((const v16 *)a->row[i])[j] * a->ratio[i];
+            part.all += share * share;
+        }
+        for (int32_t j = 0; j < LANES; j++) of_word += part.lane[j];
+        squares += a->ratio[i] > 0 ? of_word : 0;
+    }
+    if (!(squares > 0)) return 0;
+    scale = (float)((double)norm * (1 - 1e-5) / __builtin_sqrt(squares));
+    for (int attempt = 0; attempt < 3; attempt++, scale *= 0.99f) {
+        uint64_t exact = 0;
+        for (int64_t i = 0; i < words; i++) {
+            TARGET(round_shares)(a, a->row[i], a->ratio[i] * scale, k);
+            for (int32_t j = 0; j < k; j++) exact += (uint64_t)((int64_t)a->cell[j] * a->cell[j]);
+        }
+        if (exact <= (uint64_t)norm * (uint64_t)norm) return scale;
+    }
+    return 0;
+}
+
+static int TARGET(infer)(const variational_problem *p, document_room *a, int64_t d, int64_t *sum) {
+    const int64_t first = p->indptr[d], words = p->indptr[d + 1] - first;
+    const int32_t *word = p->indices + first, *counts = p->counts + first;
+    const int64_t weight = p->weight ? p->weight[d] : p->unit;
+    int32_t k = p->n_topics, iteration = 0, next_drop = 2;
+    float length = 0, change;
+    for (int64_t i = 0; i < words; i++) length += (float)counts[i];
+    memset(a->gamma, 0, 5 * (size_t)p->stride * sizeof(float));
+    for (int32_t j = 0; j < k; j++) {
+        a->topic[j] = j;
+        a->alpha[j] = p->alpha[j];
+        a->gamma[j] = p->alpha[j] + length / k;
+    }
+    if (length <= 0) return 0;
+    for (int64_t i = 0; i < words; i++) {
+        a->row[i] = p->expected + (size_t)word[i] * p->stride;
+        for (int32_t j = 0; j < p->stride; j += LANES) __builtin_prefetch(a->row[i] + j);
+    }
+    do {
+        int32_t n = padded(k) / LANES;
+        for (int32_t j = 0; j < n; j++) ((v16 *)a->theta)[j] = TARGET(exp_digamma)(((v16 *)a->gamma)[j]);
+        for (int32_t j = k; j < n * LANES; j++) a->theta[j] = 0;
+        TARGET(gather_any)(a, counts, words, n);
+        lanes moved = {.all = {0}};
+        for (int32_t j = 0; j < n; j++) {
+            const v16 next = ((v16 *)a->alpha)[j] + ((v16 *)a->theta)[j] * ((v16 *)a->total)[j];
+            const v16 by = next - ((v16 *)a->gamma)[j];
+            moved.all += (v16)((i16)by & 0x7fffffff);
+            ((v16 *)a->gamma)[j] = next;
+        }
+        change = 0;
+        for (int32_t j = 0; j < LANES; j++) change += moved.lane[j];
+        if (++iteration == next_drop && iteration < p->max_iter && change > p->tol * p->n_topics) {
+            TARGET(drop_topics)(p, a, words, &k);
+            next_drop *= 2;
+        }
+    } while (iteration < p->max_iter && change > p->tol * p->n_topics);
+    if (p->norm) {
+        const float scale = TARGET(stretch)(a, words, k, p->norm);
+        for (int64_t i = 0; i < words; i++) {
+            int64_t *to = sum + (size_t)word[i] * p->n_topics;
+            TARGET(round_shares)(a, a->row[i], a->ratio[i] * scale, k);
+            for (int32_t j = 0; j < k; j++) to[a->topic[j]] += a->cell[j];
+        }
+        return iteration;
+    }
+    for (int64_t i = 0; i < words; i++)
+        TARGET(share)(a, a->row[i], a->ratio[i] * weight, weight * counts[i], k, sum + (size_t)word[i] * p->n_topics);
+    return iteration;
+}

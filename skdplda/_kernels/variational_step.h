@@ -1,0 +1,123 @@
+/* Variational E-step of one document, from a table that does not move.
+ *
+ * With B[w, k] = exp(E[log topic k's probability of word w]), up to a factor of its own for each w, and
+ * T[k] = exp(digamma(gamma[k])), a document of counts c_w iterates
+ *     t_w = sum_k T[k] B[w, k],     gamma[k] = alpha[k] + T[k] sum_w (c_w / t_w) B[w, k]
+ * and then gives word w the shares c_w T[k] B[w, k] / t_w.
+ *
+ * Compiled for three kinds of x86-64 processor and picked at run time. Sixteen lanes are added in the same order
+ * everywhere, so that results do not depend on the processor.
+ */
+#ifndef SKDPLDA_VARIATIONAL_STEP_H
+#define SKDPLDA_VARIATIONAL_STEP_H
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LANES 16
+#define FEW 8                 /* vectors that stay in registers */
+#define INLINE static inline __attribute__((always_inline))
+
+typedef float v16 __attribute__((vector_size(64)));
+typedef int32_t i16 __attribute__((vector_size(64)));
+typedef union { v16 all; float lane[LANES]; } lanes;
+
+typedef struct {              /* shared by all documents */
+    const int64_t *indptr;    /* rows of a document-term matrix */
+    const int32_t *indices, *counts;
+    const int32_t *weight;    /* document -> grid units a token, or NULL for `unit` */
+    const float *expected;    /* V x stride, 64-byte aligned, zero beyond K */
+    const float *alpha;       /* stride, zero beyond K */
+    int64_t norm;             /* of a document's shares, or 0: then each token has its weight */
+    int32_t unit, n_topics, stride, max_iter;
+    float tol, cut;           /* mean change of gamma to stop at; counts of a topic to drop */
+} variational_problem;
+
+typedef struct {              /* what one thread works with */
+    int64_t words;            /* room for so many */
+    float *memory, *gamma, *theta, *fresh, *total, *alpha, *block, *ratio;
+    const float **row;        /* word -> its numbers */
+    int32_t *topic, *cell;    /* topics in use */
+} document_room;
+
+static int32_t padded(int32_t n_topics) { return (n_topics + LANES - 1) / LANES * LANES; }
+
+static void room_free(document_room *a) {
+    if (!a) return;
+    free(a->memory);
+    free(a->row);
+    free(a->topic);
+    free(a);
+}
+
+static document_room *room_new(int64_t words, int32_t stride) {
+    document_room *a = calloc(1, sizeof(document_room));
+    const size_t whole = (words + LANES) / LANES * LANES;
+    if (!a) return NULL;
+    a->words = words;
+    a->memory = aligned_alloc(64, (5 * (size_t)stride + whole + whole * (stride / 2 + LANES)) * sizeof(float));
+    a->row = malloc(whole * sizeof(float *));
+    a->topic = malloc(2 * (size_t)stride * sizeof(int32_t));
+    if (!a->memory || !a->row || !a->topic) {
+        room_free(a);
+        return NULL;
+    }
+    a->gamma = a->memory;
+    a->theta = a->gamma + stride;
+    a->fresh = a->theta + stride;
+    a->total = a->fresh + stride;
+    a->alpha = a->total + stride;
+    a->ratio = a->alpha + stride;
+    a->block = a->ratio + whole;
+    a->cell = a->topic + stride;
+    return a;
+}
+
+#define JOIN(name, target) name##_##target
+#define TARGET(name) JOIN(name, plain)
+#include "exp_digamma.h"
+#include "variational_document.h"
+#undef TARGET
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define SKDPLDA_TARGETS
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v3")
+#define TARGET(name) JOIN(name, avx2)
+#include "exp_digamma.h"
+#include "variational_document.h"
+#undef TARGET
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v4")
+#define TARGET(name) JOIN(name, avx512)
+#include "exp_digamma.h"
+#include "variational_document.h"
+#undef TARGET
+#pragma GCC pop_options
+#endif
+
+static int wide_vectors(void) { /* 2, 1 or 0: which copy runs here */
+#ifdef SKDPLDA_TARGETS
+    if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+        return 2;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return 1;
+#endif
+    return 0;
+}
+
+#ifdef SKDPLDA_TARGETS
+#define CALL(width, name, ...) \
+    ((width) == 2 ? name##_avx512(__VA_ARGS__) : (width) == 1 ? name##_avx2(__VA_ARGS__) : name##_plain(__VA_ARGS__))
+#else
+#define CALL(width, name, ...) ((void)(width), name##_plain(__VA_ARGS__))
+#endif
+
+static int infer_document(const variational_problem *p, document_room *a, int64_t d, int64_t *sum, int width) {
+    return CALL(width, infer, p, a, d, sum);
+}
+
+/* out[i] = exp(digamma(x[i])) for i < n, both 64-byte aligned, n a multiple of LANES. */
+static void exp_digamma_row(const float *x, float *out, int64_t n, int width) {
+    CALL(width, exp_digamma_all, x, out, n);
+}
+#endif

@@ -1,0 +1,140 @@
+"""The variational E-step of the private loop: a function of one document and the table, without memory."""
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import digamma
+
+from skdplda._kernels._variational import e_step, expected_topics
+from skdplda.models._contributions import unit_of_documents, unit_weights
+from skdplda.models._rounds import GRID
+
+__all__ = ["EXACT_UNIT", "VariationalStep", "cut_documents"]
+
+EXACT_UNIT = 2**12  # without noise: grid units of a token
+LEAST_COUNTS = 1e-3  # of a topic in a document; less is dropped on the way
+
+
+def cut_documents(X, max_length, key, numbers):
+    """Return the documents with at most `max_length` tokens each, drawn without replacement.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_documents, n_words)
+        As from `check_counts`.
+    max_length : int or None
+        None returns X.
+    key : int
+        Of the draws; those of a document depend on its number as well, and on no other document.
+    numbers : ndarray of shape (n_documents,)
+        Of the documents.
+    """
+    if max_length is None:
+        return X
+    counts = X.data.copy()
+    for d in np.flatnonzero(X.sum(axis=1, dtype=np.int64) > max_length):
+        entries = slice(X.indptr[d], X.indptr[d + 1])
+        last = np.cumsum(X.data[entries], dtype=np.int64)
+        tokens = np.random.default_rng([key, int(numbers[d])]).choice(
+            last[-1], max_length, replace=False, shuffle=False
+        )
+        counts[entries] = np.bincount(np.searchsorted(last, tokens, side="right"), minlength=len(last))
+    cut = sp.csr_array((counts, X.indices, X.indptr), shape=X.shape)
+    cut.indptr, cut.indices = X.indptr, X.indices  # the constructor may narrow them
+    return cut
+
+
+class VariationalStep:
+    """E-step of the private loop: variational inference of each document's topics.
+
+    Parameters
+    ----------
+    X : csr_array or DiskCounts of shape (n_documents, n_words)
+        As from `check_counts`, or on disk.
+    units : tuple of ndarray or None
+        As from `check_groups`; None makes each document its own unit.
+    n_topics : int
+        Number of topics.
+    priors : callable
+        Returns alpha, of shape (n_topics,), and beta of a round.
+    exact : bool
+        Whether each token counts EXACT_UNIT, without a bound.
+    max_norm : float or None
+        Bound on the norm of a unit's word counts, for which GRID stands. None: each document's shares are stretched to
+        the norm GRID; a user's word counts are, which bounds the shares.
+    max_length : int or None
+        As in `cut_documents`.
+    max_iter : int
+        Most iterations a document.
+    tol : float
+        Mean change of a document's parameters to stop at.
+    key : int
+        Of the draws of `cut_documents`.
+    n_threads : int
+        The result does not depend on it.
+    """
+
+    def __init__(self, X, units, n_topics, priors, *, exact, max_norm, max_length, max_iter, tol, key, n_threads):
+        self._shape, self._priors = (X.shape[1], n_topics), priors
+        self._max_iter, self._tol = max_iter, tol
+        self._norm = GRID if units is None and max_norm is None and not exact else 0
+        self._least = None if exact or self._norm else max_norm or 1.0
+        self._max_length, self._key, self._n_threads = max_length, key, n_threads
+        self._source, self._unit, self._weight = X, None, None
+        self.n_units = X.shape[0]
+        if sp.issparse(X):
+            self._source = cut_documents(X, max_length, key, np.arange(X.shape[0]))
+            self._weight = self._weights(self._source, units)
+            if units is not None:
+                self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)
+
+    def _weights(self, X, units=None):
+        """Return what a token of each document adds; None where none is needed."""
+        if self._least is None:
+            return None
+        alone = np.arange(X.shape[0] + 1), np.arange(X.shape[0])
+        return unit_weights(X, alone if units is None else units, 2, self._least)
+
+    def _parts(self, active):
+        """Yield (documents, weights, which of them) until all active ones have come."""
+        if sp.issparse(self._source):
+            which = np.arange(self._source.shape[0])
+            if active is not None:
+                which = np.flatnonzero(active if self._unit is None else active[self._unit])
+            yield self._source, self._weight, which
+            return
+        for numbers, block in self._source.blocks(active):
+            X = cut_documents(block, self._max_length, self._key, numbers)
+            yield X, self._weights(X), np.arange(len(numbers))
+
+    def collect(self, table, round_, active):
+        """Infer the active units' topics from the table and return the sum of their contributions."""
+        total = np.zeros(self._shape, np.int64)
+        alpha, beta = self._priors(round_)
+        mass = table.sum(axis=0, dtype=np.float64) + len(table) * beta
+        scale = np.exp(-digamma(mass)) * mass.mean()
+        expected = expected_topics(np.ascontiguousarray(table, np.float32), scale, beta, self._n_threads)
+        for X, weight, documents in self._parts(active):
+            e_step(
+                X.indptr,
+                X.indices,
+                X.data,
+                documents,
+                expected,
+                alpha.astype(np.float32),
+                weight,
+                EXACT_UNIT,
+                self._norm,
+                self._max_iter,
+                self._tol,
+                LEAST_COUNTS,
+                total,
+                self._n_threads,
+            )
+        return total
+
+    def arrays(self):
+        """Return the hidden state: there is none."""
+        return {}
+
+    def restore(self, arrays):
+        """Take nothing back."""

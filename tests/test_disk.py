@@ -1,0 +1,79 @@
+"""Word counts on disk: what is written comes back, a block at a time; what is damaged is refused."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from skdplda.datasets import _disk as disk
+from skdplda.datasets import open_counts, write_counts
+
+X = sp.csr_array(np.random.default_rng(0).poisson(0.4, size=(50, 12)))
+
+
+@pytest.fixture
+def counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(disk, "BLOCK", 8)
+    return write_counts(tmp_path / "corpus", (X[i : i + 9] for i in range(0, 50, 9)))
+
+
+@pytest.mark.parametrize("active", [None, np.ones(50), np.arange(50) % 5 == 0, np.arange(50) == 49, np.zeros(50)])
+def test_blocks_hold_what_was_written(counts, active):
+    blocks = list(open_counts(counts.path).blocks(active))
+    numbers = np.concatenate([numbers for numbers, _ in blocks] or [[]]).astype(int)
+    assert numbers.tolist() == np.flatnonzero(np.ones(50) if active is None else active).tolist()
+    for numbers, block in blocks:
+        assert len(numbers) <= 8
+        assert (block.indptr.dtype, block.indices.dtype, block.data.dtype) == (np.int64, np.int32, np.int32)
+        np.testing.assert_array_equal(block.toarray(), X[numbers].toarray())
+    assert counts.shape == X.shape
+    assert counts.nnz == X.nnz
+
+
+def test_the_digest_is_of_the_content(tmp_path):
+    same = [write_counts(tmp_path / name, chunks).digest for name, chunks in (("a", [X]), ("b", [X]), ("c", [2 * X]))]
+    assert same[0] == same[1] != same[2]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "said"),
+    [
+        ([X, X[:, :5]], "chunk 1 has 5 words and the first 12: the vocabulary changed"),
+        ([X, -X], "chunk 1 must hold non-negative integer counts"),
+        ([X * 0.5], "chunk 0 must hold non-negative integer counts"),
+        ([], "at least one document"),
+    ],
+)
+def test_bad_chunks_are_refused_and_leave_nothing_to_open(tmp_path, chunks, said):
+    with pytest.raises(ValueError, match=said):
+        write_counts(tmp_path / "corpus", chunks)
+    with pytest.raises(ValueError, match="no complete folder of counts"):
+        open_counts(tmp_path / "corpus")
+
+
+def test_a_folder_is_never_overwritten(counts):
+    with pytest.raises(FileExistsError):
+        write_counts(counts.path, [X])
+
+
+@pytest.mark.parametrize("damage", ["cut", "header", "version", "missing"])
+def test_a_damaged_folder_is_refused(counts, tmp_path, damage):
+    folder = tmp_path / "corpus"
+    if damage == "cut":
+        (folder / "data").write_bytes((folder / "data").read_bytes()[:-4])
+    elif damage == "header":
+        (folder / "header.json").write_text("{")
+    elif damage == "version":
+        header = json.loads((folder / "header.json").read_text())
+        (folder / "header.json").write_text(json.dumps(header | {"version": 99}))
+    else:
+        (folder / "indptr").unlink()
+    with pytest.raises(ValueError, match="no complete folder of counts"):
+        open_counts(folder)
+
+
+def test_duplicates_are_summed(tmp_path):
+    twice = sp.csr_array((np.ones(3, int), np.array([1, 1, 0]), np.array([0, 2, 3])), shape=(2, 4))
+    ((_, block),) = write_counts(tmp_path / "corpus", [twice]).blocks()
+    np.testing.assert_array_equal(block.toarray(), twice.toarray())

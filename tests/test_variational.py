@@ -1,0 +1,210 @@
+"""The variational kernel: the function it rests on, its steps against numpy, its bound, its independence."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import digamma
+
+from skdplda._kernels._variational import MIN_EXP_DIGAMMA, e_step, exp_digamma, expected_topics
+
+WIDTHS = [None, 0, 1, 2]  # None takes the widest
+
+
+def run_width(function, *arguments, vectors, **options):
+    """Call with the vectors asked for, or skip where the processor has none such."""
+    try:
+        return function(*arguments, vectors=vectors, **options)
+    except ValueError as error:
+        if "vectors must lie in" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def arrays_of(X):
+    X = sp.csr_array(np.asarray(X))
+    return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
+
+
+def reference(X, expected, alpha, grid, max_iter, tol):
+    """Return (sum on the grid, iterations) as the kernel's docstring has it, in double precision."""
+    K = len(alpha)
+    total, iterations = np.zeros((X.shape[1], K), np.int64), 0
+    for d, row in enumerate(X):
+        (w,) = np.nonzero(row)
+        if not len(w):
+            continue
+        c, E = row[w], expected[w, :K].astype(float)
+        state = alpha + c.sum() / K
+        for _ in range(max_iter):
+            theta = np.maximum(np.exp(digamma(state)), MIN_EXP_DIGAMMA)
+            share = E * theta / (E @ theta)[:, None] * c[:, None]
+            before, state = state, alpha + share.sum(0)
+            iterations += 1
+            if abs(state - before).mean() <= tol:
+                break
+        total[w] += np.floor(np.broadcast_to(grid, len(X))[d] * share).astype(np.int64)
+    return total, iterations
+
+
+def step(X, expected, alpha, *, weight=None, unit=1 << 12, norm=0, max_iter=50, tol=1e-4, cut=0.0,
+         documents=None, vectors=None, n_threads=1):  # fmt: skip
+    """Call the kernel on a dense corpus; return the sum and the number of iterations."""
+    out = np.zeros((X.shape[1], len(alpha)), np.int64)
+    documents = np.arange(len(X)) if documents is None else np.asarray(documents, np.int64)
+    weight = None if weight is None else np.asarray(weight, np.int32)
+    n = run_width(e_step, *arrays_of(X), documents, expected, np.asarray(alpha, np.float32), weight, unit,
+                  norm, max_iter, tol, cut, out, n_threads, vectors=vectors)  # fmt: skip
+    return out, n
+
+
+def corpus(D=40, V=30, rate=0.6, seed=0):
+    X = np.random.default_rng(seed).poisson(rate, (D, V))
+    X[3] = 0
+    return X
+
+
+def topics(V, K, seed=1, vectors=None):
+    table = np.random.default_rng(seed).gamma(0.3, 20.0, (V, K)).astype(np.float32)
+    scale = 1 / np.exp(digamma(table.sum(0) + 0.1 * V).astype(float)) * table.sum(0).mean()
+    return run_width(expected_topics, table, scale, 0.1, vectors=vectors), table, scale
+
+
+@pytest.mark.parametrize("vectors", WIDTHS)
+def test_exp_digamma(vectors):
+    x = np.concatenate([np.logspace(-6, 11, 20001), np.linspace(0.01, 20, 4001)]).astype(np.float32)
+    exact = np.maximum(np.exp(digamma(x.astype(float))), MIN_EXP_DIGAMMA)
+    found = run_width(exp_digamma, x, vectors=vectors)
+    assert (found > 0).all()
+    far = exact > 2 * MIN_EXP_DIGAMMA  # near it, the bound is on part of the sum
+    assert_allclose(found[far], exact[far], rtol=1e-5)
+    assert found[~far].max() < 3 * MIN_EXP_DIGAMMA
+    assert found.min() > MIN_EXP_DIGAMMA / 3
+
+
+@pytest.mark.parametrize("vectors", WIDTHS)
+@pytest.mark.parametrize("K", [1, 16, 37])
+def test_expected_topics(K, vectors):
+    found, table, scale = topics(50, K, vectors=vectors)
+    exact = np.maximum(np.exp(digamma(table.astype(float) + 0.1)), MIN_EXP_DIGAMMA) * scale
+    assert_allclose(found[:, :K], exact, rtol=1e-5)
+    assert not found[:, K:].any()
+    assert found.ctypes.data % 64 == 0
+    assert_array_equal(run_width(expected_topics, table, scale, 0.1, n_threads=3, vectors=vectors), found)
+
+
+@pytest.mark.parametrize("vectors", WIDTHS)
+@pytest.mark.parametrize("K", [1, 5, 16, 40, 130, 200])
+@pytest.mark.parametrize("max_iter", [1, 4])
+def test_steps_are_those_of_numpy(K, max_iter, vectors):
+    X, (expected, _, _), alpha = corpus(), topics(30, K), np.linspace(0.1, 0.5, K)
+    weight = np.arange(len(X)) * 1000 + 7
+    total, iterations = reference(X, expected, alpha, weight, max_iter, 2e-5)
+    out, n = step(X, expected, alpha, weight=weight, max_iter=max_iter, tol=2e-5, cut=-1.0, vectors=vectors)
+    assert n == iterations
+    assert abs(out - total).max() <= 1 + 2e-4 * total.max()
+
+
+def test_processors_agree_to_the_last_bit():
+    X, alpha = corpus(200, 60), np.full(70, 0.1)
+    results = []
+    for vectors in (0, 1, 2):
+        try:
+            expected = topics(60, 70, vectors=vectors)[0]
+            results.append((*step(X, expected, alpha, cut=1e-3, vectors=vectors), expected))
+        except pytest.skip.Exception:
+            continue
+    for result in results[1:]:
+        for found, first in zip(result, results[0], strict=True):
+            assert_array_equal(found, first)
+
+
+@pytest.mark.parametrize("K", [3, 90])
+@pytest.mark.parametrize("cut", [0.0, 1e-2])
+def test_a_document_depends_on_itself_alone(K, cut):
+    X, (expected, _, _), alpha = corpus(60, 40), topics(40, K), np.full(K, 0.1)
+    whole, _ = step(X, expected, alpha, cut=cut)
+    single = sum(step(X, expected, alpha, cut=cut, documents=[d])[0] for d in range(60))
+    assert_array_equal(single, whole)
+    order = np.random.default_rng(0).permutation(60)
+    for n_threads in (1, 2, 5):
+        assert_array_equal(step(X, expected, alpha, cut=cut, documents=order, n_threads=n_threads)[0], whole)
+    assert_array_equal(step(X[order], expected, alpha, cut=cut)[0], whole)
+
+
+@pytest.mark.parametrize("K", [2, 16, 100])
+def test_dropped_topics_change_little(K):
+    X, (expected, _, _), alpha = corpus(100, 40), topics(40, K), np.full(K, 0.1)
+    kept, _ = step(X, expected, alpha, tol=1e-3)
+    dropped, _ = step(X, expected, alpha, cut=1e-2, tol=1e-3)
+    assert abs(kept - dropped).sum() < 0.03 * kept.sum()
+
+
+@pytest.mark.parametrize("K", [1, 2, 33])
+def test_no_word_gets_more_than_its_weight(K):
+    """Adversarial tables and documents: integers of a word sum to weight times count at most; that bounds the norm."""
+    rng = np.random.default_rng(0)
+    tables = [
+        topics(8, K)[0],
+        expected_topics(np.zeros((8, K), np.float32), np.ones(K), 1e-3),
+        expected_topics(np.full((8, K), 1e30, np.float32), np.full(K, 1e8), 1e-3),
+        expected_topics(rng.gamma(0.01, 1e6, (8, K)).astype(np.float32), np.ones(K), 1e-30),
+    ]
+    for value in (np.nan, np.inf, 0.0):
+        tables.append(topics(8, K)[0])
+        tables[-1][2:4] = value
+    documents = np.array([[9999, 0, 0, 0, 0, 0, 0, 0], [1] * 8, [10**6] * 8, [0] * 8, [0, 0, 1, 2, 3, 4, 0, 0]])
+    for expected in tables:
+        for row in documents:
+            weight = int(2**20 / max(1, np.linalg.norm(row)))
+            for max_iter in (1, 50):
+                out, _ = step(row[None], expected, np.full(K, 1e-3), weight=[weight], max_iter=max_iter)
+                assert out.min() >= 0
+                assert (out.sum(axis=1) <= weight * row).all()
+                assert sum(int(n) ** 2 for n in out.ravel()) <= 2**40
+
+
+@pytest.mark.parametrize("K", [1, 2, 33])
+@pytest.mark.parametrize("norm", [1, 1000, 2**20])
+def test_stretched_documents_have_the_norm_and_no_more(K, norm):
+    rng = np.random.default_rng(0)
+    tables = [
+        topics(8, K)[0],
+        expected_topics(np.zeros((8, K), np.float32), np.ones(K), 1e-3),
+        expected_topics(rng.gamma(0.01, 1e6, (8, K)).astype(np.float32), np.ones(K), 1e-30),
+    ]
+    for value in (np.nan, np.inf, 0.0):
+        tables.append(topics(8, K)[0])
+        tables[-1][2:4] = value
+    documents = np.array([[9999, 0, 0, 0, 0, 0, 0, 0], [1] * 8, [2**31 - 1] * 8, [0] * 8, [0, 0, 1, 2, 3, 4, 0, 0]])
+    for i, expected in enumerate(tables):
+        for row in documents:
+            for max_iter in (1, 50):
+                out, _ = step(row[None], expected, np.full(K, 1e-3), norm=norm, max_iter=max_iter)
+                assert out.min() >= 0
+                assert sum(int(n) ** 2 for n in out.ravel()) <= norm**2
+                if i < 3 and norm == 2**20:
+                    assert np.linalg.norm(out) == pytest.approx(norm if row.any() else 0, rel=1e-3)
+
+
+def test_stretching_keeps_the_shares():
+    X, (expected, _, _), alpha = corpus(4, 30)[:1], topics(30, 7), np.full(7, 0.2)
+    plain, _ = step(X, expected, alpha, unit=1 << 20)
+    stretched, _ = step(X, expected, alpha, norm=1 << 20)
+    assert_allclose(stretched / (1 << 20), plain / np.linalg.norm(plain), atol=3e-5)
+
+
+def test_large_counts_fit_the_grid():
+    expected, row = topics(4, 3)[0], np.array([[2**30, 0, 5, 0]])
+    out, _ = step(row, expected, np.full(3, 0.1), unit=1 << 12)
+    assert_allclose(out.sum(axis=1), 4096.0 * row[0], rtol=1e-4, atol=3)
+
+
+def test_misuse_is_refused():
+    expected, X = topics(5, 3)[0], np.ones((2, 5), int)
+    for bad in ({"alpha": np.full(17, 0.1)}, {"alpha": np.zeros(3)}, {"weight": [1]}, {"max_iter": 0},
+                {"vectors": 9}):  # fmt: skip
+        with pytest.raises((ValueError, pytest.skip.Exception)):
+            step(X, expected, **{"alpha": np.full(3, 0.1), **bad})
+    with pytest.raises(ValueError, match="one number a topic"):
+        expected_topics(np.ones((3, 2), np.float32), np.ones(3), 0.1)
