@@ -1,7 +1,7 @@
 """Frozen-table Gibbs sweeps over the tokens of a corpus."""
 
 from cython.parallel cimport parallel, prange
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
@@ -33,8 +33,11 @@ cdef extern from "block_sweep.h" nogil:
         int32_t n_words, n_topics
         uint64_t seed, round
         const uint8_t *active
+        int16_t *quantized
+        float *steps
+        int32_t unit
     ctypedef struct scratch:
-        pass
+        float *row
     int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen)
     int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor)
     void move_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, int32_t *sum)
@@ -42,11 +45,13 @@ cdef extern from "block_sweep.h" nogil:
     void add_columns(const int32_t *counts, const float *table, int32_t n_topics, int64_t first, int64_t last,
                      double *total)
     int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block, int32_t n_topics)
-    scratch *scratch_new(int64_t n_documents, int32_t n_topics)
+    int32_t choose_unit(frozen_table *f, int64_t longest, int16_t *prior)
+    void quantize_rows(const frozen_table *f, int32_t first, int32_t last, float *row)
+    scratch *scratch_new(const frozen_table *f, int64_t n_documents)
     void scratch_free(scratch *a)
     int sweep_block(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a)
-    int32_t padded(int32_t n_topics)
-    enum: UNASSIGNED, MOST_DOCUMENTS
+    int32_t padded_pairs(int32_t n_topics)
+    enum: UNASSIGNED, MOST_DOCUMENTS, DENSE_TOPICS
     int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document)
 
 cdef enum:
@@ -68,12 +73,11 @@ cdef check(int error):
         raise kind(message)
 
 
-cdef whole_lanes(int32_t n_topics):
-    """Zeros on a 64-byte boundary, as the vectors need: float32 array of shape (padded(n_topics),)."""
-    size = padded(n_topics)
-    buffer = np.zeros(size + 16, np.float32)
-    first = -(buffer.ctypes.data // 4) % 16
-    return buffer[first:first + size]
+cdef whole_lines(int64_t size, dtype):
+    """Zeros on a 64-byte boundary, as the vectors need: array of shape (size,)."""
+    buffer = np.zeros(size * dtype().itemsize + 64, np.uint8)
+    first = -buffer.ctypes.data % 64
+    return buffer[first:first + size * dtype().itemsize].view(dtype)
 
 
 cdef class TokenBlocks:
@@ -105,12 +109,13 @@ cdef class TokenBlocks:
     """
 
     cdef token_block *blocks
-    cdef readonly int64_t n_blocks, n_tokens, n_documents
+    cdef readonly int64_t n_blocks, n_tokens, n_documents, longest
     cdef readonly int32_t n_words, n_topics
     cdef int32_t[::1] word
     cdef uint32_t[::1] start
     cdef uint16_t[::1] document, reference, topic
     cdef int64_t[::1] first_token
+    cdef int16_t[::1] quantized
 
     def __cinit__(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
                   int n_words, int n_topics, int n_threads=1, int64_t block_documents=0):
@@ -134,7 +139,8 @@ cdef class TokenBlocks:
                 self.first_token[d + 1] = n
         if longest >= MOST_TOKENS:
             raise ValueError(f"a document has {longest} tokens; at most {MOST_TOKENS - 1} are possible")
-        self.n_tokens = n = self.first_token[D]
+        self.n_tokens, self.longest = self.first_token[D], longest
+        self.quantized = None
         cuts = self._cuts(n_threads, block_documents)
         self.n_blocks = len(cuts) - 1
         self.blocks = <token_block *> calloc(self.n_blocks + 1, sizeof(token_block))
@@ -243,9 +249,13 @@ cdef class TokenBlocks:
             raise ValueError("active must have one flag a document")
         if not (np.min(alpha) > 0 and beta > 0 and 0 <= own < np.inf and np.max(alpha) < np.inf and beta < np.inf):
             raise ValueError("alpha and beta must be positive, own nonnegative")
-        cdef float[::1] scale = whole_lanes(self.n_topics)
-        cdef float[::1] prior = whole_lanes(self.n_topics)
-        f.counts, f.table, f.scale, f.alpha, f.beta, f.own = NULL, NULL, &scale[0], &prior[0], beta, own
+        cdef int32_t stride = padded_pairs(self.n_topics), ranges = 16 * n_threads
+        cdef float[::1] scale = whole_lines(stride, np.float32)
+        cdef float[::1] weight = whole_lines(stride, np.float32)
+        cdef int16_t[::1] prior = whole_lines(stride, np.int16)
+        cdef float[::1] steps = np.empty(self.n_words, np.float32)
+        f.counts, f.table, f.scale, f.alpha, f.beta, f.own = NULL, NULL, &scale[0], &weight[0], beta, own
+        f.quantized, f.steps = NULL, &steps[0]
         f.n_words, f.n_topics, f.seed, f.round, f.active = self.n_words, self.n_topics, seed, round_, NULL
         if active is not None and self.n_documents:
             f.active = &active[0]
@@ -263,11 +273,19 @@ cdef class TokenBlocks:
                             &partial[i, 0])
             totals = totals.sum(0)
         np.asarray(scale)[:self.n_topics] = 1 / (np.asarray(totals) + self.n_words * <double> beta)
-        np.asarray(prior)[:self.n_topics] = alpha
+        np.asarray(weight)[:self.n_topics] = alpha
+        if self.n_topics <= DENSE_TOPICS and choose_unit(&f, self.longest, &prior[0]):
+            if self.quantized is None:
+                self.quantized = whole_lines((<int64_t> self.n_words + 1) * stride + 256, np.int16)
+            f.quantized = &self.quantized[0]
         for i in range(self.n_blocks):
             most = max(most, self.blocks[i].n_documents)
         with nogil, parallel(num_threads=n_threads):
-            a = scratch_new(most, f.n_topics)
+            a = scratch_new(&f, most)
+            if f.quantized != NULL:
+                for i in prange(ranges, schedule="dynamic", chunksize=1):
+                    if a != NULL:
+                        quantize_rows(&f, i * f.n_words // ranges, (i + 1) * f.n_words // ranges, a.row)
             for i in prange(self.n_blocks, schedule="dynamic", chunksize=1):
                 error += -1 if a == NULL else sweep_block(&self.blocks[i], &f, n_sweeps, a)
             scratch_free(a)

@@ -1,161 +1,237 @@
-/* Sweep of a block whose documents hold one weight a topic: no search, no indirection; for up to DENSE_TOPICS topics.
+/* Sweep of a block whose documents hold one small integer a topic; for up to DENSE_TOPICS topics.
  *
- * The weights n_dk + alpha[k] of the block's documents lie in L2. Sixteen lanes sum the products with the word's row;
- * a draw picks the lane, then the group of four vectors, then the vector. The token itself is left out of one or two
- * numbers (fix), not of the vectors in memory: a vector load right after a scalar store to it would stall.
+ * A draw is proposed in whole numbers and accepted in exact ones. A document holds m[k] = unit n_dk + ceil(unit alpha[k])
+ * and a word q[k] = what its row is at most, in 2^15 steps of the largest; so q[k] m[k] bounds the weight from above,
+ * tightly, and one instruction adds the products of 32 topics. The place of a draw inside the cell of its topic is
+ * uniform, so the draw is accepted if that place lies below the exact weight. Most draws lie below a bound of integers
+ * and need no exact weight; else a rejected one is repeated. The law is exact, and no sum is ever rounded.
  *
- * One draw is a chain of about 150 cycles. Draws of different documents do not depend on each other, so a batch of
- * them goes through each stage together, and the processor overlaps as many as a stage is short.
+ * One draw is a chain of more than 100 cycles. Draws of different documents do not depend on each other, so a batch of
+ * them goes through each stage together, and the processor overlaps as many as a stage is short. The token itself is
+ * left out of one number (fix), not of the vectors in memory: a vector load right after a scalar store would stall.
  *
  * Compiled once for each target: TARGET(name) tells the copies apart.
  */
 
-INLINE float TARGET(change)(float weight, float alpha, float by) { /* of a count, rounded as if made anew */
-    const float whole = 12582912;
-    return weight - alpha + whole - whole + by + alpha;
+/* The bounds q of a word's row; its step goes to `steps`, in units of 1. */
+INLINE void TARGET(quantize_row)(const frozen_table *f, int32_t w, float *row) {
+    const int32_t whole = padded(f->n_topics) / LANES, stride = padded_pairs(f->n_topics);
+    int16_t *q = f->quantized + (size_t)w * stride;
+    v16 most = {0}, steps;
+    TARGET(make_row)(f, w, row);
+    for (int32_t i = 0; i < whole; i++) {
+        const v16 r = ((const v16 *)row)[i];
+        const i16 over = r > most;
+        most = (v16)(((i16)r & over) | ((i16)most & ~over));
+    }
+    for (int j = 1; j < LANES; j++) most[0] = most[j] > most[0] ? most[j] : most[0];
+    f->steps[w] = MOST_STEPS / most[0];
+    steps = f->steps[w] + (v16){0};
+    for (int32_t i = 0; i < whole; i++)
+        *(h16 *)(q + i * LANES) = __builtin_convertvector(
+            __builtin_convertvector(((const v16 *)row)[i] * steps, i16) + 1, h16);
+    for (int32_t k = f->n_topics; k < stride; k++) q[k] = 0;
 }
 
-/* Collect tokens of different documents from `*t` on; return whether one of them needs two fixes. */
-INLINE int TARGET(collect)(const token_block *b, const frozen_table *f, scratch *a, batch *x, uint64_t *place,
-                           uint32_t *t, uint32_t end) {
+static void TARGET(quantize_rows)(const frozen_table *f, int32_t first, int32_t last, float *row) {
+    for (int32_t w = first; w < last; w++) TARGET(quantize_row)(f, w, row);
+}
+
+/* Collect tokens of different documents from `*t` on. */
+INLINE void TARGET(collect)(const token_block *b, const frozen_table *f, scratch *a, const int16_t *row, float steps,
+                            uint64_t *place, uint32_t *t, uint32_t end) {
     const uint8_t *active = f->active ? f->active + b->first_document : NULL;
-    const size_t stride = padded(f->n_topics);
+    const size_t stride = padded_pairs(f->n_topics);
     const uint32_t first = *t, last = end - first < BATCH ? end : first + BATCH;
-    int32_t n = 0, previous = -1, two = 0;
+    const float own = f->own;
+    batch *x = a->batch;
+    int32_t n = 0, previous = -1;
     uint32_t i;
     for (i = first; i < last; i++) {
         const int32_t d = b->document[i];
         if (d <= previous) break;
         previous = d;
         x->token[n] = i;
-        x->key[n] = a->key[d] + *place;
+        x->random[n] = a->key[d] + *place;
         x->state[n] = a->state + d * stride;
         n += active ? active[d] : 1;
     }
     *t = i;
     if (i < end && b->document[i] <= previous) *place += UINT64_C(0x9e3779b97f4a7c15);
     x->n = n;
-    for (i = 0; i < BATCH; i++) x->uniform[i] = (float)(int32_t)(mix64(x->key[i]) >> 40) * 0x1p-24f;
+    x->doubt = 0;
+    for (i = 0; i < BATCH; i++) x->random[i] = mix64(x->random[i]);
     for (int32_t i = 0; i < n; i++) {
-        const int32_t old = b->topic[x->token[i]], was = b->reference[x->token[i]];
-        x->old[i] = x->was[i] = 0;
-        x->fix_old[i][1] = x->fix_was[i][1] = 0;
-        x->fresh[i] = old == UNASSIGNED;
+        const int32_t old = b->topic[x->token[i]];
+        const int32_t was = b->reference[x->token[i]];
+        x->old[i] = -1;
+        x->fix[i] = 0;
+        x->doubt |= own > 0 && was != old && was != UNASSIGNED;
         if (old != UNASSIGNED) {
-            const float *state = x->state[i];
-            const float kept = TARGET(change)(state[old], f->alpha[old], -1);
-            const float weight = was == old ? a->reduced[old] : a->row[old];
+            int32_t q = row[old], m = x->state[i][old], less = q;
+            if (own > 0 && was == old) { /* q of the row without the token itself */
+                const float step = f->scale[old] * steps, least = step * f->beta, most = (float)q - step * own;
+                less = (int32_t)(most > least ? most : least) + 1;
+                less = less < q ? less : q;
+            }
             x->old[i] = old;
-            x->kept[i] = kept;
-            x->fix_old[i][1] = weight * kept - a->row[old] * state[old];
-        }
-        if (was != old && was != UNASSIGNED && f->own > 0) {
-            x->was[i] = was;
-            x->fix_was[i][1] = (a->reduced[was] - a->row[was]) * x->state[i][was];
-            two = 1;
+            x->fix[i] = less * (m - f->unit) - q * m;
         }
     }
-    return two;
 }
 
-/* New topics of the batch. `n` vectors cover the topics; `two`: some tokens need two fixes; `wide`: n > 4. */
-INLINE void TARGET(draw_batch)(scratch *a, batch *x, int32_t n, int32_t n_topics, int two, int wide) {
+/* The exact weight of a topic, in the units of the products. */
+static float TARGET(weight)(const token_block *b, const frozen_table *f, const batch *x, int32_t i, int32_t w, int32_t k) {
+    const size_t cell = (size_t)w * f->n_topics + k;
+    float count = f->counts ? (float)f->counts[cell] : f->table[cell];
+    if (b->reference[x->token[i]] == k) count = count > f->own ? count - f->own : 0;
+    return (count + f->beta) * f->scale[k] * f->steps[w]
+        * ((float)(x->state[i][k] - f->prior[k] - (k == x->old[i] ? f->unit : 0)) + f->alpha[k] * f->unit);
+}
+
+/* A topic drawn without a proposal: where proposals fail. */
+static __attribute__((noinline, cold)) int32_t TARGET(draw_exactly)(
+    const token_block *b, const frozen_table *f, const batch *x, int32_t i, int32_t w, uint64_t random) {
+    double total = 0, target;
+    int32_t k;
+    for (k = 0; k < f->n_topics; k++) total += TARGET(weight)(b, f, x, i, w, k);
+    target = (double)(random >> 11) * 0x1p-53 * total;
+    for (k = 0; k < f->n_topics - 1; k++) if ((target -= TARGET(weight)(b, f, x, i, w, k)) < 0) break;
+    return k;
+}
+
+/* The topic whose cell holds draw i of the batch: its lane, the group of vectors within the lane, the vector, the neighbour.
+ * `*inside` is the place inside the cell, `*sure` what the exact weight reaches at least. */
+INLINE int32_t TARGET(find)(const scratch *a, const batch *x, int32_t i, int32_t lane, int32_t target, const int16_t *row,
+                            int32_t n, int32_t group, int32_t loose, int32_t *inside, int32_t *sure) {
+    const int32_t groups = (n + group - 1) / group, old = x->old[i], fix = x->fix[i];
+    const int16_t *state = x->state[i];
+    const int32_t *part = (const int32_t *)(a->part + i * (groups - 1)) + lane;
+    const int32_t fix_lane = lane == old / 2 % LANES ? fix : 0, old_group = old / (2 * LANES * group);
+    int32_t base = 0, sum, k = 2 * lane, cell, m, q, next;
+    target -= ((const int32_t *)x->before)[(2 * i + 1) * LANES - 1 + lane];
+    for (int32_t g = 0; g < groups - 1; g++) {
+        const int32_t end = part[g * LANES] + (g >= old_group ? fix_lane : 0);
+        k = target >= end ? 2 * lane + (g + 1) * group * 2 * LANES : k;
+        base = target >= end ? end : base;
+    }
+    target -= base;
+    base = sum = 0;
+    next = k;
+#pragma GCC unroll 3
+    for (int32_t v = 0; v < (n < group ? n : group) - 1; v++, next += 2 * LANES) {
+        sum += row[next] * state[next] + row[next + 1] * state[next + 1] + (next / 2 == old >> 1 ? fix : 0);
+        k = target >= sum ? next + 2 * LANES : k;
+        base = target >= sum ? sum : base;
+    }
+    target -= base;
+    cell = row[k] * state[k] + (k == old ? fix : 0);
+    base = target >= cell ? cell : 0;
+    k += target >= cell;
+    target -= base;
+    q = row[k], m = state[k];
+    *inside = target;
+    *sure = q * m + (k == old ? fix : 0) - 2 * m - loose * q;
+    return k;
+}
+
+/* Settle draw i of the batch, whose place no bound of integers has settled. */
+static __attribute__((noinline)) int32_t TARGET(settle)(
+    const token_block *b, const frozen_table *f, const scratch *a, int32_t i, int32_t w, const int16_t *row,
+    int32_t n, int32_t group, int32_t k, int32_t inside) {
+    const batch *x = a->batch;
+    whole_lanes cumulative;
+    uint64_t random = x->random[i];
+    memcpy(&cumulative, x->before + 2 * i + 1, sizeof cumulative);
+    for (int attempt = 0; attempt < 16; attempt++) {
+        const uint64_t total = (uint64_t)cumulative.lane[LANES - 1], below = random * total;
+        int32_t target, sure;
+        if ((float)inside + (float)(below >> 40) * 0x1p-24f < TARGET(weight)(b, f, x, i, w, k)) return k;
+        random = mix64(random + UINT64_C(0x9e3779b97f4a7c15));
+        target = (int32_t)((unsigned __int128)random * total >> 64);
+        k = TARGET(find)(a, x, i, TARGET(counts_below)(cumulative, target), target, row, n, group, 1, &inside, &sure);
+    }
+    return TARGET(draw_exactly)(b, f, x, i, w, mix64(random + UINT64_C(0x9e3779b97f4a7c15)));
+}
+
+/* New topics of the batch; n vectors of 32 cover the topics. */
+INLINE void TARGET(draw_batch)(const token_block *b, const frozen_table *f, scratch *a, int32_t w, const int16_t *row,
+                               int32_t n, int32_t group) {
     const i16 lane_number = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    const int32_t groups = (n + 3) / 4;
-    const float *row = a->row;
-    v16 held[4];
-    if (!wide) for (int32_t i = 0; i < n; i++) held[i] = ((const v16 *)row)[i];
+    const int32_t groups = (n + group - 1) / group, held = n <= 8;
+    batch *x = a->batch;
+    s32 hold[8];
+    if (held) for (int32_t v = 0; v < n; v++) hold[v] = ((const s32 *)row)[v];
     for (int32_t i = 0; i < x->n; i++) {
-        const v16 *r = (const v16 *)row, *s = (const v16 *)x->state[i];
-        v16 *part = a->part + i * groups;
-        lanes sum = {.all = {0}}, cumulative;
-        float target;
-        int32_t lane;
-        if (!wide) for (int32_t j = 0; j < n; j++) sum.all += held[j] * s[j];
-        else {
-            for (int32_t g = 0; g < groups - 1; g++, r += 4, s += 4)
-                part[g] = sum.all += (r[0] * s[0] + r[1] * s[1]) + (r[2] * s[2] + r[3] * s[3]);
-            for (int32_t j = 4 * groups - 4; j < n; j++, r++, s++) sum.all += *r * *s;
+        const s32 *s = (const s32 *)x->state[i];
+        i16 *part = a->part + i * (groups - 1);
+        whole_lanes sum = {.all = {0}}, cumulative;
+        int32_t target;
+        if (held) for (int32_t v = 0; v < n; v++) {
+            if (v && v % group == 0) *part++ = sum.all;
+            sum.all = TARGET(add_products)(sum.all, hold[v], s[v]);
+        } else {
+            const s32 *r = (const s32 *)row;
+            for (int32_t g = 0; g < groups - 1; g++, r += group, s += group) {
+                for (int32_t v = 0; v < group; v++) sum.all = TARGET(add_products)(sum.all, r[v], s[v]);
+                *part++ = sum.all;
+            }
+            for (; r < (const s32 *)row + n; r++, s++) sum.all = TARGET(add_products)(sum.all, *r, *s);
         }
-        sum.all += (v16)((i16)(x->fix_old[i][1] + (v16){0}) & (lane_number == x->old[i] % LANES));
-        if (two) sum.all += (v16)((i16)(x->fix_was[i][1] + (v16){0}) & (lane_number == x->was[i] % LANES));
-        cumulative = TARGET(prefix_sum)(sum);
-        target = x->uniform[i] * cumulative.lane[LANES - 1];
-        lane = TARGET(lanes_below)(cumulative, target);
-        x->lane[i] = lane;
+        sum.all += (x->fix[i] + (i16){0}) & (lane_number == x->old[i] / 2 % LANES);
+        cumulative = TARGET(prefix_count)(sum);
+        target = (int32_t)((unsigned __int128)x->random[i] * (uint64_t)cumulative.lane[LANES - 1] >> 64);
+        x->lane[i] = TARGET(counts_below)(cumulative, target);
         x->target[i] = target;
         x->before[2 * i + 1] = cumulative.all;
     }
     for (int32_t i = 0; i < x->n; i++) {
-        const float *state = x->state[i];
-        const int32_t old = x->old[i], was = x->was[i];
-        int32_t lane = x->lane[i], k, group = 0;
-        float target = x->target[i] - ((const float *)x->before)[(2 * i + 1) * LANES - 1 + lane];
-        if (wide) {
-            const float of_old = x->fix_old[i][lane == old % LANES], of_was = x->fix_was[i][lane == was % LANES];
-            const float *part = (const float *)(a->part + i * groups) + lane;
-            float base = 0;
-            for (int32_t g = 0; g < groups - 1; g++) {
-                float end = part[g * LANES] + (g >= old / (4 * LANES) ? of_old : 0);
-                if (two) end += g >= was / (4 * LANES) ? of_was : 0;
-                group += target >= end;
-                base = target >= end ? end : base;
-            }
-            target -= base;
-        }
-        k = lane += group * 4 * LANES;
-#pragma GCC unroll 3
-        for (int32_t q = 0; q < (wide || n > 3 ? 3 : n - 1); q++) {
-            float p = row[lane + q * LANES] * state[lane + q * LANES] + x->fix_old[i][lane + q * LANES == old];
-            if (two) p += x->fix_was[i][lane + q * LANES == was];
-            target -= p;
-            k += target >= 0 ? LANES : 0;
-        }
-        x->drawn[i] = k < n_topics ? k : n_topics - 1; /* rounding may point one past the end */
+        int32_t inside, sure, k;
+        k = TARGET(find)(a, x, i, x->lane[i], x->target[i], row, n, group, f->loose, &inside, &sure);
+        if (__builtin_expect(inside >= sure || (x->doubt && k == b->reference[x->token[i]]), 0))
+             k = TARGET(settle)(b, f, a, i, w, row, n, group, k, inside);
+        x->drawn[i] = k;
     }
 }
 
-INLINE void TARGET(dense_segment)(const token_block *b, const frozen_table *f, scratch *a, int64_t g, int32_t n, int wide) {
+INLINE void TARGET(dense_segment)(const token_block *b, const frozen_table *f, scratch *a, int64_t g, int32_t n,
+                                  int32_t group) {
+    const int32_t w = b->word[g], unit = f->unit;
+    const int16_t *row = f->quantized + (size_t)w * (n * 2 * LANES);
+    const float steps = f->steps[w];
     batch *x = a->batch;
-    uint64_t place = ((uint64_t)b->word[g] << 32) * UINT64_C(0x9e3779b97f4a7c15); /* word and occurrence */
+    uint64_t place = ((uint64_t)w << 32) * UINT64_C(0x9e3779b97f4a7c15); /* word and occurrence */
     for (uint32_t t = b->start[g]; t < b->start[g + 1];) {
-        if (TARGET(collect)(b, f, a, x, &place, &t, b->start[g + 1])) TARGET(draw_batch)(a, x, n, f->n_topics, 1, wide);
-        else TARGET(draw_batch)(a, x, n, f->n_topics, 0, wide);
+        TARGET(collect)(b, f, a, row, steps, &place, &t, b->start[g + 1]);
+        TARGET(draw_batch)(b, f, a, w, row, n, group);
         for (int32_t i = 0; i < x->n; i++) {
-            float *state = x->state[i];
-            const int32_t k = x->drawn[i];
-            if (!x->fresh[i]) state[x->old[i]] = x->kept[i];
-            state[k] = TARGET(change)(state[k], f->alpha[k], 1);
+            const int32_t k = x->drawn[i], old = x->old[i];
+            if (old >= 0) x->state[i][old] -= unit;
+            x->state[i][k] += unit;
             b->topic[x->token[i]] = (uint16_t)k;
         }
     }
 }
 
 static int TARGET(sweep_dense)(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a) {
-    const int32_t stride = padded(f->n_topics), n = stride / LANES;
+    const int32_t stride = padded_pairs(f->n_topics), n = stride / (2 * LANES);
     const uint8_t *active = f->active ? f->active + b->first_document : NULL;
-    memset(a->state, 0, b->n_documents * (size_t)stride * sizeof(float));
-    for (int64_t t = 0; t < b->n_tokens; t++) if (b->topic[t] != UNASSIGNED)
-        a->state[(size_t)b->document[t] * stride + b->topic[t]]++;
     for (int64_t d = 0; d < b->n_documents; d++) if (!active || active[d])
-        for (int32_t i = 0; i < n; i++) ((v16 *)a->state)[d * n + i] += ((const v16 *)f->alpha)[i];
+        memcpy(a->state + d * stride, f->prior, stride * sizeof(int16_t));
+    for (int64_t t = 0; t < b->n_tokens; t++) if (b->topic[t] != UNASSIGNED)
+        a->state[(size_t)b->document[t] * stride + b->topic[t]] += f->unit;
     for (int sweep = 0; sweep < n_sweeps; sweep++) {
         make_keys(b, f, sweep, a);
-        for (int64_t g = 0; g < b->n_segments; g++) {
-            TARGET(make_row)(f, b->word[g], a->row);
-            for (int32_t i = 0; i < n; i++) { /* without the token itself, at least beta */
-                v16 least = ((const v16 *)f->scale)[i] * f->beta;
-                v16 less = ((const v16 *)a->row)[i] - ((const v16 *)f->scale)[i] * f->own;
-                i16 over = less > least;
-                ((v16 *)a->reduced)[i] = (v16)(((i16)less & over) | ((i16)least & ~over));
-            }
-            switch (n) {
-            case 1: TARGET(dense_segment)(b, f, a, g, 1, 0); break;
-            case 2: TARGET(dense_segment)(b, f, a, g, 2, 0); break;
-            case 3: TARGET(dense_segment)(b, f, a, g, 3, 0); break;
-            case 4: TARGET(dense_segment)(b, f, a, g, 4, 0); break;
-            default: TARGET(dense_segment)(b, f, a, g, n, 1);
-            }
+        for (int64_t g = 0; g < b->n_segments; g++) switch (n) {
+            case 1: TARGET(dense_segment)(b, f, a, g, 1, 2); break;
+            case 2: TARGET(dense_segment)(b, f, a, g, 2, 2); break;
+            case 3: TARGET(dense_segment)(b, f, a, g, 3, 2); break;
+            case 4: TARGET(dense_segment)(b, f, a, g, 4, 2); break;
+            case 5: TARGET(dense_segment)(b, f, a, g, 5, 2); break;
+            case 6: TARGET(dense_segment)(b, f, a, g, 6, 2); break;
+            case 7: TARGET(dense_segment)(b, f, a, g, 7, 2); break;
+            case 8: TARGET(dense_segment)(b, f, a, g, 8, 2); break;
+            default: TARGET(dense_segment)(b, f, a, g, n, 4);
         }
     }
     return 0;

@@ -1,8 +1,30 @@
-/* Sixteen lanes: their prefix sum, the search in it, and a word's row. Compiled once for each target.
+/* Sixteen lanes: sums of products, their prefix sum, and the search in it. Compiled once for each target.
  *
  * The general form works in quarters of four lanes (SSE2, NEON); AVX-512 adds the same pairs, in the same order.
  */
-/* Inclusive prefix sum. */
+/* Sixteen sums of two products of neighbours. */
+INLINE i16 TARGET(add_products)(i16 sum, s32 a, s32 b) {
+#if defined(__AVX512VNNI__)
+    return (i16)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
+#elif defined(__AVX512BW__)
+    return sum + (i16)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    union { s32 all; __m256i half[2]; } x = {a}, y = {b};
+    union { i16 all; __m256i half[2]; } z;
+    for (int q = 0; q < 2; q++) z.half[q] = _mm256_madd_epi16(x.half[q], y.half[q]);
+    return sum + z.all;
+#elif defined(__SSE2__)
+    union { s32 all; __m128i quarter[4]; } x = {a}, y = {b};
+    union { i16 all; __m128i quarter[4]; } z;
+    for (int q = 0; q < 4; q++) z.quarter[q] = _mm_madd_epi16(x.quarter[q], y.quarter[q]);
+    return sum + z.all;
+#else
+    for (int j = 0; j < LANES; j++) sum[j] += a[2 * j] * b[2 * j] + a[2 * j + 1] * b[2 * j + 1];
+    return sum;
+#endif
+}
+
+/* Inclusive prefix sum of numbers. */
 INLINE lanes TARGET(prefix_sum)(lanes x) {
 #if defined(__AVX512BW__)
     const __m512i third = _mm512_setr_epi32(3, 3, 3, 3, 3, 3, 3, 3, 11, 11, 11, 11, 11, 11, 11, 11);
@@ -40,6 +62,32 @@ INLINE int TARGET(lanes_below)(lanes x, float value) {
     n += __builtin_shuffle(n, (i4){2, 3, 0, 1});
     n += __builtin_shuffle(n, (i4){1, 0, 3, 2});
     return -n[0];
+#endif
+}
+
+/* The same two for integers. */
+INLINE whole_lanes TARGET(prefix_count)(whole_lanes x) {
+#if defined(__AVX512BW__)
+    const __m512i third = _mm512_setr_epi32(3, 3, 3, 3, 3, 3, 3, 3, 11, 11, 11, 11, 11, 11, 11, 11);
+    __m512i sum = (__m512i)x.all;
+    sum = _mm512_add_epi32(sum, _mm512_bslli_epi128(sum, 4));
+    sum = _mm512_add_epi32(sum, _mm512_bslli_epi128(sum, 8));
+    sum = _mm512_add_epi32(sum, _mm512_maskz_permutexvar_epi32(0xf0f0, third, sum));
+    sum = _mm512_add_epi32(sum, _mm512_maskz_permutexvar_epi32(0xff00, _mm512_set1_epi32(7), sum));
+    x.all = (i16)sum;
+#else
+    for (int j = 1; j < LANES; j++) x.lane[j] += x.lane[j - 1];
+#endif
+    return x;
+}
+
+INLINE int TARGET(counts_below)(whole_lanes x, int32_t value) {
+#if defined(__AVX512BW__)
+    return __builtin_popcount(_mm512_cmple_epi32_mask((__m512i)x.all, _mm512_set1_epi32(value)) & 0x7fff);
+#else
+    int n = 0;
+    for (int j = 0; j < LANES - 1; j++) n += x.lane[j] <= value;
+    return n;
 #endif
 }
 
