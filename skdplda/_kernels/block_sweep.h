@@ -17,6 +17,7 @@
 #include "random_stream.h"
 #include <math.h>
 
+#define GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* adds up to a sequence whose mix is random */
 #define LANES 16
 #define BATCH 16
 #define DENSE_TOPICS 2048
@@ -32,6 +33,8 @@ typedef int32_t i16 __attribute__((vector_size(64)));
 typedef uint16_t u16 __attribute__((vector_size(32)));
 typedef int16_t h16 __attribute__((vector_size(32)));
 typedef int16_t s32 __attribute__((vector_size(64)));
+typedef uint64_t u64x8 __attribute__((vector_size(64)));
+static const i16 lane_number = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 typedef float v16_anywhere __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t i16_anywhere __attribute__((vector_size(64), aligned(4), may_alias));
 typedef union { v16 all; v4 quarter[4]; float lane[LANES]; } lanes;
@@ -58,15 +61,18 @@ typedef struct {              /* draws of different documents, side by side */
     i16 before[2 * BATCH];    /* prefix sums in the odd vectors; zeros in the even ones */
     uint64_t random[BATCH];
     int16_t *state[BATCH];
+    const int16_t *row[BATCH];
     uint32_t token[BATCH];
-    int32_t old[BATCH], fix[BATCH], lane[BATCH], target[BATCH], drawn[BATCH], n, doubt;
+    int32_t word[BATCH], old[BATCH], fix[BATCH], lane[BATCH], target[BATCH], drawn[BATCH], n, doubt;
 } batch;
 
 typedef struct {              /* what one thread works with */
     float *row, *product;     /* K, padded */
     batch *batch;
-    uint64_t *key;            /* document -> key of its stream in this sweep */
+    uint64_t sweep_key, *key; /* of this sweep; document -> key of its stream in it */
     int16_t *state;           /* dense: document x K, padded; weights in units */
+    uint32_t *last_batch;     /* dense: document -> the last batch that it is in */
+    uint32_t batches;
     i16 *part;                /* dense: partial sums */
     v16 *before;              /* sparse: partial sums */
     slot_list *list;          /* sparse: the documents' topics, in whole lanes */
@@ -86,7 +92,7 @@ static int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document
 
 static void scratch_free(scratch *a) {
     if (!a) return;
-    free(a->row); free(a->batch); free(a->product); free(a->key); free(a->state); free(a->part); free(a->before);
+    free(a->row); free(a->batch); free(a->product); free(a->key); free(a->state); free(a->part); free(a->last_batch); free(a->before);
     free(a->list); free(a->count); free(a->topic);
     free(a);
 }
@@ -105,7 +111,8 @@ static scratch *scratch_new(const frozen_table *f, int64_t n_documents) {
         a->batch = aligned(sizeof(batch));
         a->state = aligned((n_documents * padded_pairs(f->n_topics) + 8 * LANES) * sizeof(int16_t));
         a->part = aligned(BATCH * width * sizeof(int32_t) / 4);
-        complete = complete && a->batch && a->state && a->part;
+        a->last_batch = calloc(n_documents, sizeof(uint32_t));
+        complete = complete && a->batch && a->state && a->part && a->last_batch;
         if (complete) memset(a->batch, 0, sizeof(batch));
     } else {
         a->product = aligned(width * sizeof(float));
@@ -147,9 +154,9 @@ static int32_t choose_unit(frozen_table *f, int64_t longest, int16_t *prior) {
 }
 
 static void make_keys(const token_block *b, const frozen_table *f, int sweep, scratch *a) {
-    const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t key = mix64(mix64(mix64(f->seed + golden) ^ (f->round + golden)) ^ ((uint64_t)sweep + golden));
-    for (int64_t d = 0; d < b->n_documents; d++) a->key[d] = mix64(key ^ ((uint64_t)(b->first_document + d) + golden));
+    a->sweep_key = mix64(mix64(mix64(f->seed + GOLDEN) ^ (f->round + GOLDEN)) ^ ((uint64_t)sweep + GOLDEN));
+    for (int64_t d = 0; d < b->n_documents; d++)
+        a->key[d] = mix64(a->sweep_key ^ ((uint64_t)(b->first_document + d) + GOLDEN));
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -184,7 +191,7 @@ static void make_keys(const token_block *b, const frozen_table *f, int sweep, sc
 #ifdef SKDPLDA_TARGETS
 #define DISPATCH(name, ...) do { \
     if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") \
-        && __builtin_cpu_supports("avx512vnni")) return name##_avx512(__VA_ARGS__); \
+        && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512cd")) return name##_avx512(__VA_ARGS__); \
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) \
         return name##_avx2(__VA_ARGS__); \
     return name##_plain(__VA_ARGS__); \

@@ -37,42 +37,59 @@ static void TARGET(quantize_rows)(const frozen_table *f, int32_t first, int32_t 
     for (int32_t w = first; w < last; w++) TARGET(quantize_row)(f, w, row);
 }
 
-/* Collect tokens of different documents from `*t` on. */
-INLINE void TARGET(collect)(const token_block *b, const frozen_table *f, scratch *a, const int16_t *row, float steps,
-                            uint64_t *place, uint32_t *t, uint32_t end) {
+/* Where the sweep stands: the next token, its word, its place (word, occurrence) in the stream of a document. */
+typedef struct {
+    uint32_t token, end;
+    int64_t segment;
+    uint64_t place;
+    int32_t previous, word;
+} TARGET(cursor);
+
+INLINE void TARGET(next_word)(const token_block *b, TARGET(cursor) *c) {
+    c->word = b->word[c->segment];
+    c->end = b->start[++c->segment];
+    c->place = ((uint64_t)c->word << 32) * GOLDEN;
+    c->previous = -1;
+}
+
+/* Collect tokens of different documents, from one word and the next. */
+INLINE void TARGET(collect)(const token_block *b, const frozen_table *f, scratch *a, int32_t stride, TARGET(cursor) *c) {
     const uint8_t *active = f->active ? f->active + b->first_document : NULL;
-    const size_t stride = padded_pairs(f->n_topics);
-    const uint32_t first = *t, last = end - first < BATCH ? end : first + BATCH;
     const float own = f->own;
     batch *x = a->batch;
-    int32_t n = 0, previous = -1;
-    uint32_t i;
-    for (i = first; i < last; i++) {
-        const int32_t d = b->document[i];
-        if (d <= previous) break;
-        previous = d;
-        x->token[n] = i;
-        x->random[n] = a->key[d] + *place;
-        x->state[n] = a->state + d * stride;
+    const uint32_t now = ++a->batches;
+    int32_t n = 0;
+    while (n < BATCH) {
+        if (c->token == c->end) {
+            if (c->segment == b->n_segments) break;
+            TARGET(next_word)(b, c);
+        }
+        const int32_t d = b->document[c->token];
+        if (a->last_batch[d] == now) break;
+        a->last_batch[d] = now;
+        c->place += d <= c->previous ? GOLDEN : 0;
+        c->previous = d;
+        x->token[n] = c->token++;
+        x->word[n] = c->word;
+        x->random[n] = a->key[d] + c->place;
+        x->state[n] = a->state + (size_t)d * stride;
+        x->row[n] = f->quantized + (size_t)c->word * stride;
         n += active ? active[d] : 1;
     }
-    *t = i;
-    if (i < end && b->document[i] <= previous) *place += UINT64_C(0x9e3779b97f4a7c15);
     x->n = n;
     x->doubt = 0;
-    for (i = 0; i < BATCH; i++) x->random[i] = mix64(x->random[i]);
+    for (int32_t i = 0; i < BATCH; i++) x->random[i] = mix64(x->random[i]);
     for (int32_t i = 0; i < n; i++) {
-        const int32_t old = b->topic[x->token[i]];
-        const int32_t was = b->reference[x->token[i]];
+        const int32_t old = b->topic[x->token[i]], was = b->reference[x->token[i]];
         x->old[i] = -1;
         x->fix[i] = 0;
         x->doubt |= own > 0 && was != old && was != UNASSIGNED;
         if (old != UNASSIGNED) {
-            int32_t q = row[old], m = x->state[i][old], less = q;
+            int32_t q = x->row[i][old], m = x->state[i][old], less = q;
             if (own > 0 && was == old) { /* q of the row without the token itself */
-                const float step = f->scale[old] * steps, least = step * f->beta, most = (float)q - step * own;
+                const float step = f->scale[old] * f->steps[x->word[i]], least = step * f->beta, most = (float)q - step * own;
                 less = (int32_t)(most > least ? most : least) + 1;
-                less = less < q ? less : q;
+                less -= (less - q) & -(less > q);
             }
             x->old[i] = old;
             x->fix[i] = less * (m - f->unit) - q * m;
@@ -80,8 +97,72 @@ INLINE void TARGET(collect)(const token_block *b, const frozen_table *f, scratch
     }
 }
 
+#if defined(__AVX512CD__)
+/* `collect` of sixteen tokens that follow each other, up to the first document that repeats. */
+INLINE void TARGET(collect_next)(const token_block *b, const frozen_table *f, scratch *a, int32_t stride, TARGET(cursor) *c) {
+    batch *x = a->batch;
+    const uint32_t t = c->token;
+    const __m512i d = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)(b->document + t)));
+    const __m512i old = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)(b->topic + t)));
+    const __m512i was = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)(b->reference + t)));
+    const __m512i none = _mm512_set1_epi32(UNASSIGNED), zero = _mm512_setzero_si512();
+    const __m512i before = _mm512_alignr_epi32(d, _mm512_set1_epi32(c->previous), 15);
+    const __mmask16 assigned = _mm512_cmpneq_epi32_mask(old, none), same = _mm512_cmpeq_epi32_mask(old, was);
+    const unsigned again = _mm512_cmple_epi32_mask(d, before);
+    const int32_t n = __builtin_ctz(_mm512_test_epi32_mask(_mm512_conflict_epi32(d), _mm512_set1_epi32(-1)) | 1 << BATCH);
+    const __m512i cell = _mm512_add_epi32(_mm512_mullo_epi32(d, _mm512_set1_epi32(stride)), old);
+    __m512i word = zero, q, m, less;
+    __m512 steps = _mm512_setzero_ps(), step;
+    u64x8 place[2] = {{0}};
+    for (int32_t i = 0, end; i < n; i = end) { /* one run of a word and an occurrence */
+        if (t + i == c->end) TARGET(next_word)(b, c);
+        else if (again >> i & 1) c->place += GOLDEN;
+        end = __builtin_ctz((again | 1 << BATCH) & (unsigned)-2 << i);
+        end = end < n ? end : n;
+        end = (uint32_t)end < c->end - t ? end : (int32_t)(c->end - t);
+        word = _mm512_mask_set1_epi32(word, (__mmask16)(-1 << i), c->word);
+        steps = _mm512_mask_mov_ps(steps, (__mmask16)(-1 << i), _mm512_set1_ps(f->steps[c->word]));
+        place[0] = (u64x8)_mm512_mask_set1_epi64((__m512i)place[0], (__mmask8)(-1 << i), (long long)c->place);
+        place[1] = (u64x8)_mm512_mask_set1_epi64((__m512i)place[1], (__mmask8)((-1 << i & 65535) >> 8), (long long)c->place);
+    }
+    c->token = t + n;
+    c->previous = b->document[t + n - 1];
+    for (int h = 0; h < 2; h++) {
+        const __m256i number = h ? _mm512_extracti32x8_epi32(d, 1) : _mm512_castsi512_si256(d);
+        const __m256i of_word = h ? _mm512_extracti32x8_epi32(word, 1) : _mm512_castsi512_si256(word);
+        const u64x8 wide = (u64x8)_mm512_cvtepu32_epi64(number);
+        *(u64x8 *)(x->random + 8 * h) = TARGET(mix)(
+            TARGET(mix)(a->sweep_key ^ (wide + ((uint64_t)b->first_document + GOLDEN))) + place[h]);
+        *(u64x8 *)(x->state + 8 * h) = (uint64_t)a->state + wide * (uint64_t)(2 * stride);
+        *(u64x8 *)(x->row + 8 * h) = (uint64_t)f->quantized + (u64x8)_mm512_cvtepu32_epi64(of_word) * (uint64_t)(2 * stride);
+    }
+    _mm512_store_si512(x->word, word);
+    _mm512_store_si512(x->token, (__m512i)((i16)_mm512_set1_epi32((int)t) + lane_number));
+    q = _mm512_mask_i32gather_epi32(zero, assigned, _mm512_add_epi32(_mm512_mullo_epi32(word, _mm512_set1_epi32(stride)), old),
+                                    f->quantized, 2);
+    m = _mm512_mask_i32gather_epi32(zero, assigned, cell, a->state, 2);
+    q = _mm512_srai_epi32(_mm512_slli_epi32(q, 16), 16);
+    m = _mm512_srai_epi32(_mm512_slli_epi32(m, 16), 16);
+    less = q;
+    if (f->own > 0) {
+        const __m512 scale = _mm512_mask_i32gather_ps(steps, assigned & same, old, f->scale, 4);
+        step = _mm512_mul_ps(scale, steps);
+        less = _mm512_cvttps_epi32(_mm512_max_ps(
+            _mm512_sub_ps(_mm512_cvtepi32_ps(q), _mm512_mul_ps(step, _mm512_set1_ps(f->own))),
+            _mm512_mul_ps(step, _mm512_set1_ps(f->beta))));
+        less = _mm512_mask_min_epi32(q, same, q, _mm512_add_epi32(less, _mm512_set1_epi32(1)));
+    }
+    x->n = n;
+    x->doubt = f->own > 0 && (~same & _mm512_cmpneq_epi32_mask(was, none));
+    _mm512_store_si512(x->old, _mm512_mask_mov_epi32(_mm512_set1_epi32(-1), assigned, old));
+    _mm512_store_si512(x->fix, _mm512_maskz_sub_epi32(assigned,
+        _mm512_mullo_epi32(less, _mm512_sub_epi32(m, _mm512_set1_epi32(f->unit))), _mm512_mullo_epi32(q, m)));
+}
+#endif
+
 /* The exact weight of a topic, in the units of the products. */
-static float TARGET(weight)(const token_block *b, const frozen_table *f, const batch *x, int32_t i, int32_t w, int32_t k) {
+static float TARGET(weight)(const token_block *b, const frozen_table *f, const batch *x, int32_t i, int32_t k) {
+    const int32_t w = x->word[i];
     const size_t cell = (size_t)w * f->n_topics + k;
     float count = f->counts ? (float)f->counts[cell] : f->table[cell];
     if (b->reference[x->token[i]] == k) count = count > f->own ? count - f->own : 0;
@@ -91,54 +172,63 @@ static float TARGET(weight)(const token_block *b, const frozen_table *f, const b
 
 /* A topic drawn without a proposal: where proposals fail. */
 static __attribute__((noinline, cold)) int32_t TARGET(draw_exactly)(
-    const token_block *b, const frozen_table *f, const batch *x, int32_t i, int32_t w, uint64_t random) {
+    const token_block *b, const frozen_table *f, const batch *x, int32_t i, uint64_t random) {
     double total = 0, target;
     int32_t k;
-    for (k = 0; k < f->n_topics; k++) total += TARGET(weight)(b, f, x, i, w, k);
+    for (k = 0; k < f->n_topics; k++) total += TARGET(weight)(b, f, x, i, k);
     target = (double)(random >> 11) * 0x1p-53 * total;
-    for (k = 0; k < f->n_topics - 1; k++) if ((target -= TARGET(weight)(b, f, x, i, w, k)) < 0) break;
+    for (k = 0; k < f->n_topics - 1; k++) if ((target -= TARGET(weight)(b, f, x, i, k)) < 0) break;
     return k;
 }
 
 /* The topic whose cell holds draw i of the batch: its lane, the group of vectors within the lane, the vector, the neighbour.
  * `*inside` is the place inside the cell, `*sure` what the exact weight reaches at least. */
-INLINE int32_t TARGET(find)(const scratch *a, const batch *x, int32_t i, int32_t lane, int32_t target, const int16_t *row,
-                            int32_t n, int32_t group, int32_t loose, int32_t *inside, int32_t *sure) {
-    const int32_t groups = (n + group - 1) / group, old = x->old[i], fix = x->fix[i];
-    const int16_t *state = x->state[i];
-    const int32_t *part = (const int32_t *)(a->part + i * (groups - 1)) + lane;
-    const int32_t fix_lane = lane == old / 2 % LANES ? fix : 0, old_group = old / (2 * LANES * group);
-    int32_t base = 0, sum, k = 2 * lane, cell, m, q, next;
+INLINE int32_t TARGET(find)(const scratch *a, const batch *x, int32_t i, int32_t lane, int32_t target, int32_t n,
+                            int32_t group, int32_t loose, int32_t *inside, int32_t *sure) {
+    const int32_t groups = (n + group - 1) / group, fix = x->fix[i], wide = 2 * LANES * group;
+    const int16_t *row = x->row[i] + 2 * lane, *state = x->state[i] + 2 * lane;
+    int32_t old = x->old[i] - 2 * lane; /* from the cell where the search stands */
+    int32_t base, sum, over, k = 0; /* masks, because branches would be coin tosses */
     target -= ((const int32_t *)x->before)[(2 * i + 1) * LANES - 1 + lane];
-    for (int32_t g = 0; g < groups - 1; g++) {
-        const int32_t end = part[g * LANES] + (g >= old_group ? fix_lane : 0);
-        k = target >= end ? 2 * lane + (g + 1) * group * 2 * LANES : k;
-        base = target >= end ? end : base;
+    if (groups > 1) {
+        const int32_t *part = (const int32_t *)(a->part + i * (groups - 1)) + lane;
+        const int32_t fix_lane = fix & -((uint32_t)old % (2 * LANES) < 2);
+        base = 0;
+        for (int32_t g = 0; g < groups - 1; g++) {
+            const int32_t end = part[g * LANES] + (fix_lane & -(old < (g + 1) * wide));
+            over = -(target >= end);
+            base += (end - base) & over;
+            k -= over;
+        }
+        target -= base;
+        k *= wide;
+        old -= k;
     }
-    target -= base;
     base = sum = 0;
-    next = k;
 #pragma GCC unroll 3
-    for (int32_t v = 0; v < (n < group ? n : group) - 1; v++, next += 2 * LANES) {
-        sum += row[next] * state[next] + row[next + 1] * state[next + 1] + (next / 2 == old >> 1 ? fix : 0);
-        k = target >= sum ? next + 2 * LANES : k;
-        base = target >= sum ? sum : base;
+    for (int32_t v = 0, next = k, step = 0; v < (n < group ? n : group) - 1; v++) {
+        sum += row[next] * state[next] + row[next + 1] * state[next + 1];
+        sum += fix & -((uint32_t)(old - step) < 2);
+        over = -(target >= sum);
+        base += (sum - base) & over;
+        k += 2 * LANES & over;
+        next += 2 * LANES;
+        step += 2 * LANES;
     }
+    old = x->old[i] - 2 * lane - k;
     target -= base;
-    cell = row[k] * state[k] + (k == old ? fix : 0);
-    base = target >= cell ? cell : 0;
-    k += target >= cell;
-    target -= base;
-    q = row[k], m = state[k];
-    *inside = target;
-    *sure = q * m + (k == old ? fix : 0) - 2 * m - loose * q;
-    return k;
+    sum = row[k] * state[k] + (fix & -(old == 0));
+    over = -(target >= sum);
+    k -= over;
+    old += over;
+    *inside = target - (sum & over);
+    *sure = row[k] * (state[k] - loose) + (fix & -(old == 0)) - 2 * state[k];
+    return 2 * lane + k;
 }
 
 /* Settle draw i of the batch, whose place no bound of integers has settled. */
 static __attribute__((noinline)) int32_t TARGET(settle)(
-    const token_block *b, const frozen_table *f, const scratch *a, int32_t i, int32_t w, const int16_t *row,
-    int32_t n, int32_t group, int32_t k, int32_t inside) {
+    const token_block *b, const frozen_table *f, const scratch *a, int32_t i, int32_t n, int32_t group, int32_t k, int32_t inside) {
     const batch *x = a->batch;
     whole_lanes cumulative;
     uint64_t random = x->random[i];
@@ -146,39 +236,29 @@ static __attribute__((noinline)) int32_t TARGET(settle)(
     for (int attempt = 0; attempt < 16; attempt++) {
         const uint64_t total = (uint64_t)cumulative.lane[LANES - 1], below = random * total;
         int32_t target, sure;
-        if ((float)inside + (float)(below >> 40) * 0x1p-24f < TARGET(weight)(b, f, x, i, w, k)) return k;
-        random = mix64(random + UINT64_C(0x9e3779b97f4a7c15));
+        if ((float)inside + (float)(below >> 40) * 0x1p-24f < TARGET(weight)(b, f, x, i, k)) return k;
+        random = mix64(random + GOLDEN);
         target = (int32_t)((unsigned __int128)random * total >> 64);
-        k = TARGET(find)(a, x, i, TARGET(counts_below)(cumulative, target), target, row, n, group, 1, &inside, &sure);
+        k = TARGET(find)(a, x, i, TARGET(counts_below)(cumulative, target), target, n, group, 1, &inside, &sure);
     }
-    return TARGET(draw_exactly)(b, f, x, i, w, mix64(random + UINT64_C(0x9e3779b97f4a7c15)));
+    return TARGET(draw_exactly)(b, f, x, i, mix64(random + GOLDEN));
 }
 
 /* New topics of the batch; n vectors of 32 cover the topics. */
-INLINE void TARGET(draw_batch)(const token_block *b, const frozen_table *f, scratch *a, int32_t w, const int16_t *row,
-                               int32_t n, int32_t group) {
-    const i16 lane_number = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    const int32_t groups = (n + group - 1) / group, held = n <= 8;
+INLINE void TARGET(draw_batch)(const token_block *b, const frozen_table *f, scratch *a, int32_t n, int32_t group) {
+    const int32_t groups = (n + group - 1) / group;
     batch *x = a->batch;
-    s32 hold[8];
-    if (held) for (int32_t v = 0; v < n; v++) hold[v] = ((const s32 *)row)[v];
     for (int32_t i = 0; i < x->n; i++) {
-        const s32 *s = (const s32 *)x->state[i];
+        const s32 *r = (const s32 *)x->row[i], *s = (const s32 *)x->state[i];
         i16 *part = a->part + i * (groups - 1);
         whole_lanes sum = {.all = {0}}, cumulative;
         int32_t target;
-        if (held) for (int32_t v = 0; v < n; v++) {
-            if (v && v % group == 0) *part++ = sum.all;
-            sum.all = TARGET(add_products)(sum.all, hold[v], s[v]);
-        } else {
-            const s32 *r = (const s32 *)row;
-            for (int32_t g = 0; g < groups - 1; g++, r += group, s += group) {
-                for (int32_t v = 0; v < group; v++) sum.all = TARGET(add_products)(sum.all, r[v], s[v]);
-                *part++ = sum.all;
-            }
-            for (; r < (const s32 *)row + n; r++, s++) sum.all = TARGET(add_products)(sum.all, *r, *s);
+        for (int32_t g = 0; g < groups - 1; g++, r += group, s += group) {
+            for (int32_t v = 0; v < group; v++) sum.all = TARGET(add_products)(sum.all, r[v], s[v]);
+            part[g] = sum.all;
         }
-        sum.all += (x->fix[i] + (i16){0}) & (lane_number == x->old[i] / 2 % LANES);
+        for (int32_t v = 0; v < n - (groups - 1) * group; v++) sum.all = TARGET(add_products)(sum.all, r[v], s[v]);
+        sum.all += (x->fix[i] + (i16){0}) & (lane_number == (x->old[i] >> 1 & (LANES - 1)));
         cumulative = TARGET(prefix_count)(sum);
         target = (int32_t)((unsigned __int128)x->random[i] * (uint64_t)cumulative.lane[LANES - 1] >> 64);
         x->lane[i] = TARGET(counts_below)(cumulative, target);
@@ -187,30 +267,31 @@ INLINE void TARGET(draw_batch)(const token_block *b, const frozen_table *f, scra
     }
     for (int32_t i = 0; i < x->n; i++) {
         int32_t inside, sure, k;
-        k = TARGET(find)(a, x, i, x->lane[i], x->target[i], row, n, group, f->loose, &inside, &sure);
+        k = TARGET(find)(a, x, i, x->lane[i], x->target[i], n, group, f->loose, &inside, &sure);
         if (__builtin_expect(inside >= sure || (x->doubt && k == b->reference[x->token[i]]), 0))
-             k = TARGET(settle)(b, f, a, i, w, row, n, group, k, inside);
+             k = TARGET(settle)(b, f, a, i, n, group, k, inside);
         x->drawn[i] = k;
     }
 }
 
-INLINE void TARGET(dense_segment)(const token_block *b, const frozen_table *f, scratch *a, int64_t g, int32_t n,
-                                  int32_t group) {
-    const int32_t w = b->word[g], unit = f->unit;
-    const int16_t *row = f->quantized + (size_t)w * (n * 2 * LANES);
-    const float steps = f->steps[w];
+INLINE void TARGET(draw_block)(const token_block *b, const frozen_table *f, scratch *a, int32_t n, int32_t group) {
+    TARGET(cursor) c = {0, 0, 0, 0, -1, 0};
+    const int next = !f->active && (int64_t)f->n_words * n * 2 * LANES < INT32_MAX; /* what an index can hold */
     batch *x = a->batch;
-    uint64_t place = ((uint64_t)w << 32) * UINT64_C(0x9e3779b97f4a7c15); /* word and occurrence */
-    for (uint32_t t = b->start[g]; t < b->start[g + 1];) {
-        TARGET(collect)(b, f, a, row, steps, &place, &t, b->start[g + 1]);
-        TARGET(draw_batch)(b, f, a, w, row, n, group);
+    do {
+#if defined(__AVX512CD__)
+        if (next && c.token + BATCH <= b->n_tokens) TARGET(collect_next)(b, f, a, n * 2 * LANES, &c);
+        else
+#endif
+        TARGET(collect)(b, f, a, n * 2 * LANES, &c);
+        TARGET(draw_batch)(b, f, a, n, group);
         for (int32_t i = 0; i < x->n; i++) {
             const int32_t k = x->drawn[i], old = x->old[i];
-            if (old >= 0) x->state[i][old] -= unit;
-            x->state[i][k] += unit;
+            if (old >= 0) x->state[i][old] -= f->unit;
+            x->state[i][k] += f->unit;
             b->topic[x->token[i]] = (uint16_t)k;
         }
-    }
+    } while (c.token < c.end || c.segment < b->n_segments);
 }
 
 static int TARGET(sweep_dense)(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a) {
@@ -222,16 +303,16 @@ static int TARGET(sweep_dense)(const token_block *b, const frozen_table *f, int 
         a->state[(size_t)b->document[t] * stride + b->topic[t]] += f->unit;
     for (int sweep = 0; sweep < n_sweeps; sweep++) {
         make_keys(b, f, sweep, a);
-        for (int64_t g = 0; g < b->n_segments; g++) switch (n) {
-            case 1: TARGET(dense_segment)(b, f, a, g, 1, 2); break;
-            case 2: TARGET(dense_segment)(b, f, a, g, 2, 2); break;
-            case 3: TARGET(dense_segment)(b, f, a, g, 3, 2); break;
-            case 4: TARGET(dense_segment)(b, f, a, g, 4, 2); break;
-            case 5: TARGET(dense_segment)(b, f, a, g, 5, 2); break;
-            case 6: TARGET(dense_segment)(b, f, a, g, 6, 2); break;
-            case 7: TARGET(dense_segment)(b, f, a, g, 7, 2); break;
-            case 8: TARGET(dense_segment)(b, f, a, g, 8, 2); break;
-            default: TARGET(dense_segment)(b, f, a, g, n, 4);
+        switch (n) {
+        case 1: TARGET(draw_block)(b, f, a, 1, 2); break;
+        case 2: TARGET(draw_block)(b, f, a, 2, 2); break;
+        case 3: TARGET(draw_block)(b, f, a, 3, 2); break;
+        case 4: TARGET(draw_block)(b, f, a, 4, 2); break;
+        case 5: TARGET(draw_block)(b, f, a, 5, 2); break;
+        case 6: TARGET(draw_block)(b, f, a, 6, 2); break;
+        case 7: TARGET(draw_block)(b, f, a, 7, 2); break;
+        case 8: TARGET(draw_block)(b, f, a, 8, 2); break;
+        default: TARGET(draw_block)(b, f, a, n, 4);
         }
     }
     return 0;

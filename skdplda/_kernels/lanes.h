@@ -24,6 +24,12 @@ INLINE i16 TARGET(add_products)(i16 sum, s32 a, s32 b) {
 #endif
 }
 
+INLINE u64x8 TARGET(mix)(u64x8 x) { /* mix64 */
+    x ^= x >> 30; x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27; x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
 /* Inclusive prefix sum of numbers. */
 INLINE lanes TARGET(prefix_sum)(lanes x) {
 #if defined(__AVX512BW__)
