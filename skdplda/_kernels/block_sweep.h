@@ -21,7 +21,7 @@
 #define LANES 16
 #define BATCH 16
 #define DENSE_TOPICS 2048
-#define CACHE (640 << 10)
+#define CACHE (1 << 20)
 #define MOST_STEPS 32766 /* of a word's row */
 #define MOST_WEIGHT 65535 /* of a document, in units: MOST_STEPS times it is below 2^31 */
 #define INLINE static inline __attribute__((always_inline))
@@ -84,7 +84,7 @@ typedef struct {              /* what one thread works with */
 static int32_t padded(int32_t n) { return (n + LANES - 1) / LANES * LANES; }
 static int32_t padded_pairs(int32_t n) { return (n + 2 * LANES - 1) / (2 * LANES) * 2 * LANES; }
 
-/* A block's documents fill half of a 1 MB second-level cache, or a little more. */
+/* A block's documents fill a second-level cache: larger blocks have longer runs of a word. */
 static int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document) {
     int64_t likely = tokens_per_document / 4, slots = padded((int32_t)(likely < n_topics ? likely : n_topics));
     return CACHE / (n_topics <= DENSE_TOPICS ? 2 * padded_pairs(n_topics) : 6 * slots + 32) + 1;

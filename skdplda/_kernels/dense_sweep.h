@@ -45,11 +45,15 @@ typedef struct {
     int32_t previous, word;
 } TARGET(cursor);
 
-INLINE void TARGET(next_word)(const token_block *b, TARGET(cursor) *c) {
+INLINE void TARGET(next_word)(const token_block *b, const frozen_table *f, int32_t stride, TARGET(cursor) *c) {
     c->word = b->word[c->segment];
     c->end = b->start[++c->segment];
     c->place = ((uint64_t)c->word << 32) * GOLDEN;
     c->previous = -1;
+    if (stride >= 512 && c->segment < b->n_segments) { /* to the second-level cache, while this word is drawn */
+        const char *row = (const char *)(f->quantized + (size_t)b->word[c->segment] * stride);
+        for (int32_t j = 0; j < stride * 2; j += 64) __builtin_prefetch(row + j, 0, 2);
+    }
 }
 
 /* Collect tokens of different documents, from one word and the next. */
@@ -62,7 +66,7 @@ INLINE void TARGET(collect)(const token_block *b, const frozen_table *f, scratch
     while (n < BATCH) {
         if (c->token == c->end) {
             if (c->segment == b->n_segments) break;
-            TARGET(next_word)(b, c);
+            TARGET(next_word)(b, f, stride, c);
         }
         const int32_t d = b->document[c->token];
         if (a->last_batch[d] == now) break;
@@ -115,7 +119,7 @@ INLINE void TARGET(collect_next)(const token_block *b, const frozen_table *f, sc
     __m512 steps = _mm512_setzero_ps(), step;
     u64x8 place[2] = {{0}};
     for (int32_t i = 0, end; i < n; i = end) { /* one run of a word and an occurrence */
-        if (t + i == c->end) TARGET(next_word)(b, c);
+        if (t + i == c->end) TARGET(next_word)(b, f, stride, c);
         else if (again >> i & 1) c->place += GOLDEN;
         end = __builtin_ctz((again | 1 << BATCH) & (unsigned)-2 << i);
         end = end < n ? end : n;
