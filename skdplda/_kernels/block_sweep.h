@@ -18,10 +18,7 @@
 #include <math.h>
 
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* adds up to a sequence whose mix is random */
-#define LANES 16
 #define BATCH 16
-#define DENSE_TOPICS 2048
-#define CACHE (1 << 20)
 #define MOST_STEPS 32766 /* of a word's row */
 #define MOST_WEIGHT 65535 /* of a document, in units: MOST_STEPS times it is below 2^31 */
 #define INLINE static inline __attribute__((always_inline))
@@ -32,13 +29,12 @@ typedef float v16 __attribute__((vector_size(64)));
 typedef int32_t i16 __attribute__((vector_size(64)));
 typedef uint16_t u16 __attribute__((vector_size(32)));
 typedef int16_t h16 __attribute__((vector_size(32)));
-typedef int16_t s32 __attribute__((vector_size(64)));
 typedef uint64_t u64x8 __attribute__((vector_size(64)));
 static const i16 lane_number = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 typedef float v16_anywhere __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t i16_anywhere __attribute__((vector_size(64), aligned(4), may_alias));
 typedef union { v16 all; v4 quarter[4]; float lane[LANES]; } lanes;
-typedef union { i16 all; int32_t lane[LANES]; } whole_lanes;
+typedef union { i16 all; i4 quarter[4]; int32_t lane[LANES]; } whole_lanes;
 
 typedef struct {              /* shared by all blocks */
     const int32_t *counts;    /* V x K, or NULL */
@@ -80,15 +76,6 @@ typedef struct {              /* what one thread works with */
     uint16_t *topic;
     int64_t used, size;
 } scratch;
-
-static int32_t padded(int32_t n) { return (n + LANES - 1) / LANES * LANES; }
-static int32_t padded_pairs(int32_t n) { return (n + 2 * LANES - 1) / (2 * LANES) * 2 * LANES; }
-
-/* A block's documents fill a second-level cache: larger blocks have longer runs of a word. */
-static int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document) {
-    int64_t likely = tokens_per_document / 4, slots = padded((int32_t)(likely < n_topics ? likely : n_topics));
-    return CACHE / (n_topics <= DENSE_TOPICS ? 2 * padded_pairs(n_topics) : 6 * slots + 32) + 1;
-}
 
 static void scratch_free(scratch *a) {
     if (!a) return;
@@ -199,6 +186,14 @@ static void make_keys(const token_block *b, const frozen_table *f, int sweep, sc
 #else
 #define DISPATCH(name, ...) return name##_plain(__VA_ARGS__)
 #endif
+
+/* Add the columns of the words [first, last) to `total` (K). */
+static void add_columns(const int32_t *counts, const float *table, int32_t n_topics, int64_t first, int64_t last,
+                        double *total) {
+    for (int64_t w = first; w < last; w++)
+        if (counts) for (int32_t k = 0; k < n_topics; k++) total[k] += counts[w * n_topics + k];
+        else for (int32_t k = 0; k < n_topics; k++) total[k] += table[w * n_topics + k];
+}
 
 /* Bounds of the rows of the words [first, last); row (K, padded) is scratch. */
 static void quantize_rows(const frozen_table *f, int32_t first, int32_t last, float *row) {

@@ -1,7 +1,7 @@
 /* Sweep of a block whose documents hold one small integer a topic; for up to DENSE_TOPICS topics.
  *
  * A draw is proposed in whole numbers and accepted in exact ones. A document holds m[k] = unit n_dk + ceil(unit alpha[k])
- * and a word q[k] = what its row is at most, in 2^15 steps of the largest; so q[k] m[k] bounds the weight from above,
+ * and a word q[k] = what its row is at most, in steps of 2^-15 of the largest; so q[k] m[k] bounds the weight from above,
  * tightly, and one instruction adds the products of 32 topics. The place of a draw inside the cell of its topic is
  * uniform, so the draw is accepted if that place lies below the exact weight. Most draws lie below a bound of integers
  * and need no exact weight; else a rejected one is repeated. The law is exact, and no sum is ever rounded.
@@ -13,23 +13,17 @@
  * Compiled once for each target: TARGET(name) tells the copies apart.
  */
 
-/* The bounds q of a word's row; its step goes to `steps`, in units of 1. */
+/* The bounds q of a word's row, and how many of its steps are 1. */
 INLINE void TARGET(quantize_row)(const frozen_table *f, int32_t w, float *row) {
-    const int32_t whole = padded(f->n_topics) / LANES, stride = padded_pairs(f->n_topics);
+    const int32_t stride = padded_pairs(f->n_topics), filled = padded(f->n_topics);
     int16_t *q = f->quantized + (size_t)w * stride;
-    v16 most = {0}, steps;
+    float most[LANES] = {0}, steps;
     TARGET(make_row)(f, w, row);
-    for (int32_t i = 0; i < whole; i++) {
-        const v16 r = ((const v16 *)row)[i];
-        const i16 over = r > most;
-        most = (v16)(((i16)r & over) | ((i16)most & ~over));
-    }
+    for (int32_t k = 0; k < filled; k += LANES)
+        for (int j = 0; j < LANES; j++) most[j] = row[k + j] > most[j] ? row[k + j] : most[j];
     for (int j = 1; j < LANES; j++) most[0] = most[j] > most[0] ? most[j] : most[0];
-    f->steps[w] = MOST_STEPS / most[0];
-    steps = f->steps[w] + (v16){0};
-    for (int32_t i = 0; i < whole; i++)
-        *(h16 *)(q + i * LANES) = __builtin_convertvector(
-            __builtin_convertvector(((const v16 *)row)[i] * steps, i16) + 1, h16);
+    steps = f->steps[w] = MOST_STEPS / most[0];
+    for (int32_t k = 0; k < filled; k++) q[k] = (int16_t)((int32_t)(row[k] * steps) + 1);
     for (int32_t k = f->n_topics; k < stride; k++) q[k] = 0;
 }
 
@@ -253,17 +247,23 @@ INLINE void TARGET(draw_batch)(const token_block *b, const frozen_table *f, scra
     const int32_t groups = (n + group - 1) / group;
     batch *x = a->batch;
     for (int32_t i = 0; i < x->n; i++) {
-        const s32 *r = (const s32 *)x->row[i], *s = (const s32 *)x->state[i];
-        i16 *part = a->part + i * (groups - 1);
-        whole_lanes sum = {.all = {0}}, cumulative;
+        const int16_t *r = x->row[i], *s = x->state[i];
+        TARGET(sums) sum = {0}, *part = (TARGET(sums) *)(a->part + i * (groups - 1));
+        whole_lanes cumulative;
         int32_t target;
-        for (int32_t g = 0; g < groups - 1; g++, r += group, s += group) {
-            for (int32_t v = 0; v < group; v++) sum.all = TARGET(add_products)(sum.all, r[v], s[v]);
-            part[g] = sum.all;
+        for (int32_t g = 0; g < groups - 1; g++) {
+            for (int32_t v = 0; v < group; v++, r += 2 * LANES, s += 2 * LANES) sum = TARGET(add_products)(sum, r, s);
+            part[g] = sum;
         }
-        for (int32_t v = 0; v < n - (groups - 1) * group; v++) sum.all = TARGET(add_products)(sum.all, r[v], s[v]);
-        sum.all += (x->fix[i] + (i16){0}) & (lane_number == (x->old[i] >> 1 & (LANES - 1)));
-        cumulative = TARGET(prefix_count)(sum);
+        for (int32_t v = 0; v < n - (groups - 1) * group; v++, r += 2 * LANES, s += 2 * LANES)
+            sum = TARGET(add_products)(sum, r, s);
+        memcpy(&cumulative, &sum, sizeof sum);
+#if defined(__AVX512BW__)
+        cumulative.all += (x->fix[i] + (i16){0}) & (lane_number == (x->old[i] >> 1 & (LANES - 1)));
+#else
+        cumulative.lane[x->old[i] >> 1 & (LANES - 1)] += x->fix[i];
+#endif
+        cumulative = TARGET(prefix_count)(cumulative);
         target = (int32_t)((unsigned __int128)x->random[i] * (uint64_t)cumulative.lane[LANES - 1] >> 64);
         x->lane[i] = TARGET(counts_below)(cumulative, target);
         x->target[i] = target;
@@ -280,11 +280,10 @@ INLINE void TARGET(draw_batch)(const token_block *b, const frozen_table *f, scra
 
 INLINE void TARGET(draw_block)(const token_block *b, const frozen_table *f, scratch *a, int32_t n, int32_t group) {
     TARGET(cursor) c = {0, 0, 0, 0, -1, 0};
-    const int next = !f->active && (int64_t)f->n_words * n * 2 * LANES < INT32_MAX; /* what an index can hold */
     batch *x = a->batch;
     do {
 #if defined(__AVX512CD__)
-        if (next && c.token + BATCH <= b->n_tokens) TARGET(collect_next)(b, f, a, n * 2 * LANES, &c);
+        if (!f->active && (int64_t)f->n_words * n * 2 * LANES < INT32_MAX && c.token + BATCH <= b->n_tokens) TARGET(collect_next)(b, f, a, n * 2 * LANES, &c);
         else
 #endif
         TARGET(collect)(b, f, a, n * 2 * LANES, &c);
@@ -307,6 +306,8 @@ static int TARGET(sweep_dense)(const token_block *b, const frozen_table *f, int 
         a->state[(size_t)b->document[t] * stride + b->topic[t]] += f->unit;
     for (int sweep = 0; sweep < n_sweeps; sweep++) {
         make_keys(b, f, sweep, a);
+        memset(a->last_batch, 0, b->n_documents * sizeof(uint32_t));
+        a->batches = 0;
         switch (n) {
         case 1: TARGET(draw_block)(b, f, a, 1, 2); break;
         case 2: TARGET(draw_block)(b, f, a, 2, 2); break;

@@ -2,27 +2,35 @@
  *
  * The general form works in quarters of four lanes (SSE2, NEON); AVX-512 adds the same pairs, in the same order.
  */
-/* Sixteen sums of two products of neighbours. */
-INLINE i16 TARGET(add_products)(i16 sum, s32 a, s32 b) {
+/* Sixteen sums of two products of neighbours, in what registers the target has: GCC keeps longer vectors in memory. */
+#if defined(__AVX512BW__)
+typedef struct { __m512i part[1]; } TARGET(sums);
 #if defined(__AVX512VNNI__)
-    return (i16)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
-#elif defined(__AVX512BW__)
-    return sum + (i16)_mm512_madd_epi16((__m512i)a, (__m512i)b);
-#elif defined(__AVX2__)
-    union { s32 all; __m256i half[2]; } x = {a}, y = {b};
-    union { i16 all; __m256i half[2]; } z;
-    for (int q = 0; q < 2; q++) z.half[q] = _mm256_madd_epi16(x.half[q], y.half[q]);
-    return sum + z.all;
-#elif defined(__SSE2__)
-    union { s32 all; __m128i quarter[4]; } x = {a}, y = {b};
-    union { i16 all; __m128i quarter[4]; } z;
-    for (int q = 0; q < 4; q++) z.quarter[q] = _mm_madd_epi16(x.quarter[q], y.quarter[q]);
-    return sum + z.all;
+#define ADD_PRODUCTS(sum, a, b) _mm512_dpwssd_epi32(sum, a, b)
 #else
-    for (int j = 0; j < LANES; j++) sum[j] += a[2 * j] * b[2 * j] + a[2 * j + 1] * b[2 * j + 1];
-    return sum;
+#define ADD_PRODUCTS(sum, a, b) _mm512_add_epi32(sum, _mm512_madd_epi16(a, b))
 #endif
+#elif defined(__AVX2__)
+typedef struct { __m256i part[2]; } TARGET(sums);
+#define ADD_PRODUCTS(sum, a, b) _mm256_add_epi32(sum, _mm256_madd_epi16(a, b))
+#elif defined(__SSE2__)
+typedef struct { __m128i part[4]; } TARGET(sums);
+#define ADD_PRODUCTS(sum, a, b) _mm_add_epi32(sum, _mm_madd_epi16(a, b))
+#else
+typedef struct { int32_t part[LANES]; } TARGET(sums);
+#endif
+
+INLINE TARGET(sums) TARGET(add_products)(TARGET(sums) sum, const int16_t *a, const int16_t *b) {
+#if defined(__SSE2__)
+    enum { PARTS = sizeof sum.part / sizeof *sum.part, SHORTS = 2 * LANES / PARTS };
+    for (int q = 0; q < PARTS; q++) sum.part[q] = ADD_PRODUCTS(
+        sum.part[q], *(const __typeof__(*sum.part) *)(a + q * SHORTS), *(const __typeof__(*sum.part) *)(b + q * SHORTS));
+#else
+    for (int j = 0; j < LANES; j++) sum.part[j] += a[2 * j] * b[2 * j] + a[2 * j + 1] * b[2 * j + 1];
+#endif
+    return sum;
 }
+#undef ADD_PRODUCTS
 
 INLINE u64x8 TARGET(mix)(u64x8 x) { /* mix64 */
     x ^= x >> 30; x *= UINT64_C(0xbf58476d1ce4e5b9);
@@ -82,7 +90,12 @@ INLINE whole_lanes TARGET(prefix_count)(whole_lanes x) {
     sum = _mm512_add_epi32(sum, _mm512_maskz_permutexvar_epi32(0xff00, _mm512_set1_epi32(7), sum));
     x.all = (i16)sum;
 #else
-    for (int j = 1; j < LANES; j++) x.lane[j] += x.lane[j - 1];
+    const i4 zero = {0, 0, 0, 0}, last = {3, 3, 3, 3};
+    for (int q = 0; q < 4; q++) {
+        x.quarter[q] += __builtin_shuffle(zero, x.quarter[q], (i4){0, 4, 5, 6});
+        x.quarter[q] += __builtin_shuffle(zero, x.quarter[q], (i4){0, 1, 4, 5});
+        if (q) x.quarter[q] += __builtin_shuffle(x.quarter[q - 1], last);
+    }
 #endif
     return x;
 }
@@ -91,9 +104,10 @@ INLINE int TARGET(counts_below)(whole_lanes x, int32_t value) {
 #if defined(__AVX512BW__)
     return __builtin_popcount(_mm512_cmple_epi32_mask((__m512i)x.all, _mm512_set1_epi32(value)) & 0x7fff);
 #else
-    int n = 0;
-    for (int j = 0; j < LANES - 1; j++) n += x.lane[j] <= value;
-    return n;
+    const i4 bound = {value, value, value, value};
+    i4 n = (x.quarter[0] <= bound) + (x.quarter[1] <= bound) + (x.quarter[2] <= bound);
+    n += (x.quarter[3] <= bound) & (i4){-1, -1, -1, 0};
+    return -(n[0] + n[1] + n[2] + n[3]);
 #endif
 }
 
