@@ -195,5 +195,5 @@ cdef class TokenLayout:
 
     @property
     def nbytes(self):
-        """Bytes held."""
+        """Bytes held for the tokens; a sweep's bounds of the rows come on top: about 2 V K."""
         return 6 * self.n_tokens + 8 * self.word.shape[0] + 8 * self.n_documents + self.n_blocks * sizeof(token_block)

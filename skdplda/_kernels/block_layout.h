@@ -120,7 +120,8 @@ static inline void sum_words(const token_block *b, int32_t n_topics, int32_t fir
 }
 
 /* Copy topics between the block and an array ordered by (document, word, occurrence); cursor: D first places. */
-static inline int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block, int32_t n_topics) {
+static inline int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block,
+                              int32_t n_topics) {
     cursor += b->first_document;
     for (int64_t t = 0; t < b->n_tokens; t++) {
         uint16_t *place = ordered + cursor[b->document[t]]++;

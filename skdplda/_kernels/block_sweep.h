@@ -79,7 +79,8 @@ typedef struct {              /* what one thread works with */
 
 static void scratch_free(scratch *a) {
     if (!a) return;
-    free(a->row); free(a->batch); free(a->product); free(a->key); free(a->state); free(a->part); free(a->last_batch); free(a->before);
+    free(a->row); free(a->batch); free(a->product); free(a->key); free(a->state); free(a->part);
+    free(a->last_batch); free(a->before);
     free(a->list); free(a->count); free(a->topic);
     free(a);
 }
@@ -124,7 +125,8 @@ static int32_t choose_unit(frozen_table *f, int64_t longest, int16_t *prior) {
     for (int32_t u = 1; u <= 64; u++) {
         double excess = 0;
         if (u * (longest + most) > 32766 || u * (longest + total) + f->n_topics > MOST_WEIGHT) break;
-        for (int32_t k = 0; k < f->n_topics; k++) excess += ceil(u * (double)f->alpha[k] * (1 - 1e-6)) / u - f->alpha[k];
+        for (int32_t k = 0; k < f->n_topics; k++)
+            excess += ceil(u * (double)f->alpha[k] * (1 - 1e-6)) / u - f->alpha[k];
         if (unit && excess > least_excess - 1e-6 * total) continue;
         unit = u;
         least_excess = excess;
@@ -178,7 +180,8 @@ static void make_keys(const token_block *b, const frozen_table *f, int sweep, sc
 #ifdef SKDPLDA_TARGETS
 #define DISPATCH(name, ...) do { \
     if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") \
-        && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512cd")) return name##_avx512(__VA_ARGS__); \
+        && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512cd")) \
+        return name##_avx512(__VA_ARGS__); \
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) \
         return name##_avx2(__VA_ARGS__); \
     return name##_plain(__VA_ARGS__); \

@@ -1,8 +1,8 @@
 /* Sweep of a block whose documents hold one small integer a topic; for up to DENSE_TOPICS topics.
  *
- * A draw is proposed in whole numbers and accepted in exact ones. A document holds m[k] = unit n_dk + ceil(unit alpha[k])
- * and a word q[k] = what its row is at most, in steps of 2^-15 of the largest; so q[k] m[k] bounds the weight from above,
- * tightly, and one instruction adds the products of 32 topics. The place of a draw inside the cell of its topic is
+ * A draw is proposed in whole numbers and accepted in exact ones. A document holds
+ * m[k] = unit n_dk + ceil(unit alpha[k]), and a word q[k] = what its row is at most, in steps of 2^-15 of the largest;
+ * so q[k] m[k] bounds the weight from above, tightly, and one instruction adds the products of 32 topics. The place of a draw inside the cell of its topic is
  * uniform, so the draw is accepted if that place lies below the exact weight. Most draws lie below a bound of integers
  * and need no exact weight; else a rejected one is repeated. The law is exact, and no sum is ever rounded.
  *
@@ -51,7 +51,8 @@ INLINE void TARGET(next_word)(const token_block *b, const frozen_table *f, int32
 }
 
 /* Collect tokens of different documents, from one word and the next. */
-INLINE void TARGET(collect)(const token_block *b, const frozen_table *f, scratch *a, int32_t stride, TARGET(cursor) *c) {
+INLINE void TARGET(collect)(const token_block *b, const frozen_table *f, scratch *a, int32_t stride,
+                            TARGET(cursor) *c) {
     const uint8_t *active = f->active ? f->active + b->first_document : NULL;
     const float own = f->own;
     batch *x = a->batch;
@@ -85,7 +86,8 @@ INLINE void TARGET(collect)(const token_block *b, const frozen_table *f, scratch
         if (old != UNASSIGNED) {
             int32_t q = x->row[i][old], m = x->state[i][old], less = q;
             if (own > 0 && was == old) { /* q of the row without the token itself */
-                const float step = f->scale[old] * f->steps[x->word[i]], least = step * f->beta, most = (float)q - step * own;
+                const float step = f->scale[old] * f->steps[x->word[i]];
+                const float least = step * f->beta, most = (float)q - step * own;
                 less = (int32_t)(most > least ? most : least) + 1;
                 less -= (less - q) & -(less > q);
             }
@@ -97,7 +99,8 @@ INLINE void TARGET(collect)(const token_block *b, const frozen_table *f, scratch
 
 #if defined(__AVX512CD__)
 /* `collect` of sixteen tokens that follow each other, up to the first document that repeats. */
-INLINE void TARGET(collect_next)(const token_block *b, const frozen_table *f, scratch *a, int32_t stride, TARGET(cursor) *c) {
+INLINE void TARGET(collect_next)(const token_block *b, const frozen_table *f, scratch *a, int32_t stride,
+                                 TARGET(cursor) *c) {
     batch *x = a->batch;
     const uint32_t t = c->token;
     const __m512i d = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)(b->document + t)));
@@ -107,7 +110,8 @@ INLINE void TARGET(collect_next)(const token_block *b, const frozen_table *f, sc
     const __m512i before = _mm512_alignr_epi32(d, _mm512_set1_epi32(c->previous), 15);
     const __mmask16 assigned = _mm512_cmpneq_epi32_mask(old, none), same = _mm512_cmpeq_epi32_mask(old, was);
     const unsigned again = _mm512_cmple_epi32_mask(d, before);
-    const int32_t n = __builtin_ctz(_mm512_test_epi32_mask(_mm512_conflict_epi32(d), _mm512_set1_epi32(-1)) | 1 << BATCH);
+    const __m512i twins = _mm512_conflict_epi32(d);
+    const int32_t n = __builtin_ctz(_mm512_test_epi32_mask(twins, twins) | 1 << BATCH);
     const __m512i cell = _mm512_add_epi32(_mm512_mullo_epi32(d, _mm512_set1_epi32(stride)), old);
     __m512i word = zero, q, m, less;
     __m512 steps = _mm512_setzero_ps(), step;
@@ -120,8 +124,8 @@ INLINE void TARGET(collect_next)(const token_block *b, const frozen_table *f, sc
         end = (uint32_t)end < c->end - t ? end : (int32_t)(c->end - t);
         word = _mm512_mask_set1_epi32(word, (__mmask16)(-1 << i), c->word);
         steps = _mm512_mask_mov_ps(steps, (__mmask16)(-1 << i), _mm512_set1_ps(f->steps[c->word]));
-        place[0] = (u64x8)_mm512_mask_set1_epi64((__m512i)place[0], (__mmask8)(-1 << i), (long long)c->place);
-        place[1] = (u64x8)_mm512_mask_set1_epi64((__m512i)place[1], (__mmask8)((-1 << i & 65535) >> 8), (long long)c->place);
+        for (int h = 0; h < 2; h++) place[h] = (u64x8)_mm512_mask_set1_epi64(
+            (__m512i)place[h], (__mmask8)((-1 << i & 65535) >> 8 * h), (long long)c->place);
     }
     c->token = t + n;
     c->previous = b->document[t + n - 1];
@@ -132,12 +136,13 @@ INLINE void TARGET(collect_next)(const token_block *b, const frozen_table *f, sc
         *(u64x8 *)(x->random + 8 * h) = TARGET(mix)(
             TARGET(mix)(a->sweep_key ^ (wide + ((uint64_t)b->first_document + GOLDEN))) + place[h]);
         *(u64x8 *)(x->state + 8 * h) = (uint64_t)a->state + wide * (uint64_t)(2 * stride);
-        *(u64x8 *)(x->row + 8 * h) = (uint64_t)f->quantized + (u64x8)_mm512_cvtepu32_epi64(of_word) * (uint64_t)(2 * stride);
+        *(u64x8 *)(x->row + 8 * h) = (uint64_t)f->quantized
+            + (u64x8)_mm512_cvtepu32_epi64(of_word) * (uint64_t)(2 * stride);
     }
     _mm512_store_si512(x->word, word);
     _mm512_store_si512(x->token, (__m512i)((i16)_mm512_set1_epi32((int)t) + lane_number));
-    q = _mm512_mask_i32gather_epi32(zero, assigned, _mm512_add_epi32(_mm512_mullo_epi32(word, _mm512_set1_epi32(stride)), old),
-                                    f->quantized, 2);
+    q = _mm512_add_epi32(_mm512_mullo_epi32(word, _mm512_set1_epi32(stride)), old);
+    q = _mm512_mask_i32gather_epi32(zero, assigned, q, f->quantized, 2);
     m = _mm512_mask_i32gather_epi32(zero, assigned, cell, a->state, 2);
     q = _mm512_srai_epi32(_mm512_slli_epi32(q, 16), 16);
     m = _mm512_srai_epi32(_mm512_slli_epi32(m, 16), 16);
@@ -179,8 +184,8 @@ static __attribute__((noinline, cold)) int32_t TARGET(draw_exactly)(
     return k;
 }
 
-/* The topic whose cell holds draw i of the batch: its lane, the group of vectors within the lane, the vector, the neighbour.
- * `*inside` is the place inside the cell, `*sure` what the exact weight reaches at least. */
+/* The topic whose cell holds draw i of the batch: its lane, the group of vectors within the lane, the vector,
+ * the neighbour. `*inside` is the place inside the cell, `*sure` what the exact weight reaches at least. */
 INLINE int32_t TARGET(find)(const scratch *a, const batch *x, int32_t i, int32_t lane, int32_t target, int32_t n,
                             int32_t group, int32_t loose, int32_t *inside, int32_t *sure) {
     const int32_t groups = (n + group - 1) / group, fix = x->fix[i], wide = 2 * LANES * group;
@@ -226,7 +231,8 @@ INLINE int32_t TARGET(find)(const scratch *a, const batch *x, int32_t i, int32_t
 
 /* Settle draw i of the batch, whose place no bound of integers has settled. */
 static __attribute__((noinline)) int32_t TARGET(settle)(
-    const token_block *b, const frozen_table *f, const scratch *a, int32_t i, int32_t n, int32_t group, int32_t k, int32_t inside) {
+    const token_block *b, const frozen_table *f, const scratch *a, int32_t i, int32_t n, int32_t group,
+    int32_t k, int32_t inside) {
     const batch *x = a->batch;
     whole_lanes cumulative;
     uint64_t random = x->random[i];
@@ -283,7 +289,8 @@ INLINE void TARGET(draw_block)(const token_block *b, const frozen_table *f, scra
     batch *x = a->batch;
     do {
 #if defined(__AVX512CD__)
-        if (!f->active && (int64_t)f->n_words * n * 2 * LANES < INT32_MAX && c.token + BATCH <= b->n_tokens) TARGET(collect_next)(b, f, a, n * 2 * LANES, &c);
+        if (!f->active && c.token + BATCH <= b->n_tokens && (int64_t)f->n_words * n * 2 * LANES < INT32_MAX)
+            TARGET(collect_next)(b, f, a, n * 2 * LANES, &c);
         else
 #endif
         TARGET(collect)(b, f, a, n * 2 * LANES, &c);

@@ -24,7 +24,8 @@ INLINE TARGET(sums) TARGET(add_products)(TARGET(sums) sum, const int16_t *a, con
 #if defined(__SSE2__)
     enum { PARTS = sizeof sum.part / sizeof *sum.part, SHORTS = 2 * LANES / PARTS };
     for (int q = 0; q < PARTS; q++) sum.part[q] = ADD_PRODUCTS(
-        sum.part[q], *(const __typeof__(*sum.part) *)(a + q * SHORTS), *(const __typeof__(*sum.part) *)(b + q * SHORTS));
+        sum.part[q], *(const __typeof__(*sum.part) *)(a + q * SHORTS),
+        *(const __typeof__(*sum.part) *)(b + q * SHORTS));
 #else
     for (int j = 0; j < LANES; j++) sum.part[j] += a[2 * j] * b[2 * j] + a[2 * j + 1] * b[2 * j + 1];
 #endif
