@@ -10,6 +10,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 KERNELS = {  # extension -> uses threads
+    "blocks": True,
     "gibbs": True,
     "live": False,
     "foldin": True,

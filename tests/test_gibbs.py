@@ -67,7 +67,7 @@ def tables(n_words, n_topics, dtype, seed=0):
 
 
 # Topics: below one vector, one vector exactly, across it, whole groups of vectors, beyond the dense sweep.
-SIZES = [(1, 2), (3, 3), (16, 2), (17, 2), (40, 2), (64, 2), (65, 2), (150, 2), (520, 2)]
+SIZES = [(1, 2), (3, 3), (16, 2), (17, 2), (32, 2), (40, 2), (65, 2), (150, 2), (257, 2), (520, 2), (2050, 1)]
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32])
@@ -100,6 +100,30 @@ def test_exact_law(K, n_tokens, dtype):
         assert_follows(b.topics.reshape(D, -1), twice)
 
 
+@pytest.mark.parametrize("scale, own", [(1e-4, 1.0), (3e-3, 0.0), (1e5, 1.0)])
+def test_exact_law_where_proposals_fail(scale, own):
+    """Priors far from the whole units that proposals are made of: nearly all are rejected, or no unit fits."""
+    D, K, beta, words = 60_000, 6, 1e-3, [1, 3]
+    alpha = (scale * np.array([1, 2, 0.5, 7, 1, 1])).astype(np.float32)
+    table = np.array([[0] * 6, [1, 0, 300, 2, 0, 1], [5] * 6, [0, 2, 1, 0, 0, 9000]], np.int32)
+    b = blocks(np.tile(np.bincount(words, minlength=4), (D, 1)), K)
+    start = [3, 1]
+    b.set_topics(np.tile(np.array(start, np.uint16), D))
+    b.sweep(table, alpha, beta, own, 1, 7, 0)
+    p = law(words, start, start, table.astype(float), alpha.astype(float), beta, own)
+    assert_follows(b.topics.reshape(D, -1), p)
+
+
+def test_long_document():
+    """A document of more tokens than a small integer counts."""
+    X = np.array([[40_000, 3], [2, 1]])
+    b, counts = rounds(X, 3)
+    assert counts.sum() == X.sum()
+    resumed = blocks(X, 3)
+    resumed.set_topics(b.topics)
+    assert_array_equal(resumed.topics, b.topics)
+
+
 def corpus(D=300, V=80, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.poisson(rng.gamma(0.3, 2, V), (D, V))
@@ -125,7 +149,7 @@ def rounds(X, K, n_rounds=4, n_threads=1, dtype=np.int32, sweeps=1, **options):
     return b, counts
 
 
-@pytest.mark.parametrize("K", [1, 3, 40, 150, 600])
+@pytest.mark.parametrize("K", [1, 3, 40, 150, 600, 2100])
 @pytest.mark.parametrize("sweeps", [1, 3])
 def test_same_bits_for_threads_and_blocks(K, sweeps):
     X = corpus()
@@ -136,7 +160,7 @@ def test_same_bits_for_threads_and_blocks(K, sweeps):
         assert_array_equal(other_counts, counts)
 
 
-@pytest.mark.parametrize("K", [3, 40, 600])
+@pytest.mark.parametrize("K", [3, 40, 600, 2100])
 def test_counts_are_the_sum(K):
     X = corpus()
     d, w, _ = places(X)
@@ -153,7 +177,7 @@ def test_counts_are_the_sum(K):
         assert_array_equal(out, expected)
 
 
-@pytest.mark.parametrize("K", [3, 40, 600])
+@pytest.mark.parametrize("K", [3, 40, 600, 2100])
 def test_only_active_documents_move(K):
     X = corpus()
     b, counts = rounds(X, K)
@@ -168,7 +192,7 @@ def test_only_active_documents_move(K):
     assert (b.topics != before).any()
 
 
-@pytest.mark.parametrize("K", [3, 40, 600])
+@pytest.mark.parametrize("K", [3, 40, 600, 2100])
 def test_topics_round_trip(K):
     """A run that stops and resumes has the bits of one that does not."""
     X = corpus()

@@ -1,28 +1,16 @@
 """Frozen-table Gibbs sweeps over the tokens of a corpus."""
 
 from cython.parallel cimport parallel, prange
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 
 import numpy as np
+
+from skdplda._kernels._blocks cimport TokenLayout, check, token_block
 
 __all__ = ["TokenBlocks"]
 
 
 cdef extern from "block_sweep.h" nogil:
-    ctypedef struct token_block:
-        int64_t n_segments, n_documents, first_document, n_tokens
-        int32_t *word
-        uint32_t *start
-        uint16_t *document
-        uint16_t *reference
-        uint16_t *topic
-    ctypedef struct corpus_rows:
-        const int64_t *indptr
-        const int32_t *indices
-        const int32_t *counts
-        int32_t n_words
     ctypedef struct frozen_table:
         const int32_t *counts
         const float *table
@@ -33,50 +21,33 @@ cdef extern from "block_sweep.h" nogil:
         int32_t n_words, n_topics
         uint64_t seed, round
         const uint8_t *active
+        int16_t *quantized
+        float *steps
+        int32_t unit
     ctypedef struct scratch:
-        pass
-    int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen)
-    int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor)
-    void move_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, int32_t *sum)
-    void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const int32_t *weight, int64_t *sum)
+        float *row
     void add_columns(const int32_t *counts, const float *table, int32_t n_topics, int64_t first, int64_t last,
                      double *total)
-    int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block, int32_t n_topics)
-    scratch *scratch_new(int64_t n_documents, int32_t n_topics)
+    int32_t choose_unit(frozen_table *f, int64_t longest, int16_t *prior)
+    void quantize_rows(const frozen_table *f, int32_t first, int32_t last, float *row)
+    scratch *scratch_new(const frozen_table *f, int64_t n_documents)
     void scratch_free(scratch *a)
     int sweep_block(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a)
-    int32_t padded(int32_t n_topics)
-    enum: UNASSIGNED, MOST_DOCUMENTS
-    int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document)
+    int32_t padded_pairs(int32_t n_topics)
+    enum: DENSE_TOPICS
 
 cdef enum:
-    MOST_TOKENS = 1 << 22  # of a document: its counts are exact in a float
     PARTS = 32  # of the words, whatever the threads: sums of floats keep their order
 
-cdef dict ERRORS = {
-    -1: (MemoryError, "not enough memory for the blocks of tokens"),
-    -2: (ValueError, "indices must lie in [0, n_words)"),
-    -3: (ValueError, "a word appears twice in a row: sum the duplicates first"),
-    -4: (ValueError, "counts must not be negative"),
-    -5: (ValueError, "topics must lie in [0, n_topics), or be 65535 where unassigned"),
-}
+
+cdef whole_lines(int64_t size, dtype):
+    """Zeros on a 64-byte boundary, as the vectors need: array of shape (size,)."""
+    buffer = np.zeros(size * dtype().itemsize + 64, np.uint8)
+    first = -buffer.ctypes.data % 64
+    return buffer[first:first + size * dtype().itemsize].view(dtype)
 
 
-cdef check(int error):
-    if error:
-        kind, message = ERRORS[error]
-        raise kind(message)
-
-
-cdef whole_lanes(int32_t n_topics):
-    """Zeros on a 64-byte boundary, as the vectors need: float32 array of shape (padded(n_topics),)."""
-    size = padded(n_topics)
-    buffer = np.zeros(size + 16, np.float32)
-    first = -(buffer.ctypes.data // 4) % 16
-    return buffer[first:first + size]
-
-
-cdef class TokenBlocks:
+cdef class TokenBlocks(TokenLayout):
     """The tokens of a corpus and their topics, laid out for frozen-table Gibbs sweeps.
 
     Parameters
@@ -104,105 +75,10 @@ cdef class TokenBlocks:
         If the blocks do not fit.
     """
 
-    cdef token_block *blocks
-    cdef readonly int64_t n_blocks, n_tokens, n_documents
-    cdef readonly int32_t n_words, n_topics
-    cdef int32_t[::1] word
-    cdef uint32_t[::1] start
-    cdef uint16_t[::1] document, reference, topic
-    cdef int64_t[::1] first_token
+    cdef int16_t[::1] quantized
 
-    def __cinit__(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
-                  int n_words, int n_topics, int n_threads=1, int64_t block_documents=0):
-        cdef int64_t d, e, i, n, longest = 0, D = indptr.shape[0] - 1
-        if not 1 <= n_topics <= 65534:
-            raise ValueError("n_topics must lie in [1, 65534]")
-        if D < 0 or D >= 2**31 - 1 or n_words < 1:
-            raise ValueError("need 0 <= documents < 2**31 - 1 and n_words >= 1")
-        if indptr[0] != 0 or indptr[D] != indices.shape[0] or np.any(np.diff(indptr) < 0):
-            raise ValueError("indptr must ascend from 0 to the number of entries")
-        if counts.shape[0] != indices.shape[0]:
-            raise ValueError("indices and counts must have the same length")
-        self.n_documents, self.n_words, self.n_topics = D, n_words, n_topics
-        self.first_token = np.zeros(D + 1, np.int64)
-        with nogil:
-            for d in range(D):
-                n = self.first_token[d]
-                for e in range(indptr[d], indptr[d + 1]):
-                    n += counts[e] if counts[e] > 0 else 0
-                longest = max(longest, n - self.first_token[d])
-                self.first_token[d + 1] = n
-        if longest >= MOST_TOKENS:
-            raise ValueError(f"a document has {longest} tokens; at most {MOST_TOKENS - 1} are possible")
-        self.n_tokens = n = self.first_token[D]
-        cuts = self._cuts(n_threads, block_documents)
-        self.n_blocks = len(cuts) - 1
-        self.blocks = <token_block *> calloc(self.n_blocks + 1, sizeof(token_block))
-        if self.blocks == NULL:
-            raise MemoryError(ERRORS[-1][1])
-        for i in range(self.n_blocks):
-            self.blocks[i].first_document = cuts[i]
-            self.blocks[i].n_documents = cuts[i + 1] - cuts[i]
-            self.blocks[i].n_tokens = self.first_token[cuts[i + 1]] - self.first_token[cuts[i]]
-            if self.blocks[i].n_tokens >= 2**32:
-                raise ValueError("a block of documents has 2**32 tokens or more")
-        self._fill(indptr, indices, counts, n_threads)
-
-    def __dealloc__(self):
-        free(self.blocks)
-
-    def _cuts(self, int n_threads, int64_t size):
-        """First documents of the blocks, and D: near-equal tokens, a state that fits the cache."""
-        cdef int64_t D = self.n_documents, n = self.n_tokens
-        size = min(size or documents_per_block(self.n_topics, n // max(D, 1) + 1), MOST_DOCUMENTS)
-        pieces = max(-(-D // size), -(-n // 2**28), min(n_threads, n // 10_000))
-        pieces = max(1, -(-pieces // n_threads) * n_threads if n >= 10_000 * n_threads else pieces)
-        cuts = np.unique(np.r_[0, np.searchsorted(self.first_token, np.linspace(0, n, pieces + 1)[1:-1]), D])
-        parts = [np.linspace(a, b, -(-(b - a) // size) + 1).astype(np.int64) for a, b in zip(cuts[:-1], cuts[1:])]
-        return np.unique(np.concatenate([*parts, [0, D]])).tolist()
-
-    def _fill(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
-              int n_threads):
-        """Count the segments, allocate, and sort the tokens into the blocks."""
-        cdef int64_t i, error = 0, V = self.n_words, g = 0, t = 0
-        cdef corpus_rows x
-        cdef int32_t *last_seen
-        cdef int64_t *cursor
-        cdef token_block *b = self.blocks
-        indices = indices if indices.shape[0] else np.zeros(1, np.int32)
-        counts = counts if counts.shape[0] else np.zeros(1, np.int32)
-        x.indptr, x.indices, x.counts, x.n_words = &indptr[0], &indices[0], &counts[0], self.n_words
-        with nogil, parallel(num_threads=n_threads):
-            last_seen = <int32_t *> malloc(V * sizeof(int32_t))
-            if last_seen != NULL:
-                memset(last_seen, 255, V * sizeof(int32_t))
-            for i in prange(self.n_blocks, schedule="static", chunksize=1):  # ascending documents in each thread
-                b[i].n_segments = -1
-                if last_seen != NULL:
-                    b[i].n_segments = count_segments(&x, b[i].first_document, b[i].first_document + b[i].n_documents,
-                                                     last_seen)
-            free(last_seen)
-        for i in range(self.n_blocks):
-            check(min(b[i].n_segments, 0))
-        self.word = np.empty(sum([b[i].n_segments for i in range(self.n_blocks)]) + 1, np.int32)
-        self.start = np.empty(self.word.shape[0] + self.n_blocks, np.uint32)
-        self.document = np.empty(self.n_tokens + 1, np.uint16)
-        self.reference = np.full(self.n_tokens + 1, UNASSIGNED, np.uint16)
-        self.topic = np.full(self.n_tokens + 1, UNASSIGNED, np.uint16)
-        for i in range(self.n_blocks):
-            b[i].word = &self.word[g]
-            b[i].start = &self.start[g + i]
-            b[i].document = &self.document[t]
-            b[i].reference = &self.reference[t]
-            b[i].topic = &self.topic[t]
-            g += b[i].n_segments
-            t += b[i].n_tokens
-        with nogil, parallel(num_threads=n_threads):
-            cursor = <int64_t *> malloc((V + 1) * sizeof(int64_t))
-            for i in prange(self.n_blocks, schedule="dynamic", chunksize=1):
-                error += -1 if cursor == NULL else fill_block(&x, &b[i], cursor)
-            free(cursor)
-        check(-1 if error else 0)
+    def __cinit__(self, *args, **options):
+        self.quantized = None
 
     def sweep(self, table, const float[::1] alpha, float beta, float own, int n_sweeps, uint64_t seed, uint64_t round_,
               const uint8_t[::1] active=None, int n_threads=1, totals=None):
@@ -243,9 +119,13 @@ cdef class TokenBlocks:
             raise ValueError("active must have one flag a document")
         if not (np.min(alpha) > 0 and beta > 0 and 0 <= own < np.inf and np.max(alpha) < np.inf and beta < np.inf):
             raise ValueError("alpha and beta must be positive, own nonnegative")
-        cdef float[::1] scale = whole_lanes(self.n_topics)
-        cdef float[::1] prior = whole_lanes(self.n_topics)
-        f.counts, f.table, f.scale, f.alpha, f.beta, f.own = NULL, NULL, &scale[0], &prior[0], beta, own
+        cdef int32_t stride = padded_pairs(self.n_topics), ranges = 16 * n_threads
+        cdef float[::1] scale = whole_lines(stride, np.float32)
+        cdef float[::1] weight = whole_lines(stride, np.float32)
+        cdef int16_t[::1] prior = whole_lines(stride, np.int16)
+        cdef float[::1] steps = np.empty(self.n_words, np.float32)
+        f.counts, f.table, f.scale, f.alpha, f.beta, f.own = NULL, NULL, &scale[0], &weight[0], beta, own
+        f.quantized, f.steps = NULL, &steps[0]
         f.n_words, f.n_topics, f.seed, f.round, f.active = self.n_words, self.n_topics, seed, round_, NULL
         if active is not None and self.n_documents:
             f.active = &active[0]
@@ -263,72 +143,20 @@ cdef class TokenBlocks:
                             &partial[i, 0])
             totals = totals.sum(0)
         np.asarray(scale)[:self.n_topics] = 1 / (np.asarray(totals) + self.n_words * <double> beta)
-        np.asarray(prior)[:self.n_topics] = alpha
+        np.asarray(weight)[:self.n_topics] = alpha
+        if self.n_topics <= DENSE_TOPICS and choose_unit(&f, self.longest, &prior[0]):
+            if self.quantized is None:
+                self.quantized = whole_lines((<int64_t> self.n_words + 1) * stride + 256, np.int16)
+            f.quantized = &self.quantized[0]
         for i in range(self.n_blocks):
             most = max(most, self.blocks[i].n_documents)
         with nogil, parallel(num_threads=n_threads):
-            a = scratch_new(most, f.n_topics)
+            a = scratch_new(&f, most)
+            if f.quantized != NULL:
+                for i in prange(ranges, schedule="dynamic", chunksize=1):
+                    if a != NULL:
+                        quantize_rows(&f, i * f.n_words // ranges, (i + 1) * f.n_words // ranges, a.row)
             for i in prange(self.n_blocks, schedule="dynamic", chunksize=1):
                 error += -1 if a == NULL else sweep_block(&self.blocks[i], &f, n_sweeps, a)
             scratch_free(a)
         check(-1 if error else 0)
-
-    def move(self, int32_t[:, ::1] counts, int n_threads=1):
-        """Add to `counts` (V, K) the change since the last move.
-
-        Equivalent to: ``counts += np.bincount(...) of (word, topic)  -  the same at the last move``.
-        """
-        cdef int64_t p, i
-        cdef const int32_t[::1] bounds = self._word_ranges(counts, n_threads)
-        for p in prange(bounds.shape[0] - 1, nogil=True, num_threads=n_threads, schedule="dynamic", chunksize=1):
-            for i in range(self.n_blocks):
-                move_words(&self.blocks[i], self.n_topics, bounds[p], bounds[p + 1], &counts[0, 0])
-
-    def sum_weighted(self, int64_t[:, ::1] out, const int32_t[::1] weight, int n_threads=1):
-        """Set `out` (V, K) to the sum over all tokens of the weight (D,) of their document.
-
-        Equivalent to: ``out[:] = 0; np.add.at(out, (word, topic), weight[document])``.
-        """
-        cdef int64_t p, i
-        cdef const int32_t[::1] bounds = self._word_ranges(out, n_threads)
-        if weight.shape[0] != self.n_documents:
-            raise ValueError("weight must have one number a document")
-        out[:] = 0
-        for p in prange(bounds.shape[0] - 1, nogil=True, num_threads=n_threads, schedule="dynamic", chunksize=1):
-            for i in range(self.n_blocks):
-                sum_words(&self.blocks[i], self.n_topics, bounds[p], bounds[p + 1], &weight[0], &out[0, 0])
-
-    def _word_ranges(self, counts, int n_threads):
-        if np.shape(counts) != (self.n_words, self.n_topics):
-            raise ValueError("counts must have shape (n_words, n_topics)")
-        return np.linspace(0, self.n_words, 16 * n_threads + 1 if n_threads > 1 else 2).astype(np.int32)
-
-    cdef _copy(self, uint16_t[::1] ordered, int into_block):
-        cdef int64_t i
-        cdef int error = 0
-        cdef int64_t[::1] cursor = np.array(self.first_token)
-        for i in range(self.n_blocks):
-            if self.blocks[i].n_tokens:
-                error = copy_topics(&self.blocks[i], &cursor[0], &ordered[0], into_block, self.n_topics)
-                check(error)
-
-    @property
-    def topics(self):
-        """Topic of each token, ordered by (document, word, occurrence): uint16 array of shape (n_tokens,)."""
-        ordered = np.empty(self.n_tokens, np.uint16)
-        self._copy(ordered, False)
-        return ordered
-
-    def set_topics(self, topics):
-        """Restore what `topics` returned; the caller's `counts` must hold the sum of these tokens."""
-        ordered = np.array(topics, np.uint16)
-        if ordered.shape != (self.n_tokens,):
-            raise ValueError("topics must have one entry a token")
-        if np.any((ordered >= self.n_topics) & (ordered != UNASSIGNED)):
-            raise ValueError(ERRORS[-5][1])
-        self._copy(ordered, True)
-
-    @property
-    def nbytes(self):
-        """Bytes held."""
-        return 6 * self.n_tokens + 8 * self.word.shape[0] + 8 * self.n_documents + self.n_blocks * sizeof(token_block)

@@ -11,6 +11,9 @@
 
 #define UNASSIGNED 65535
 #define MOST_DOCUMENTS 65535 /* of a block */
+#define LANES 16
+#define DENSE_TOPICS 2048 /* at most: documents hold a number for each topic */
+#define CACHE (1 << 20)
 
 typedef struct {               /* the tokens of one block */
     int64_t n_segments, n_documents, first_document, n_tokens;
@@ -30,7 +33,7 @@ typedef struct {               /* a document-term matrix, by rows */
 enum { NO_MEMORY = -1, BAD_WORD = -2, TWICE = -3, BAD_COUNT = -4, BAD_TOPIC = -5 };
 
 /* Segments of the documents [first, last), or an error; last_seen (V) holds numbers below `first` on entry. */
-static int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen) {
+static inline int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen) {
     int64_t n = 0;
     for (int64_t d = first; d < last; d++)
         for (int64_t e = x->indptr[d]; e < x->indptr[d + 1]; e++) {
@@ -48,7 +51,7 @@ static int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last,
 typedef struct { int32_t count; uint16_t document; } entry;
 
 /* Fill a block, by a counting sort over words; cursor (V + 1) is scratch. */
-static int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor) {
+static inline int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor) {
     const int64_t first = b->first_document, last = first + b->n_documents;
     int64_t size = x->indptr[last] - x->indptr[first], t = 0, g = 0;
     entry *entries = malloc((size + 1) * sizeof(entry));
@@ -82,7 +85,7 @@ static int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor) {
 }
 
 /* First segment of a block whose word is at least w. */
-static int64_t find_word(const token_block *b, int32_t w) {
+static inline int64_t find_word(const token_block *b, int32_t w) {
     int64_t low = 0, high = b->n_segments;
     while (low < high) {
         int64_t middle = (low + high) / 2;
@@ -92,7 +95,7 @@ static int64_t find_word(const token_block *b, int32_t w) {
 }
 
 /* Bring `sum` (V x K) up to date for the words [first, last): only tokens whose topic changed are touched. */
-static void move_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, int32_t *sum) {
+static inline void move_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, int32_t *sum) {
     for (int64_t g = find_word(b, first); g < b->n_segments && b->word[g] < last; g++) {
         int32_t *row = sum + (size_t)b->word[g] * n_topics;
         for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++) {
@@ -106,7 +109,7 @@ static void move_words(const token_block *b, int32_t n_topics, int32_t first, in
 }
 
 /* Add each document's weight once a token to `sum`, for the words [first, last). */
-static void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const int32_t *weight,
+static inline void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const int32_t *weight,
                       int64_t *sum) {
     weight += b->first_document;
     for (int64_t g = find_word(b, first); g < b->n_segments && b->word[g] < last; g++) {
@@ -116,16 +119,9 @@ static void sum_words(const token_block *b, int32_t n_topics, int32_t first, int
     }
 }
 
-/* Add the columns of the words [first, last) to `total` (K). */
-static void add_columns(const int32_t *counts, const float *table, int32_t n_topics, int64_t first, int64_t last,
-                        double *total) {
-    for (int64_t w = first; w < last; w++)
-        if (counts) for (int32_t k = 0; k < n_topics; k++) total[k] += counts[w * n_topics + k];
-        else for (int32_t k = 0; k < n_topics; k++) total[k] += table[w * n_topics + k];
-}
-
 /* Copy topics between the block and an array ordered by (document, word, occurrence); cursor: D first places. */
-static int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block, int32_t n_topics) {
+static inline int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block,
+                              int32_t n_topics) {
     cursor += b->first_document;
     for (int64_t t = 0; t < b->n_tokens; t++) {
         uint16_t *place = ordered + cursor[b->document[t]]++;
@@ -135,5 +131,14 @@ static int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered,
         b->reference[t] = *place;
     }
     return 0;
+}
+
+static inline int32_t padded(int32_t n) { return (n + LANES - 1) / LANES * LANES; }
+static inline int32_t padded_pairs(int32_t n) { return (n + 2 * LANES - 1) / (2 * LANES) * 2 * LANES; }
+
+/* A block's documents fill a second-level cache: larger blocks have longer runs of a word. */
+static inline int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document) {
+    int64_t likely = tokens_per_document / 4, slots = padded((int32_t)(likely < n_topics ? likely : n_topics));
+    return CACHE / (n_topics <= DENSE_TOPICS ? 2 * padded_pairs(n_topics) : 6 * slots + 32) + 1;
 }
 #endif

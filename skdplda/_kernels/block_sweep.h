@@ -15,11 +15,12 @@
 #define SKDPLDA_BLOCK_SWEEP_H
 #include "block_layout.h"
 #include "random_stream.h"
+#include <math.h>
 
-#define LANES 16
+#define GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* adds up to a sequence whose mix is random */
 #define BATCH 16
-#define DENSE_TOPICS 512
-#define CACHE (640 << 10)
+#define MOST_STEPS 32766 /* of a word's row */
+#define MOST_WEIGHT 65535 /* of a document, in units: MOST_STEPS times it is below 2^31 */
 #define INLINE static inline __attribute__((always_inline))
 
 typedef float v4 __attribute__((vector_size(16)));
@@ -27,9 +28,13 @@ typedef int32_t i4 __attribute__((vector_size(16)));
 typedef float v16 __attribute__((vector_size(64)));
 typedef int32_t i16 __attribute__((vector_size(64)));
 typedef uint16_t u16 __attribute__((vector_size(32)));
+typedef int16_t h16 __attribute__((vector_size(32)));
+typedef uint64_t u64x8 __attribute__((vector_size(64)));
+static const i16 lane_number = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 typedef float v16_anywhere __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t i16_anywhere __attribute__((vector_size(64), aligned(4), may_alias));
 typedef union { v16 all; v4 quarter[4]; float lane[LANES]; } lanes;
+typedef union { i16 all; i4 quarter[4]; int32_t lane[LANES]; } whole_lanes;
 
 typedef struct {              /* shared by all blocks */
     const int32_t *counts;    /* V x K, or NULL */
@@ -40,77 +45,112 @@ typedef struct {              /* shared by all blocks */
     int32_t n_words, n_topics;
     uint64_t seed, round;
     const uint8_t *active;    /* document -> whether it is resampled, or NULL for all */
+    int16_t *quantized;       /* dense: V x K, padded; bounds of the rows in steps, or NULL for a sparse sweep */
+    float *steps;             /* dense: V; steps of a row in 1 */
+    const int16_t *prior;     /* dense: K, padded; what unit alpha[k] is at most */
+    int32_t unit, loose;      /* dense: weight of a token in a document; whether prior exceeds unit alpha */
 } frozen_table;
 
 typedef struct { int64_t first; int32_t blocks, capacity; } slot_list;
 
 typedef struct {              /* draws of different documents, side by side */
-    v16 before[2 * BATCH];    /* prefix sums in the odd vectors; zeros in the even ones */
-    uint64_t key[BATCH];
-    float *state[BATCH];
-    float uniform[BATCH], kept[BATCH], target[BATCH], fix_old[BATCH][2], fix_was[BATCH][2];
+    i16 before[2 * BATCH];    /* prefix sums in the odd vectors; zeros in the even ones */
+    uint64_t random[BATCH];
+    int16_t *state[BATCH];
+    const int16_t *row[BATCH];
     uint32_t token[BATCH];
-    int32_t old[BATCH], was[BATCH], lane[BATCH], drawn[BATCH], fresh[BATCH], n;
+    int32_t word[BATCH], old[BATCH], fix[BATCH], lane[BATCH], target[BATCH], drawn[BATCH], n, doubt;
 } batch;
 
 typedef struct {              /* what one thread works with */
-    float *row, *reduced, *product; /* K, padded; reduced is without the token itself */
+    float *row, *product;     /* K, padded */
     batch *batch;
-    uint64_t *key;            /* document -> key of its stream in this sweep */
-    float *state;             /* dense: document x K weights */
-    v16 *part;                /* dense: partial sums */
+    uint64_t sweep_key, *key; /* of this sweep; document -> key of its stream in it */
+    int16_t *state;           /* dense: document x K, padded; weights in units */
+    uint32_t *last_batch;     /* dense: document -> the last batch that it is in */
+    uint32_t batches;
+    i16 *part;                /* dense: partial sums */
+    v16 *before;              /* sparse: partial sums */
     slot_list *list;          /* sparse: the documents' topics, in whole lanes */
     float *count;
     uint16_t *topic;
     int64_t used, size;
 } scratch;
 
-static int32_t padded(int32_t n) { return (n + LANES - 1) / LANES * LANES; }
-
-/* A block's documents fill half of a 1 MB second-level cache, or a little more. */
-static int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document) {
-    int64_t likely = tokens_per_document / 4, slots = padded((int32_t)(likely < n_topics ? likely : n_topics));
-    return CACHE / (n_topics <= DENSE_TOPICS ? 4 * padded(n_topics) : 6 * slots + 32) + 1;
-}
-
 static void scratch_free(scratch *a) {
     if (!a) return;
-    free(a->row); free(a->reduced); free(a->batch); free(a->product); free(a->key); free(a->state); free(a->part);
+    free(a->row); free(a->batch); free(a->product); free(a->key); free(a->state); free(a->part);
+    free(a->last_batch); free(a->before);
     free(a->list); free(a->count); free(a->topic);
     free(a);
 }
 
 static void *aligned(size_t size) { return aligned_alloc(64, (size + 63) / 64 * 64); }
 
-static scratch *scratch_new(int64_t n_documents, int32_t n_topics) {
-    const size_t width = padded(n_topics) + 4 * LANES; /* reads run past the end, by less than a group */
-    const int dense = n_topics <= DENSE_TOPICS;
+static scratch *scratch_new(const frozen_table *f, int64_t n_documents) {
+    const size_t width = padded_pairs(f->n_topics) + 8 * LANES; /* reads run past the end, by less than a group */
     scratch *a = calloc(1, sizeof(scratch));
+    int complete;
     if (!a) return NULL;
     a->row = aligned(width * sizeof(float));
-    a->product = aligned(width * sizeof(float));
-    a->reduced = aligned(width * sizeof(float));
-    a->batch = aligned(sizeof(batch));
     a->key = aligned(n_documents * sizeof(uint64_t));
-    if (dense) a->state = aligned((n_documents * padded(n_topics) + 4 * LANES) * sizeof(float));
-    else a->list = aligned(n_documents * sizeof(slot_list));
-    a->part = aligned(BATCH * width * sizeof(float) / 4);
-    if (!a->row || !a->reduced || !a->batch || !a->product || !a->key || !a->part || !(dense ? (void *)a->state : (void *)a->list)) {
-        scratch_free(a);
-        return NULL;
+    complete = a->row && a->key;
+    if (f->quantized) {
+        a->batch = aligned(sizeof(batch));
+        a->state = aligned((n_documents * padded_pairs(f->n_topics) + 8 * LANES) * sizeof(int16_t));
+        a->part = aligned(BATCH * width * sizeof(int32_t) / 4);
+        a->last_batch = calloc(n_documents, sizeof(uint32_t));
+        complete = complete && a->batch && a->state && a->part && a->last_batch;
+        if (complete) memset(a->batch, 0, sizeof(batch));
+    } else {
+        a->product = aligned(width * sizeof(float));
+        a->list = aligned(n_documents * sizeof(slot_list));
+        a->before = aligned(width * sizeof(float));
+        complete = complete && a->product && a->list && a->before;
     }
-    memset(a->row, 0, width * sizeof(float));
-    memset(a->batch, 0, sizeof(batch));
-    if (dense) memset(a->state, 0, (n_documents * padded(n_topics) + 4 * LANES) * sizeof(float));
+    if (complete) memset(a->row, 0, width * sizeof(float));
+    else { scratch_free(a); a = NULL; }
     return a;
 }
 
-static void make_keys(const token_block *b, const frozen_table *f, int sweep, scratch *a) {
-    const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t key = mix64(mix64(mix64(f->seed + golden) ^ (f->round + golden)) ^ ((uint64_t)sweep + golden));
-    for (int64_t d = 0; d < b->n_documents; d++) a->key[d] = mix64(key ^ ((uint64_t)(b->first_document + d) + golden));
+/* Choose the weight of a token in a document, so that alpha in these units is almost whole, and set `prior` (K, padded)
+ * to what alpha is at most; 0 where no unit fits documents of so many tokens. */
+static int32_t choose_unit(frozen_table *f, int64_t longest, int16_t *prior) {
+    int32_t unit = 0;
+    double total = 0, most = 0, least_excess = 0;
+    for (int32_t k = 0; k < f->n_topics; k++) {
+        total += f->alpha[k];
+        most = f->alpha[k] > most ? f->alpha[k] : most;
+    }
+    for (int32_t u = 1; u <= 64; u++) {
+        double excess = 0;
+        if (u * (longest + most) > 32766 || u * (longest + total) + f->n_topics > MOST_WEIGHT) break;
+        for (int32_t k = 0; k < f->n_topics; k++)
+            excess += ceil(u * (double)f->alpha[k] * (1 - 1e-6)) / u - f->alpha[k];
+        if (unit && excess > least_excess - 1e-6 * total) continue;
+        unit = u;
+        least_excess = excess;
+    }
+    f->loose = 0;
+    for (int32_t k = 0; k < padded_pairs(f->n_topics); k++) {
+        const double exact = k < f->n_topics ? unit * (double)f->alpha[k] : 0;
+        prior[k] = (int16_t)ceil(exact * (1 - 1e-6));
+        f->loose |= prior[k] > exact * (1 + 1e-6);
+    }
+    f->unit = unit;
+    f->prior = prior;
+    return unit;
 }
 
+static void make_keys(const token_block *b, const frozen_table *f, int sweep, scratch *a) {
+    a->sweep_key = mix64(mix64(mix64(f->seed + GOLDEN) ^ (f->round + GOLDEN)) ^ ((uint64_t)sweep + GOLDEN));
+    for (int64_t d = 0; d < b->n_documents; d++)
+        a->key[d] = mix64(a->sweep_key ^ ((uint64_t)(b->first_document + d) + GOLDEN));
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
 #define JOIN(name, target) name##_##target
 #define TARGET(name) JOIN(name, plain)
 #include "lanes.h"
@@ -119,7 +159,6 @@ static void make_keys(const token_block *b, const frozen_table *f, int sweep, sc
 #undef TARGET
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define SKDPLDA_TARGETS
-#include <immintrin.h>
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v3")
 #define TARGET(name) JOIN(name, avx2)
@@ -129,7 +168,7 @@ static void make_keys(const token_block *b, const frozen_table *f, int sweep, sc
 #undef TARGET
 #pragma GCC pop_options
 #pragma GCC push_options
-#pragma GCC target("arch=x86-64-v4")
+#pragma GCC target("arch=x86-64-v4,avx512vnni")
 #define TARGET(name) JOIN(name, avx512)
 #include "lanes.h"
 #include "dense_sweep.h"
@@ -138,14 +177,34 @@ static void make_keys(const token_block *b, const frozen_table *f, int sweep, sc
 #pragma GCC pop_options
 #endif
 
-static int sweep_block(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a) {
-    const int dense = f->n_topics <= DENSE_TOPICS;
 #ifdef SKDPLDA_TARGETS
-    if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
-        return dense ? sweep_dense_avx512(b, f, n_sweeps, a) : sweep_sparse_avx512(b, f, n_sweeps, a);
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
-        return dense ? sweep_dense_avx2(b, f, n_sweeps, a) : sweep_sparse_avx2(b, f, n_sweeps, a);
+#define DISPATCH(name, ...) do { \
+    if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") \
+        && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512cd")) \
+        return name##_avx512(__VA_ARGS__); \
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) \
+        return name##_avx2(__VA_ARGS__); \
+    return name##_plain(__VA_ARGS__); \
+} while (0)
+#else
+#define DISPATCH(name, ...) return name##_plain(__VA_ARGS__)
 #endif
-    return dense ? sweep_dense_plain(b, f, n_sweeps, a) : sweep_sparse_plain(b, f, n_sweeps, a);
+
+/* Add the columns of the words [first, last) to `total` (K). */
+static void add_columns(const int32_t *counts, const float *table, int32_t n_topics, int64_t first, int64_t last,
+                        double *total) {
+    for (int64_t w = first; w < last; w++)
+        if (counts) for (int32_t k = 0; k < n_topics; k++) total[k] += counts[w * n_topics + k];
+        else for (int32_t k = 0; k < n_topics; k++) total[k] += table[w * n_topics + k];
+}
+
+/* Bounds of the rows of the words [first, last); row (K, padded) is scratch. */
+static void quantize_rows(const frozen_table *f, int32_t first, int32_t last, float *row) {
+    DISPATCH(quantize_rows, f, first, last, row);
+}
+
+static int sweep_block(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a) {
+    if (f->quantized) DISPATCH(sweep_dense, b, f, n_sweeps, a);
+    DISPATCH(sweep_sparse, b, f, n_sweeps, a);
 }
 #endif

@@ -1,161 +1,330 @@
-/* Sweep of a block whose documents hold one weight a topic: no search, no indirection; for up to DENSE_TOPICS topics.
+/* Sweep of a block whose documents hold one small integer a topic; for up to DENSE_TOPICS topics.
  *
- * The weights n_dk + alpha[k] of the block's documents lie in L2. Sixteen lanes sum the products with the word's row;
- * a draw picks the lane, then the group of four vectors, then the vector. The token itself is left out of one or two
- * numbers (fix), not of the vectors in memory: a vector load right after a scalar store to it would stall.
+ * A draw is proposed in whole numbers and accepted in exact ones. A document holds
+ * m[k] = unit n_dk + ceil(unit alpha[k]), and a word q[k] = what its row is at most, in steps of 2^-15 of the largest;
+ * so q[k] m[k] bounds the weight from above, tightly, and one instruction adds the products of 32 topics. The place of a draw inside the cell of its topic is
+ * uniform, so the draw is accepted if that place lies below the exact weight. Most draws lie below a bound of integers
+ * and need no exact weight; else a rejected one is repeated. The law is exact, and no sum is ever rounded.
  *
- * One draw is a chain of about 150 cycles. Draws of different documents do not depend on each other, so a batch of
- * them goes through each stage together, and the processor overlaps as many as a stage is short.
+ * One draw is a chain of more than 100 cycles. Draws of different documents do not depend on each other, so a batch of
+ * them goes through each stage together, and the processor overlaps as many as a stage is short. The token itself is
+ * left out of one number (fix), not of the vectors in memory: a vector load right after a scalar store would stall.
  *
  * Compiled once for each target: TARGET(name) tells the copies apart.
  */
 
-INLINE float TARGET(change)(float weight, float alpha, float by) { /* of a count, rounded as if made anew */
-    const float whole = 12582912;
-    return weight - alpha + whole - whole + by + alpha;
+/* The bounds q of a word's row, and how many of its steps are 1. */
+INLINE void TARGET(quantize_row)(const frozen_table *f, int32_t w, float *row) {
+    const int32_t stride = padded_pairs(f->n_topics), filled = padded(f->n_topics);
+    int16_t *q = f->quantized + (size_t)w * stride;
+    float most[LANES] = {0}, steps;
+    TARGET(make_row)(f, w, row);
+    for (int32_t k = 0; k < filled; k += LANES)
+        for (int j = 0; j < LANES; j++) most[j] = row[k + j] > most[j] ? row[k + j] : most[j];
+    for (int j = 1; j < LANES; j++) most[0] = most[j] > most[0] ? most[j] : most[0];
+    steps = f->steps[w] = MOST_STEPS / most[0];
+    for (int32_t k = 0; k < filled; k++) q[k] = (int16_t)((int32_t)(row[k] * steps) + 1);
+    for (int32_t k = f->n_topics; k < stride; k++) q[k] = 0;
 }
 
-/* Collect tokens of different documents from `*t` on; return whether one of them needs two fixes. */
-INLINE int TARGET(collect)(const token_block *b, const frozen_table *f, scratch *a, batch *x, uint64_t *place,
-                           uint32_t *t, uint32_t end) {
+static void TARGET(quantize_rows)(const frozen_table *f, int32_t first, int32_t last, float *row) {
+    for (int32_t w = first; w < last; w++) TARGET(quantize_row)(f, w, row);
+}
+
+/* Where the sweep stands: the next token, its word, its place (word, occurrence) in the stream of a document. */
+typedef struct {
+    uint32_t token, end;
+    int64_t segment;
+    uint64_t place;
+    int32_t previous, word;
+} TARGET(cursor);
+
+INLINE void TARGET(next_word)(const token_block *b, const frozen_table *f, int32_t stride, TARGET(cursor) *c) {
+    c->word = b->word[c->segment];
+    c->end = b->start[++c->segment];
+    c->place = ((uint64_t)c->word << 32) * GOLDEN;
+    c->previous = -1;
+    if (stride >= 512 && c->segment < b->n_segments) { /* to the second-level cache, while this word is drawn */
+        const char *row = (const char *)(f->quantized + (size_t)b->word[c->segment] * stride);
+        for (int32_t j = 0; j < stride * 2; j += 64) __builtin_prefetch(row + j, 0, 2);
+    }
+}
+
+/* Collect tokens of different documents, from one word and the next. */
+INLINE void TARGET(collect)(const token_block *b, const frozen_table *f, scratch *a, int32_t stride,
+                            TARGET(cursor) *c) {
     const uint8_t *active = f->active ? f->active + b->first_document : NULL;
-    const size_t stride = padded(f->n_topics);
-    const uint32_t first = *t, last = end - first < BATCH ? end : first + BATCH;
-    int32_t n = 0, previous = -1, two = 0;
-    uint32_t i;
-    for (i = first; i < last; i++) {
-        const int32_t d = b->document[i];
-        if (d <= previous) break;
-        previous = d;
-        x->token[n] = i;
-        x->key[n] = a->key[d] + *place;
-        x->state[n] = a->state + d * stride;
+    const float own = f->own;
+    batch *x = a->batch;
+    const uint32_t now = ++a->batches;
+    int32_t n = 0;
+    while (n < BATCH) {
+        if (c->token == c->end) {
+            if (c->segment == b->n_segments) break;
+            TARGET(next_word)(b, f, stride, c);
+        }
+        const int32_t d = b->document[c->token];
+        if (a->last_batch[d] == now) break;
+        a->last_batch[d] = now;
+        c->place += d <= c->previous ? GOLDEN : 0;
+        c->previous = d;
+        x->token[n] = c->token++;
+        x->word[n] = c->word;
+        x->random[n] = a->key[d] + c->place;
+        x->state[n] = a->state + (size_t)d * stride;
+        x->row[n] = f->quantized + (size_t)c->word * stride;
         n += active ? active[d] : 1;
     }
-    *t = i;
-    if (i < end && b->document[i] <= previous) *place += UINT64_C(0x9e3779b97f4a7c15);
     x->n = n;
-    for (i = 0; i < BATCH; i++) x->uniform[i] = (float)(int32_t)(mix64(x->key[i]) >> 40) * 0x1p-24f;
+    x->doubt = 0;
+    for (int32_t i = 0; i < BATCH; i++) x->random[i] = mix64(x->random[i]);
     for (int32_t i = 0; i < n; i++) {
         const int32_t old = b->topic[x->token[i]], was = b->reference[x->token[i]];
-        x->old[i] = x->was[i] = 0;
-        x->fix_old[i][1] = x->fix_was[i][1] = 0;
-        x->fresh[i] = old == UNASSIGNED;
+        x->old[i] = -1;
+        x->fix[i] = 0;
+        x->doubt |= own > 0 && was != old && was != UNASSIGNED;
         if (old != UNASSIGNED) {
-            const float *state = x->state[i];
-            const float kept = TARGET(change)(state[old], f->alpha[old], -1);
-            const float weight = was == old ? a->reduced[old] : a->row[old];
+            int32_t q = x->row[i][old], m = x->state[i][old], less = q;
+            if (own > 0 && was == old) { /* q of the row without the token itself */
+                const float step = f->scale[old] * f->steps[x->word[i]];
+                const float least = step * f->beta, most = (float)q - step * own;
+                less = (int32_t)(most > least ? most : least) + 1;
+                less -= (less - q) & -(less > q);
+            }
             x->old[i] = old;
-            x->kept[i] = kept;
-            x->fix_old[i][1] = weight * kept - a->row[old] * state[old];
-        }
-        if (was != old && was != UNASSIGNED && f->own > 0) {
-            x->was[i] = was;
-            x->fix_was[i][1] = (a->reduced[was] - a->row[was]) * x->state[i][was];
-            two = 1;
+            x->fix[i] = less * (m - f->unit) - q * m;
         }
     }
-    return two;
 }
 
-/* New topics of the batch. `n` vectors cover the topics; `two`: some tokens need two fixes; `wide`: n > 4. */
-INLINE void TARGET(draw_batch)(scratch *a, batch *x, int32_t n, int32_t n_topics, int two, int wide) {
-    const i16 lane_number = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    const int32_t groups = (n + 3) / 4;
-    const float *row = a->row;
-    v16 held[4];
-    if (!wide) for (int32_t i = 0; i < n; i++) held[i] = ((const v16 *)row)[i];
-    for (int32_t i = 0; i < x->n; i++) {
-        const v16 *r = (const v16 *)row, *s = (const v16 *)x->state[i];
-        v16 *part = a->part + i * groups;
-        lanes sum = {.all = {0}}, cumulative;
-        float target;
-        int32_t lane;
-        if (!wide) for (int32_t j = 0; j < n; j++) sum.all += held[j] * s[j];
-        else {
-            for (int32_t g = 0; g < groups - 1; g++, r += 4, s += 4)
-                part[g] = sum.all += (r[0] * s[0] + r[1] * s[1]) + (r[2] * s[2] + r[3] * s[3]);
-            for (int32_t j = 4 * groups - 4; j < n; j++, r++, s++) sum.all += *r * *s;
+#if defined(__AVX512CD__)
+/* `collect` of sixteen tokens that follow each other, up to the first document that repeats. */
+INLINE void TARGET(collect_next)(const token_block *b, const frozen_table *f, scratch *a, int32_t stride,
+                                 TARGET(cursor) *c) {
+    batch *x = a->batch;
+    const uint32_t t = c->token;
+    const __m512i d = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)(b->document + t)));
+    const __m512i old = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)(b->topic + t)));
+    const __m512i was = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)(b->reference + t)));
+    const __m512i none = _mm512_set1_epi32(UNASSIGNED), zero = _mm512_setzero_si512();
+    const __m512i before = _mm512_alignr_epi32(d, _mm512_set1_epi32(c->previous), 15);
+    const __mmask16 assigned = _mm512_cmpneq_epi32_mask(old, none), same = _mm512_cmpeq_epi32_mask(old, was);
+    const unsigned again = _mm512_cmple_epi32_mask(d, before);
+    const __m512i twins = _mm512_conflict_epi32(d);
+    const int32_t n = __builtin_ctz(_mm512_test_epi32_mask(twins, twins) | 1 << BATCH);
+    const __m512i cell = _mm512_add_epi32(_mm512_mullo_epi32(d, _mm512_set1_epi32(stride)), old);
+    __m512i word = zero, q, m, less;
+    __m512 steps = _mm512_setzero_ps(), step;
+    u64x8 place[2] = {{0}};
+    for (int32_t i = 0, end; i < n; i = end) { /* one run of a word and an occurrence */
+        if (t + i == c->end) TARGET(next_word)(b, f, stride, c);
+        else if (again >> i & 1) c->place += GOLDEN;
+        end = __builtin_ctz((again | 1 << BATCH) & (unsigned)-2 << i);
+        end = end < n ? end : n;
+        end = (uint32_t)end < c->end - t ? end : (int32_t)(c->end - t);
+        word = _mm512_mask_set1_epi32(word, (__mmask16)(-1 << i), c->word);
+        steps = _mm512_mask_mov_ps(steps, (__mmask16)(-1 << i), _mm512_set1_ps(f->steps[c->word]));
+        for (int h = 0; h < 2; h++) place[h] = (u64x8)_mm512_mask_set1_epi64(
+            (__m512i)place[h], (__mmask8)((-1 << i & 65535) >> 8 * h), (long long)c->place);
+    }
+    c->token = t + n;
+    c->previous = b->document[t + n - 1];
+    for (int h = 0; h < 2; h++) {
+        const __m256i number = h ? _mm512_extracti32x8_epi32(d, 1) : _mm512_castsi512_si256(d);
+        const __m256i of_word = h ? _mm512_extracti32x8_epi32(word, 1) : _mm512_castsi512_si256(word);
+        const u64x8 wide = (u64x8)_mm512_cvtepu32_epi64(number);
+        *(u64x8 *)(x->random + 8 * h) = TARGET(mix)(
+            TARGET(mix)(a->sweep_key ^ (wide + ((uint64_t)b->first_document + GOLDEN))) + place[h]);
+        *(u64x8 *)(x->state + 8 * h) = (uint64_t)a->state + wide * (uint64_t)(2 * stride);
+        *(u64x8 *)(x->row + 8 * h) = (uint64_t)f->quantized
+            + (u64x8)_mm512_cvtepu32_epi64(of_word) * (uint64_t)(2 * stride);
+    }
+    _mm512_store_si512(x->word, word);
+    _mm512_store_si512(x->token, (__m512i)((i16)_mm512_set1_epi32((int)t) + lane_number));
+    q = _mm512_add_epi32(_mm512_mullo_epi32(word, _mm512_set1_epi32(stride)), old);
+    q = _mm512_mask_i32gather_epi32(zero, assigned, q, f->quantized, 2);
+    m = _mm512_mask_i32gather_epi32(zero, assigned, cell, a->state, 2);
+    q = _mm512_srai_epi32(_mm512_slli_epi32(q, 16), 16);
+    m = _mm512_srai_epi32(_mm512_slli_epi32(m, 16), 16);
+    less = q;
+    if (f->own > 0) {
+        const __m512 scale = _mm512_mask_i32gather_ps(steps, assigned & same, old, f->scale, 4);
+        step = _mm512_mul_ps(scale, steps);
+        less = _mm512_cvttps_epi32(_mm512_max_ps(
+            _mm512_sub_ps(_mm512_cvtepi32_ps(q), _mm512_mul_ps(step, _mm512_set1_ps(f->own))),
+            _mm512_mul_ps(step, _mm512_set1_ps(f->beta))));
+        less = _mm512_mask_min_epi32(q, same, q, _mm512_add_epi32(less, _mm512_set1_epi32(1)));
+    }
+    x->n = n;
+    x->doubt = f->own > 0 && (~same & _mm512_cmpneq_epi32_mask(was, none));
+    _mm512_store_si512(x->old, _mm512_mask_mov_epi32(_mm512_set1_epi32(-1), assigned, old));
+    _mm512_store_si512(x->fix, _mm512_maskz_sub_epi32(assigned,
+        _mm512_mullo_epi32(less, _mm512_sub_epi32(m, _mm512_set1_epi32(f->unit))), _mm512_mullo_epi32(q, m)));
+}
+#endif
+
+/* The exact weight of a topic, in the units of the products. */
+static float TARGET(weight)(const token_block *b, const frozen_table *f, const batch *x, int32_t i, int32_t k) {
+    const int32_t w = x->word[i];
+    const size_t cell = (size_t)w * f->n_topics + k;
+    float count = f->counts ? (float)f->counts[cell] : f->table[cell];
+    if (b->reference[x->token[i]] == k) count = count > f->own ? count - f->own : 0;
+    return (count + f->beta) * f->scale[k] * f->steps[w]
+        * ((float)(x->state[i][k] - f->prior[k] - (k == x->old[i] ? f->unit : 0)) + f->alpha[k] * f->unit);
+}
+
+/* A topic drawn without a proposal: where proposals fail. */
+static __attribute__((noinline, cold)) int32_t TARGET(draw_exactly)(
+    const token_block *b, const frozen_table *f, const batch *x, int32_t i, uint64_t random) {
+    double total = 0, target;
+    int32_t k;
+    for (k = 0; k < f->n_topics; k++) total += TARGET(weight)(b, f, x, i, k);
+    target = (double)(random >> 11) * 0x1p-53 * total;
+    for (k = 0; k < f->n_topics - 1; k++) if ((target -= TARGET(weight)(b, f, x, i, k)) < 0) break;
+    return k;
+}
+
+/* The topic whose cell holds draw i of the batch: its lane, the group of vectors within the lane, the vector,
+ * the neighbour. `*inside` is the place inside the cell, `*sure` what the exact weight reaches at least. */
+INLINE int32_t TARGET(find)(const scratch *a, const batch *x, int32_t i, int32_t lane, int32_t target, int32_t n,
+                            int32_t group, int32_t loose, int32_t *inside, int32_t *sure) {
+    const int32_t groups = (n + group - 1) / group, fix = x->fix[i], wide = 2 * LANES * group;
+    const int16_t *row = x->row[i] + 2 * lane, *state = x->state[i] + 2 * lane;
+    int32_t old = x->old[i] - 2 * lane; /* from the cell where the search stands */
+    int32_t base, sum, over, k = 0; /* masks, because branches would be coin tosses */
+    target -= ((const int32_t *)x->before)[(2 * i + 1) * LANES - 1 + lane];
+    if (groups > 1) {
+        const int32_t *part = (const int32_t *)(a->part + i * (groups - 1)) + lane;
+        const int32_t fix_lane = fix & -((uint32_t)old % (2 * LANES) < 2);
+        base = 0;
+        for (int32_t g = 0; g < groups - 1; g++) {
+            const int32_t end = part[g * LANES] + (fix_lane & -(old < (g + 1) * wide));
+            over = -(target >= end);
+            base += (end - base) & over;
+            k -= over;
         }
-        sum.all += (v16)((i16)(x->fix_old[i][1] + (v16){0}) & (lane_number == x->old[i] % LANES));
-        if (two) sum.all += (v16)((i16)(x->fix_was[i][1] + (v16){0}) & (lane_number == x->was[i] % LANES));
-        cumulative = TARGET(prefix_sum)(sum);
-        target = x->uniform[i] * cumulative.lane[LANES - 1];
-        lane = TARGET(lanes_below)(cumulative, target);
-        x->lane[i] = lane;
+        target -= base;
+        k *= wide;
+        old -= k;
+    }
+    base = sum = 0;
+#pragma GCC unroll 3
+    for (int32_t v = 0, next = k, step = 0; v < (n < group ? n : group) - 1; v++) {
+        sum += row[next] * state[next] + row[next + 1] * state[next + 1];
+        sum += fix & -((uint32_t)(old - step) < 2);
+        over = -(target >= sum);
+        base += (sum - base) & over;
+        k += 2 * LANES & over;
+        next += 2 * LANES;
+        step += 2 * LANES;
+    }
+    old = x->old[i] - 2 * lane - k;
+    target -= base;
+    sum = row[k] * state[k] + (fix & -(old == 0));
+    over = -(target >= sum);
+    k -= over;
+    old += over;
+    *inside = target - (sum & over);
+    *sure = row[k] * (state[k] - loose) + (fix & -(old == 0)) - 2 * state[k];
+    return 2 * lane + k;
+}
+
+/* Settle draw i of the batch, whose place no bound of integers has settled. */
+static __attribute__((noinline)) int32_t TARGET(settle)(
+    const token_block *b, const frozen_table *f, const scratch *a, int32_t i, int32_t n, int32_t group,
+    int32_t k, int32_t inside) {
+    const batch *x = a->batch;
+    whole_lanes cumulative;
+    uint64_t random = x->random[i];
+    memcpy(&cumulative, x->before + 2 * i + 1, sizeof cumulative);
+    for (int attempt = 0; attempt < 16; attempt++) {
+        const uint64_t total = (uint64_t)cumulative.lane[LANES - 1], below = random * total;
+        int32_t target, sure;
+        if ((float)inside + (float)(below >> 40) * 0x1p-24f < TARGET(weight)(b, f, x, i, k)) return k;
+        random = mix64(random + GOLDEN);
+        target = (int32_t)((unsigned __int128)random * total >> 64);
+        k = TARGET(find)(a, x, i, TARGET(counts_below)(cumulative, target), target, n, group, 1, &inside, &sure);
+    }
+    return TARGET(draw_exactly)(b, f, x, i, mix64(random + GOLDEN));
+}
+
+/* New topics of the batch; n vectors of 32 cover the topics. */
+INLINE void TARGET(draw_batch)(const token_block *b, const frozen_table *f, scratch *a, int32_t n, int32_t group) {
+    const int32_t groups = (n + group - 1) / group;
+    batch *x = a->batch;
+    for (int32_t i = 0; i < x->n; i++) {
+        const int16_t *r = x->row[i], *s = x->state[i];
+        TARGET(sums) sum = {0}, *part = (TARGET(sums) *)(a->part + i * (groups - 1));
+        whole_lanes cumulative;
+        int32_t target;
+        for (int32_t g = 0; g < groups - 1; g++) {
+            for (int32_t v = 0; v < group; v++, r += 2 * LANES, s += 2 * LANES) sum = TARGET(add_products)(sum, r, s);
+            part[g] = sum;
+        }
+        for (int32_t v = 0; v < n - (groups - 1) * group; v++, r += 2 * LANES, s += 2 * LANES)
+            sum = TARGET(add_products)(sum, r, s);
+        memcpy(&cumulative, &sum, sizeof sum);
+#if defined(__AVX512BW__)
+        cumulative.all += (x->fix[i] + (i16){0}) & (lane_number == (x->old[i] >> 1 & (LANES - 1)));
+#else
+        cumulative.lane[x->old[i] >> 1 & (LANES - 1)] += x->fix[i];
+#endif
+        cumulative = TARGET(prefix_count)(cumulative);
+        target = (int32_t)((unsigned __int128)x->random[i] * (uint64_t)cumulative.lane[LANES - 1] >> 64);
+        x->lane[i] = TARGET(counts_below)(cumulative, target);
         x->target[i] = target;
         x->before[2 * i + 1] = cumulative.all;
     }
     for (int32_t i = 0; i < x->n; i++) {
-        const float *state = x->state[i];
-        const int32_t old = x->old[i], was = x->was[i];
-        int32_t lane = x->lane[i], k, group = 0;
-        float target = x->target[i] - ((const float *)x->before)[(2 * i + 1) * LANES - 1 + lane];
-        if (wide) {
-            const float of_old = x->fix_old[i][lane == old % LANES], of_was = x->fix_was[i][lane == was % LANES];
-            const float *part = (const float *)(a->part + i * groups) + lane;
-            float base = 0;
-            for (int32_t g = 0; g < groups - 1; g++) {
-                float end = part[g * LANES] + (g >= old / (4 * LANES) ? of_old : 0);
-                if (two) end += g >= was / (4 * LANES) ? of_was : 0;
-                group += target >= end;
-                base = target >= end ? end : base;
-            }
-            target -= base;
-        }
-        k = lane += group * 4 * LANES;
-#pragma GCC unroll 3
-        for (int32_t q = 0; q < (wide || n > 3 ? 3 : n - 1); q++) {
-            float p = row[lane + q * LANES] * state[lane + q * LANES] + x->fix_old[i][lane + q * LANES == old];
-            if (two) p += x->fix_was[i][lane + q * LANES == was];
-            target -= p;
-            k += target >= 0 ? LANES : 0;
-        }
-        x->drawn[i] = k < n_topics ? k : n_topics - 1; /* rounding may point one past the end */
+        int32_t inside, sure, k;
+        k = TARGET(find)(a, x, i, x->lane[i], x->target[i], n, group, f->loose, &inside, &sure);
+        if (__builtin_expect(inside >= sure || (x->doubt && k == b->reference[x->token[i]]), 0))
+             k = TARGET(settle)(b, f, a, i, n, group, k, inside);
+        x->drawn[i] = k;
     }
 }
 
-INLINE void TARGET(dense_segment)(const token_block *b, const frozen_table *f, scratch *a, int64_t g, int32_t n, int wide) {
+INLINE void TARGET(draw_block)(const token_block *b, const frozen_table *f, scratch *a, int32_t n, int32_t group) {
+    TARGET(cursor) c = {0, 0, 0, 0, -1, 0};
     batch *x = a->batch;
-    uint64_t place = ((uint64_t)b->word[g] << 32) * UINT64_C(0x9e3779b97f4a7c15); /* word and occurrence */
-    for (uint32_t t = b->start[g]; t < b->start[g + 1];) {
-        if (TARGET(collect)(b, f, a, x, &place, &t, b->start[g + 1])) TARGET(draw_batch)(a, x, n, f->n_topics, 1, wide);
-        else TARGET(draw_batch)(a, x, n, f->n_topics, 0, wide);
+    do {
+#if defined(__AVX512CD__)
+        if (!f->active && c.token + BATCH <= b->n_tokens && (int64_t)f->n_words * n * 2 * LANES < INT32_MAX)
+            TARGET(collect_next)(b, f, a, n * 2 * LANES, &c);
+        else
+#endif
+        TARGET(collect)(b, f, a, n * 2 * LANES, &c);
+        TARGET(draw_batch)(b, f, a, n, group);
         for (int32_t i = 0; i < x->n; i++) {
-            float *state = x->state[i];
-            const int32_t k = x->drawn[i];
-            if (!x->fresh[i]) state[x->old[i]] = x->kept[i];
-            state[k] = TARGET(change)(state[k], f->alpha[k], 1);
+            const int32_t k = x->drawn[i], old = x->old[i];
+            if (old >= 0) x->state[i][old] -= f->unit;
+            x->state[i][k] += f->unit;
             b->topic[x->token[i]] = (uint16_t)k;
         }
-    }
+    } while (c.token < c.end || c.segment < b->n_segments);
 }
 
 static int TARGET(sweep_dense)(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a) {
-    const int32_t stride = padded(f->n_topics), n = stride / LANES;
+    const int32_t stride = padded_pairs(f->n_topics), n = stride / (2 * LANES);
     const uint8_t *active = f->active ? f->active + b->first_document : NULL;
-    memset(a->state, 0, b->n_documents * (size_t)stride * sizeof(float));
-    for (int64_t t = 0; t < b->n_tokens; t++) if (b->topic[t] != UNASSIGNED)
-        a->state[(size_t)b->document[t] * stride + b->topic[t]]++;
     for (int64_t d = 0; d < b->n_documents; d++) if (!active || active[d])
-        for (int32_t i = 0; i < n; i++) ((v16 *)a->state)[d * n + i] += ((const v16 *)f->alpha)[i];
+        memcpy(a->state + d * stride, f->prior, stride * sizeof(int16_t));
+    for (int64_t t = 0; t < b->n_tokens; t++) if (b->topic[t] != UNASSIGNED)
+        a->state[(size_t)b->document[t] * stride + b->topic[t]] += f->unit;
     for (int sweep = 0; sweep < n_sweeps; sweep++) {
         make_keys(b, f, sweep, a);
-        for (int64_t g = 0; g < b->n_segments; g++) {
-            TARGET(make_row)(f, b->word[g], a->row);
-            for (int32_t i = 0; i < n; i++) { /* without the token itself, at least beta */
-                v16 least = ((const v16 *)f->scale)[i] * f->beta;
-                v16 less = ((const v16 *)a->row)[i] - ((const v16 *)f->scale)[i] * f->own;
-                i16 over = less > least;
-                ((v16 *)a->reduced)[i] = (v16)(((i16)less & over) | ((i16)least & ~over));
-            }
-            switch (n) {
-            case 1: TARGET(dense_segment)(b, f, a, g, 1, 0); break;
-            case 2: TARGET(dense_segment)(b, f, a, g, 2, 0); break;
-            case 3: TARGET(dense_segment)(b, f, a, g, 3, 0); break;
-            case 4: TARGET(dense_segment)(b, f, a, g, 4, 0); break;
-            default: TARGET(dense_segment)(b, f, a, g, n, 1);
-            }
+        memset(a->last_batch, 0, b->n_documents * sizeof(uint32_t));
+        a->batches = 0;
+        switch (n) {
+        case 1: TARGET(draw_block)(b, f, a, 1, 2); break;
+        case 2: TARGET(draw_block)(b, f, a, 2, 2); break;
+        case 3: TARGET(draw_block)(b, f, a, 3, 2); break;
+        case 4: TARGET(draw_block)(b, f, a, 4, 2); break;
+        case 5: TARGET(draw_block)(b, f, a, 5, 2); break;
+        case 6: TARGET(draw_block)(b, f, a, 6, 2); break;
+        case 7: TARGET(draw_block)(b, f, a, 7, 2); break;
+        case 8: TARGET(draw_block)(b, f, a, 8, 2); break;
+        default: TARGET(draw_block)(b, f, a, n, 4);
         }
     }
     return 0;

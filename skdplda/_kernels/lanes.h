@@ -1,8 +1,45 @@
-/* Sixteen lanes: their prefix sum, the search in it, and a word's row. Compiled once for each target.
+/* Sixteen lanes: sums of products, their prefix sum, and the search in it. Compiled once for each target.
  *
  * The general form works in quarters of four lanes (SSE2, NEON); AVX-512 adds the same pairs, in the same order.
  */
-/* Inclusive prefix sum. */
+/* Sixteen sums of two products of neighbours, in what registers the target has: GCC keeps longer vectors in memory. */
+#if defined(__AVX512BW__)
+typedef struct { __m512i part[1]; } TARGET(sums);
+#if defined(__AVX512VNNI__)
+#define ADD_PRODUCTS(sum, a, b) _mm512_dpwssd_epi32(sum, a, b)
+#else
+#define ADD_PRODUCTS(sum, a, b) _mm512_add_epi32(sum, _mm512_madd_epi16(a, b))
+#endif
+#elif defined(__AVX2__)
+typedef struct { __m256i part[2]; } TARGET(sums);
+#define ADD_PRODUCTS(sum, a, b) _mm256_add_epi32(sum, _mm256_madd_epi16(a, b))
+#elif defined(__SSE2__)
+typedef struct { __m128i part[4]; } TARGET(sums);
+#define ADD_PRODUCTS(sum, a, b) _mm_add_epi32(sum, _mm_madd_epi16(a, b))
+#else
+typedef struct { int32_t part[LANES]; } TARGET(sums);
+#endif
+
+INLINE TARGET(sums) TARGET(add_products)(TARGET(sums) sum, const int16_t *a, const int16_t *b) {
+#if defined(__SSE2__)
+    enum { PARTS = sizeof sum.part / sizeof *sum.part, SHORTS = 2 * LANES / PARTS };
+    for (int q = 0; q < PARTS; q++) sum.part[q] = ADD_PRODUCTS(
+        sum.part[q], *(const __typeof__(*sum.part) *)(a + q * SHORTS),
+        *(const __typeof__(*sum.part) *)(b + q * SHORTS));
+#else
+    for (int j = 0; j < LANES; j++) sum.part[j] += a[2 * j] * b[2 * j] + a[2 * j + 1] * b[2 * j + 1];
+#endif
+    return sum;
+}
+#undef ADD_PRODUCTS
+
+INLINE u64x8 TARGET(mix)(u64x8 x) { /* mix64 */
+    x ^= x >> 30; x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27; x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* Inclusive prefix sum of numbers. */
 INLINE lanes TARGET(prefix_sum)(lanes x) {
 #if defined(__AVX512BW__)
     const __m512i third = _mm512_setr_epi32(3, 3, 3, 3, 3, 3, 3, 3, 11, 11, 11, 11, 11, 11, 11, 11);
@@ -40,6 +77,38 @@ INLINE int TARGET(lanes_below)(lanes x, float value) {
     n += __builtin_shuffle(n, (i4){2, 3, 0, 1});
     n += __builtin_shuffle(n, (i4){1, 0, 3, 2});
     return -n[0];
+#endif
+}
+
+/* The same two for integers. */
+INLINE whole_lanes TARGET(prefix_count)(whole_lanes x) {
+#if defined(__AVX512BW__)
+    const __m512i third = _mm512_setr_epi32(3, 3, 3, 3, 3, 3, 3, 3, 11, 11, 11, 11, 11, 11, 11, 11);
+    __m512i sum = (__m512i)x.all;
+    sum = _mm512_add_epi32(sum, _mm512_bslli_epi128(sum, 4));
+    sum = _mm512_add_epi32(sum, _mm512_bslli_epi128(sum, 8));
+    sum = _mm512_add_epi32(sum, _mm512_maskz_permutexvar_epi32(0xf0f0, third, sum));
+    sum = _mm512_add_epi32(sum, _mm512_maskz_permutexvar_epi32(0xff00, _mm512_set1_epi32(7), sum));
+    x.all = (i16)sum;
+#else
+    const i4 zero = {0, 0, 0, 0}, last = {3, 3, 3, 3};
+    for (int q = 0; q < 4; q++) {
+        x.quarter[q] += __builtin_shuffle(zero, x.quarter[q], (i4){0, 4, 5, 6});
+        x.quarter[q] += __builtin_shuffle(zero, x.quarter[q], (i4){0, 1, 4, 5});
+        if (q) x.quarter[q] += __builtin_shuffle(x.quarter[q - 1], last);
+    }
+#endif
+    return x;
+}
+
+INLINE int TARGET(counts_below)(whole_lanes x, int32_t value) {
+#if defined(__AVX512BW__)
+    return __builtin_popcount(_mm512_cmple_epi32_mask((__m512i)x.all, _mm512_set1_epi32(value)) & 0x7fff);
+#else
+    const i4 bound = {value, value, value, value};
+    i4 n = (x.quarter[0] <= bound) + (x.quarter[1] <= bound) + (x.quarter[2] <= bound);
+    n += (x.quarter[3] <= bound) & (i4){-1, -1, -1, 0};
+    return -(n[0] + n[1] + n[2] + n[3]);
 #endif
 }
 

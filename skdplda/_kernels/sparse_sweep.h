@@ -120,7 +120,7 @@ static int TARGET(sweep_sparse)(const token_block *b, const frozen_table *f, int
     const uint8_t *active = f->active ? f->active + b->first_document : NULL;
     const uint16_t *document = b->document, *reference = b->reference;
     float *row = a->row, *product = a->product;
-    v16 *before = a->part;
+    v16 *before = a->before;
     uint16_t *topic = b->topic;
     a->used = 0;
     memset(a->list, 0, b->n_documents * sizeof(slot_list));

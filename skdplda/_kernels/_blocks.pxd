@@ -1,0 +1,27 @@
+"""The tokens of a corpus in blocks of documents; see block_layout.h."""
+
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
+
+
+cdef extern from "block_layout.h" nogil:
+    ctypedef struct token_block:
+        int64_t n_segments, n_documents, first_document, n_tokens
+        int32_t *word
+        uint32_t *start
+        uint16_t *document
+        uint16_t *reference
+        uint16_t *topic
+
+
+cdef class TokenLayout:
+    cdef token_block *blocks
+    cdef readonly int64_t n_blocks, n_tokens, n_documents, longest
+    cdef readonly int32_t n_words, n_topics
+    cdef int32_t[::1] word
+    cdef uint32_t[::1] start
+    cdef uint16_t[::1] document, reference, topic
+    cdef int64_t[::1] first_token
+    cdef _copy(self, uint16_t[::1] ordered, int into_block)
+
+
+cdef int check(int error) except -1
