@@ -228,6 +228,12 @@ def repeated(estimator, canaries, n_fits, claim, gdp, confidence, options):
         raise ValueError("gdp needs a claim of Gaussian noise without sampling; use gdp=False.")
     present = np.arange(n_fits) % 2 == 0
     scores = fits(estimator, canaries, [[here] for here in present], **options)[:, 0]
+    return judged(scores, present, claim, gdp, confidence)
+
+
+def judged(scores, present, claim, gdp, confidence):
+    """Return the bound, the evidence and whether the claim is refuted, of one score of each of many fits."""
+    n_fits = len(scores)
     chosen = np.arange(n_fits) < n_fits // 4 * 2  # for the threshold; as many with the canary as without
     shown = mu_lower_bound if gdp else partial(epsilon_lower_bound, delta=claim.delta)
     threshold = best_threshold(scores[chosen], present[chosen], shown)

@@ -1,0 +1,130 @@
+"""Audits of one mechanism each: an estimator in, whether the privacy it claims was refuted and what was seen out."""
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.stats import beta
+from sklearn.base import clone
+
+from skdplda.audit._audit import audit
+from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.privacy import epsilon_of
+
+__all__ = [
+    "CERTAIN",
+    "LONE_WORDS",
+    "PRIOR",
+    "accounted",
+    "contribution",
+    "corpus",
+    "exact_totals",
+    "lone_unit",
+    "many_canaries",
+    "planted_canary",
+    "quiet_fit",
+]
+
+CERTAIN = 1 - 1e-6
+N_DOCUMENTS, N_WORDS = 40, 6
+PRIOR = 0.01
+N_FITS = 160  # enough to show 0.8 at 1e-6
+SHOWN = 0.5
+LONE_WORDS, LONE_FITS = 100, 50
+
+
+def corpus():
+    """Return small counts, the same each time."""
+    return sp.csr_array(np.random.default_rng(20).poisson(1.0, (N_DOCUMENTS, N_WORDS)).astype(np.int32))
+
+
+def exact_totals(estimator):
+    """Read the number of times each word occurs off the released table: no epsilon allows that."""
+    X = corpus()
+    model = quiet_fit(estimator, X)
+    read = model.components_.sum(axis=0) - len(model.components_) * PRIOR
+    totals = np.asarray(X.sum(axis=0), dtype=float)
+    found = int((np.abs(read - totals) < 1e-6).sum())
+    return found == N_WORDS, f"{found} of {N_WORDS} word totals read off exactly"
+
+
+def planted_canary(estimator):
+    """Look for the word of a document in repeated fits with and without it."""
+    report = audit(estimator, corpus(), method="repeated", n_fits=N_FITS, confidence=CERTAIN, verbose=0)
+    broken = report.violated or (np.isinf(report.claim.epsilon) and report.lower_bound > SHOWN)
+    return bool(broken), f"{report.evidence}: epsilon >= {report.lower_bound:.3g}"
+
+
+def many_canaries(estimator):
+    """Guess which of many canaries are in one fit."""
+    report = audit(estimator, corpus(), n_canaries=500, confidence=CERTAIN, verbose=0)
+    broken = report.violated or (np.isinf(report.claim.epsilon) and report.lower_bound > SHOWN)
+    return bool(broken), f"{report.evidence}: epsilon >= {report.lower_bound:.3g}"
+
+
+def contribution(estimator):
+    """Compare releases with and without a document under equal noise: it may move them by the bound at most.
+
+    One round, one topic and one seed: what differs is the document's contribution. The noise is small, so that no cell
+    is clipped at zero.
+    """
+    single = clone(estimator).set_params(n_components=1, max_iter=1, random_state=1, epsilon=100.0)
+    if hasattr(single, "noise_deviation"):
+        event = single.privacy_cost().event
+        gaussian = hasattr(event, "noise_multiplier")
+        deviation = single.noise_deviation()["first_round"]  # in units of the table
+        bound = deviation / (event.noise_multiplier if gaussian else 2**0.5 / event.noise_parameter)
+    else:
+        single.set_params(learning_decay=0.0)  # the table becomes the release
+        gaussian, bound = True, single.max_norm
+    X = corpus()
+    without = quiet_fit(single, X).components_
+    largest, rng = 0.0, np.random.default_rng(3)
+    for scale in (0, 1, 1, 3, 30, 1000, 100_000):
+        document = rng.poisson(scale, (1, N_WORDS)).astype(np.int32)
+        document[0, rng.integers(N_WORDS)] += scale
+        moved = quiet_fit(single, sp.vstack([X, sp.csr_array(document)], format="csr")).components_ - without
+        largest = max(largest, np.linalg.norm(moved) if gaussian else np.abs(moved).sum())
+    return bool(largest > bound * (1 + 1e-6)), f"a document moves the table by {largest / bound:.4g} of the bound"
+
+
+def accounted(estimator):
+    """Price the noise by privacy loss distributions: a claim without a valid proof may still promise too little.
+
+    It takes for granted what `contribution` looks at: that the noise is the stated multiple of a contribution.
+    """
+    claim = estimator.privacy_cost()
+    if claim.event is None:
+        return True, "no proven account of the noise supports the claim"
+    worth = epsilon_of(claim.event, claim.delta)
+    return bool(worth > claim.epsilon), f"noise worth epsilon {worth:.4g} where {claim.epsilon:.4g} is claimed"
+
+
+def lone_unit(estimator):
+    """Select the words of one unit of many words: without it there are none to name, so delta bounds the chance."""
+    if hasattr(estimator, "get_support"):
+        X = sp.csr_array(np.ones((1, LONE_WORDS), dtype=np.int32))
+    else:
+        X = [" ".join(f"word{number}" for number in range(LONE_WORDS))]
+    named = sum(names_words(estimator, X) for _ in range(LONE_FITS))
+    low = 0.0 if named == 0 else float(beta.ppf(1 - CERTAIN, named, LONE_FITS - named + 1))
+    delta = estimator.privacy_cost().delta
+    return low > delta, f"words named in {named} of {LONE_FITS} fits: probability >= {low:.3g}, delta is {delta:.3g}"
+
+
+def names_words(selector, X):
+    """Whether a fit names any word: selectors raise where they name none."""
+    try:
+        quiet_fit(selector, X)
+    except ValueError as error:
+        if "No word" not in str(error):
+            raise
+        return False
+    return True
+
+
+def quiet_fit(estimator, X):
+    """Fit a copy; the finding says more than the warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        return clone(estimator).fit(X)
