@@ -83,7 +83,9 @@ def draw(table, path):
         ax.set_xticks(ticks, [f"{epsilon:g}" for epsilon in ticks])
         ax.minorticks_off()
         ax.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(frameon=False, fontsize="small")
+    fig.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize="small"
+    )
     fig.suptitle(f"20 Newsgroups, {' and '.join(PAIR)}, as stand-in", fontsize="small", color="0.35")
     fig.savefig(path, dpi=130)
 

@@ -69,7 +69,7 @@ SELECTIONS = (
 )
 ROUNDS = {**SMALL, "max_norm": 5.0}
 TOKENS = {"n_components": 2, "max_iter": 3, "delta": 1e-10}
-SWEEP = {"noise_epsilon": 1.0, "inherent_epsilon": 1.0}
+SWEEP = {"noise_epsilon": 1.0, "inherent_epsilon": 1.0, "max_iter": 10}
 COMMON = [pair for sizes in (SELECTION, ROUNDS, TOKENS) for pair in sizes.items()]  # findings do not name them
 EXACT = (exact_totals, planted_canary, many_canaries)
 FROZEN = (exact_moves, many_canaries, replaced_token, drawn_topics)
@@ -88,10 +88,10 @@ MECHANISMS = {
     "HDPLDA": [
         ({"table": "frozen", "epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)),
         ({"table": "frozen", "epsilon": 3.0, "count_clip": 3.0, **TOKENS, "delta": 0.0}, (exact_moves, many_canaries)),
-        ({"table": "frozen", **SWEEP, **TOKENS}, FROZEN),
-        ({"table": "frozen", "count_clip": 3.0, **SWEEP, **TOKENS}, FROZEN),
+        ({"table": "frozen", **TOKENS, **SWEEP}, FROZEN),
+        ({"table": "frozen", "count_clip": 3.0, **TOKENS, **SWEEP}, FROZEN),
         ({"table": "live", "epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)),
-        ({"table": "live", **SWEEP, **TOKENS}, (exact_moves, many_canaries)),
+        ({"table": "live", **TOKENS, **SWEEP}, (exact_moves, many_canaries)),
     ],
     "LocalPrivateLDA": [
         *(
