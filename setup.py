@@ -13,6 +13,7 @@ KERNELS = {  # extension -> uses threads
     "gibbs": True,
     "live": False,
     "foldin": True,
+    "mixture": True,
     "noise": True,
 }
 # -ffp-contract=off: a fused multiply-add would make results depend on the processor.
