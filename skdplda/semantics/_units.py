@@ -49,14 +49,24 @@ class UnitMatrix:
         counts = sp.csr_array(counts, copy=sp.issparse(counts))
         counts.sum_duplicates()
         counts.eliminate_zeros()
-        if start.ndim != 1 or len(start) == 0 or start[0] != 0 or start[-1] != counts.shape[0] or (np.diff(start) < 0).any():
+        if (
+            start.ndim != 1
+            or len(start) == 0
+            or start[0] != 0
+            or start[-1] != counts.shape[0]
+            or (np.diff(start) < 0).any()
+        ):
             raise ValueError(
                 f"start must rise from 0 to the {counts.shape[0]} rows of counts, one entry more than documents;"
                 f" got {start!r}."
             )
         data = counts.data
-        if not (np.isfinite(data).all() and (data >= 0).all() and (data < 2**31).all() and (data == np.rint(data)).all()):
-            raise ValueError("counts must be non-negative integers below 2**31; got negative, fractional or other values.")
+        if not (
+            np.isfinite(data).all() and (data >= 0).all() and (data < 2**31).all() and (data == np.rint(data)).all()
+        ):
+            raise ValueError(
+                "counts must be non-negative integers below 2**31; got negative, fractional or other values."
+            )
         self.start = start
         self.counts = sp.csr_array((data.astype(np.int32), counts.indices, counts.indptr), shape=counts.shape)
 

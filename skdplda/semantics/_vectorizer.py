@@ -138,7 +138,9 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
             cut = self._cut(lambda word: True)
             words = sorted({word for document in _documents(X) for unit in cut(document) for word in unit})
             if not words:
-                raise ValueError("X has no words to learn a vocabulary from; give documents with words, or a vocabulary.")
+                raise ValueError(
+                    "X has no words to learn a vocabulary from; give documents with words, or a vocabulary."
+                )
         else:
             words = self._given()
         self.vocabulary_ = {word: column for column, word in enumerate(words)}
