@@ -243,9 +243,8 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
             document = list(document)
             flat = bool(document) and isinstance(document[0], str)
             if unit == "paragraph" or (unit == "sentence" and flat):
-                raise ValueError(
-                    f"unit={unit!r} needs documents that are text{', or lists of sentences' if flat else ''}; got a list."
-                )
+                lists = ", or lists of sentences" if flat else ""
+                raise ValueError(f"unit={unit!r} needs documents that are text{lists}; got a list.")
             return [document] if flat else [list(sentence) for sentence in document]
 
         def cut(document):
