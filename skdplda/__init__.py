@@ -4,10 +4,11 @@ import warnings
 from importlib.metadata import version
 
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError, PrivacyLeakWarning
-from skdplda.models import PrivateCGSLDA
+from skdplda.models import PCTD, PrivateCGSLDA
 from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
 
 __all__ = [
+    "PCTD",
     "BudgetExceededError",
     "IncompatibleGuaranteeError",
     "PrivacyAccountant",

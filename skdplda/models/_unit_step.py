@@ -4,11 +4,22 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._kernels._mixture import responsibilities, word_sums
+from skdplda.metrics import perplexity
 from skdplda.models._contributions import unit_of_documents, unit_weights
 from skdplda.models._rules import SmoothedTables, initial_table
+from skdplda.semantics import UnitMatrix
 
-__all__ = ["ConsistentTables", "LastTable", "UnitStep", "consistent"]
+__all__ = [
+    "NOTHING",
+    "ConsistentTables",
+    "LastTable",
+    "PublicPerplexity",
+    "UnitStep",
+    "consistent",
+    "equal_contributions",
+]
 
+MARGIN = 1e-9  # of a contribution: above what floating point may add to responsibilities and shares that sum to 1
 NOTHING = np.empty((0, 0))
 EVERYONE = np.empty(0, np.uint8)
 
@@ -40,6 +51,39 @@ def consistent(table, similarity, tau):
     return table * ((1 + tau * near * pull) / (1 + tau * (pull > 0))).astype(table.dtype)
 
 
+def equal_contributions(X, privacy_units, order):
+    """Return what each word of each semantic unit adds to the sums, over all topics.
+
+    A word that stands c times in a document adds 1/c each time. Then no (word, topic) cell of a document exceeds 1,
+    and the norm of a privacy unit's cells is at most that of its documents' presence bits, whatever the topics are;
+    the integer weight brings that norm to GRID. Rounding every term towards zero cannot make it larger.
+
+    Parameters
+    ----------
+    X : UnitMatrix
+        The documents.
+    privacy_units : tuple of ndarray
+        As from `check_groups`.
+    order : {1, 2}
+        Of the norm.
+
+    Returns
+    -------
+    weighted : csr_array of shape (n_units, n_words), float64
+        Zero in the units of a privacy unit whose norm exceeds GRID.
+    """
+    present = X.to_counts()
+    totals, counts = present.data.astype(np.float64), X.counts.tocoo()
+    present.data = np.ones_like(present.data)
+    weight = unit_weights(present, privacy_units, order)
+    document = np.repeat(np.arange(len(X)), np.diff(X.start))[counts.row]
+    # The document's total of each entry's word, found in the sorted cells of the document-word matrix.
+    cell = np.repeat(np.arange(len(X)), np.diff(present.indptr)) * X.shape[1] + present.indices
+    total = totals[np.searchsorted(cell, document * X.shape[1] + counts.col)]
+    data = counts.data / total * (weight[document] * (1 - MARGIN))
+    return sp.csr_array((data, X.counts.indices, X.counts.indptr), shape=X.counts.shape)
+
+
 class UnitStep:
     """E-step of the private loop: each document's responsibilities of topics for its semantic units.
 
@@ -67,14 +111,12 @@ class UnitStep:
         self.n_units = len(privacy_units[0]) - 1
         self._unit = unit_of_documents(privacy_units)
         self._start = X.start
-        self._n_semantic = np.diff(X.start)
         self._indptr = X.counts.indptr.astype(np.int64)
         self._words = X.counts.indices.astype(np.int32)
         self._counts = X.counts.data.astype(np.float64)
         weighted = X.counts.astype(np.float64)
         if order is not None:
-            weight = unit_weights(X.to_counts(), privacy_units, order)
-            weighted = sp.diags_array(np.repeat(weight, self._n_semantic).astype(np.float64)) @ weighted
+            weighted = equal_contributions(X, privacy_units, order)
         by_word = sp.csc_array(weighted)
         self._by_word = by_word.indptr.astype(np.int64), by_word.indices.astype(np.int32), by_word.data
         self._sum = np.empty((X.shape[1], n_topics), np.float64 if order is None else np.int64)
@@ -133,15 +175,18 @@ class LastTable:
         Of the first table.
     similarity, tau
         As in `consistent`.
+    watch : callable
+        Sees each table.
     """
 
-    def __init__(self, shape, key, similarity, tau):
+    def __init__(self, shape, key, similarity, tau, watch):
         self.table = initial_table(shape, key)
-        self._similarity, self._tau = similarity, tau
+        self._similarity, self._tau, self._watch = similarity, tau, watch
 
     def update(self, sums, round_):
         """Take a table of sums, possibly noisy."""
         self.table = consistent(np.maximum(sums, 0.0), self._similarity, self._tau)
+        self._watch(self.table)
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
@@ -163,19 +208,50 @@ class ConsistentTables(SmoothedTables):
     ----------
     shape, plan, key
         As in `SmoothedTables`.
-    similarity, tau
-        As in `consistent`.
+    similarity, tau, watch
+        As in `LastTable`.
     """
 
-    def __init__(self, shape, plan, key, similarity, tau):
+    def __init__(self, shape, plan, key, similarity, tau, watch):
         super().__init__(shape, plan, key)
-        self._similarity, self._tau = similarity, tau
+        self._similarity, self._tau, self._watch = similarity, tau, watch
 
     def update(self, noisy, round_):
         """Take a released table."""
         super().update(noisy, round_)
         self.table = consistent(self.table, self._similarity, self._tau)
+        self._watch(self.table)
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
         return consistent(super().pseudo_counts(), self._similarity, self._tau)
+
+
+class PublicPerplexity:
+    """Follows the perplexity of public documents from table to table.
+
+    Parameters
+    ----------
+    public : UnitMatrix, array-like or sparse matrix of shape (n_documents, n_words), or None
+        The documents; None follows nothing.
+    n_words : int
+        Of the model.
+    prior : ndarray of shape (n_topics,)
+        Of topic proportions.
+    n_threads : int
+        The result does not depend on it.
+    """
+
+    def __init__(self, public, n_words, prior, n_threads):
+        self._X = public.to_counts() if isinstance(public, UnitMatrix) else public
+        self._prior, self._n_threads, self.history = prior, n_threads, []
+        if public is not None and public.shape[1] != n_words:
+            raise ValueError(f"public must have the {n_words} words of X; got {public.shape[1]} columns.")
+
+    def __call__(self, table):
+        """Take a table of shape (n_words, n_topics)."""
+        if self._X is None:
+            return
+        topics = table.T + np.finfo(np.float32).tiny
+        topics = topics / topics.sum(axis=1, keepdims=True)
+        self.history.append(perplexity(self._X, topics, doc_topic_prior=self._prior, n_threads=self._n_threads))

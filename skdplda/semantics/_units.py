@@ -126,4 +126,6 @@ class UnitMatrix:
             Sums over the units of each document.
         """
         members = np.ones(self.n_units, np.int32), np.arange(self.n_units), self.start
-        return sp.csr_array(sp.csr_array(members, shape=(len(self), self.n_units)) @ self.counts)
+        counts = sp.csr_array(sp.csr_array(members, shape=(len(self), self.n_units)) @ self.counts)
+        counts.sort_indices()
+        return counts
