@@ -10,7 +10,7 @@ from enum import Enum
 import pytest
 
 import skdplda
-from skdplda import PrivateCGSLDA
+from skdplda import PCTD, PrivateCGSLDA
 
 ROOMS = ["skdplda"] + [
     f"skdplda.{module.name}" for module in pkgutil.iter_modules(skdplda.__path__) if not module.name.startswith("_")
@@ -85,14 +85,16 @@ def test_a_name_means_one_thing():
     assert [name for name, found in rooms.items() if len(found) > 1] == []
 
 
-def test_every_parameter_of_the_estimator_says_whether_it_affects_privacy():
-    described = parameters_of(PrivateCGSLDA)
-    assert list(described) == list(inspect.signature(PrivateCGSLDA).parameters)
+@pytest.mark.parametrize("estimator", [PCTD, PrivateCGSLDA])
+def test_every_parameter_of_the_estimator_says_whether_it_affects_privacy(estimator):
+    described = parameters_of(estimator)
+    assert list(described) == list(inspect.signature(estimator).parameters)
     for name, text in described.items():
         assert re.search("Affects privacy: (yes|no)[.,]", text), name
 
 
-def test_parameters_after_the_first_are_keyword_only():
-    kinds = {name: p.kind for name, p in inspect.signature(PrivateCGSLDA).parameters.items()}
+@pytest.mark.parametrize("estimator", [PCTD, PrivateCGSLDA])
+def test_parameters_after_the_first_are_keyword_only(estimator):
+    kinds = {name: p.kind for name, p in inspect.signature(estimator).parameters.items()}
     assert kinds.pop("n_components") == inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert set(kinds.values()) == {inspect.Parameter.KEYWORD_ONLY}

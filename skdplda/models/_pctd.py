@@ -1,6 +1,7 @@
 """PCTD: topics of semantic units, consistent with word similarity; the sound private forms, and the published one."""
 
 import warnings
+from itertools import pairwise
 from numbers import Integral, Real
 from os import PathLike
 from uuid import uuid4
@@ -244,7 +245,8 @@ class PCTD(BaseTopicModel):
         if groups is not None and self.noise != "statistics":
             raise ValueError(f"groups must be None for noise={self.noise!r}, which protects single words.")
         privacy_units = check_groups(groups, len(X))
-        watch = PublicPerplexity(public, X.shape[1], self._doc_topic_prior(), effective_n_jobs(self.n_jobs))
+        priors = self._doc_topic_prior(), self._topic_word_prior()
+        watch = PublicPerplexity(public, X.shape[1], *priors, effective_n_jobs(self.n_jobs))
         randomness = Randomness(self.random_state)
         if np.isfinite(self.epsilon):
             randomness.warn_if_seeded(self)
@@ -315,11 +317,9 @@ class PCTD(BaseTopicModel):
         self._check_width(X)
         log_phi = np.ascontiguousarray(np.log(self.topic_word_).T)
         n_units = max(1, TRANSFORM_CELLS // len(self.components_))
-        first = np.flatnonzero(np.diff(X.start[:-1] // n_units, prepend=-1))  # documents that begin a block
-        return np.concatenate(
-            [self._proportions(X[begin:end], log_phi) for begin, end in zip(first, [*first[1:], len(X)], strict=True)]
-            or [np.empty((0, len(self.components_)))]
-        )
+        cuts = np.flatnonzero(np.diff(X.start[:-1] // n_units)) + 1  # documents that begin a block
+        bounds = pairwise([0, *cuts.tolist(), len(X)])
+        return np.concatenate([self._proportions(X[begin:end], log_phi) for begin, end in bounds])
 
     def _proportions(self, X, log_phi):
         likelihood = X.counts @ log_phi

@@ -13,6 +13,7 @@ from skdplda.semantics import UnitMatrix
 
 __all__ = ["NoisyUnitStep", "likelihood_noise", "noisy_units", "sum_noise"]
 
+NEWTON_STEPS = 12
 BLOCK_CELLS = 2**22  # noisy counts held at a time
 NEGLIGIBLE = 1e-12  # eigenvalues of the topics' Gram matrix below this share of the largest carry rounding errors only
 
@@ -60,8 +61,7 @@ def noisy_units(X, sigma, randomness, n_threads):
         columns.append(column)
         values.append(noisy[row, column])
     row, column, value = (np.concatenate(parts) for parts in (rows, columns, values))
-    rate = np.maximum(totals, sigma * np.sqrt(n_units)) / n_units  # no word is rarer than the noise lets see
-    count = _probable(value, rate[column], sigma)
+    count = _probable(value, _rates(totals, n_units, sigma)[column], sigma)
     kept = count > 0
     if not kept.any():
         warnings.warn(
@@ -74,14 +74,27 @@ def noisy_units(X, sigma, randomness, n_threads):
     return UnitMatrix(X.start, counts)
 
 
+def _rates(totals, n_units, sigma):
+    """Return how often each word occurs in a unit, from noisy totals: drawn to their mean as far as they are noise."""
+    mean, variance = totals.mean(), n_units * sigma**2
+    signal = max(totals.var() - variance, 0.0)
+    return np.maximum(mean + signal / (signal + variance) * (totals - mean), 1.0) / n_units
+
+
 def _probable(noisy, rate, sigma):
     """Return the most probable counts under Poisson rates, from noisy ones.
 
-    n + 1 is more probable than n if noisy - n - 1/2 > sigma^2 log((n + 1) / rate); the logarithm is taken at the
-    noisy count.
+    n + 1 is more probable than n where gap(n) = n + 1/2 + sigma^2 log((n + 1) / rate) - noisy is negative, and the gap
+    grows with n: the count is the first n without. The gap is concave, so Newton's steps stay below its root.
     """
-    bar = 0.5 + sigma**2 * np.log(np.maximum(noisy, 1.0) / rate)
-    return np.minimum(np.maximum(np.ceil(noisy - bar), 0.0), 2.0**31 - 1)
+    bar = 0.5 - sigma**2 * np.log(rate)
+    count, several = np.zeros(noisy.shape), noisy > bar
+    noisy, bar = noisy[several], np.broadcast_to(bar, several.shape)[several]
+    n = np.zeros(noisy.shape)
+    for _ in range(NEWTON_STEPS):
+        n -= (n + sigma**2 * np.log1p(n) + bar - noisy) / (1 + sigma**2 / (1 + n))
+    count[several] = np.clip(np.ceil(n - 1e-9), 1, 2.0**31 - 1)
+    return count
 
 
 # --- in each iteration: as published ------------------------------------------------------------------

@@ -85,7 +85,7 @@ def published_guarantee(plan, epsilon, delta, seeded, support):
     guarantee : PrivacyGuarantee
         For one word present or absent. Claimed; infinite where there is no noise on counts that are 0.
     """
-    private = np.isfinite(epsilon)
+    private = bool(np.isfinite(epsilon))
     counted = private and support == "all"
     where = "every vocabulary word" if support == "all" else "every word that occurs"
     return PrivacyGuarantee(

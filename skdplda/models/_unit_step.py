@@ -134,7 +134,7 @@ class UnitStep:
 
     def log_topics(self, table):
         """Return the logarithm of the topics' word probabilities, (n_words, n_topics)."""
-        table = table.astype(np.float64) + self._beta
+        table = np.ascontiguousarray(table, dtype=np.float64) + self._beta
         return np.log(table / table.sum(axis=0))
 
     def divide(self, log_phi, counts, extra, active=EVERYONE):
@@ -236,15 +236,15 @@ class PublicPerplexity:
         The documents; None follows nothing.
     n_words : int
         Of the model.
-    prior : ndarray of shape (n_topics,)
-        Of topic proportions.
+    alpha, beta
+        The priors, as in `UnitStep`.
     n_threads : int
         The result does not depend on it.
     """
 
-    def __init__(self, public, n_words, prior, n_threads):
+    def __init__(self, public, n_words, alpha, beta, n_threads):
         self._X = public.to_counts() if isinstance(public, UnitMatrix) else public
-        self._prior, self._n_threads, self.history = prior, n_threads, []
+        self._alpha, self._beta, self._n_threads, self.history = alpha, beta, n_threads, []
         if public is not None and public.shape[1] != n_words:
             raise ValueError(f"public must have the {n_words} words of X; got {public.shape[1]} columns.")
 
@@ -252,6 +252,6 @@ class PublicPerplexity:
         """Take a table of shape (n_words, n_topics)."""
         if self._X is None:
             return
-        topics = table.T + np.finfo(np.float32).tiny
+        topics = table.T + self._beta
         topics = topics / topics.sum(axis=1, keepdims=True)
-        self.history.append(perplexity(self._X, topics, doc_topic_prior=self._prior, n_threads=self._n_threads))
+        self.history.append(perplexity(self._X, topics, doc_topic_prior=self._alpha, n_threads=self._n_threads))
