@@ -141,15 +141,15 @@ def test_no_contribution_exceeds_the_grid(units, groups, concentration):
         norms.append(np.linalg.norm(terms[own].sum(axis=0)))
     norms = np.array(norms)
     assert norms.max() <= GRID
-    present = [np.linalg.norm(weighted[units.start[d] : units.start[d + 1]].sum(axis=0)) for d in range(40)]
+    largest = [np.linalg.norm(weighted[units.start[d] : units.start[d + 1]].sum(axis=0)) for d in range(40)]
     if groups is None:  # nor are they much below it, for whoever has words
-        np.testing.assert_allclose([n for n in present if n], GRID, rtol=1e-5)
+        np.testing.assert_allclose([n for n in largest if n], GRID, rtol=1e-5)
 
 
-def test_a_repeated_word_counts_once():
-    X = UnitMatrix([0, 2], [[2, 0, 1], [1, 1, 0]])
+def test_a_repeated_word_counts_its_square_root():
+    X = UnitMatrix([0, 2], [[3, 0, 1], [1, 1, 0]])
     weighted = equal_contributions(X, check_groups(None, 1), 2).toarray() / GRID
-    np.testing.assert_allclose(weighted, np.array([[2 / 3, 0, 1], [1 / 3, 1, 0]]) / 3**0.5, rtol=1e-5)
+    np.testing.assert_allclose(weighted, np.array([[1.5, 0, 1], [0.5, 1, 0]]) / 6**0.5, rtol=1e-5)
 
 
 def test_sums_are_integers_and_a_document_moves_them_by_the_grid_at_most(units):

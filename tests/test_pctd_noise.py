@@ -136,7 +136,7 @@ def test_probable_counts_are_the_most_probable(sigma, rate):
 
 def test_noise_that_drowns_every_word_is_said():
     with pytest.warns(UserWarning, match="no word stands out"):
-        model = PCTD(2, noise="units", epsilon=0.5, max_iter=1).fit(random_units())
+        model = PCTD(2, noise="units", epsilon=1.0, max_iter=1).fit(random_units(6000))
     np.testing.assert_allclose(model.topic_word_, 1 / 30)
 
 

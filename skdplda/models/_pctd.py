@@ -47,8 +47,8 @@ class PCTD(BaseTopicModel):
     expectation-maximisation [1]_; public word similarities draw words of one meaning into one topic.
 
     By default documents, or users, are protected: each round releases the sum of the documents' expected
-    topic-word counts plus integer noise. With noise all documents contribute equally: a word that stands several times
-    in a document counts once, and a document's counts have a fixed norm. Without noise each word counts 1.
+    topic-word counts plus integer noise. With noise all documents contribute equally: a word that stands c times in a
+    document counts sqrt(c), and a document's counts have a fixed norm. Without noise each word counts 1.
 
     Parameters
     ----------

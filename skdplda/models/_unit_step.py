@@ -54,9 +54,10 @@ def consistent(table, similarity, tau):
 def equal_contributions(X, privacy_units, order):
     """Return what each word of each semantic unit adds to the sums, over all topics.
 
-    A word that stands c times in a document adds 1/c each time. Then no (word, topic) cell of a document exceeds 1,
-    and the norm of a privacy unit's cells is at most that of its documents' presence bits, whatever the topics are;
-    the integer weight brings that norm to GRID. Rounding every term towards zero cannot make it larger.
+    A word that stands c times in a document adds sqrt(c) in all: shares of 1 / sqrt(c) a time. Then the cells (word,
+    topic) of a privacy unit have at most the norm of its words' square roots, whatever the topics are; the integer
+    weight brings that norm to GRID. Rounding every term towards zero cannot make it larger. (Repeated words would
+    take most of the norm, and of the noise, for themselves.)
 
     Parameters
     ----------
@@ -72,15 +73,14 @@ def equal_contributions(X, privacy_units, order):
     weighted : csr_array of shape (n_units, n_words), float64
         Zero in the units of a privacy unit whose norm exceeds GRID.
     """
-    present = X.to_counts()
-    totals, counts = present.data.astype(np.float64), X.counts.tocoo()
-    present.data = np.ones_like(present.data)
-    weight = unit_weights(present, privacy_units, order)
+    damped, counts = X.to_counts().astype(np.float64), X.counts.tocoo()
+    damped.data = np.sqrt(damped.data)
+    weight = unit_weights(damped, privacy_units, order)
     document = np.repeat(np.arange(len(X)), np.diff(X.start))[counts.row]
-    # The document's total of each entry's word, found in the sorted cells of the document-word matrix.
-    cell = np.repeat(np.arange(len(X)), np.diff(present.indptr)) * X.shape[1] + present.indices
-    total = totals[np.searchsorted(cell, document * X.shape[1] + counts.col)]
-    data = counts.data / total * (weight[document] * (1 - MARGIN))
+    # Each entry's cell of the document-word matrix, found in the sorted list of them.
+    cells = np.repeat(np.arange(len(X)), np.diff(damped.indptr)) * X.shape[1] + damped.indices
+    cell = np.searchsorted(cells, document * X.shape[1] + counts.col)
+    data = counts.data / damped.data[cell] * (weight[document] * (1 - MARGIN))
     return sp.csr_array((data, X.counts.indices, X.counts.indptr), shape=X.counts.shape)
 
 
