@@ -110,7 +110,7 @@ class PCTD(BaseTopicModel):
         `components_` with rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
         What was promised; print it for a statement to publish.
-    public_perplexity_ : ndarray of shape (n_iter_,)
+    public_perplexity_ : ndarray of shape (n_rounds,)
         Only if `fit` was given public documents: their perplexity after each round, under that round's table.
     n_iter_ : int
         Rounds done.
@@ -289,7 +289,7 @@ class PCTD(BaseTopicModel):
         return self._guarantee("user" if groups else "document", self._plan())
 
     def transform(self, X):
-        """Topic proportions of documents under the fitted topics, called p(z|d) in [1]_.
+        """Topic proportions of documents under the fitted topics.
 
         Each row depends on its own document and on the released topics only. The proportions of a *training* document,
         or of any other private one, are that document's data, and the guarantee does not cover publishing them.
