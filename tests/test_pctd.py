@@ -228,6 +228,8 @@ def test_groups_make_the_user_the_unit(units):
     assert model.privacy_guarantee_ == PCTD(3, max_iter=2).privacy_cost(groups=True)
     with pytest.raises(ValueError, match="groups must be None"):
         PCTD(3, noise="units").fit(units, groups=users)
+    with pytest.raises(ValueError, match="groups must be None"):
+        PCTD(3, noise="units-each-iteration").privacy_cost(groups=True)
 
 
 @pytest.mark.parametrize("noise", ["statistics", "units"])

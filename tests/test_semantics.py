@@ -169,7 +169,8 @@ def test_pipelines_searches_and_cross_validation(texts):
     X = pipe[0].transform(documents)
     scores = cross_val_score(PCTD(2, max_iter=2), X, cv=3)
     assert scores.shape == (3,) and np.isfinite(scores).all()
-    assert np.isfinite(make_coherence_scorer("c_npmi", n_top=3)(pipe, documents))
+    for measure in ("c_npmi", "u_mass"):
+        assert np.isfinite(make_coherence_scorer(measure, n_top=3)(pipe, documents))
 
 
 # --- similarity -----------------------------------------------------------------------------------------

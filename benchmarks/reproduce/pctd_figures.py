@@ -181,11 +181,13 @@ def draw(table_2, table_3, path):
             frame = mean.loc[support, sigma]
             last = frame.index[-1]
             epsilon = frame["epsilon"].iloc[-1]
-            label = f"σ = {sigma:g}: ε = " + (f"{epsilon:.0f}" if np.isfinite(epsilon) else "∞") + f" at {last}"
+            label = f"σ = {sigma:g}" + (f", ε = {epsilon:,.0f} after {last}" if np.isfinite(epsilon) else "")
             ax.plot(frame.index, frame["perplexity"], color=color, linewidth=2, label=label)
         exact = mean.loc["none", 0.0]["perplexity"]
         ax.plot(exact.index, exact, color="0.3", linestyle="--", linewidth=1.5, label="no noise")
-        ax.set(title=title[0].upper() + title[1:], xlabel="EM iterations", ylabel="Training perplexity, eq. (16)")
+        title = title[0].upper() + title[1:] + (": ε = ∞" if support == "observed" else "")
+        ax.yaxis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:,.0f}"))
+        ax.set(title=title, xlabel="EM iterations", ylabel="Training perplexity, eq. (16)")
         ax.grid(alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(frameon=False, fontsize=9)
@@ -212,9 +214,10 @@ def draw(table_2, table_3, path):
         epsilon = frame["epsilon"].iloc[0]
         label = f"{name} (ε = {epsilon:.0f})" if np.isfinite(epsilon) else f"{name} (ε = ∞)"
         ax.plot(frame.index, frame["perplexity"], style, color=color, linewidth=2, label=label)
-    ax.set(xlabel="Topics", ylabel="Training perplexity, eq. (16)", yscale="log")
-    ax.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter("{:,.0f}".format))
-    ax.yaxis.set_minor_formatter(matplotlib.ticker.FuncFormatter("{:,.0f}".format))
+    ticks = sorted(table_3["topics"].unique())
+    ax.set(xlabel="Topics", ylabel="Training perplexity, eq. (16)", yscale="log", xticks=ticks)
+    ax.yaxis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:,.0f}"))
+    ax.yaxis.set_minor_formatter(matplotlib.ticker.StrMethodFormatter("{x:,.0f}"))
     ax.set_title("Figure 3 of Shi et al. (2019): perplexity and topics, σ = 0.25, 35 iterations", fontsize=11)
     ax.grid(alpha=0.3, which="both")
     ax.spines[["top", "right"]].set_visible(False)

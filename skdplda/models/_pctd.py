@@ -111,7 +111,8 @@ class PCTD(BaseTopicModel):
     privacy_guarantee_ : PrivacyGuarantee
         What was promised; print it for a statement to publish.
     public_perplexity_ : ndarray of shape (n_rounds,)
-        Only if `fit` was given public documents: their perplexity after each round, under that round's table.
+        Only if `fit` was given public documents: their perplexity after each round (of a resumed fit, each one
+        since), under that round's table.
     n_iter_ : int
         Rounds done.
     n_features_in_ : int
@@ -242,8 +243,6 @@ class PCTD(BaseTopicModel):
         shape = (X.shape[1], self.n_components)
         warn_of_spare_topics(self.n_components, X.shape[1])
         similarity = self._similarity(X.shape[1])
-        if groups is not None and self.noise != "statistics":
-            raise ValueError(f"groups must be None for noise={self.noise!r}, which protects single words.")
         privacy_units = check_groups(groups, len(X))
         priors = self._doc_topic_prior(), self._topic_word_prior()
         watch = PublicPerplexity(public, X.shape[1], *priors, effective_n_jobs(self.n_jobs))
@@ -285,6 +284,11 @@ class PCTD(BaseTopicModel):
         -------
         guarantee : PrivacyGuarantee
             Equal to `privacy_guarantee_` after the fit.
+
+        Raises
+        ------
+        ValueError
+            For groups where `noise` protects single words.
         """
         return self._guarantee("user" if groups else "document", self._plan())
 
@@ -413,6 +417,8 @@ class PCTD(BaseTopicModel):
         return NoisePlan("gaussian", 1.0, (sigma,) * rounds, gaussian_event(sigma, rounds))
 
     def _guarantee(self, unit, plan):
+        if unit == "user" and self.noise != "statistics":
+            raise ValueError(f"groups must be None for noise={self.noise!r}, which protects single words.")
         seeded = self.random_state is not None
         if self.noise == "statistics":
             changes = {"reference": GUIDE}
