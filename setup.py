@@ -15,6 +15,8 @@ KERNELS = {  # extension -> uses threads
     "foldin": True,
     "mixture": True,
     "noise": True,
+    "released": True,
+    "partition": False,
 }
 # -ffp-contract=off: a fused multiply-add would make results depend on the processor.
 COMPILE_ARGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]

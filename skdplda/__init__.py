@@ -4,17 +4,27 @@ import warnings
 from importlib.metadata import version
 
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError, PrivacyLeakWarning
-from skdplda.models import PCTD, PrivateCGSLDA
+from skdplda.models import HDPLDA, PCTD, PrivateCGSLDA
 from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
+from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
+from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
 __all__ = [
+    "HDPLDA",
     "PCTD",
     "BudgetExceededError",
+    "DPCountVectorizer",
+    "DPVocabularySelector",
     "IncompatibleGuaranteeError",
     "PrivacyAccountant",
     "PrivacyGuarantee",
     "PrivacyLeakWarning",
     "PrivateCGSLDA",
+    "ReleasedTopicModel",
+    "load_released",
+    "make_fdptm_pipeline",
+    "privacy_guarantee",
+    "release",
 ]
 
 __version__ = version("skdplda")

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import _fit_context as fit_context
+from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
@@ -19,6 +20,7 @@ __all__ = [
     "check_is_fitted",
     "check_prior",
     "fit_context",
+    "take_rows",
 ]
 
 LARGEST_COUNT = 2**31 - 1

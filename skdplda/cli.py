@@ -1,4 +1,4 @@
-"""The console script `skdplda`: a demo, private topics of a corpus, and the price of a guarantee without data."""
+"""The console script `skdplda`: a demo, private topics of a corpus, their price, a released model's card."""
 
 import argparse
 import csv
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models import PrivateCGSLDA
+from skdplda.releases import load_released
 
 __all__ = ["main"]
 
@@ -72,7 +73,7 @@ def _parser():
     """Return the parser of all commands."""
     parser = _Parser(prog="skdplda", description="Differentially private topic models.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"skdplda {version('skdplda')}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,fit,cost}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,fit,cost,show}")
 
     positive, share = _number(float, "a positive number, or inf"), _number(float, "a number above 0, at most 1", 1)
     whole = _number(int, "an integer of at least 1")
@@ -117,6 +118,11 @@ def _parser():
 
     cost = commands.add_parser("cost", parents=[price], help="what a fit would promise, without data")
     cost.set_defaults(run=_cost)
+
+    show = commands.add_parser("show", help="the model card of a released model")
+    show.add_argument("file", help="written by ReleasedTopicModel.save")
+    show.add_argument("--json", action="store_true", help="print JSON")
+    show.set_defaults(run=_show)
     return parser
 
 
@@ -177,6 +183,10 @@ def _cost(args):
             " and every document weighs the same. A word stands out in a\ntopic where the corpus has it there clearly"
             " more often than that."
         )
+
+
+def _show(args):
+    print(load_released(args.file).card("json" if args.json else "markdown"), end="")
 
 
 def _fit(args):

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from skdplda import PrivacyGuarantee, PrivateCGSLDA, __version__, cli
+from skdplda import PrivacyGuarantee, PrivateCGSLDA, ReleasedTopicModel, __version__, cli
 from skdplda._demo import run_demo
 from skdplda._optional import import_optional
 
@@ -233,6 +233,18 @@ def test_interrupt_without_a_checkpoint(corpus, capsys, monkeypatch):
     monkeypatch.setattr(PrivateCGSLDA, "fit", interrupted)
     assert run(corpus, str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")) == 130
     assert "nothing was saved" in capsys.readouterr().err
+
+
+def test_show_prints_the_card_of_a_released_model(tmp_path, capsys):
+    model = ReleasedTopicModel([[0.9, 0.1]], ["pear", "plum"], privacy_guarantee=PrivacyGuarantee(epsilon=2.0))
+    model.save(tmp_path / "pears.zip", card=False)
+    for options, form in (([], "markdown"), (["--json"], "json")):
+        assert cli.main(["show", str(tmp_path / "pears.zip"), *options]) == 0
+        assert capsys.readouterr().out == model.card(form)
+    (tmp_path / "pears.zip").write_bytes(b"PK")
+    for name in ("pears.zip", "plums.zip"):
+        assert cli.main(["show", str(tmp_path / name)]) == 2
+        assert name in one_line(capsys)
 
 
 def test_version_and_module_entry(tmp_path):

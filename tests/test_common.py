@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdplda import PCTD, PrivateCGSLDA
+from skdplda import HDPLDA, PCTD, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import gensim_dictionary, make_coherence_scorer
 
@@ -24,6 +24,11 @@ CHECKED = [
         PrivateCGSLDA(n_components=2, max_iter=2, mechanism=mechanism)
         for mechanism in ("inherent", "laplace-first", "laplace-every", "laplace-last")
     ],
+    HDPLDA(n_components=2, max_iter=2),
+    HDPLDA(n_components=2, max_iter=2, epsilon=float("inf")),
+    HDPLDA(n_components=2, max_iter=2, delta=0.0, count_clip=3.0, return_trace=True),
+    HDPLDA(n_components=2, max_iter=2, noise_epsilon=1.0, inherent_epsilon=5.0),
+    HDPLDA(n_components=2, max_iter=2, table="live"),
     PCTD(n_components=2, max_iter=2),
     PCTD(n_components=2, max_iter=2, epsilon=float("inf")),
     PCTD(n_components=2, max_iter=2, noise="units"),
@@ -36,7 +41,7 @@ CHECKED = [
 @pytest.mark.filterwarnings("ignore:n_components=2 exceeds:UserWarning")  # the checks have data of one column
 @pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning")  # nor units
 @pytest.mark.filterwarnings("ignore:no word stands out:UserWarning")  # they are small
-@pytest.mark.filterwarnings("ignore:P[a-zA-Z]* counts words:UserWarning")  # the checks have fractions
+@pytest.mark.filterwarnings("ignore:[A-Za-z]+ counts words:UserWarning")  # the checks have fractions
 @parametrize_with_checks(CHECKED)
 def test_scikit_learn(estimator, check):
     check(estimator)

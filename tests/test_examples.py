@@ -43,3 +43,12 @@ def test_pipeline_grid_search(tmp_path):
     assert "spent: epsilon 3.00" in out
     assert "a second fit is refused" in out
     assert "9 fits" in out
+
+
+def test_fdptm_end_to_end(tmp_path):
+    out = run(tmp_path, "fdptm_end_to_end.py", "--corpus", "synthetic", "--documents", "2000")
+    assert "make epsilon 5.0000, accounted jointly" in out
+    assert "saved topics.card.json, topics.card.md, topics.zip" in out
+    assert "Differential privacy statement" in out
+    assert "names in the pickled pipeline: 1,997 of 1,997" in out
+    assert "names in the released file: 0 of 1,997" in out

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdplda import PCTD, PrivacyLeakWarning, PrivateCGSLDA
+from skdplda import HDPLDA, PCTD, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.models._live import MECHANISMS as PUBLISHED
 from skdplda.semantics import UnitMatrix
 
@@ -89,6 +89,26 @@ def test_a_private_fit_keeps_only_what_it_released(corpus, parameters, groups):
         model.transform(corpus)  # nor does using it leave traces
         model.score(corpus)
         model = pickle.loads(pickle.dumps(model))
+
+
+@pytest.mark.parametrize("parameters", [{}, {"delta": 0.0}, {"count_clip": 9.0}, {"epsilon": 100.0}])
+def test_released_draws_are_not_kept_unless_asked_for(corpus, parameters):
+    model = HDPLDA(3, max_iter=3, **parameters).fit(corpus)
+    assert set(vars(model)) - set(model.get_params()) <= ALLOWED
+    assert list(found_in(model, corpus)) == []
+    assert not numbers_in_pickle(model) & secrets(corpus)[0]
+
+
+def test_a_trace_holds_what_is_released_and_public_lengths(corpus):
+    """Neither words nor exact counts: what differs between words is noisy, and the order of tokens is secret."""
+    model = HDPLDA(3, max_iter=3, return_trace=True).fit(corpus)
+    assert set(vars(model.trace_)) == {"topics", "tables", "document_starts"}
+    assert {"topics of all tokens in every sweep", "trace_"} <= set(model.privacy_guarantee_.released)
+    lengths = corpus.toarray().sum(axis=1)
+    np.testing.assert_array_equal(np.diff(model.trace_.document_starts), lengths)
+    assert "the number of documents and of the tokens in each" in model.privacy_guarantee_.not_covered
+    totals = model.trace_.tables[1:].sum(axis=1)  # of each word
+    assert (totals != corpus.toarray().sum(axis=0)).mean() > 0.5
 
 
 def test_the_guarantee_says_nothing_of_the_data(corpus):

@@ -10,9 +10,8 @@ from scipy.special import softmax
 from skdplda import PCTD, PrivacyAccountant, PrivacyGuarantee, PrivacyLeakWarning
 from skdplda.models import _pctd_noise
 from skdplda.models._pctd_noise import likelihood_noise, noisy_units, sum_noise
-from skdplda.models._randomness import Randomness
 from skdplda.models._rounds import GRID
-from skdplda.privacy import epsilon_of, gaussian_event
+from skdplda.privacy import Randomness, epsilon_of, gaussian_event
 from skdplda.semantics import UnitMatrix
 
 published = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

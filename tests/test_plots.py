@@ -7,7 +7,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from skdplda import PrivateCGSLDA
-from skdplda.plots import PrivacyUtilityDisplay, TopWordsDisplay
+from skdplda.plots import PrivacyUtilityDisplay, TopWordsDisplay, VocabularySizeDisplay
 
 WORDS = np.array(["apple", "pear", "plum", "iron", "zinc"])
 
@@ -104,3 +104,31 @@ def test_repeats_draw_a_mean_and_a_band():
 def test_curve_errors_name_the_parameter(epsilons, scores, message):
     with pytest.raises(ValueError, match=message):
         PrivacyUtilityDisplay(epsilons=epsilons, scores=scores).plot()
+
+
+def test_vocabulary_sizes_are_labelled_curves():
+    ax = Figure().subplots()
+    sizes = {"sieve": [200, 370, 790], "sips": [0, 320, 700]}
+    display = VocabularySizeDisplay(epsilons=[1, 2, 5], sizes=sizes).plot(ax)
+    assert display.ax_ is ax and display.figure_ is ax.figure
+    lines = {line.get_label(): line for line in ax.lines}
+    assert list(lines) == ["sieve", "sips"]
+    assert lines["sieve"].get_xydata().tolist() == [[1, 200], [2, 370], [5, 790]]
+    assert np.isnan(lines["sips"].get_ydata()[0])  # nothing selected: no point
+    assert len({(line.get_color(), line.get_marker()) for line in ax.lines}) == 2
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2", "5"]
+    display.figure_.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "size", "message"),
+    [
+        ([2, 1], [1, 2], "epsilons must be positive finite numbers, ascending"),
+        ([0, 1], [1, 2], "epsilons must be positive"),
+        ([], [], "epsilons must be positive"),
+        ([1, 2], [1, 2, 3], r"sizes\['sieve'\] must have one entry"),
+    ],
+)
+def test_vocabulary_size_errors_name_the_parameter(epsilons, size, message):
+    with pytest.raises(ValueError, match=message):
+        VocabularySizeDisplay(epsilons=epsilons, sizes={"sieve": size}).plot()

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from skdplda import PCTD
+from skdplda import PCTD, privacy_guarantee
 from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import make_coherence_scorer
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix, word_similarity
@@ -171,6 +171,15 @@ def test_pipelines_searches_and_cross_validation(texts):
     assert scores.shape == (3,) and np.isfinite(scores).all()
     for measure in ("c_npmi", "u_mass"):
         assert np.isfinite(make_coherence_scorer(measure, n_top=3)(pipe, documents))
+
+
+def test_a_pipeline_promises_what_its_model_does():
+    pipe = make_pipeline(SemanticUnitVectorizer(3, vocabulary=WORDS), PCTD(2))
+    assert privacy_guarantee(pipe).epsilon == 5.0
+    cut = make_pipeline(SemanticUnitVectorizer(str.splitlines, vocabulary=WORDS), PCTD(2))
+    assert any("treats each document on its own" in text for text in privacy_guarantee(cut).assumptions)
+    with pytest.raises(ValueError, match="public words as vocabulary"):
+        privacy_guarantee(make_pipeline(SemanticUnitVectorizer(3), PCTD(2)))
 
 
 # --- similarity -----------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport log
+from libc.math cimport INFINITY, log
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
 
 from skdplda._kernels._random_stream cimport random_stream, stream_double, stream_of
@@ -20,13 +20,13 @@ cdef inline void _count(double* n_d, double* n_w, double* n, uint16_t k, double 
 
 cdef inline double _weigh(
     const double* n_d, const double* n_w, const double* n, const double* alpha, double beta, double beta_sum,
-    Py_ssize_t n_topics, double* weights,
+    double clip, Py_ssize_t n_topics, double* weights,
 ) noexcept nogil:
     """Fill the weight of each topic and return their sum."""
     cdef Py_ssize_t k
     cdef double total = 0.0
     for k in range(n_topics):  # apart from the sum: this loop vectorises
-        weights[k] = (_positive(n_w[k]) + beta) / (_positive(n[k]) + beta_sum)
+        weights[k] = (min(_positive(n_w[k]), clip) + beta) / (_positive(n[k]) + beta_sum)
         weights[k] *= _positive(n_d[k]) + alpha[k]
     for k in range(n_topics):
         total += weights[k]
@@ -83,12 +83,12 @@ def live_sweep(
     const int64_t[::1] doc_ptr, const int32_t[::1] words,  # IN
     uint16_t[::1] topics, double[:, ::1] doc_topic,  # INOUT
     double[:, ::1] word_topic, double[::1] topic_total,  # INOUT
-    const double[::1] alpha, double beta, uint64_t seed, uint64_t sweep,  # IN
+    const double[::1] alpha, double beta, uint64_t seed, uint64_t sweep, double clip=INFINITY,  # IN
 ):
     """Draw the topic of each token once, in the order of the corpus. A negative count weighs as 0.
 
     Equivalent to, for each token of word w and topic z in document d: take it out of the three counts;
-    p = (word_topic[w] + beta) / (topic_total + len(word_topic) * beta) * (doc_topic[d] + alpha);
+    p = (min(word_topic[w], clip) + beta) / (topic_total + len(word_topic) * beta) * (doc_topic[d] + alpha);
     z = rng.choice(len(p), p=p / p.sum()); put it back.
     """
     cdef Py_ssize_t d, i, n_topics = topic_total.shape[0]
@@ -103,7 +103,7 @@ def live_sweep(
                 n_w = &word_topic[words[i], 0]
                 _count(&doc_topic[d, 0], n_w, &topic_total[0], topics[i], -1)
                 total = _weigh(
-                    &doc_topic[d, 0], n_w, &topic_total[0], &alpha[0], beta, beta_sum, n_topics, &weights[0])
+                    &doc_topic[d, 0], n_w, &topic_total[0], &alpha[0], beta, beta_sum, clip, n_topics, &weights[0])
                 topics[i] = _draw(&weights[0], n_topics, stream_double(&stream) * total)
                 _count(&doc_topic[d, 0], n_w, &topic_total[0], topics[i], 1)
 
@@ -142,7 +142,7 @@ def live_sweep_monitored(
                         j += 1
                 _count(n_d, n_w, &topic_total[0], topics[i], -1)
                 twins[topics[i]] -= 1
-                total = _weigh(n_d, n_w, &topic_total[0], &alpha[0], beta, beta_sum, n_topics, &weights[0])
+                total = _weigh(n_d, n_w, &topic_total[0], &alpha[0], beta, beta_sum, INFINITY, n_topics, &weights[0])
                 by_word = by_document = by_removal = 1.0
                 for k in range(n_topics):
                     p = weights[k] / total

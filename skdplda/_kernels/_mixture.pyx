@@ -122,23 +122,19 @@ def responsibilities(
     start, words, counts : ndarray of int64, int32, float64
         The unit-word counts in CSR form; counts may be noisy.
     log_phi : ndarray of shape (n_words, n_topics), float64
-        Finite logarithms.
     extra : ndarray of shape (n_units, n_topics) or (0, 0), float64
         Added to the log-likelihoods of units.
     prior : ndarray of shape (n_topics,), float64
-        Positive.
     active : ndarray of shape (n_documents,) or (0,), uint8
-        Which documents take part; none given, all do. The others keep their `theta`.
+        Who takes part; none given, all. The others keep `theta`.
     theta : ndarray of shape (n_documents, n_topics), float64
         INOUT. Topic proportions, positive.
     r : ndarray of shape (n_units, n_topics), float64
-        OUT. Rows sum to 1 up to rounding.
+        OUT.
     log_likelihood : ndarray of shape (n_documents,), float64
         OUT. Of the units under `log_phi` and the `theta` that came in; 0 for documents that take no part.
-    n_updates : int
+    n_updates, n_threads : int
         At least 1.
-    n_threads : int
-        Number of threads.
     """
     cdef Py_ssize_t n_documents = document_start.shape[0] - 1, n_topics = log_phi.shape[1], d
     cdef long long begin, n
@@ -175,8 +171,8 @@ def word_sums(
 ):
     """M-step: for each word, what its occurrences add to the topics.
 
-    Integer sums round every term towards zero. Words do not see each other, and a word's terms have a fixed
-    order: the result is the same for any number of threads. Indices are not checked.
+    Integer sums round every term towards zero. A word's terms have a fixed order: the result is the same for any
+    number of threads. Indices are not checked.
 
     Equivalent to, for the (n_words, n_units) matrix of `values`::
 
@@ -188,11 +184,9 @@ def word_sums(
     start, units, values : ndarray of int64, int32, float64
         The word-unit matrix in CSR form.
     r : ndarray of shape (n_units, n_topics), float64
-        Responsibilities.
     out : ndarray of shape (n_words, n_topics), int64 or float64
         OUT.
     n_threads : int
-        Number of threads.
     """
     cdef Py_ssize_t n_words = start.shape[0] - 1, n_topics = r.shape[1], w, k
     cdef long long i

@@ -7,6 +7,7 @@ from skdplda.metrics._likelihood import (
     log_likelihood,
     perplexity,
     score,
+    score_samples,
     unigram_perplexity,
 )
 
@@ -18,6 +19,7 @@ __all__ = [
     "make_coherence_scorer",
     "perplexity",
     "score",
+    "score_samples",
     "topic_diversity",
     "u_mass_coherence",
     "unigram_perplexity",

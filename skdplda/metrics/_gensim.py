@@ -22,7 +22,8 @@ def gensim_dictionary(features):
     ----------
     features : vectorizer or sequence of str
         A fitted object with `get_feature_names_out`, such as a
-        :class:`~sklearn.feature_extraction.text.CountVectorizer`, or the words in the order of the columns.
+        :class:`~sklearn.feature_extraction.text.CountVectorizer`, one that brings its own dictionary as
+        `id2word`, or the words in the order of the columns.
 
     Returns
     -------
@@ -43,6 +44,8 @@ def gensim_dictionary(features):
     """
     from gensim.corpora import Dictionary
 
+    if hasattr(features, "id2word"):
+        return features.id2word
     names = features.get_feature_names_out() if hasattr(features, "get_feature_names_out") else features
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"features must be a fitted vectorizer or a sequence of str, got {features!r}.")

@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from skdplda._kernels._foldin import fold_in
 
-__all__ = ["held_out_log_likelihood", "log_likelihood", "perplexity", "score", "unigram_perplexity"]
+__all__ = ["held_out_log_likelihood", "log_likelihood", "perplexity", "score", "score_samples", "unigram_perplexity"]
 
 _CHUNK = 1 << 20  # products theta_dk phi_kw held at a time
 _METHODS = ("document-completion", "fold-in")
@@ -118,21 +118,41 @@ def held_out_log_likelihood(
     >>> round(total, 3), n_tokens
     (-1.386, 2.0)
     """
-    X = _check_counts(X)
-    phi = _check_distributions(topic_word, "topic_word")
-    _check_vocabulary(X, phi)
-    alpha = _check_prior(doc_topic_prior, len(phi))
-    for name, value, kind, least in (
-        ("max_iter", max_iter, Integral, 0),
-        ("tol", tol, Real, 0),
-        ("n_threads", n_threads, Integral, 1),
-    ):
-        if not isinstance(value, kind) or not value >= least:
-            raise ValueError(f"{name} must be {_KINDS[kind]} of at least {least}, got {value!r}.")
-    observed, held_out = _split(X, method)
-    phi = np.ascontiguousarray(phi.T)
-    theta = fold_in(observed.indptr, observed.indices, observed.data, phi, alpha, max_iter, tol, n_threads)
-    return _weighted_sums(_log_likelihood(held_out, phi, theta), held_out, sample_weight)
+    options = {"method": method, "max_iter": max_iter, "tol": tol, "n_threads": n_threads}
+    return _weighted_sums(*_held_out(X, topic_word, doc_topic_prior, **options), sample_weight)
+
+
+def score_samples(X, topic_word, **options):
+    """Mean log-likelihood per held-out token of each document: the larger the better.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_documents, n_words)
+        Counts of each word in each test document.
+    topic_word : array-like of shape (n_components, n_words)
+        Topics phi; rows sum to 1.
+    **options : dict
+        Keyword arguments of :func:`held_out_log_likelihood` but `sample_weight`.
+
+    Returns
+    -------
+    score : ndarray of shape (n_documents,)
+        In nats per token; nan for a document without held-out tokens.
+
+    Raises
+    ------
+    ValueError
+        As :func:`held_out_log_likelihood`.
+
+    Examples
+    --------
+    >>> from skdplda.metrics import score_samples
+    >>> score_samples([[4, 0], [1, 0]], [[0.5, 0.5]]).round(3).tolist()
+    [-0.693, nan]
+    """
+    per_document, held_out = _held_out(X, topic_word, **options)
+    n_tokens = np.asarray(held_out.sum(axis=1, dtype=np.int64), dtype=float).ravel()
+    return np.divide(per_document, n_tokens, out=np.full(len(per_document), np.nan), where=n_tokens > 0)
 
 
 def score(X, topic_word, **options):
@@ -241,6 +261,25 @@ def unigram_perplexity(words, X, *, method="document-completion", smoothing=1.0,
     held_out = _split(X, method)[1]
     per_document = _log_likelihood(held_out, probability.T, np.ones((X.shape[0], 1)))
     return float(np.exp(-_mean(*_weighted_sums(per_document, held_out, sample_weight))))
+
+
+def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion", max_iter=100, tol=1e-4, n_threads=1):
+    """Return the log-likelihood of each document's held-out tokens, and these tokens."""
+    X = _check_counts(X)
+    phi = _check_distributions(topic_word, "topic_word")
+    _check_vocabulary(X, phi)
+    alpha = _check_prior(doc_topic_prior, len(phi))
+    for name, value, kind, least in (
+        ("max_iter", max_iter, Integral, 0),
+        ("tol", tol, Real, 0),
+        ("n_threads", n_threads, Integral, 1),
+    ):
+        if not isinstance(value, kind) or not value >= least:
+            raise ValueError(f"{name} must be {_KINDS[kind]} of at least {least}, got {value!r}.")
+    observed, held_out = _split(X, method)
+    phi = np.ascontiguousarray(phi.T)
+    theta = fold_in(observed.indptr, observed.indices, observed.data, phi, alpha, max_iter, tol, n_threads)
+    return _log_likelihood(held_out, phi, theta), held_out
 
 
 def _check_counts(X, name="X"):

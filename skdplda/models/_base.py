@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from skdplda._kernels._foldin import fold_in
 from skdplda._validation import check_counts, check_is_fitted
-from skdplda.metrics import perplexity, score
+from skdplda.metrics import perplexity, score, score_samples
 
 __all__ = ["BaseTopicModel"]
 
@@ -16,7 +16,7 @@ FOLD_IN_TOLERANCE = 1e-3
 
 
 class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of the topic models; a subclass fits `components_` and `topic_word_`.
+    """Base of the topic models; a subclass has `topic_word_` when it is fitted.
 
     It has `n_components`, `n_jobs` and `doc_topic_prior` among its parameters and a method
     `_doc_topic_prior()` that returns the prior as an array of shape (n_components,).
@@ -31,7 +31,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     @property
     def _n_features_out(self):
-        return self.components_.shape[0]
+        return self.topic_word_.shape[0]
 
     def transform(self, X):
         """Topic proportions of documents under the fitted topics.
@@ -58,7 +58,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             If X is no matrix of counts or has another number of words.
         """
         check_is_fitted(self)
-        X = check_counts(self, X, reset=False)
+        X = self._counts(X)
         return fold_in(
             X.indptr.astype(np.int32) if X.indptr[-1] < 2**31 else X.indptr,
             X.indices,
@@ -91,6 +91,27 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             In nats per held-out token, the same however X is split into batches.
         """
         return score(*self._held_out(X), **self._held_out_options(sample_weight, method))
+
+    def score_samples(self, X, method="document-completion"):
+        """Mean held-out log-likelihood per token of each document; larger is better.
+
+        The numbers of private documents are these documents' data, as with `transform`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            Word counts of documents that were not used to fit.
+        method : {"document-completion", "fold-in"}, default="document-completion"
+            As in `score`.
+
+        Returns
+        -------
+        score : ndarray of shape (n_documents,)
+            In nats per token; nan for a document without a held-out token.
+        """
+        options = self._held_out_options(None, method)
+        del options["sample_weight"]
+        return score_samples(*self._held_out(X), **options)
 
     def perplexity(self, X, y=None, sample_weight=None, method="document-completion"):
         """Held-out perplexity, exp(-score); smaller is better.
@@ -158,7 +179,10 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _held_out(self, X):
         check_is_fitted(self)
-        return check_counts(self, X, reset=False), self.topic_word_
+        return self._counts(X), self.topic_word_
+
+    def _counts(self, X):
+        return check_counts(self, X, reset=False)
 
     def _held_out_options(self, sample_weight, method):
         return {

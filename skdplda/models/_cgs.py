@@ -17,10 +17,9 @@ from skdplda.models._gibbs_step import GibbsStep
 from skdplda.models._live import MECHANISMS as LIVE_MECHANISMS
 from skdplda.models._live import fit_live
 from skdplda.models._promise import NOT_COVERED, rounds_guarantee
-from skdplda.models._randomness import Randomness
 from skdplda.models._rounds import NoisePlan
 from skdplda.models._rules import UNIT, ExactTables, SmoothedTables, annealed, model_noise
-from skdplda.privacy import InherentPrivacyHistory, Payment, PrivacyGuarantee
+from skdplda.privacy import InherentPrivacyHistory, Payment, PrivacyGuarantee, Randomness
 
 __all__ = ["PrivateCGSLDA"]
 

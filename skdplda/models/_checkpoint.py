@@ -7,6 +7,8 @@ import zipfile
 
 import numpy as np
 
+from skdplda._files import whole_file
+
 __all__ = ["fingerprint", "interrupted_run", "load", "save"]
 
 FORMAT = "skdplda.checkpoint"
@@ -45,19 +47,9 @@ def save(path, header, arrays):
     arrays : dict of str to ndarray
         The state.
     """
-    partial = f"{os.fspath(path)}.partial"
     header = json.dumps({"format": FORMAT, "version": VERSION, **header})
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            np.savez(file, header=np.array(header), **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except BaseException:
-        if os.path.exists(partial):
-            os.remove(partial)
-        raise
+    with whole_file(path, mode=0o600) as file:
+        np.savez(file, header=np.array(header), **arrays)
 
 
 def load(path):

@@ -23,8 +23,8 @@ class LiveFit:
     Parameters
     ----------
     word_topic : ndarray of shape (n_components, n_words)
-        Topic-word counts after the last sweep. Noisy, and possibly negative, for "laplace-first" and
-        "laplace-every"; exact for the other mechanisms, so that they must not be released.
+        Topic-word counts after the last sweep. Noisy, and possibly negative, for "laplace-first",
+        "laplace-every" and "hybrid"; exact for the other mechanisms, so that they must not be released.
     monitor : dict of str to ndarray of shape (max_iter,), or None
         For "inherent", the fields of `InherentPrivacyHistory`.
     n_iter : int
@@ -54,9 +54,10 @@ class _LiveState:
         self.alpha = np.full(n_components, doc_topic_prior, dtype=np.float64)
         self.beta = float(topic_word_prior)
 
-    def add_noise(self, scale, rng):
-        """Add Laplace noise to both count matrices, for good."""
-        self.doc_topic += rng.laplace(scale=scale, size=self.doc_topic.shape)
+    def add_noise(self, scale, rng, documents=True):
+        """Add Laplace noise to the count matrices, for good."""
+        if documents:
+            self.doc_topic += rng.laplace(scale=scale, size=self.doc_topic.shape)
         self.word_topic += rng.laplace(scale=scale, size=self.word_topic.shape)
         self.topic_total[:] = self.word_topic.sum(axis=0)
 
@@ -89,6 +90,8 @@ def fit_live(
     seed=None,
     n_max=None,
     callback=None,
+    count_clip=np.inf,
+    observer=None,
 ):
     """Fit LDA by sequential collapsed Gibbs sampling with a published form of privacy.
 
@@ -98,16 +101,19 @@ def fit_live(
         Non-negative integer counts.
     n_components : int
         Number of topics, below 65,536.
-    mechanism : {"inherent", "laplace-first", "laplace-every", "laplace-last"}
+    mechanism : {"inherent", "laplace-first", "laplace-every", "laplace-last", "hybrid"}
         * "inherent": no noise, the monitor runs beside the sampler [1]_. `epsilon` is not used.
         * "laplace-first": Laplace(1 / epsilon) noise is added to both count matrices before the first
           sweep, and stays in the running counts. Called CDP-LDA in [2]_.
         * "laplace-every": the same before each sweep, fresh noise on top of the old. CDP-LDA+ in [2]_.
         * "laplace-last": after `max_iter` plain sweeps, one more whose weights have Laplace(2 / epsilon)
           noise, one pair of values a token [3]_. The counts stay exact.
+        * "hybrid": Laplace(2 / epsilon) noise is added to the topic-word counts before each sweep, on top of the
+          old; a count weighs as `count_clip` at most. HDP-LDA in [2]_, Algorithm 1.
     epsilon : float, default=inf
         The paper's parameter, which no proof supports: per count matrix and per noise addition for
-        "laplace-first" and "laplace-every", per draw for "laplace-last". `inf` means no noise.
+        "laplace-first" and "laplace-every", per draw for "laplace-last", per sweep's noise for "hybrid". `inf` means
+        no noise.
     doc_topic_prior : float or array-like of shape (n_components,)
         Called alpha in [1]_.
     topic_word_prior : float
@@ -122,6 +128,11 @@ def fit_live(
         Number of tokens removed at the monitor's document level. `None` takes the longest document.
     callback : callable, default=None
         Called with the number of sweeps done, after each sweep.
+    count_clip : float, default=inf
+        For "hybrid": called C in [2]_.
+    observer : callable, default=None
+        Called after each sweep with what its adversary sees: the topic-word table (n_words, n_components) at the
+        sweep's start, after noise, and the topics of the tokens, in the order of documents and words. Copies.
 
     Returns
     -------
@@ -157,8 +168,8 @@ def fit_live(
     >>> fit.word_topic.sum(axis=0)
     array([2., 2., 3.])
     """
-    if mechanism not in MECHANISMS:
-        raise ValueError(f"mechanism={mechanism!r} is unknown; it must be one of {', '.join(MECHANISMS)}.")
+    if mechanism not in (*MECHANISMS, "hybrid"):
+        raise ValueError(f"mechanism={mechanism!r} is unknown; it must be one of {', '.join(MECHANISMS)}, hybrid.")
     if not epsilon > 0:
         raise ValueError(f"epsilon={epsilon!r} must be a number above 0, or inf for no noise.")
     if not 0 < n_components < 2**16:
@@ -181,11 +192,18 @@ def fit_live(
         longest = max((stop - start for start, stop in pairwise(state.doc_ptr)), default=0)
         n_max = longest if n_max is None else n_max
         kernel, monitored = live_sweep_monitored, (n_max, np.zeros(n_tokens), np.zeros(n_tokens))
+    elif mechanism == "hybrid":
+        monitored = (count_clip,)
 
     for i in range(max_iter):
         if mechanism == "laplace-every" or (mechanism == "laplace-first" and i == 0):
             state.add_noise(1 / epsilon, rng)
+        elif mechanism == "hybrid":
+            state.add_noise(2 / epsilon, rng, documents=False)
+        seen = None if observer is None else state.word_topic.copy()
         rows.append(state.sweep(kernel, key, i, *monitored))
+        if observer is not None:
+            observer(seen, state.topics.copy())
         if callback is not None:
             callback(i + 1)
     if mechanism == "laplace-last":

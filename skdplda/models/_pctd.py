@@ -27,10 +27,9 @@ from skdplda.models._fit import fit_rounds, warn_of_spare_topics
 from skdplda.models._pctd_noise import NoisyUnitStep, noisy_units
 from skdplda.models._pctd_promise import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
 from skdplda.models._promise import rounds_guarantee
-from skdplda.models._randomness import Randomness
 from skdplda.models._rounds import NoisePlan, run_rounds
 from skdplda.models._unit_step import ConsistentTables, LastTable, PublicPerplexity, UnitStep
-from skdplda.privacy import Payment, calibrate_gaussian, gaussian_event
+from skdplda.privacy import Payment, Randomness, calibrate_gaussian, gaussian_event
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["PCTD"]
@@ -339,12 +338,11 @@ class PCTD(BaseTopicModel):
             effective_n_jobs(self.n_jobs),
         )
 
-    def _held_out(self, X):
+    def _counts(self, X):
         if not isinstance(X, UnitMatrix):
-            return super()._held_out(X)
-        check_is_fitted(self)
+            return super()._counts(X)
         self._check_width(X)
-        return X.to_counts(), self.topic_word_
+        return X.to_counts()
 
     def _doc_topic_prior(self):
         return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)

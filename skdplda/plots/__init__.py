@@ -1,5 +1,6 @@
-"""Displays: the topics' words, and what privacy costs in utility."""
+"""Displays: the topics' words, what privacy costs in utility, and how many words may be named."""
 
 from skdplda.plots._displays import PrivacyUtilityDisplay, TopWordsDisplay
+from skdplda.plots._vocabulary import VocabularySizeDisplay
 
-__all__ = ["PrivacyUtilityDisplay", "TopWordsDisplay"]
+__all__ = ["PrivacyUtilityDisplay", "TopWordsDisplay", "VocabularySizeDisplay"]

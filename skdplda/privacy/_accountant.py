@@ -16,7 +16,7 @@ __all__ = ["LedgerEntry", "PrivacyAccountant", "active_accountant"]
 
 FORMAT = "skdplda.PrivacyAccountant"
 VERSION = 1
-_ENTERED = ContextVar("skdplda_entered_accountants", default=())
+ENTERED = ContextVar("skdplda_entered_accountants", default=())
 
 
 class LedgerEntry(NamedTuple):
@@ -46,7 +46,7 @@ def active_accountant():
     accountant : PrivacyAccountant or None
         None outside every block.
     """
-    entered = _ENTERED.get()
+    entered = ENTERED.get()
     return entered[-1] if entered else None
 
 
@@ -284,11 +284,11 @@ class PrivacyAccountant:
             )
 
     def __enter__(self):
-        _ENTERED.set((*_ENTERED.get(), self))
+        ENTERED.set((*ENTERED.get(), self))
         return self
 
     def __exit__(self, *exception):
-        _ENTERED.set(_ENTERED.get()[:-1])
+        ENTERED.set(ENTERED.get()[:-1])
 
     def __copy__(self):
         self._refuse_copy()

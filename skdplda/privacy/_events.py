@@ -11,7 +11,18 @@ from numbers import Integral, Real
 
 import numpy as np
 
-__all__ = ["check_delta", "check_epsilon", "gaussian_event", "laplace_event", "pure_event", "zcdp_event"]
+__all__ = [
+    "bounded_range_event",
+    "check_delta",
+    "check_epsilon",
+    "compose_events",
+    "gaussian_event",
+    "gaussian_part",
+    "laplace_event",
+    "pure_event",
+    "selection_event",
+    "zcdp_event",
+]
 
 
 # --- checks -------------------------------------------------------------------------------------------
@@ -213,6 +224,79 @@ def zcdp_event(rho):
     return ZCDpEvent(rho) if rho else NoOpDpEvent()
 
 
+def bounded_range_event(eta, steps=1):
+    """Describe `steps` adaptive draws of bounded range: log-ratios on neighbours differ by at most `eta`.
+
+    Such a draw is `eta`-private, and rho-zero-concentrated private with
+    rho = ln((e^eta - 1) / eta) - 1 + eta / (e^eta - 1), the largest Kullback-Leibler divergence of such a pair
+    (doc/theory/hdp.rst, Lemma 3). That is below eta^2 / 8 [1]_, and far below it for large `eta`.
+
+    Parameters
+    ----------
+    eta : float
+        Range of one draw; inf means no privacy.
+    steps : int, default=1
+        Number of draws.
+
+    Returns
+    -------
+    event : dp_accounting.DpEvent
+        The zero-concentrated event of all draws.
+
+    References
+    ----------
+    .. [1] J. Dong, D. Durfee, R. Rogers, "Optimal differential privacy composition for exponential mechanisms",
+       ICML 2020; D. Durfee, R. Rogers, "Practical differentially private top-k selection with pay-what-you-get
+       composition", NeurIPS 2019 (bounded range).
+
+    Examples
+    --------
+    >>> from skdplda.privacy import bounded_range_event
+    >>> round(bounded_range_event(10.0).rho, 3), 10.0**2 / 8
+    (6.698, 12.5)
+    """
+    eta, steps = check_nonnegative("eta", eta), check_steps(steps)
+    rho = eta * eta / 8
+    if 0.01 < eta < math.inf:  # below it the formula would cancel
+        odds = -math.expm1(-eta)  # 1 - e^-eta
+        rho = min(rho, (eta + math.log(odds / eta) - 1 + eta * math.exp(-eta) / odds) * (1 + 2.0**-30))
+    return zcdp_event(steps * rho)
+
+
+def selection_event(event, mean_runs, shape=1.0):
+    """Describe a random number of runs of a mechanism, of which only the best is released.
+
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+        One run, the score by which runs are compared included.
+    mean_runs : float
+        Mean number of runs, above 1.
+    shape : float, default=1.0
+        Of the law of the number of runs: 0 logarithmic, 1 geometric, any other finite number a truncated negative
+        binomial, inf Poisson. The cost of the law itself grows with the shape, its spread falls.
+
+    Returns
+    -------
+    event : dp_accounting.DpEvent
+        Neither the number of runs nor the other runs are released.
+
+    References
+    ----------
+    .. [1] N. Papernot, T. Steinke, "Hyperparameter tuning with Renyi differential privacy", ICLR 2022,
+       Theorems 2 and 6.
+    """
+    from dp_accounting import NonPrivateDpEvent
+    from dp_accounting.dp_event import RepeatAndSelectDpEvent
+
+    mean, shape = check_real("mean_runs", mean_runs, "> 1 and finite"), check_nonnegative("shape", shape)
+    if not 1 < mean < math.inf:
+        raise ValueError(f"mean_runs must be > 1 and finite; got {mean_runs}")
+    if any(isinstance(leaf, NonPrivateDpEvent) for leaf, _ in leaves_of(event)):
+        return NonPrivateDpEvent()
+    return RepeatAndSelectDpEvent(event, mean, shape)
+
+
 def leaves_of(event, count=1):
     """Yield (elementary event, count) pairs of a composition."""
     kind = type(event).__name__
@@ -225,8 +309,43 @@ def leaves_of(event, count=1):
         yield event, count
 
 
+def gaussian_part(event):
+    """Split a composition into its plain Gaussian releases, which amount to one, and the rest.
+
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+        Any.
+
+    Returns
+    -------
+    noise_multiplier : float
+        Of that one release; inf if there is none.
+    rest : dp_accounting.DpEvent
+        Everything else.
+    """
+    precision, rest = 0.0, []
+    for leaf, count in leaves_of(event):
+        if type(leaf).__name__ == "GaussianDpEvent":
+            precision += count / leaf.noise_multiplier**2
+        else:
+            rest.append(_repeat(leaf, count))
+    return precision**-0.5 if precision else math.inf, compose_events(rest)
+
+
 def compose_events(events):
-    """Return one canonical, hashable event for an adaptive composition: equal events are grouped."""
+    """Describe the adaptive composition of several events.
+
+    Parameters
+    ----------
+    events : iterable of dp_accounting.DpEvent
+        In any order.
+
+    Returns
+    -------
+    event : dp_accounting.DpEvent
+        Canonical and hashable: equal events are grouped.
+    """
     from dp_accounting import ComposedDpEvent, NonPrivateDpEvent, NoOpDpEvent
 
     counts = {}

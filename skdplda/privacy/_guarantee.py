@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass, fields, replace
 
 from skdplda.exceptions import IncompatibleGuaranteeError
-from skdplda.privacy._calibration import delta_of, epsilon_of, parts_of
+from skdplda.privacy._accounting import delta_of, epsilon_of, parts_of
 from skdplda.privacy._events import (
     check_nonnegative,
     check_real,
@@ -62,8 +62,11 @@ class PrivacyGuarantee:
     reference : str, default=""
         Where the theorem, or the claim, is printed.
     event : dp_accounting.DpEvent, default=None
-        The mechanism in the sense of `gaussian_event`. It must account for the whole of `epsilon` and
-        `delta`; leave it out when a part of them has no event.
+        The mechanism in the sense of `gaussian_event`. With `event_delta` it must account for the whole of
+        `epsilon` and `delta`; leave it out when a part of them has no event.
+    event_delta : float, default=0.0
+        Delta of what the event leaves out, such as words that only one unit uses: with at most this probability
+        more is seen than the event tells of.
 
     Raises
     ------
@@ -99,6 +102,7 @@ class PrivacyGuarantee:
     assumptions: tuple[str, ...] = ()
     reference: str = ""
     event: object = None
+    event_delta: float = 0.0
 
     def __post_init__(self):
         delta = check_real("delta", self.delta, ">= 0 and <= 1")
@@ -112,6 +116,7 @@ class PrivacyGuarantee:
             "trust": TrustModel(self.trust),
             "status": Status(self.status),
             "event": freeze_event(self.event),
+            "event_delta": check_real("event_delta", self.event_delta, ">= 0 and <= delta"),
         }
         for name in ("reason", "mechanism", "reference"):
             if not isinstance(getattr(self, name), str):
@@ -120,6 +125,8 @@ class PrivacyGuarantee:
             coerced[name] = _strings(name, getattr(self, name))
         for name, value in coerced.items():
             object.__setattr__(self, name, value)
+        if not 0 <= self.event_delta <= self.delta:
+            raise ValueError(f"event_delta must be >= 0 and <= delta={self.delta}; got {self.event_delta}")
         if self.event is not None:
             _check_event(self.event, self.adjacency)
 
@@ -141,7 +148,8 @@ class PrivacyGuarantee:
         ValueError
             If the guarantee carries no event, or `delta` is out of range.
         """
-        epsilon = epsilon_of(self._known_event(), delta)
+        left = delta if self.event_delta == 0 else delta - self.event_delta
+        epsilon = epsilon_of(self._known_event(), left) if left >= 0 else math.inf
         return min(self.epsilon, epsilon) if delta >= self.delta else epsilon
 
     def delta_at(self, epsilon):
@@ -162,7 +170,7 @@ class PrivacyGuarantee:
         ValueError
             If the guarantee carries no event, or `epsilon` is out of range.
         """
-        delta = delta_of(self._known_event(), epsilon)
+        delta = min(1.0, delta_of(self._known_event(), epsilon) + self.event_delta)
         return min(self.delta, delta) if epsilon >= self.epsilon else delta
 
     def compose(self, *others):
@@ -205,6 +213,7 @@ class PrivacyGuarantee:
             assumptions=_union(g.assumptions for g in guarantees),
             reference="; ".join(_union([g.reference] for g in guarantees)),
             event=None if None in events else compose_events(events),
+            event_delta=0.0 if None in events else min(delta, math.fsum(g.event_delta for g in guarantees)),
         )
 
     def for_group(self, size):
@@ -218,7 +227,8 @@ class PrivacyGuarantee:
         Returns
         -------
         guarantee : PrivacyGuarantee
-            For Gaussian, Laplace and zCDP events, the exact scaling of the event at the same delta.
+            For Gaussian, Laplace and zCDP events without `event_delta`, the exact scaling of the event at the same
+            delta.
             Otherwise epsilon * size and delta * (e^(size epsilon) - 1) / (e^epsilon - 1) [1]_, without an
             event. The unit stays; the size is among the assumptions.
 
@@ -236,7 +246,7 @@ class PrivacyGuarantee:
         size = int(size)
         if size == 1:
             return self
-        event = group_event(self.event, size) if self.event is not None else None
+        event = group_event(self.event, size) if self.event is not None and not self.event_delta else None
         simple_delta = _group_delta(self.epsilon, self.delta, size)
         if event is None:
             epsilon, delta = self.epsilon * size, simple_delta
@@ -245,7 +255,9 @@ class PrivacyGuarantee:
             if simple_delta <= self.delta:
                 epsilon = min(epsilon, self.epsilon * size)
         note = f"the numbers are for a group of {size} units ({self.unit}) that change together"
-        return replace(self, epsilon=epsilon, delta=delta, event=event, assumptions=(*self.assumptions, note))
+        return replace(
+            self, epsilon=epsilon, delta=delta, event=event, event_delta=0.0, assumptions=(*self.assumptions, note)
+        )
 
     def to_json(self):
         """Write the guarantee, with its event, as JSON.
@@ -317,14 +329,15 @@ def check_compatible(first, *others):
 def joint_epsilon(guarantees, delta):
     """Smallest known epsilon of a composition at `delta`; inf if its parts already exceed that delta.
 
-    Parts without an event add their epsilon and take their delta; the events share what is left of it.
+    Parts without an event add their epsilon and take their delta, and so does what an event leaves out; the events
+    share what is left of it.
     """
     parts = [g for g in guarantees if g.event is not None]
     rest = [g for g in guarantees if g.event is None]
     bounds = [math.inf]
     if math.fsum(g.delta for g in guarantees) <= delta or delta >= 1:
         bounds.append(math.fsum(g.epsilon for g in guarantees))
-    left = delta - math.fsum(g.delta for g in rest)
+    left = delta - math.fsum([*(g.delta for g in rest), *(g.event_delta for g in parts)])
     if parts and left >= 0 and math.isfinite(epsilon := math.fsum(g.epsilon for g in rest)):
         bounds.append(epsilon + epsilon_of(compose_events([g.event for g in parts]), left))
     return min(bounds)

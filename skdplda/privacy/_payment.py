@@ -1,8 +1,10 @@
 """How a fit pays: asked before it reads data, charged before its first release, once for an interrupted run."""
 
-from skdplda.privacy._accountant import active_accountant
+from contextlib import contextmanager
 
-__all__ = ["Payment"]
+from skdplda.privacy._accountant import ENTERED, active_accountant
+
+__all__ = ["Payment", "prepaid"]
 
 
 class Payment:
@@ -28,7 +30,7 @@ class Payment:
     """
 
     def __init__(self, guarantee, label):
-        self._guarantee, self._label = guarantee, label
+        self.guarantee, self._label = guarantee, label
         self._accountant = active_accountant()
 
     def check(self, run=None):
@@ -45,7 +47,7 @@ class Payment:
             As `PrivacyAccountant.check`.
         """
         if self._accountant is not None and not self._charged(run):
-            self._accountant.check(self._guarantee)
+            self._accountant.check(self.guarantee)
 
     def charge(self, run):
         """Spend, unless this run has been paid for.
@@ -61,10 +63,30 @@ class Payment:
             As `PrivacyAccountant.spend`.
         """
         if self._accountant is not None and not self._charged(run):
-            self._accountant.spend(self._guarantee, label=self._name(run))
+            self._accountant.spend(self.guarantee, label=self._name(run))
 
     def _name(self, run):
         return f"{self._label} {run}"
 
     def _charged(self, run):
         return any(entry.label == self._name(run) for entry in self._accountant.ledger)
+
+
+@contextmanager
+def prepaid():
+    """Let fits inside the block pass the open ledger by: an enclosing release has paid for them.
+
+    Examples
+    --------
+    >>> from skdplda.privacy import Payment, PrivacyAccountant, PrivacyGuarantee, prepaid
+    >>> with PrivacyAccountant(epsilon=1.0) as accountant:
+    ...     with prepaid():
+    ...         Payment(PrivacyGuarantee(epsilon=5.0), "a run of a search").charge("1")
+    >>> accountant.remaining_epsilon
+    1.0
+    """
+    token = ENTERED.set(())
+    try:
+        yield
+    finally:
+        ENTERED.reset(token)

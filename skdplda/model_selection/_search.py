@@ -1,0 +1,423 @@
+"""The best of a random number of private trials."""
+
+import math
+import os
+from dataclasses import replace
+from numbers import Real
+from uuid import uuid4
+
+import numpy as np
+from scipy.optimize import brentq
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from tqdm import tqdm
+
+from skdplda._validation import Interval, check_groups, check_is_fitted, fit_context, take_rows
+from skdplda.model_selection._trials import draw_trials, fit_trial, is_seed, private_score, private_steps, seed_all
+from skdplda.privacy import (
+    Payment,
+    Status,
+    calibrate_gaussian,
+    compose_events,
+    delta_slack,
+    epsilon_of,
+    gaussian_event,
+    gaussian_part,
+    prepaid,
+    selection_event,
+)
+from skdplda.releases import privacy_guarantee
+
+__all__ = ["PrivateSearchCV"]
+
+MOST_DRAWS = 2**50  # more noise values than any fit has
+TUNED = "hyper-parameters tuned"  # what the search covers
+PUBLIC = "scored on public data"
+PRIVATE = "scored on held-out units, Gaussian noise on the sum of their scores"
+
+
+def _final_has(name):
+    def check(self):
+        getattr(self.best_estimator_ if hasattr(self, "best_estimator_") else self.estimator, name)
+        return True
+
+    return check
+
+
+class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
+    """Hyper-parameter search of a private model, for a stated total cost.
+
+    A random number of trials is run, each with random candidate parameters; the best one is released, and nothing of
+    the others, not even their number. Then the whole search costs little more than one trial [1]_, however many
+    candidates there are: the trials' epsilon is set so that the total is `epsilon`.
+
+    A trial is judged on public data, if `fit` is given some: any scorer will do. Otherwise a part of the privacy
+    units is held out of all trials, and a trial's score is the noisy sum of what each of these units gains over
+    guessing words blindly: held-out log-likelihood per token, from 0 to 1. There are no folds, and the best model is
+    not fitted again.
+
+    Parameters
+    ----------
+    estimator : estimator or Pipeline
+        A private model with `privacy_cost`, or a pipeline of private steps. Its `random_state` must be None: trials
+        need noise of their own. Affects privacy: no.
+    param_grid : dict or list of dict
+        As for scikit-learn's `GridSearchCV`. Affects privacy: no, but it must not be chosen by looking at the data.
+    epsilon : float, default=5.0
+        Privacy loss of the whole search. `inf` searches without noise. Affects privacy: yes.
+    delta : float, default=1e-5
+        Of the whole search. Affects privacy: yes.
+    epsilon_parameter : str, default="epsilon"
+        Name of the estimator's parameter that the search sets, such as "lda__epsilon" in a pipeline. A `delta` beside
+        it is set to the search's. Affects privacy: no.
+    mean_trials : float, default=10.0
+        Mean number of trials, above 1. Affects privacy: no, the trials' epsilon pays for it.
+    shape : float, default=1.0
+        Of the law of their number: 0 logarithmic, 1 geometric, other numbers truncated negative binomial, inf
+        Poisson (which, rarely, draws no trial at all). Larger means fewer surprises and noisier trials. Affects
+        privacy: no.
+    scoring : callable or None, default=None
+        `scoring(fitted, X_public)`, larger is better; for public data only. None: the estimator's `score`. Affects
+        privacy: no.
+    validation_fraction : float, default=0.1
+        Probability with which a unit is held out for the private score. Affects privacy: no.
+    random_state : int, RandomState or None, default=None
+        Anything but None makes the search reproducible, and its guarantee assume that the number stays secret.
+        Affects privacy: yes.
+    verbose : int, default=0
+        Progress bar if positive; it shows the number of trials, which is not to be published. Affects privacy: no.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        Fitted by the best trial. The guarantee of each of its private steps is that of the search.
+    best_params_ : dict
+        Candidate parameters of the best trial.
+    best_score_ : float
+        Score of the best trial, noisy if it is private.
+    privacy_guarantee_ : PrivacyGuarantee
+        Of the search as a whole.
+
+    References
+    ----------
+    .. [1] N. Papernot, T. Steinke (2022). Hyperparameter tuning with Renyi differential privacy. ICLR. Theorems 2
+       and 6, Corollary 3.
+
+    Examples
+    --------
+    >>> from skdplda import PrivateCGSLDA
+    >>> from skdplda.datasets import make_lda_corpus
+    >>> from skdplda.model_selection import PrivateSearchCV
+    >>> X = make_lda_corpus(2000, 60, 4, random_state=0).data
+    >>> search = PrivateSearchCV(PrivateCGSLDA(max_iter=5), {"n_components": [2, 4]}, mean_trials=2)
+    >>> search.fit(X).privacy_guarantee_.epsilon
+    5.0
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        "estimator": "no_validation",
+        "param_grid": [dict, list],
+        "epsilon": [Interval(Real, 0, None, closed="right")],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "epsilon_parameter": [str],
+        "mean_trials": [Interval(Real, 1, None, closed="neither")],
+        "shape": [Interval(Real, 0, None, closed="both")],
+        "scoring": [callable, None],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        *,
+        epsilon=5.0,
+        delta=1e-5,
+        epsilon_parameter="epsilon",
+        mean_trials=10.0,
+        shape=1.0,
+        scoring=None,
+        validation_fraction=0.1,
+        random_state=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.epsilon_parameter = epsilon_parameter
+        self.mean_trials = mean_trials
+        self.shape = shape
+        self.scoring = scoring
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None, *, groups=None, X_public=None):
+        """Search, and keep the best model.
+
+        The budget of an open `PrivacyAccountant` is checked before X is read and charged once for the whole search.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or list of str, of n_documents
+            Private documents, as the estimator takes them.
+        y : None
+            Ignored.
+        groups : array-like of shape (n_documents,), default=None
+            The user of each document, for user-level privacy; passed to the steps whose `fit` takes it.
+        X_public : array-like, sparse matrix or list of str, default=None
+            Public documents to judge trials by. None: judged on a private part of X.
+
+        Returns
+        -------
+        self : PrivateSearchCV
+            The fitted search.
+
+        Raises
+        ------
+        BudgetExceededError
+            If an open accountant cannot afford the search. No data were read.
+        ValueError
+            For parameters that are not as described, or no trial drawn.
+        """
+        candidates, epsilon, deviation, guarantee = self._plan(groups is not None, X_public is not None)
+        payment = Payment(guarantee, f"{type(self).__name__} fit")
+        payment.check()
+        rng = self._generator()
+        n_documents = X.shape[0] if hasattr(X, "shape") else len(X)
+        start, documents = check_groups(groups, n_documents)
+        validation = None
+        if X_public is None:
+            held_out = rng.random(len(start) - 1) < self.validation_fraction
+            unit = np.repeat(np.arange(len(start) - 1), np.diff(start))
+            validation, training = documents[held_out[unit]], np.sort(documents[~held_out[unit]])
+            units = check_groups(unit[held_out[unit]], len(validation))
+            validation_X, X = take_rows(X, validation), take_rows(X, training)
+            groups = None if groups is None else np.asarray(groups)[training]
+        payment.charge(uuid4().hex)
+        best = None
+        with prepaid():
+            for _ in tqdm(range(draw_trials(self.mean_trials, self.shape, rng)), disable=not self.verbose):
+                parameters = candidates[rng.integers(len(candidates))]
+                trial = self._trial(parameters, epsilon)
+                if self.random_state is not None:
+                    seed_all(trial, rng)
+                fit_trial(trial, X, groups)
+                if X_public is not None:
+                    score = float(trial.score(X_public) if self.scoring is None else self.scoring(trial, X_public))
+                else:
+                    seed = None if self.random_state is None else int(rng.integers(2**31))
+                    score = private_score(trial.score_samples(validation_X), trial, units, deviation, seed)
+                if best is None or score > best[0] or math.isnan(best[0]):
+                    best = score, parameters, trial
+        if best is None:
+            raise ValueError(
+                f"shape={self.shape!r} drew no trial, which happens with probability {math.exp(-self.mean_trials):.2g};"
+                " the search is paid for. Search again, or use a finite shape, which draws at least one."
+            )
+        self.best_score_, self.best_params_, self.best_estimator_ = best
+        for step in private_steps(self.best_estimator_):
+            step.privacy_guarantee_ = guarantee  # never the smaller one of a single trial
+        self.privacy_guarantee_ = guarantee
+        return self
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def privacy_cost(self, *, groups=False, public=False):
+        """What `fit` would promise, without data.
+
+        Parameters
+        ----------
+        groups : bool, default=False
+            Whether `fit` will be given groups.
+        public : bool, default=False
+            Whether `fit` will be given `X_public`.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+            Equal to `privacy_guarantee_` after the fit.
+        """
+        return self._plan(groups, public)[-1]
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def trial_epsilon(self, *, groups=False, public=False):
+        """Epsilon that each trial gets, without data: what the search leaves of the total.
+
+        Parameters
+        ----------
+        groups : bool, default=False
+            Whether `fit` will be given groups.
+        public : bool, default=False
+            Whether `fit` will be given `X_public`.
+
+        Returns
+        -------
+        epsilon : float
+            Of one trial, at the search's delta.
+        """
+        return self._plan(groups, public)[1]
+
+    @available_if(_final_has("transform"))
+    def transform(self, X):
+        """Transform by the best estimator.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or list of str
+            Documents.
+
+        Returns
+        -------
+        doc_topic : ndarray of shape (n_documents, n_components)
+            Topic proportions.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.transform(X)
+
+    @available_if(_final_has("score"))
+    def score(self, X, y=None):
+        """Score by the best estimator.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or list of str
+            Documents that were not used to fit.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            Larger is better.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.score(X)
+
+    def _trial(self, parameters, epsilon):
+        trial = clone(self.estimator).set_params(**parameters)
+        known = trial.get_params()
+        if self.epsilon_parameter not in known:
+            raise ValueError(
+                f"epsilon_parameter must name a parameter of the estimator; got {self.epsilon_parameter!r}. Some are"
+                f" {sorted(name for name in known if name.endswith('epsilon'))}."
+            )
+        delta = self.epsilon_parameter.removesuffix("epsilon") + "delta"
+        return trial.set_params(**{self.epsilon_parameter: epsilon}, **({delta: self.delta} if delta in known else {}))
+
+    def _plan(self, groups, public):
+        """Return candidates, the epsilon and the score's noise of a trial, and the guarantee; no data needed."""
+        candidates = list(ParameterGrid(self.param_grid))
+        for parameters in candidates:
+            if self.epsilon_parameter in parameters:
+                raise ValueError(
+                    f"param_grid must not hold {self.epsilon_parameter!r}: the search sets it so that the total is"
+                    f" epsilon={self.epsilon!r}."
+                )
+            seeds = {name: seed for name, seed in self._trial(parameters, 1.0).get_params().items() if is_seed(name)}
+            if any(seed is not None for seed in seeds.values()):
+                raise ValueError(
+                    f"random_state of the estimator must be None, got {seeds}: trials need noise of their own. Give"
+                    " random_state to the search instead."
+                )
+        if math.isinf(self.epsilon):
+            guarantee = self._cost_of(candidates[0], math.inf, groups)
+            return candidates, math.inf, 0.0, guarantee
+
+        def excess(log_epsilon):
+            costs = [self._cost_of(parameters, math.exp(log_epsilon), groups) for parameters in candidates]
+            return min(self._total(costs, public)[0], 1e6) - self.epsilon
+
+        low, high = math.log(self.epsilon / (4 + min(self.shape, self.mean_trials))), math.log(self.epsilon)
+        while excess(low) > 0:
+            low -= 1.0
+        root = high if excess(high) <= 0 else brentq(excess, low, high, xtol=1e-4)
+        while excess(root) > 0:
+            root -= 2e-4
+        costs = [self._cost_of(parameters, math.exp(root), groups) for parameters in candidates]
+        _, event, slack, deviation = self._total(costs, public)
+        return candidates, math.exp(root), deviation, self._guarantee(costs, event, slack, public)
+
+    def _total(self, costs, public):
+        """Return the epsilon of a search, the event and the rest of delta that make it up, and the score's noise.
+
+        What a trial's event leaves out of delta (its own `event_delta`, and the samplers' numerical error) may happen
+        in any trial, on both of two neighbouring data sets.
+        """
+        twice = 1 + math.exp(min(self.epsilon, 700))
+        slack = delta_slack(math.ceil(MOST_DRAWS * self.mean_trials), self.epsilon)
+        slack += twice * self.mean_trials * max(cost.event_delta for cost in costs)
+        if slack > self.delta / 2:
+            raise ValueError(
+                f"delta={self.delta!r} is too small for epsilon={self.epsilon!r} and mean_trials={self.mean_trials!r}:"
+                f" what a trial's event leaves out of delta comes to {slack:.1e}. Use a larger delta, or a smaller one"
+                " in the steps that the search does not set."
+            )
+        deviations = dict(self._run(cost, public) for cost in costs)
+        totals = {
+            event: epsilon_of(selection_event(event, self.mean_trials, self.shape), self.delta - slack)
+            for event in deviations
+        }
+        worst = max(totals, key=totals.get)
+        return totals[worst], selection_event(worst, self.mean_trials, self.shape), slack, max(deviations.values())
+
+    def _cost_of(self, parameters, epsilon, groups):
+        cost = privacy_guarantee(self._trial(parameters, epsilon), groups=groups)
+        if cost.status != Status.PROVEN:
+            raise ValueError(
+                f"the estimator must have a proven guarantee; got {str(cost.status)!r} for {parameters}: a search over"
+                " promises that do not hold promises nothing."
+            )
+        if math.isfinite(epsilon) and cost.event is None:
+            raise ValueError(f"the guarantee for {parameters} has no event, so the search cannot be accounted.")
+        return cost
+
+    def _run(self, cost, public):
+        """Return what one trial and its score cost together, and the noise of the score.
+
+        A unit is either held out or not: it meets the score's noise or the model's. The score's is that of the
+        Gaussian part of the model's cost, so a trial costs no more than its model. A model without such a part is
+        composed with the score, which is on the safe side.
+        """
+        if public:
+            return cost.event, 0.0
+        if cost.unit not in ("document", "user") or cost.adjacency != "add-remove":
+            raise ValueError(
+                f"a guarantee for unit {str(cost.unit)!r} and adjacency {str(cost.adjacency)!r} needs public data to"
+                " score on; give X_public."
+            )
+        deviation, rest = gaussian_part(cost.event)
+        if math.isinf(deviation):
+            deviation, rest = calibrate_gaussian(cost.epsilon, self.delta), cost.event
+        return compose_events([gaussian_event(deviation), rest]), deviation
+
+    def _guarantee(self, costs, event, slack, public):
+        first = costs[0]
+        seeded = () if self.random_state is None else ("the seed (random_state) is secret, random and never reused",)
+        law = {0: "logarithmic", 1: "geometric", math.inf: "Poisson"}.get(self.shape, "truncated negative binomial")
+        return replace(
+            first,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            mechanism=(
+                f"best of a {law} number of trials, {self.mean_trials:g} on average,"
+                f" {PUBLIC if public else PRIVATE}; a trial: {first.mechanism}"
+            ),
+            released=("best_estimator_", "best_params_", "best_score_", *first.released),
+            not_covered=tuple(dict.fromkeys(item for cost in costs for item in cost.not_covered if TUNED not in item))
+            + ("the running time and the number of trials",),
+            assumptions=tuple(dict.fromkeys(item for cost in costs for item in cost.assumptions)) + seeded,
+            reference="Papernot and Steinke (2022), Theorems 2 and 6; " + first.reference,
+            event=event,
+            event_delta=slack,
+        )
+
+    def _generator(self):
+        if self.random_state is None:
+            return np.random.default_rng(int.from_bytes(os.urandom(32), "little"))
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))

@@ -1,0 +1,85 @@
+"""One trial of a private search: how many there are, how one is fitted, and its noisy score."""
+
+import math
+from inspect import signature
+
+import numpy as np
+from scipy.optimize import brentq
+
+from skdplda.privacy import rounded_gaussian
+
+__all__ = ["draw_trials", "fit_trial", "is_seed", "private_score", "private_steps", "seed_all"]
+
+GRID = 2**20  # of a unit's score: sums are integers
+
+
+def draw_trials(mean, shape, rng):
+    """Draw the number of trials, from the law that the accounting assumes."""
+    if math.isinf(shape):
+        return int(rng.poisson(mean))
+    gamma = success_probability(shape, mean)
+    if shape == 0:
+        return int(rng.logseries(1 - gamma))
+    while (trials := int(rng.negative_binomial(shape, gamma))) == 0:  # truncated
+        pass
+    return trials
+
+
+def success_probability(shape, mean):
+    """Return gamma of the truncated negative binomial law with this mean."""
+    if shape == 1:
+        return 1 / mean
+
+    def excess(log_gamma):
+        gamma = math.exp(log_gamma)
+        if shape == 0:
+            return (1 / gamma - 1) / -log_gamma - mean
+        return shape * (1 - gamma) / (gamma * -math.expm1(shape * log_gamma)) - mean
+
+    return math.exp(brentq(excess, -700 / max(shape, 1), -1e-12))
+
+
+def is_seed(name):
+    """Whether a parameter, maybe of a nested estimator, is a random_state."""
+    return name.rpartition("__")[2] == "random_state"
+
+
+def seed_all(estimator, rng):
+    """Give each random_state of an estimator an integer of its own."""
+    names = sorted(name for name in estimator.get_params() if is_seed(name))
+    estimator.set_params(**{name: int(rng.integers(2**31)) for name in names})
+
+
+def steps_of(estimator):
+    """Return the steps of a pipeline, or the estimator alone, with their names."""
+    return list(estimator.steps) if hasattr(estimator, "steps") else [("", estimator)]
+
+
+def private_steps(estimator):
+    """Return the fitted steps that hold a guarantee."""
+    return [step for _, step in steps_of(estimator) if hasattr(step, "privacy_guarantee_")]
+
+
+def fit_trial(trial, X, groups):
+    """Fit, with groups for the steps that take them."""
+    if groups is None:
+        trial.fit(X)
+    elif not hasattr(trial, "steps"):
+        trial.fit(X, groups=groups)
+    else:
+        takers = [name for name, step in trial.steps if "groups" in signature(step.fit).parameters]
+        trial.fit(X, **{f"{name}__groups": groups for name in takers})
+
+
+def private_score(log_likelihoods, trial, units, deviation, seed):
+    """Return the noisy sum over units of the gain over blind guessing, each from 0 to 1 and on the grid.
+
+    A unit's score is the mean of those of its documents; one without a held-out token gains nothing.
+    """
+    start, documents = units
+    n_words = steps_of(trial)[-1][1].get_topics().shape[1]
+    gain = np.nan_to_num(np.clip(1 + log_likelihoods / np.log(max(n_words, 2)), 0, 1))
+    total = np.add.reduceat(gain[documents], start[:-1]) / np.diff(start) if len(documents) else np.zeros(0)
+    exact = int(np.floor(total * GRID).astype(np.int64).sum())
+    noise = rounded_gaussian(deviation * GRID, (1,), seed)[0] if deviation else 0
+    return float(exact + int(noise)) / GRID

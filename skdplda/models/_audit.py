@@ -1,0 +1,82 @@
+"""Traces together with the words they hide: for attacks by the curator, never for release."""
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from skdplda._validation import check_counts, check_prior
+from skdplda.models._cgs import LIVE_SWEEPS, PrivateCGSLDA
+from skdplda.models._hdp import HDPLDA
+from skdplda.models._hdp_sweeps import tokens_of, trace_of
+from skdplda.models._live import fit_live
+from skdplda.privacy import Randomness
+
+__all__ = ["audit_trace"]
+
+
+def audit_trace(estimator, X):
+    """Sample the trace that a fit would release, and return it with the words that an attack is to find.
+
+    For audits by the curator: the words are the data. No ledger is charged, since nothing is released.
+
+    Parameters
+    ----------
+    estimator : HDPLDA or PrivateCGSLDA
+        Of either form, or with `mechanism` one of "inherent" (plain collapsed Gibbs sampling), "laplace-first" and
+        "laplace-every". The sound forms of `PrivateCGSLDA` release no topics. It is not changed.
+    X : array-like or sparse matrix of shape (n_documents, n_words)
+        Word counts.
+
+    Returns
+    -------
+    trace : TopicTrace
+        Topics and tables of all sweeps.
+    words : ndarray of shape (n_tokens,), int32
+        The word of each token, in the trace's order.
+
+    Raises
+    ------
+    ValueError
+        For counts that are none, or a mechanism without such a trace.
+
+    Examples
+    --------
+    >>> from skdplda import HDPLDA
+    >>> from skdplda.attacks import TopicTraceAttack
+    >>> from skdplda.datasets import make_lda_corpus
+    >>> from skdplda.models import audit_trace
+    >>> X = make_lda_corpus(100, 40, 3, random_state=0).data
+    >>> trace, words = audit_trace(HDPLDA(3, epsilon=5.0), X)
+    >>> TopicTraceAttack.of_trace(trace).success(words)["first"] < 0.2
+    True
+    """
+    X = check_counts(type(estimator)(), X, reset=True)
+    randomness = Randomness(estimator.random_state)
+    if isinstance(estimator, HDPLDA):
+        plan = estimator._plan()
+        if estimator.table == "live":
+            return estimator._run(X, plan, randomness, True)[1], tokens_of(X)[1]
+        sampler = estimator._sampler(X, plan, randomness, effective_n_jobs(estimator.n_jobs))
+        return sampler.run(True)[1], sampler.words
+    mechanisms = ("inherent", "laplace-first", "laplace-every")
+    if not isinstance(estimator, PrivateCGSLDA) or estimator.mechanism not in mechanisms:
+        raise ValueError(f"estimator must be HDPLDA, or PrivateCGSLDA with mechanism in {mechanisms}; got {estimator}.")
+    tables, topics = [], []
+
+    def observe(table, drawn):
+        tables.append(table)
+        topics.append(drawn)
+
+    plain = estimator.mechanism == "inherent"
+    fit = fit_live(
+        X,
+        estimator.n_components,
+        mechanism="hybrid" if plain else estimator.mechanism,  # without noise and clip: the sampler, unmonitored
+        epsilon=np.inf if plain else estimator.epsilon,
+        doc_topic_prior=estimator._doc_topic_prior(),
+        topic_word_prior=check_prior("topic_word_prior", estimator.topic_word_prior, 0.01),
+        max_iter=estimator.max_iter or LIVE_SWEEPS,
+        seed=randomness.seed,
+        observer=observe,
+    )
+    starts, words = tokens_of(X)
+    return trace_of(topics, [*tables, fit.word_topic.T], starts), words

@@ -1,0 +1,486 @@
+"""Hybrid private LDA: every topic draw is released, and priced."""
+
+import math
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+from uuid import uuid4
+
+import numpy as np
+import pandas as pd
+from joblib import effective_n_jobs
+
+from skdplda._validation import Interval, StrOptions, check_counts, check_prior, fit_context
+from skdplda.datasets import make_lda_corpus
+from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.metrics import perplexity
+from skdplda.models._base import BaseTopicModel
+from skdplda.models._hdp_plan import LEAST_RANGE, HybridPlan
+from skdplda.models._hdp_sweeps import FrozenSweeps, run_live
+from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, sampler_slack
+
+__all__ = ["HDPLDA"]
+
+EPSILON, SHARE, SWEEPS, EXACT_SWEEPS = 10.0, 0.25, 25, 100
+TOPIC_WORD_PRIOR = 0.01
+LIVE = (
+    "the table changes within a sweep, so that a replaced token changes the draws of all tokens of both words, not only"
+    " its own (with 10 related tokens the exact loss of one sweep's draws is 6.93 where 3.58 is claimed); noise on"
+    " running counts does not hide the moves of the same sweep, and the model less the last noisy table is exact."
+)
+REFERENCE = "Zhao et al. (2021), Latent Dirichlet Allocation Model Training With Differential Privacy, Algorithm 1"
+
+
+class HDPLDA(BaseTopicModel):
+    """Hybrid private LDA: latent Dirichlet allocation that releases the topic of every token in every sweep.
+
+    *Not* the hierarchical Dirichlet process: "hybrid private" is the name in [1]_, for noise on counts together with
+    the randomness of the topic draws themselves.
+
+    The promise is for one *token*: one word replaced by another in its place. It covers all topic assignments and
+    tables of all sweeps. For documents, and where assignments need not be published, `PrivateCGSLDA` promises more and
+    learns better.
+
+    Give a total `epsilon`, or what each sweep may spend (`noise_epsilon` and `inherent_epsilon`, as in [1]_); then the
+    total is computed and reported. For instance 300 sweeps with the 1 and 10 of [1]_ are, in total, an epsilon above
+    2,400.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics. Affects privacy: no.
+    epsilon : float or None, default=None
+        Privacy loss of the whole fit, for replacing one token. None: 10, unless the budget is given by sweep. `inf` is
+        the non-private model on the same code. Affects privacy: yes.
+    delta : float, default=1e-5
+        Probability that the loss exceeds epsilon. 0 asks for a pure epsilon: discrete Laplace noise and sums of
+        epsilons, else rounded Gaussian noise and concentrated differential privacy. Affects privacy: yes.
+    table : {"frozen", "live"}, default="frozen"
+        "frozen": draws read a public table that stays as it is for a sweep; proven in the theory guide. "live": the
+        published form [1]_, which warns on every fit: its claim does not hold. Affects privacy: yes.
+    max_iter : int or None, default=None
+        Sweeps, each of which spends. None: 25 (100 with `epsilon=inf`); `recommend` may know better. Affects privacy:
+        no, the noise is calibrated to it; but yes, if the budget is given by sweep.
+    noise_share : float or None, default=None
+        Part of the total budget for the tables, the rest is for the draws. None: 0.25. Affects privacy: no.
+    noise_epsilon : float or None, default=None
+        Called epsilon_L in [1]_: of one table; discrete Laplace noise of scale 2 / epsilon_L. `inf`: no noise, and no
+        promise. Affects privacy: yes.
+    inherent_epsilon : float or None, default=None
+        Called epsilon_I in [1]_: of the draws of one sweep, 2 ln(1 + C / beta). Affects privacy: yes.
+    count_clip : float or None, default=None
+        Called C in [1]_: a noisy count weighs as 0 at least and as this at most. None, for "frozen", bounds the
+        words' relative preferences for topics instead: all of the draws' range tells topics apart, and topics are
+        better at the same price. For "live": from the prior. Affects privacy: no, alone; it does with
+        `topic_word_prior`.
+    doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
+        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
+    topic_word_prior : float or None, default=None
+        Called beta in [1]_: pseudo-count of the model and, with `count_clip`, of the draws, whose range then is
+        2 ln(1 + C / beta). None: 0.01 in the model, and in the draws what their range leaves. Affects privacy: no,
+        alone; it does with `count_clip`.
+    return_trace : bool, default=False
+        Whether to keep the released topics and tables of all sweeps in `trace_`. Affects privacy: no, they are
+        covered.
+    n_jobs : int or None, default=None
+        Threads, as in joblib. Same result for any number. Affects privacy: no.
+    random_state : int, RandomState or None, default=None
+        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
+        the guarantee then assumes that the number stays secret. Affects privacy: yes.
+    verbose : int, default=0
+        Progress bar if positive. Affects privacy: no.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_words)
+        Topic-word pseudo-counts, the prior included: a mean of the noisy tables, recent ones first.
+    topic_word_ : ndarray of shape (n_components, n_words)
+        `components_` with rows scaled to sum to 1.
+    privacy_guarantee_ : PrivacyGuarantee
+        What was promised, in total; print it for a statement to publish.
+    trace_ : TopicTrace
+        Only with `return_trace`: topics and tables of all sweeps.
+    n_iter_ : int
+        Sweeps done.
+    n_features_in_ : int
+        Number of words.
+    feature_names_in_ : ndarray of shape (n_words,)
+        Words, if X was a data frame.
+
+    See Also
+    --------
+    PrivateCGSLDA : Documents as the unit; topic assignments stay hidden.
+    skdplda.attacks.TopicTraceAttack : What an adversary makes of a trace.
+
+    References
+    ----------
+    .. [1] Zhao, Ren, Yang, Han, Zhao and Yang (2021). Latent Dirichlet Allocation Model Training With Differential
+       Privacy. IEEE TIFS 16. Section IV, Algorithm 1, Theorem 3, eq. 7.
+
+    Examples
+    --------
+    >>> from skdplda import HDPLDA
+    >>> from skdplda.datasets import make_lda_corpus
+    >>> X = make_lda_corpus(500, 100, 4, random_state=0).data
+    >>> model = HDPLDA(n_components=4, epsilon=20.0, return_trace=True).fit(X)
+    >>> model.trace_.topics.shape == (25, X.sum())
+    True
+    >>> model.privacy_guarantee_
+    PrivacyGuarantee(epsilon=20, delta=1e-5, token, replace, central, proven)
+    >>> paper = HDPLDA(n_components=4, noise_epsilon=1, inherent_epsilon=10, max_iter=300)
+    >>> paper.privacy_cost().epsilon > 2400
+    True
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        "n_components": [Interval(Integral, 1, 65534, closed="both")],
+        "epsilon": [Interval(Real, 0, None, closed="right"), None],
+        "delta": [Interval(Real, 0, 1, closed="left")],
+        "table": [StrOptions({"frozen", "live"})],
+        "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both"), None],
+        "noise_share": [Interval(Real, 0, 1, closed="neither"), None],
+        "noise_epsilon": [Interval(Real, 0, None, closed="right"), None],
+        "inherent_epsilon": [Interval(Real, 0, None, closed="right"), None],
+        "count_clip": [Interval(Real, 0, None, closed="right"), None],
+        "doc_topic_prior": [Real, "array-like", None],
+        "topic_word_prior": [Real, None],
+        "return_trace": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_components=10,
+        *,
+        epsilon=None,
+        delta=1e-5,
+        table="frozen",
+        max_iter=None,
+        noise_share=None,
+        noise_epsilon=None,
+        inherent_epsilon=None,
+        count_clip=None,
+        doc_topic_prior=None,
+        topic_word_prior=None,
+        return_trace=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.table = table
+        self.max_iter = max_iter
+        self.noise_share = noise_share
+        self.noise_epsilon = noise_epsilon
+        self.inherent_epsilon = inherent_epsilon
+        self.count_clip = count_clip
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.return_trace = return_trace
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Fit the topics.
+
+        The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            Word counts over a public, or privately selected, vocabulary.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : HDPLDA
+            The fitted estimator.
+
+        Raises
+        ------
+        BudgetExceededError
+            If an open accountant cannot afford the fit. No data were read.
+        ValueError
+            For parameters or counts that are not as described, or a budget that does not pay for the draws.
+        """
+        plan = self._plan()
+        guarantee = self._guarantee(plan)
+        payment = Payment(guarantee, f"{type(self).__name__} fit")
+        payment.check()
+        X = check_counts(self, X, reset=True)
+        if self.n_components > X.shape[1]:
+            warnings.warn(
+                f"n_components={self.n_components} exceeds the {X.shape[1]} words of X: some topics will be alike or"
+                " empty. Use at most as many topics as words.",
+                UserWarning,
+                stacklevel=3,
+            )
+        randomness = Randomness(self.random_state)
+        if self.table == "live":
+            warnings.warn(
+                f"table='live' is the published form and not private: {LIVE} Use table='frozen' for a guarantee that"
+                " holds.",
+                PrivacyLeakWarning,
+                stacklevel=3,
+            )
+        elif plan.private:
+            randomness.warn_if_seeded(self, stacklevel=4)
+            self._warn_if_hopeless(plan)
+        payment.charge(uuid4().hex)
+        counts, trace = self._run(X, plan, randomness, self.return_trace)
+        vars(self).pop("trace_", None)  # of an earlier fit
+        if self.return_trace:
+            self.trace_ = trace
+        self.components_ = np.ascontiguousarray(counts.T) + self._model_prior()
+        self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
+        self.n_iter_ = plan.n_sweeps
+        self.privacy_guarantee_ = guarantee
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def privacy_cost(self):
+        """What `fit` would promise, without data.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+            Equal to `privacy_guarantee_` after the fit.
+        """
+        return self._guarantee(self._plan())
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def document_cost(self, n_tokens):
+        """What the promise for tokens amounts to for a document: all of its words replaced at once.
+
+        The draws of n tokens cost n times as much as those of one, their counts move the tables n times as far. That
+        is less than `for_group` gives, which knows nothing of the two.
+
+        Parameters
+        ----------
+        n_tokens : int
+            Largest number of tokens of a document; longer ones have no promise. Choose it without looking at the data.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+            For replacing the content of one document by another of the same length, at the same delta.
+
+        Raises
+        ------
+        ValueError
+            If `n_tokens` is not an integer of at least 1, or the form is the published one.
+        """
+        if isinstance(n_tokens, bool) or not isinstance(n_tokens, Integral) or n_tokens < 1:
+            raise ValueError(f"n_tokens must be an integer >= 1; got {n_tokens!r}")
+        if self.table == "live":
+            raise ValueError("document_cost must be asked of table='frozen'; the claim of 'live' holds for no token.")
+        plan = self._plan()
+        token = self._guarantee(plan)
+        if not plan.private:
+            return replace(token, unit="document")
+        epsilon, event = plan.price(token.delta, int(n_tokens))
+        return replace(
+            token,
+            epsilon=epsilon,
+            event=event,
+            unit="document",
+            not_covered=tuple(line for line in token.not_covered if "more than one token" not in line),
+            mechanism=f"{token.mechanism}; all tokens of a document of at most {n_tokens} replaced",
+            assumptions=(
+                *(line for line in token.assumptions if "total variation" not in line),
+                f"the document has at most {n_tokens} tokens",
+                "the noise has its exact law: the samplers' numerical error is not in these numbers",
+            ),
+        )
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def recommend(self, n_documents=1000, mean_length=60, n_words=500, *, max_iter=(6, 12, 25, 50), random_state=0):
+        """Find which sweeps and shares use a total budget best, by trial on synthetic corpora: no data are read.
+
+        Parameters
+        ----------
+        n_documents, mean_length, n_words : int
+            Size of the synthetic corpus; a public guess at the size of the real one.
+        max_iter : sequence of int, default=(6, 12, 25, 50)
+            Numbers of sweeps to try.
+        random_state : int, default=0
+            Of the corpus and the trials.
+
+        Returns
+        -------
+        table : DataFrame
+            One row a trial, best first: `max_iter` and `noise_share`, to be set; `clip_ratio`, the C / beta that the
+            draws' budget allows; `noise`, the standard deviation in a cell, in tokens; `perplexity` of held-out
+            synthetic documents.
+
+        Raises
+        ------
+        ValueError
+            If the budget is not a finite total `epsilon`, or the form is the published one.
+        """
+        if not self._by_total() or math.isinf(self._total()) or self.table == "live" or self.count_clip is not None:
+            raise ValueError(
+                "recommend divides a total budget: give a finite epsilon, table='frozen' and count_clip=None, and leave"
+                " noise_epsilon and inherent_epsilon out."
+            )
+        X = make_lda_corpus(
+            n_documents, n_words, self.n_components, mean_length=mean_length, random_state=random_state
+        ).data
+        test = slice(0, None, 10)
+        train = check_counts(self.__class__(), X[np.arange(X.shape[0]) % 10 != 0], reset=True)
+        rows = []
+        for sweeps in max_iter:
+            for share in (0.1, 0.25, 0.5):
+                plan = HybridPlan.calibrate(self._total(), self.delta, sweeps, share)
+                counts, _ = self._run(train, plan, Randomness(random_state), False)
+                topics = (counts + TOPIC_WORD_PRIOR).T
+                found = perplexity(
+                    X[test], topics / topics.sum(axis=1, keepdims=True), doc_topic_prior=self._doc_topic_prior()
+                )
+                rows.append((sweeps, share, math.expm1(plan.eta / 2), plan.deviation, found))
+        table = pd.DataFrame(rows, columns=["max_iter", "noise_share", "clip_ratio", "noise", "perplexity"])
+        return table.sort_values("perplexity", ignore_index=True)
+
+    def _doc_topic_prior(self):
+        return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
+
+    def _by_total(self):
+        return self.noise_epsilon is None and self.inherent_epsilon is None
+
+    def _total(self):
+        return EPSILON if self.epsilon is None else float(self.epsilon)
+
+    def _given_range(self):
+        """Return 2 ln(1 + C / beta), or None where C or beta is left to the budget."""
+        beta = self._model_prior()
+        if self.count_clip is None or self.topic_word_prior is None:
+            return None
+        return 2 * math.log1p(self.count_clip / beta)
+
+    def _plan(self):
+        """Return the noise and the range of the draws, from the parameters alone."""
+        self._doc_topic_prior()
+        given, live = self._given_range(), self.table == "live"
+        if self._by_total():
+            sweeps = self.max_iter or (EXACT_SWEEPS if math.isinf(self._total()) else SWEEPS)
+            if given is not None and self.noise_share is not None:
+                raise ValueError(
+                    f"noise_share must be None where count_clip={self.count_clip!r} and topic_word_prior="
+                    f"{self.topic_word_prior!r} fix what the draws cost; got {self.noise_share!r}."
+                )
+            share = SHARE if self.noise_share is None else self.noise_share
+            delta = 0.0 if live else self.delta  # the paper sums epsilons
+            return HybridPlan.calibrate(self._total(), delta, sweeps, share, given)
+        for name in ("epsilon", "noise_share"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} must be None where the budget is given by sweep (noise_epsilon, inherent_epsilon); got"
+                    f" {getattr(self, name)!r}. Give either a total epsilon or the two of a sweep."
+                )
+        if self.noise_epsilon is None:
+            raise ValueError("noise_epsilon must be given with inherent_epsilon; inf means no noise.")
+        if given is not None and self.inherent_epsilon is not None:
+            raise ValueError(
+                f"inherent_epsilon must be None where count_clip={self.count_clip!r} and topic_word_prior="
+                f"{self.topic_word_prior!r} are given: they make it {given:.4g}; got {self.inherent_epsilon!r}."
+            )
+        if given is None and self.inherent_epsilon is None:
+            raise ValueError("inherent_epsilon must be given with noise_epsilon, or count_clip and topic_word_prior.")
+        eta = float(self.inherent_epsilon) if given is None else given
+        sweeps = self.max_iter or (EXACT_SWEEPS if math.isinf(self.noise_epsilon) else SWEEPS)
+        return HybridPlan("laplace", 2 / float(self.noise_epsilon), eta, sweeps)
+
+    def _warn_if_hopeless(self, plan):
+        if plan.eta >= LEAST_RANGE:
+            return
+        enough = replace(plan, eta=LEAST_RANGE)
+        if self._by_total() and self._given_range() is None:  # where the budget grows, the tables' part does too
+            ratio = LEAST_RANGE / plan.eta
+            enough = replace(enough, scale=plan.scale / ratio)
+        warnings.warn(
+            f"epsilon={plan.epsilon(self.delta):.4g} is too small for {plan.n_sweeps} sweeps to learn anything: the"
+            f" odds of a topic differ by a factor of at most {math.exp(plan.eta / 2):.3f} between any two words. Use at"
+            f" least epsilon={math.ceil(10 * enough.epsilon(self.delta)) / 10:g}, or fewer sweeps (max_iter).",
+            UserWarning,
+            stacklevel=4,
+        )
+
+    def _model_prior(self):
+        return check_prior("topic_word_prior", self.topic_word_prior, TOPIC_WORD_PRIOR)
+
+    def _guarantee(self, plan):
+        released = ["topics of all tokens in every sweep", "noisy topic-word counts of every sweep"]
+        released += ["components_", "topic_word_", "n_iter_", *(["trace_"] if self.return_trace else [])]
+        common = {
+            "unit": "token",
+            "adjacency": "replace",
+            "not_covered": (
+                "the vocabulary (columns of X), unless it is public or was selected privately",
+                "the number of documents and of the tokens in each",
+                "more than one token at a time, unless document_cost is asked",
+                "hyper-parameters tuned on the same data",
+            ),
+        }
+        if self.table == "live":
+            table = 2 / plan.scale if plan.scale else math.inf
+            return PrivacyGuarantee(
+                epsilon=self._total() if self._by_total() else plan.n_sweeps * (table + plan.eta),
+                status="claimed",
+                reason=LIVE,
+                mechanism=f"collapsed Gibbs sampling with Laplace noise on running counts, {plan.n_sweeps} sweeps",
+                reference=REFERENCE,
+                **common,
+            )
+        if not plan.private:
+            return PrivacyGuarantee(epsilon=math.inf, mechanism="none", released=tuple(released), **common)
+        delta = self.delta
+        if self._by_total():
+            epsilon, event = self._total(), plan.event(draws_pure=not delta)
+        else:
+            epsilon, event = plan.price(delta)
+        gaussian = plan.noise == "gaussian"
+        assumptions = [
+            "the words and their order stay with the curator",
+            "the system's entropy is unpredictable and ChaCha20 is a secure generator",
+            f"each noise value is within total variation {sampler_slack():.1e} of its exact law"
+            + (" (included in delta)" if gaussian else ""),
+        ]
+        if self.random_state is not None:
+            assumptions.append("the seed (random_state) is secret, random and never reused")
+        return PrivacyGuarantee(
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=(
+                f"{plan.n_sweeps} sweeps of topic draws from a frozen table, each of range {plan.eta:.4g}, and"
+                f" {'rounded Gaussian noise of deviation' if gaussian else 'discrete Laplace noise of scale'}"
+                f" {plan.scale:.4g} tokens on each table"
+            ),
+            released=tuple(released),
+            assumptions=tuple(assumptions),
+            reference="skdplda theory guide, hybrid private LDA",
+            event=event,
+            **common,
+        )
+
+    def _run(self, X, plan, randomness, trace):
+        """Return (counts, trace)."""
+        if self.table == "live":
+            clip, beta, odds = self.count_clip, self._model_prior(), math.expm1(min(plan.eta / 2, 700.0))
+            if clip is None:
+                clip = beta * odds
+            elif self.topic_word_prior is None:
+                beta = max(clip / odds, 1e-30)
+            return run_live(X, plan, self._doc_topic_prior(), beta, clip, randomness.seed, trace)
+        sampler = self._sampler(X, plan, randomness, effective_n_jobs(self.n_jobs))
+        return sampler.run(trace, self.verbose)
+
+    def _sampler(self, X, plan, randomness, n_threads):
+        clip = math.inf if math.isinf(plan.eta) and self.count_clip is None else self.count_clip
+        return FrozenSweeps.of_counts(X, plan, self._doc_topic_prior(), clip, randomness, n_threads)

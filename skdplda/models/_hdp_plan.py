@@ -1,0 +1,194 @@
+"""The price of released topic draws: what a sweep's noise and draws cost, and what a budget buys.
+
+A sweep releases the topic of each token, drawn from a frozen public table, and a noisy table. For one token replaced,
+the draws cost what one draw of range eta costs, and the table has sensitivity 2 (L1) and sqrt 2 (L2). The proof stands
+in doc/theory/hdp.rst.
+"""
+
+import math
+from dataclasses import dataclass
+
+from scipy.special import ndtr
+
+from skdplda.privacy import (
+    bounded_range_event,
+    delta_slack,
+    discrete_laplace,
+    epsilon_of,
+    gaussian_event,
+    pure_event,
+    rounded_gaussian,
+    sampler_slack,
+    zcdp_event,
+)
+
+__all__ = ["LEAST_RANGE", "HybridPlan"]
+
+LEAST_RANGE = 0.2  # a draw's odds for any two words differ by a tenth at most: nothing is learnt (benchmarks/hdp.py)
+CELLS = 2  # of a table, that one replaced token changes
+RESERVE = 2.0**-6  # part of delta that is kept for the samplers' error
+SIMPLE_SLACK = 30.0  # epsilon up to which that error is added with its factor e^epsilon
+LEAST_MASS = 2.0**-76  # of a noise value, below which the finer bound leaves it out
+
+
+@dataclass(frozen=True)
+class HybridPlan:
+    """Noise and draws of every sweep, known before any data are.
+
+    Parameters
+    ----------
+    noise : {"gaussian", "laplace"}
+        Rounded Gaussian or discrete Laplace.
+    scale : float
+        Standard deviation or scale of the noise in a cell, in tokens; 0 for none.
+    eta : float
+        Range of a draw's log-ratio between any two words; inf for no bound.
+    n_sweeps : int
+        How many.
+    """
+
+    noise: str
+    scale: float
+    eta: float
+    n_sweeps: int
+
+    @classmethod
+    def calibrate(cls, epsilon, delta, n_sweeps, share, eta=None):
+        """Return the plan that spends a total budget.
+
+        Parameters
+        ----------
+        epsilon : float
+            Total; inf for neither noise nor bound.
+        delta : float
+            0 for discrete Laplace noise and basic composition, else rounded Gaussian noise and zCDP.
+        n_sweeps : int
+            How many.
+        share : float
+            Of the budget, for the tables: of epsilon with delta=0, of rho otherwise.
+        eta : float, default=None
+            A given range; the tables get what it leaves, and `share` is not used.
+
+        Raises
+        ------
+        ValueError
+            If the draws of the given range cost more than the budget, or delta is too small.
+        """
+        noise = "gaussian" if delta else "laplace"
+        if math.isinf(epsilon):
+            return cls(noise, 0.0, math.inf if eta is None else eta, n_sweeps)
+        total = epsilon if noise == "laplace" else _largest_rho(epsilon, delta * (1 - RESERVE))
+        each = total / n_sweeps * (1 - 1e-9)  # below what rounding may add
+        if eta is None:
+            eta = (1 - share) * each if noise == "laplace" else _range_of(0.0, (1 - share) * each)
+        spent = eta if noise == "laplace" else _rho(eta)
+        if spent >= each:
+            least = cls(noise, math.inf, eta, n_sweeps).epsilon(delta)
+            raise ValueError(
+                f"epsilon={epsilon:g} does not pay for {n_sweeps} sweeps whose draws have the range {eta:.4g}: they"
+                f" cost {least:.4g} even without a table. Raise epsilon, or lower count_clip, or max_iter."
+            )
+        left = each - spent
+        plan = cls(noise, 2 / left if noise == "laplace" else left**-0.5, eta, n_sweeps)
+        if noise == "gaussian" and plan.slack(epsilon, delta) > delta * RESERVE:
+            raise ValueError(
+                f"delta={delta:g} is too small for Gaussian noise of deviation {plan.scale:.3g}; use a larger delta, a"
+                " smaller noise_share, or delta=0 for a pure epsilon."
+            )
+        return plan
+
+    @property
+    def noiseless(self):
+        """Whether the tables are exact."""
+        return self.scale == 0
+
+    @property
+    def private(self):
+        """Whether the sweeps have a finite price."""
+        return self.scale > 0 and self.eta < math.inf
+
+    @property
+    def deviation(self):
+        """Standard deviation of the noise in a cell, in tokens."""
+        if self.noise == "gaussian" or self.noiseless:
+            return self.scale
+        return math.sqrt(2 * math.exp(-1 / self.scale)) / -math.expm1(-1 / self.scale)
+
+    def slack(self, epsilon, delta):
+        """Return what the Gaussian sampler's numerical error adds to delta (doc/theory/hdp.rst, Lemma 4)."""
+        cells = CELLS * self.n_sweeps
+        if epsilon <= SIMPLE_SLACK:
+            return delta_slack(cells, epsilon)
+        reach = math.sqrt(max(0.0, -2 * math.log(LEAST_MASS * self.scale * math.sqrt(2 * math.pi))))
+        dropped = 2 * ndtr(CELLS / self.scale - reach) + sampler_slack()
+        order = 3 + (epsilon + 1) / (2 * self.n_sweeps * (self.scale**-2 + _rho(self.eta)))
+        return cells * (dropped + 4 * order * (sampler_slack() / LEAST_MASS + dropped) * delta)
+
+    def event(self, n_tokens=1, draws_pure=False):
+        """Return what all sweeps cost when `n_tokens` tokens are replaced.
+
+        Their draws compose, one after the other, and so cost `n_tokens` times as much; the table's sensitivity grows
+        `n_tokens`-fold.
+
+        Parameters
+        ----------
+        n_tokens : int, default=1
+            Replaced together.
+        draws_pure : bool, default=False
+            Whether to account for draws by their pure epsilon and not by their concentrated divergence.
+        """
+        from dp_accounting import ComposedDpEvent
+
+        if self.noise == "gaussian":
+            table = gaussian_event(self.scale / math.sqrt(2) / n_tokens, self.n_sweeps)
+        else:
+            table = pure_event(2 * n_tokens / self.scale if self.scale else math.inf, self.n_sweeps)
+        draws = n_tokens * self.n_sweeps
+        draws = pure_event(self.eta, draws) if draws_pure else bounded_range_event(self.eta, draws)
+        return ComposedDpEvent([table, draws])
+
+    def price(self, delta, n_tokens=1):
+        """Return (epsilon, event): the smaller of the two accounts of the draws."""
+        if not self.private and not math.isinf(self.scale):
+            return math.inf, None
+        event = self.event(n_tokens)
+        epsilon = epsilon_of(event, delta)
+        if n_tokens * self.n_sweeps * self.eta < epsilon:  # few draws of a large range: their sum may be less
+            other = self.event(n_tokens, draws_pure=True)
+            if epsilon_of(other, delta) < epsilon:
+                return epsilon_of(other, delta), other
+        return epsilon, event
+
+    def epsilon(self, delta, n_tokens=1):
+        """Return the total price at a delta."""
+        return self.price(delta, n_tokens)[0]
+
+    def draw(self, shape, random_state, n_threads):
+        """Return a table's noise, integers."""
+        sampler = rounded_gaussian if self.noise == "gaussian" else discrete_laplace
+        return sampler(self.scale, shape, random_state, n_threads)
+
+
+def _rho(eta):
+    """Return the zCDP rate of a draw."""
+    return getattr(bounded_range_event(eta), "rho", 0.0 if eta == 0 else math.inf)
+
+
+def _bisect(good, low, high):
+    """Return the largest number, up to 1e-12 of itself, that is good; `low` is."""
+    while good(high):
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if good(middle) else (low, middle)
+    return low
+
+
+def _range_of(low, rho):
+    """Return the largest range whose zCDP rate is at most rho."""
+    return _bisect(lambda eta: _rho(eta) <= rho, low, max(1.0, math.sqrt(8 * rho)))
+
+
+def _largest_rho(epsilon, delta):
+    """Return the largest zCDP rate whose epsilon at delta is at most the given one."""
+    return _bisect(lambda rho: epsilon_of(zcdp_event(rho), delta) <= epsilon, 0.0, epsilon)

@@ -1,0 +1,194 @@
+"""Frozen sweeps with released draws: a public table, one draw a token, the next table from true counts plus noise."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from tqdm import tqdm
+
+from skdplda._kernels._released import count_topics, order_tokens, released_sweep
+from skdplda.models._live import fit_live
+
+__all__ = ["FrozenSweeps", "TopicTrace", "run_live", "tokens_of", "trace_of"]
+
+LARGEST = 2**30 - 1  # of a table's integers
+FORGET = 0.2  # by which an older table weighs less in the model
+SMOOTHING = 0.5  # of preferences towards the word frequencies, in standard deviations of the noise
+
+
+@dataclass(frozen=True, eq=False)
+class TopicTrace:
+    """Everything that a fit of `HDPLDA` released.
+
+    Parameters
+    ----------
+    topics : ndarray of shape (n_sweeps, n_tokens), uint16
+        The topic drawn for each token in each sweep. The tokens of a document stand together, in an order that is
+        secret and random, but the same in all sweeps; for `table="live"` in the order of the words.
+    tables : ndarray of shape (n_sweeps + 1, n_components, n_words), float32
+        Topic-word tables: `topics[t]` was drawn when `tables[t]` was public; `tables[t + 1]` holds the counts of
+        `topics[t]` plus noise. The first is public and random (for `table="live"`, noisy counts of random topics).
+    document_starts : ndarray of shape (n_documents + 1,), int64
+        Document d has the tokens from `document_starts[d]` to `document_starts[d + 1] - 1`. Public: the guarantee is
+        for words replaced in their places.
+    """
+
+    topics: np.ndarray
+    tables: np.ndarray
+    document_starts: np.ndarray
+
+
+def trace_of(topics, tables, document_starts):
+    """Return the trace of a list of topics and one of (n_words, n_topics) tables."""
+    return TopicTrace(np.stack(topics), np.stack([table.T for table in tables]).astype(np.float32), document_starts)
+
+
+def tokens_of(X):
+    """Return (document_starts, words) of counts as from `check_counts`: one entry a token, in the order of words."""
+    starts = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])
+    return starts[X.indptr], np.repeat(X.indices, X.data).astype(np.int32, copy=False)
+
+
+class FrozenSweeps:
+    """The sampler. Only `topics`, `table` and what is made of them may leave it; `words` are the data.
+
+    Parameters
+    ----------
+    document_starts, words : ndarray
+        Tokens, in an order that reveals nothing: see `order_tokens`.
+    n_words : int
+        Size of the vocabulary.
+    plan : HybridPlan
+        Noise and range of the draws.
+    alpha : ndarray of shape (n_topics,), float64
+        Prior of topic proportions.
+    count_clip : float or None
+        Counts are cut to [0, count_clip], and the range makes the prior of the weights: count_clip / (C / beta).
+        None cuts the log-preferences of words for topics instead, around their mean.
+    randomness : Randomness
+        Of this fit.
+    n_threads : int
+        The result does not depend on it.
+    """
+
+    def __init__(self, document_starts, words, n_words, plan, alpha, count_clip, randomness, n_threads):
+        self.document_starts, self.words, self._alpha = document_starts, words, alpha
+        self._plan, self._clip, self._n_threads = plan, count_clip, n_threads
+        self._randomness, self._key = randomness, randomness.draw_key()
+        odds = math.exp(
+            min(plan.eta / 2, 700.0)
+        )  # of the largest weight to the least: their range is exactly within eta
+        self._least = max(1, math.floor(LARGEST / odds))
+        self._most = max(self._least, math.floor(min(LARGEST, self._least * odds * (1 - 2.0**-50))))
+        self._shape = n_words, len(alpha)
+        self._counts = np.zeros(self._shape, np.int64)
+        self._frequency, self._n = np.zeros(n_words), 0
+        self.topics = np.zeros(len(words), np.uint16)
+        self.table = np.random.default_rng(randomness.key).random(self._shape)
+        if count_clip is not None and count_clip < math.inf:
+            self.table *= count_clip
+        self._sum, self._weight = np.zeros(self._shape), 0.0
+
+    @classmethod
+    def of_counts(cls, X, *arguments):
+        """Return the sampler of a count matrix: the tokens of a document in secret random order.
+
+        Counts do not say where a word stands. In the order of words, a replaced word would move those between; in a
+        random order, the same for both data sets, it is replaced in its place.
+        """
+        starts, words = tokens_of(X)
+        sampler = cls(starts, words, X.shape[1], *arguments)
+        order_tokens(starts, words, sampler._key)
+        return sampler
+
+    def sweep(self):
+        """Draw all topics from the table, and make the next table."""
+        weights, rate = self._weights()
+        self._n += 1
+        released_sweep(
+            self.document_starts,
+            self.words,
+            self.topics,
+            weights,
+            self._alpha,
+            rate,
+            self._most,
+            self._key,
+            self._n,
+            self._n_threads,
+        )
+        count_topics(self.words, self.topics, self._counts)
+        self.table = self._counts
+        if not self._plan.noiseless:
+            noise = self._plan.draw(self._shape, self._randomness.noise(self._n), self._n_threads)
+            self.table = self._counts + noise
+        self._sum = (1 - FORGET) * self._sum + self.table
+        self._weight = (1 - FORGET) * self._weight + 1
+        self._frequency += self.table.sum(axis=1)
+
+    def run(self, trace, verbose=0):
+        """Do all sweeps; return the counts of the model, and the trace if asked."""
+        tables, topics = [self.table], []
+        for _ in tqdm(range(self._plan.n_sweeps), disable=not verbose):
+            self.sweep()
+            if trace:
+                topics.append(self.topics.copy())
+                tables.append(self.table.copy())
+        return self.pseudo_counts(), trace_of(topics, tables, self.document_starts) if trace else None
+
+    def pseudo_counts(self):
+        """Return the model, without the prior: (n_words, n_topics), a mean of the tables, recent ones first."""
+        return np.maximum(self._sum, 0) / self._weight
+
+    def _weights(self):
+        """Return the integer table of the draws and each topic's factor, from public values alone."""
+        if self._clip is None and self._n:
+            part, rate = self._preferences(), np.ones(self._shape[1])
+        else:
+            # without a bound, the largest count of the table takes its place
+            clip = max(1.0, float(self.table.max(initial=0))) if self._clip == math.inf else self._clip or 1.0
+            part, rate = np.clip(self.table, 0, clip) / clip, None
+        weights = np.floor(part * (self._most - self._least)).astype(np.uint32) + np.uint32(self._least)
+        if rate is None:
+            rate = 1 / weights.sum(axis=0, dtype=np.float64)
+        return weights, rate
+
+    def _preferences(self):
+        """Return how much of the weights' range each word and topic gets, in [0, 1].
+
+        The log of p(word | topic), less the word's mean over topics, is cut to a window of half the range: all of it
+        tells topics apart, and none of it how frequent the word is.
+        """
+        frequency = np.maximum(self._frequency, 1e-9)
+        smoothing = SMOOTHING * max(self._plan.deviation, 1.0) * frequency / frequency.mean()
+        smooth = np.log(np.maximum(self.table, 0) + smoothing[:, None])
+        smooth -= np.log(np.exp(smooth).sum(axis=0))
+        smooth -= smooth.mean(axis=1, keepdims=True)
+        half = math.log(self._most / self._least) / 2
+        if half == 0:
+            return np.zeros(self._shape)
+        return np.minimum(np.expm1(np.clip(smooth, -half, half) + half) / math.expm1(2 * half), 1.0)
+
+
+def run_live(X, plan, alpha, beta, count_clip, seed, trace):
+    """Run the published form; return the counts of the model, and the trace if asked."""
+    tables, topics = [], []
+
+    def observe(table, drawn):
+        tables.append(table)
+        topics.append(drawn)
+
+    fit = fit_live(
+        X,
+        len(alpha),
+        mechanism="hybrid",
+        epsilon=2 / plan.scale if plan.scale else math.inf,
+        doc_topic_prior=alpha,
+        topic_word_prior=beta,
+        max_iter=plan.n_sweeps,
+        seed=seed,
+        count_clip=count_clip,
+        observer=observe if trace else None,
+    )
+    counts = fit.word_topic.T
+    return np.maximum(counts, 0), trace_of(topics, [*tables, counts], tokens_of(X)[0]) if trace else None

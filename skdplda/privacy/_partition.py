@@ -1,0 +1,372 @@
+"""Private selection of words: which of the words that documents use may be told.
+
+Every mechanism adds up what units give to their words, adds noise to each word that somebody uses, and releases those
+strictly above a threshold. The theorems, one a mechanism, stand in doc/theory/vocabulary.rst. They need two numbers of
+each: how far one unit moves the sums of the others' words, which the noise hides, and how likely a word that nobody
+else uses passes the threshold, which delta pays for.
+"""
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from skdplda._kernels import _partition
+from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
+from skdplda.privacy._events import gaussian_event, laplace_event, pure_event
+from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian
+
+__all__ = ["PartitionPlan", "epsilon_needed", "plan_partition", "select_partitions"]
+
+GRID = 2**20  # weight that one unit gives, where sums are exact in integers
+FINE_GRID = 44  # log2 of the same for "policy_gaussian", whose steps are rounded
+MOST_UNITS = 2**24  # that "policy_gaussian" takes: its roundings add up
+MOST_DRAWS = 2**40  # more words times rounds than any fit has: the slack of the samplers, without looking at data
+OUTWARDS = 1 + 2.0**-40
+
+# Rounds of the weighted Gaussian mechanism: their shares of the precision and of the delta for new words, and how many
+# deviations of noise a word must reach to stay for the next round; None keeps all.
+ROUNDS = {
+    "sieve": ((0.1, 0.1, 0.2, 0.6), (0.0, 0.5, 1.5)),
+    "weighted_gaussian": ((1.0,), ()),
+    "sips": ((0.09 / 1.39, 0.3 / 1.39, 1 / 1.39), (None, None)),
+}
+FILLS = {
+    "policy_gaussian": _partition.fill_gaussian,
+    "policy_laplace": _partition.fill_level,
+    "item_frequency": _partition.fill_first,
+    "item_frequency_published": _partition.fill_first,
+}
+
+
+@dataclass(frozen=True)
+class PartitionPlan:
+    """A selection and its price, known before any data are.
+
+    Parameters
+    ----------
+    mechanism : str
+        One of `MECHANISMS`.
+    max_items : int
+        Words that a unit takes part with, at most.
+    grid : int
+        Weight that one unit gives, as an integer; 1 where units are counted.
+    noise : {"gaussian", "laplace", "geometric", None}
+        Rounded Gaussian, discrete Laplace, the same within the threshold, or none.
+    scales : tuple of float
+        Of each round's noise, in units of 1 / grid.
+    thresholds : tuple of int
+        Of each round, in units of 1 / grid: a word strictly above is released.
+    floors : tuple of float
+        Of each round but the last: a word at or below is dropped.
+    cap : int
+        No word gets more weight from a policy.
+    event : dp_accounting.DpEvent
+        What the noise costs.
+    event_delta : float
+        What new words and the samplers' numerical error cost beside.
+    """
+
+    MECHANISMS: ClassVar = (*ROUNDS, *FILLS, "truncated_geometric")
+
+    mechanism: str
+    max_items: int
+    grid: int
+    noise: str | None
+    scales: tuple
+    thresholds: tuple
+    floors: tuple
+    cap: int
+    event: object
+    event_delta: float
+
+    def new_word_delta(self, n_words, round_=None):
+        """Return an upper bound on the probability that a unit's new words do not all stay hidden.
+
+        Parameters
+        ----------
+        n_words : int
+            Words of the unit that no other unit uses, from 1 to `max_items`.
+        round_ : int or None, default=None
+            Of one round; None adds up all rounds.
+
+        Returns
+        -------
+        probability : float
+            Exact for a unit that is alone, in one round, where weights are not rounded.
+        """
+        if round_ is not None:
+            return float(_escape(self, round_, self.thresholds[round_], n_words, *self._new_weights(n_words)))
+        return math.fsum(self.new_word_delta(n_words, i) for i in range(len(self.scales)))
+
+    def _new_weights(self, n_words):
+        """Return the most that `n_words` new words of one unit can get: the first of them, and each other one."""
+        if self.mechanism == "truncated_geometric":
+            return 1, 1
+        if self.mechanism.startswith("item_frequency"):
+            return self.grid, 0  # the cap is above: the first word takes all that is left
+        if self.mechanism == "policy_laplace":
+            share = min(self.grid, self.grid // n_words + 1)
+        else:
+            share = equal_share(self.grid, n_words)
+        return share, share
+
+    def units_needed(self, n_words):
+        """Return how many units make a word as likely as not to be released, without data.
+
+        Parameters
+        ----------
+        n_words : int
+            Words that each of these units uses, from 1 to `max_items`.
+
+        Returns
+        -------
+        n_units : int
+            For units whose words are all as frequent, so that no word is filled or dropped before another.
+        """
+        if self.mechanism == "truncated_geometric":
+            return self.thresholds[-1] + 1
+        share = self.grid / n_words if self.noise == "laplace" else equal_share(self.grid, n_words)
+        if self.mechanism.startswith("item_frequency"):
+            share = self.grid  # if it is everyone's favourite
+        return math.floor(self.thresholds[-1] / share) + 1
+
+
+def equal_share(grid, n_words):
+    """Return the largest integer s with n_words * s**2 <= grid**2."""
+    return math.isqrt(grid * grid // n_words)
+
+
+def plan_partition(mechanism, epsilon, delta, max_items, cutoff):
+    """Find noise and thresholds for a privacy budget.
+
+    Parameters
+    ----------
+    mechanism : str
+        One of `PartitionPlan.MECHANISMS`.
+    epsilon : float
+        Positive; inf selects every word that is used.
+    delta : float
+        In (0, 1). Gaussian mechanisms spend half of it on words that one unit alone uses.
+    max_items : int
+        Words that a unit takes part with, at most; up to 10,000.
+    cutoff : float
+        How many scales of noise above the threshold a policy stops to fill a word.
+
+    Returns
+    -------
+    plan : PartitionPlan
+        Its cost never exceeds the budget, for "item_frequency_published" by its own claim.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is too small for any noise.
+    """
+    if math.isinf(epsilon):
+        return PartitionPlan("weighted_gaussian", max_items, GRID, None, (0.0,), (0,), (), 0, gaussian_event(0.0), 0.0)
+    if delta / 4 <= delta_slack(MOST_DRAWS, 0.0):
+        raise ValueError(
+            f"delta must be above 1e-15; got {delta!r}. Without delta no word can be learned from the data, because a"
+            " word tells by its presence that somebody used it. Use public_vocabulary to spend nothing."
+        )
+    target = min(epsilon, math.log(delta / 2 / delta_slack(MOST_DRAWS, 0.0) - 1))
+    slack = delta_slack(MOST_DRAWS, target)
+    if mechanism == "truncated_geometric":
+        plan = _plan_counts(target, delta, slack, max_items)
+    elif mechanism in ROUNDS:
+        plan = _plan_rounds(mechanism, target, delta, slack, max_items)
+    else:
+        plan = _plan_policy(mechanism, target, delta, slack, max_items, cutoff)
+    return plan
+
+
+def epsilon_needed(n_units, n_words, mechanism, delta, max_items, cutoff):
+    """Find an epsilon at which `PartitionPlan.units_needed` is at most `n_units`, without data.
+
+    Parameters
+    ----------
+    n_units, n_words : int
+        Units that use a word, and how many words each of them uses.
+    mechanism, delta, max_items, cutoff : object
+        As in `plan_partition`.
+
+    Returns
+    -------
+    epsilon : float
+        Within a tenth of the least; inf if it is above 1000.
+    """
+    epsilons = [1.1**power for power in range(-48, 73)]
+
+    def enough(epsilon):
+        plan = plan_partition(mechanism, epsilon, delta, max_items, cutoff)
+        return plan.units_needed(n_words) <= n_units
+
+    first = bisect_left(epsilons, True, key=enough)
+    return epsilons[first] if first < len(epsilons) else math.inf
+
+
+def _plan_rounds(mechanism, epsilon, delta, slack, max_items):
+    shares, floors = ROUNDS[mechanism]
+    shares = np.array(shares)
+    sigma = calibrate_gaussian(epsilon, delta / 2)
+    scales = tuple((sigma / np.sqrt(shares / shares.sum()) * GRID * (1 + 1e-12)).tolist())
+    floors = tuple(-np.inf if f is None else f * scale for f, scale in zip(floors, scales[:-1], strict=True))
+    event, spent = gaussian_event(sigma), delta / 2
+    plan = PartitionPlan(mechanism, max_items, GRID, "gaussian", scales, (), floors, 0, event, spent)
+    left = (delta / 2 - slack) / OUTWARDS
+    thresholds = tuple(_threshold(plan, i, left * share) for i, share in enumerate(shares / shares.sum()))
+    return replace(plan, thresholds=thresholds)
+
+
+def _plan_policy(mechanism, epsilon, delta, slack, max_items, cutoff):
+    if mechanism == "policy_gaussian":
+        sigma = calibrate_gaussian(epsilon, delta / 2)
+        bits = min(FINE_GRID, 49 - math.frexp(sigma)[1])  # the sampler's largest scale is 2**50
+        grid = 2**bits
+        # each rounded step is off by at most 2 sqrt(max_items), on both data sets, and no later step widens the gap
+        sensitivity = 1 + 4 * MOST_UNITS * math.sqrt(max_items) / grid
+        scale, noise, event = sigma * sensitivity * grid, "gaussian", gaussian_event(sigma)
+        spent, left = delta / 2, delta / 2 - slack
+    else:
+        scale, noise = calibrate_laplace(epsilon), "laplace"
+        event, grid, spent, left = laplace_event(scale), GRID, delta, delta - slack
+        scale *= grid
+    plan = PartitionPlan(mechanism, max_items, grid, noise, (scale,), (), (), 0, event, spent)
+    if mechanism == "item_frequency_published":
+        threshold = math.ceil(grid + scale * math.log(1 / (2 * delta)))
+    else:
+        threshold = _threshold(plan, 0, left / OUTWARDS)
+    return replace(plan, thresholds=(threshold,), cap=math.ceil(threshold + cutoff * scale))
+
+
+def _plan_counts(epsilon, delta, slack, max_items):
+    """One (epsilon / max_items, delta / max_items) selection a word."""
+    epsilon = epsilon / max_items
+    left = -math.expm1(math.log1p(-(delta - slack) / OUTWARDS) / max_items)
+    scale = calibrate_laplace(epsilon)
+    event = pure_event(1 / scale, max_items)
+    plan = PartitionPlan("truncated_geometric", max_items, 1, "geometric", (scale,), (), (), 0, event, delta)
+    return replace(plan, thresholds=(_least(lambda k: _escape(plan, 0, k, 1, 1, 1) <= left),))
+
+
+def _threshold(plan, round_, delta):
+    """Return the least threshold at which new words of one unit, however many, pass with at most this probability."""
+    n = np.arange(1, plan.max_items + 1)
+    first, other = np.array([plan._new_weights(int(k)) for k in n], dtype=float).T
+    return _least(lambda threshold: np.max(_escape(plan, round_, threshold, n, first, other)) <= delta)
+
+
+def _escape(plan, round_, threshold, n_words, first, other):
+    """Return the probability that one of `n_words` words passes: one has weight `first`, the others `other`."""
+    scale = plan.scales[round_]
+    if plan.noise == "gaussian":
+
+        def log_hidden(weight):  # ln P(rounded noise <= threshold - weight)
+            return log_ndtr((threshold - weight + 0.5) / scale)
+
+    elif plan.noise == "laplace":
+
+        def log_hidden(weight):
+            room, ratio = threshold - weight, math.exp(-1 / scale)
+            beyond = np.exp(-(np.abs(room + 0.5) + 0.5) / scale) / (1 + ratio)
+            return np.where(room >= 0, np.log1p(-beyond), np.log(beyond))
+
+    else:
+
+        def log_hidden(weight):  # noise in [-threshold, threshold]: only its largest value lifts a count of 1 above
+            ratio, edge = math.exp(-1 / scale), math.exp(-threshold / scale)
+            return math.log1p(-edge * -math.expm1(-1 / scale) / (1 + ratio - 2 * edge * ratio) if threshold else -1.0)
+
+    return -np.expm1(log_hidden(first) + (n_words - 1) * log_hidden(other))
+
+
+def _least(safe):
+    """Return the least integer >= 0 that is safe, for a monotone condition."""
+    low, high = -1, 1
+    while not safe(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if safe(middle) else (middle, high)
+    return high
+
+
+def select_partitions(plan, start, words, counts, n_words, randomness):
+    """Run a selection.
+
+    Parameters
+    ----------
+    plan : PartitionPlan
+        What to run.
+    start : ndarray of shape (n_units + 1,), int64
+        Into `words`: those of each unit, none twice.
+    words : ndarray of shape (n_entries,), int32
+        Word numbers. Shuffled within units.
+    counts : ndarray of shape (n_entries,), float64
+        How often the unit uses the word; only "item_frequency" asks. Moved along.
+    n_words : int
+        Number of words.
+    randomness : Randomness
+        Of this fit.
+
+    Returns
+    -------
+    released : ndarray of int64
+        Numbers of the selected words, ascending.
+    weights : ndarray of float64
+        Their noisy weights, in units of what one unit may give in the round that released the word.
+
+    Raises
+    ------
+    ValueError
+        If "policy_gaussian" is given more than 2**24 units.
+    """
+    n_units = len(start) - 1
+    if plan.mechanism == "policy_gaussian" and n_units > MOST_UNITS:
+        raise ValueError(f"'policy_gaussian' takes at most {MOST_UNITS} units; use the default mechanism.")
+    kept = _partition.truncate(start, words, counts, plan.max_items, randomness.key)
+    start = np.concatenate([[0], np.cumsum(np.minimum(np.diff(start), plan.max_items))]).astype(np.int64)
+    words, counts = words[kept], counts[kept]
+    total = np.zeros(n_words, dtype=np.int64)
+    active = np.zeros(n_words, dtype=np.uint8)
+    active[words] = 1
+    if plan.mechanism in FILLS:
+        if plan.mechanism.startswith("item_frequency"):  # ties stay in their random order
+            words = words[np.lexsort((-counts, np.repeat(np.arange(n_units), np.diff(start))))]
+        order = np.random.default_rng(randomness.key).permutation(n_units)
+        FILLS[plan.mechanism](start, words, order, plan.cap, plan.grid, total)
+    released, weights, draws = [], [], 0
+    share = np.array([0] + [1 if plan.grid == 1 else equal_share(plan.grid, n + 1) for n in range(plan.max_items)])
+    for round_, (scale, threshold) in enumerate(zip(plan.scales, plan.thresholds, strict=True)):
+        if plan.mechanism not in FILLS:
+            total[:] = 0
+            _partition.share_equally(start, words, active, share, total)
+        present = np.flatnonzero(active)
+        noise, draws = _noise(plan, scale, threshold, len(present), randomness, draws)
+        noisy = total[present] + noise
+        passed = noisy > threshold
+        released.append(present[passed])
+        weights.append(noisy[passed] / plan.grid)
+        active[present[passed]] = 0
+        if round_ < len(plan.floors):
+            active[present[noisy <= plan.floors[round_]]] = 0
+    released, weights = np.concatenate(released), np.concatenate(weights)
+    order = np.argsort(released)
+    return released[order], weights[order]
+
+
+def _noise(plan, scale, threshold, size, randomness, draws):
+    """Return noise, and how many times the samplers were called by now."""
+    if plan.noise is None:
+        return np.zeros(size, dtype=np.int64), draws
+    sampler = rounded_gaussian if plan.noise == "gaussian" else discrete_laplace
+    noise = sampler(scale, size, randomness.noise(draws))
+    draws += 1
+    while plan.noise == "geometric" and (beyond := np.flatnonzero(np.abs(noise) > threshold)).size:
+        noise[beyond] = sampler(scale, beyond.size, randomness.noise(draws))
+        draws += 1
+    return noise, draws

@@ -1,0 +1,100 @@
+"""The model card of a released model: the same values as its file, for readers."""
+
+import json
+import math
+import os
+import re
+from pathlib import Path
+
+from skdplda.releases._file import checksum
+
+__all__ = ["cards", "path_of"]
+
+N_TOP = 10
+FORMAT, VERSION = "skdplda.ModelCard", 1
+PROMISE = "Differentially private: the statement below says what is protected, and on what assumptions."
+NOT_PROTECTED = (
+    "topic proportions of private documents: `transform` of a document is that document's data",
+    "facts about groups: that a topic exists, or which words go together, is what the model is for",
+    "data of the same people in other releases: losses add up, see `PrivacyGuarantee.compose`",
+)
+
+
+def path_of(path, suffix):
+    """Return the path of a card beside the file."""
+    path = Path(os.fspath(path))
+    return path.with_name(path.stem + suffix)
+
+
+def cards(model):
+    """Return the cards of a model by the suffix of their files."""
+    n_components, n_words = model.topic_word_.shape
+    n_top = min(N_TOP, n_words)
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "sha256": checksum(model),
+        "n_components": n_components,
+        "n_words": n_words,
+        "takes": ["counts"] if model.text_ is None else ["texts", "counts"],
+        "details": model.details_,
+        "statement": str(model.privacy_guarantee_),
+        "privacy_guarantee": json.loads(model.privacy_guarantee_.to_json()),
+        "not_protected": [*model.privacy_guarantee_.not_covered, *NOT_PROTECTED],
+        "top_words": model.top_words(n_top).to_numpy().tolist(),
+    }
+    return {
+        ".card.json": f"{json.dumps(content, indent=2, ensure_ascii=True, allow_nan=False)}\n",
+        ".card.md": _markdown(model, content),
+    }
+
+
+def _markdown(model, content):
+    guarantee, details = model.privacy_guarantee_, content["details"]
+    sound = guarantee.status == "proven" and math.isfinite(guarantee.epsilon)
+    promise = PROMISE if sound else "**No proven, finite privacy guarantee covers these topics.**"
+    argument = '["a text", "another"]' if model.text_ is not None else "counts  # one column a word of vocabulary_"
+    lines = [
+        f"# Topic model: {content['n_components']} topics over {content['n_words']:,} words",
+        "",
+        f"Fitted by {_plain(details.get('estimator', 'an unnamed estimator'))}. {promise}",
+        "",
+        "## Privacy",
+        "",
+        "```",
+        content["statement"],
+        "```",
+        "",
+        "### Not protected",
+        "",
+        *(f"* {item}" for item in content["not_protected"]),
+        "",
+        "## Topics",
+        "",
+        "| topic | most probable words |",
+        "| ---: | --- |",
+        *(f"| {k} | {', '.join(map(_plain, words))} |" for k, words in enumerate(content["top_words"])),
+        "",
+        "## Use",
+        "",
+        "```python",
+        "from skdplda import load_released",
+        "",
+        "model = load_released(path)",
+        "print(model.privacy_guarantee_)",
+        f"model.transform({argument})",
+        "```",
+        "",
+        f"SHA-256 of the values: `{content['sha256']}`. It tells damage; it is no signature.",
+        "",
+    ]
+    if details.get("parameters"):
+        lines += ["## Parameters", "", "| name | value |", "| --- | --- |"]
+        lines += [f"| {_plain(name)} | {_plain(value)} |" for name, value in details["parameters"].items()]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _plain(value):
+    """Write a value so that Markdown takes none of it for markup."""
+    return re.sub(r"([\\`*_{}\[\]<>()#+!|~&])", r"\\\1", " ".join(str(value).split()))

@@ -1,0 +1,221 @@
+"""What a whole pipeline promises: its private steps composed, every other step looked at."""
+
+from dataclasses import replace
+from numbers import Integral
+
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import Binarizer, FunctionTransformer
+
+from skdplda._validation import is_integer
+from skdplda.exceptions import IncompatibleGuaranteeError
+from skdplda.semantics import SemanticUnitVectorizer
+
+__all__ = ["flat_steps", "privacy_guarantee"]
+
+STATELESS = (CountVectorizer, HashingVectorizer, Binarizer)  # each row from its own document, words given
+GIVEN, LEARNED, KNOWN = "given", "learned", "known"  # columns: of unknown origin, all words, public or selected words
+# How the statements of steps begin that a pipeline may answer.
+ABOUT_COLUMNS = ("the vocabulary", "number, names and positions of the input's columns")
+HOLDS_WORDS = (
+    "the fitted pipeline as an object: its vectorizer holds every word of the documents, its selector their number and"
+    " places; publish what skdplda.release makes of it"
+)
+LEARNS_WORDS = (
+    "its vocabulary is every word of the documents. Give it public words as vocabulary, or have it followed at once by"
+    " a private selector such as DPVocabularySelector"
+)
+REASONS = {
+    SemanticUnitVectorizer: "its vocabulary is every word of the documents. Give it public words as vocabulary",
+    TfidfTransformer: "its weights are made of the document frequencies of all documents, and a topic model counts"
+    " words. Leave it out",
+    TfidfVectorizer: "its weights are made of the document frequencies of all documents, and a topic model counts"
+    " words. Use CountVectorizer",
+    FunctionTransformer: "nothing says that its function treats each document on its own. Apply it to the documents"
+    " before the pipeline, or give it to the vectorizer as preprocessor",
+}
+UNKNOWN = (
+    "it is not private, and nothing says that it treats each document on its own and learns nothing. Leave it out, do"
+    " what it does to each document before the pipeline, or take a step that has privacy_cost()"
+)
+
+
+def privacy_guarantee(estimator, *, groups=False):
+    """Compute what a pipeline promises as a whole.
+
+    The private steps (those with `privacy_cost`) are composed: accounted jointly where their events allow it, by
+    Theorem 4.1 of [1]_ otherwise. Everything else must act on each document alone and learn nothing, so that a
+    document more in the texts is a document more for each private step. A vectorizer that learns its words is
+    accepted right before a private selector: each document's row then is its own, and only selected words leave.
+
+    Parameters
+    ----------
+    estimator : Pipeline or private estimator
+        Fitted or not; pipelines may be nested.
+    groups : bool, default=False
+        Whether `fit` will be given groups. Only asked before the fit.
+
+    Returns
+    -------
+    guarantee : PrivacyGuarantee
+        Before the fit the same as after it. What the steps leave open and the pipeline answers, such as whether the
+        vocabulary is public, is among the assumptions or the released values.
+
+    Raises
+    ------
+    ValueError
+        If a step learns from the documents without a guarantee, no step is private, some of the private steps are
+        fitted and some not, or two share an integer `random_state`.
+    IncompatibleGuaranteeError
+        If the private steps differ in unit, adjacency or trust model.
+
+    References
+    ----------
+    .. [1] N. Manzonelli, W. Zhang, S. Vadhan (2024). Membership inference attacks and privacy in topic modeling.
+       Algorithm 1, Theorem 4.1.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skdplda import PrivateCGSLDA, privacy_guarantee
+    >>> privacy_guarantee(make_pipeline(CountVectorizer(vocabulary=["pear", "plum"]), PrivateCGSLDA(2)))
+    PrivacyGuarantee(epsilon=5, delta=1e-5, document, add-remove, central, proven)
+    >>> privacy_guarantee(make_pipeline(CountVectorizer(max_features=2), PrivateCGSLDA(2)))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ValueError: step 'countvectorizer' (CountVectorizer) voids the guarantee: max_features=2 ...
+    """
+    steps = flat_steps(estimator)
+    private = {name: step for name, step in steps if is_private(step)}
+    if not private:
+        raise ValueError(
+            f"{type(estimator).__name__} promises nothing: none of its steps is private. Take a model such as"
+            " PrivateCGSLDA."
+        )
+    fitted = [name for name, step in private.items() if hasattr(step, "privacy_guarantee_")]
+    if fitted and len(fitted) < len(private):
+        missing = [name for name in private if name not in fitted]
+        raise ValueError(f"of the private steps {fitted} are fitted and {missing} are not: fit the whole pipeline.")
+
+    _check_seeds(private)
+
+    parts, assumptions, uncovered, learner, columns = {}, [], [], None, GIVEN
+    for name, step in steps:
+        if learner is not None and not (selects(step) or type(step) is Binarizer):
+            raise _void(*learner, LEARNS_WORDS)
+        assumptions += _text_assumptions(name, step)
+        if is_private(step):
+            guarantee = step.privacy_guarantee_ if fitted else step.privacy_cost(groups=groups)
+            parts[name] = guarantee if columns == GIVEN else _answered(guarantee)
+            if learner and getattr(step, "public_vocabulary", None) is not None:
+                raise _void(
+                    name,
+                    step,
+                    "public_vocabulary names columns by number, and which words these are depends on the"
+                    " documents. Give the words to the vectorizer, as its vocabulary",
+                )
+            uncovered += [HOLDS_WORDS] if learner else []
+            learner = None
+            if columns != GIVEN or hasattr(step, "build_analyzer"):
+                columns = KNOWN
+        elif type(step) is CountVectorizer and step.vocabulary is None:
+            _check_unlimited(name, step)
+            learner, columns = (name, step), LEARNED
+        elif type(step) in STATELESS or (type(step) is SemanticUnitVectorizer and step.vocabulary is not None):
+            columns = columns if type(step) is Binarizer else KNOWN
+        else:
+            reasons = (reason for kind, reason in REASONS.items() if isinstance(step, kind))
+            raise _void(name, step, next(reasons, UNKNOWN))
+    if learner is not None:
+        raise _void(*learner, LEARNS_WORDS)
+
+    total = _compose(parts)
+    return replace(
+        total,
+        assumptions=tuple(dict.fromkeys((*total.assumptions, *assumptions))),
+        not_covered=(*total.not_covered, *uncovered),
+    )
+
+
+def flat_steps(estimator, name=None):
+    """Return the (name, step) pairs of an estimator, nested pipelines opened, empty steps left out."""
+    if isinstance(estimator, Pipeline):
+        prefix = "" if name is None else f"{name}__"
+        return [pair for inner, step in estimator.steps for pair in flat_steps(step, prefix + inner)]
+    if estimator is None or (isinstance(estimator, str) and estimator == "passthrough"):
+        return []
+    return [(name or type(estimator).__name__.lower(), estimator)]
+
+
+def is_private(step):
+    """Whether a step says what it promises."""
+    return hasattr(step, "privacy_cost")
+
+
+def selects(step):
+    """Whether a step selects words privately."""
+    return is_private(step) and hasattr(step, "get_support")
+
+
+def _void(name, step, reason):
+    return ValueError(f"step {name!r} ({type(step).__name__}) voids the guarantee: {reason}.")
+
+
+def _check_seeds(private):
+    """Refuse two steps whose noise is the same function of one number: accounting takes it as independent."""
+    seeds = {}
+    for name, step in private.items():
+        seed = getattr(step, "random_state", None)
+        if is_integer(seed) and seeds.setdefault(seed, name) != name:
+            raise ValueError(
+                f"steps {seeds[seed]!r} and {name!r} have the same random_state={seed}, and so the same noise, which"
+                " cancels out. Use random_state=None, or another secret number for each."
+            )
+
+
+def _check_unlimited(name, step):
+    """Refuse a vectorizer whose words depend on how many documents use them."""
+    least = step.min_df <= 1 if isinstance(step.min_df, Integral) else step.min_df == 0
+    most = isinstance(step.max_df, float) and step.max_df >= 1.0  # the integer 1 is one document
+    limits = {"min_df": least, "max_df": most, "max_features": step.max_features is None}
+    for limit, harmless in limits.items():
+        if not harmless:
+            raise _void(
+                name,
+                step,
+                f"{limit}={getattr(step, limit)!r} keeps or drops a word for all documents by counting them, so that"
+                f" one document changes the rows of others. Leave {limit} at its default and select words privately"
+                " (DPVocabularySelector, DPCountVectorizer), or give public words as vocabulary",
+            )
+
+
+def _text_assumptions(name, step):
+    """Return what must hold of the settings of a vectorizer that its user brought along."""
+    notes = []
+    for setting in ("vocabulary", "public_vocabulary", "stop_words"):
+        value = getattr(step, setting, None)
+        if value is not None and not isinstance(value, str):
+            notes.append(f"{setting} of {name!r} was chosen without looking at the documents")
+    for setting in ("unit", "preprocessor", "tokenizer", "analyzer", "strip_accents"):
+        if callable(getattr(step, setting, None)):
+            notes.append(f"{setting} of {name!r} treats each document on its own")
+    return notes
+
+
+def _answered(guarantee):
+    """Drop what a step leaves open about its columns and the pipeline knows."""
+    left = tuple(item for item in guarantee.not_covered if not item.startswith(ABOUT_COLUMNS))
+    return replace(guarantee, not_covered=left)
+
+
+def _compose(parts):
+    first, *others = parts.values()
+    try:
+        return first.compose(*others)
+    except IncompatibleGuaranteeError as error:
+        found = ", ".join(f"{name!r}: {g.unit}, {g.adjacency}, {g.trust}" for name, g in parts.items())
+        raise IncompatibleGuaranteeError(
+            f"the private steps do not protect the same thing ({found}): {error}. Give groups to all of them"
+            " (step__groups=...) or to none, and use one adjacency and one trust model."
+        ) from None

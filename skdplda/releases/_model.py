@@ -1,0 +1,301 @@
+"""A topic model that holds nothing but what may be published."""
+
+import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
+
+from skdplda._files import whole_file
+from skdplda._validation import check_prior
+from skdplda.models import BaseTopicModel
+from skdplda.privacy import PrivacyGuarantee
+from skdplda.releases import _card, _file
+
+__all__ = ["TEXT_SETTINGS", "ReleasedTopicModel"]
+
+# What CountVectorizer needs, beside the words, to cut a text as before.
+TEXT_SETTINGS = (
+    "encoding",
+    "decode_error",
+    "strip_accents",
+    "lowercase",
+    "stop_words",
+    "token_pattern",
+    "ngram_range",
+    "analyzer",
+    "binary",
+)
+
+
+class ReleasedTopicModel(BaseTopicModel):
+    """Topics, their words and their privacy guarantee; a model that is safe to publish.
+
+    Made by `release` and `load_released`. It cannot be trained: `fit` changes nothing and `clone` returns the model
+    itself, so that it may stand in a pipeline before a classifier. Where a method takes `X`, that is raw texts (if the
+    model was released with its text settings) or word counts.
+
+    Parameters
+    ----------
+    topic_word : array-like of shape (n_components, n_words)
+        Topic-word distributions; rows sum to 1.
+    vocabulary : sequence of str of shape (n_words,) or None, default=None
+        The words, in the order of the columns.
+    privacy_guarantee : PrivacyGuarantee
+        What covers these values.
+    doc_topic_prior : float or array-like of shape (n_components,), default=0.1
+        Dirichlet prior of topic proportions.
+    text : dict or None, default=None
+        Parameters of :class:`~sklearn.feature_extraction.text.CountVectorizer` that cut a text into words. None: the
+        model takes counts only.
+    details : dict or None, default=None
+        Where the topics come from, for the model card: "estimator", "parameters".
+    n_jobs : int or None, default=None
+        Threads, as in joblib. Not saved.
+
+    Attributes
+    ----------
+    topic_word_ : ndarray of shape (n_components, n_words)
+        Read-only.
+    vocabulary_ : ndarray of str of shape (n_words,) or None
+        Read-only.
+    privacy_guarantee_ : PrivacyGuarantee
+        Print it for a statement to publish.
+    details_ : dict
+        As given.
+    n_features_in_ : int
+        Number of words.
+
+    See Also
+    --------
+    release : Makes one from a fitted pipeline.
+    load_released : Reads one from a file.
+
+    Examples
+    --------
+    >>> from skdplda import PrivacyGuarantee
+    >>> from skdplda.releases import ReleasedTopicModel
+    >>> topics, words = [[0.6, 0.4, 0.0], [0.0, 0.1, 0.9]], ["pear", "plum", "zinc"]
+    >>> model = ReleasedTopicModel(topics, words, privacy_guarantee=PrivacyGuarantee(epsilon=1.0), text={})
+    >>> model.transform(["Zinc, and more zinc!"]).argmax()
+    np.int64(1)
+    >>> model.top_words(2).to_numpy().tolist()
+    [['pear', 'plum'], ['zinc', 'plum']]
+    """
+
+    def __init__(
+        self,
+        topic_word,
+        vocabulary=None,
+        *,
+        privacy_guarantee,
+        doc_topic_prior=0.1,
+        text=None,
+        details=None,
+        n_jobs=None,
+    ):
+        topic_word = np.array(topic_word, dtype=np.float64, order="C")
+        if topic_word.ndim != 2 or 0 in topic_word.shape:
+            raise ValueError(f"topic_word must have shape (n_components, n_words); got {topic_word.shape}.")
+        if not (topic_word >= 0).all() or not np.allclose(topic_word.sum(axis=1), 1):
+            raise ValueError("topic_word must hold probabilities whose rows sum to 1; got others.")
+        if not isinstance(privacy_guarantee, PrivacyGuarantee):
+            raise TypeError(f"privacy_guarantee must be a PrivacyGuarantee; got {privacy_guarantee!r}.")
+        n_components, self.n_features_in_ = topic_word.shape
+        self.topic_word_ = _read_only(topic_word)
+        self.vocabulary_ = _check_words(vocabulary, self.n_features_in_)
+        self.privacy_guarantee_ = privacy_guarantee
+        self.doc_topic_prior_ = _read_only(check_prior("doc_topic_prior", doc_topic_prior, 0.1, n_components))
+        self.text_ = None if text is None else _check_text(text, self.vocabulary_)
+        self.details_ = dict(details or {})
+        self.n_jobs = n_jobs
+
+    def fit(self, X=None, y=None):
+        """Do nothing: the topics are what was released.
+
+        Parameters
+        ----------
+        X : object
+            Ignored.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : ReleasedTopicModel
+            As it was.
+        """
+        return self
+
+    def make_vectorizer(self):
+        """Make the vectorizer that raw texts go through.
+
+        Returns
+        -------
+        vectorizer : CountVectorizer
+            With the released words as its vocabulary; it needs no `fit`.
+
+        Raises
+        ------
+        ValueError
+            If the model was released without text settings.
+        """
+        if self.text_ is None:
+            raise ValueError(
+                f"this model was released without text settings: pass counts of its {self.n_features_in_} words, in"
+                " the order of vocabulary_."
+            )
+        return CountVectorizer(**self.text_, vocabulary=self.vocabulary_.tolist())
+
+    def top_words(self, n=10, feature_names=None):
+        """The most probable words of each topic.
+
+        Parameters
+        ----------
+        n : int, default=10
+            Words a topic; at most the size of the vocabulary.
+        feature_names : array-like of str of shape (n_words,), default=None
+            Other names for the columns. None takes the released words.
+
+        Returns
+        -------
+        words : DataFrame of shape (n_components, n)
+            One row a topic, most probable first.
+
+        Raises
+        ------
+        ValueError
+            If `n` is outside 1..n_words or the names do not fit the vocabulary.
+        """
+        return super().top_words(n, self.vocabulary_ if feature_names is None else feature_names)
+
+    @property
+    def id2word(self):
+        """The words as a gensim dictionary, by the name under which gensim's `CoherenceModel` looks for it."""
+        from skdplda.metrics import gensim_dictionary
+
+        if self.vocabulary_ is None:
+            raise AttributeError("this model was released without words")
+        return gensim_dictionary(self.vocabulary_.tolist())
+
+    def save(self, path, *, card=True):
+        """Write the model to one file, and its card beside it.
+
+        The file is a zip archive of a JSON header, an array and a SHA-256 checksum. Equal models give equal bytes.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; a former one is replaced.
+        card : bool, default=True
+            Whether to write the model card, as Markdown and as JSON: for "topics.zip", "topics.card.md" and
+            "topics.card.json".
+        """
+        with whole_file(path) as file:
+            file.write(_file.to_bytes(self))
+        if card:
+            for suffix, text in _card.cards(self).items():
+                with whole_file(_card.path_of(path, suffix)) as file:
+                    file.write(text.encode(errors="replace"))  # a word may be half a character
+
+    def card(self, form="markdown"):
+        """Write the model card: what was promised, the topics, how to load them, what is not protected.
+
+        Parameters
+        ----------
+        form : {"markdown", "json"}, default="markdown"
+            Of the text.
+
+        Returns
+        -------
+        text : str
+            It says nothing that the saved file does not.
+
+        Raises
+        ------
+        ValueError
+            If `form` is another.
+        """
+        forms = {"markdown": ".card.md", "json": ".card.json"}
+        if form not in forms:
+            raise ValueError(f"form must be one of {tuple(forms)}; got {form!r}.")
+        return _card.cards(self)[forms[form]]
+
+    def get_params(self, deep=True):
+        """Return what can still be set.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Ignored.
+
+        Returns
+        -------
+        params : dict
+            `n_jobs`.
+        """
+        return {"n_jobs": self.n_jobs}
+
+    def _doc_topic_prior(self):
+        return self.doc_topic_prior_
+
+    def _counts(self, X):
+        if isinstance(X, (str, bytes)):
+            raise ValueError("X must be a list of texts, or counts; got one text. Put it into a list.")
+        if len(getattr(X, "shape", ())) == 2:
+            X = self._check_columns(X)
+        else:
+            X = X if hasattr(X, "__len__") else list(X)
+            are_texts = {isinstance(text, (str, bytes)) for text in X}
+            if are_texts == {True}:
+                X = self.make_vectorizer().transform(X)
+            elif True in are_texts:
+                raise ValueError("X must hold texts only, or counts only; got both. Missing texts are empty: ''.")
+        return super()._counts(X)
+
+    def _check_columns(self, X):
+        """Return the values of a data frame whose columns are the words, and anything else as it is."""
+        if not hasattr(X, "columns"):
+            return X
+        names, words = list(X.columns), self.vocabulary_
+        if words is not None and all(isinstance(name, str) for name in names) and names != words.tolist():
+            raise ValueError(
+                f"the columns of X must be the {len(words)} released words, in the order of vocabulary_; got others."
+            )
+        return X.to_numpy()
+
+    def __sklearn_clone__(self):
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.string = self.text_ is not None
+        return tags
+
+    def __repr__(self, **options):
+        n_components, n_words = self.topic_word_.shape
+        return f"ReleasedTopicModel({n_components} topics, {n_words} words, {self.privacy_guarantee_!r})"
+
+
+def _read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+def _check_words(vocabulary, n_words):
+    if vocabulary is None:
+        return None
+    words = [vocabulary] if isinstance(vocabulary, str) else list(vocabulary)
+    if len(words) != n_words or not all(isinstance(word, str) for word in words):
+        raise ValueError(f"vocabulary must be {n_words} str, one a column of topic_word; got {len(words)} entries.")
+    if len(set(words)) < n_words:
+        twice = sorted({word for word in words if words.count(word) > 1})
+        raise ValueError(f"vocabulary must hold distinct words; got {twice[:3]} more than once.")
+    return _read_only(np.array([str(word) for word in words], dtype=object))
+
+
+def _check_text(text, words):
+    if words is None:
+        raise ValueError("text settings need a vocabulary: without one, no text can be counted.")
+    unknown = set(text) - set(TEXT_SETTINGS)
+    if unknown:
+        raise ValueError(f"text must have keys among {TEXT_SETTINGS}; got {sorted(unknown)}.")
+    return {name: tuple(value) if name == "ngram_range" else value for name, value in text.items()}

@@ -1,0 +1,168 @@
+"""What of a fitted pipeline may be published."""
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
+
+from skdplda._validation import check_is_fitted
+from skdplda.releases._guarantee import flat_steps, is_private, privacy_guarantee, selects
+from skdplda.releases._model import TEXT_SETTINGS, ReleasedTopicModel
+
+__all__ = ["release"]
+
+# Not of the model: who ran it, where, how fast, and the seed that its noise can be computed from.
+UNSAVED = {"callback", "checkpoint", "n_jobs", "random_state", "verbose"}
+
+
+def release(estimator, *, feature_names=None, raw_text=True, allow_seeded=False, allow_unproven=False):
+    """Take out of a fitted pipeline what its guarantee covers, and nothing else.
+
+    A pickled pipeline holds all of its steps, and a vectorizer's vocabulary is every word of the documents. The
+    released model has the topics, their words, the joint guarantee, the prior and the settings that cut a text.
+
+    Parameters
+    ----------
+    estimator : Pipeline or topic model
+        Fitted. A pipeline goes from texts or counts to a private topic model, through a vectorizer and a selector.
+    feature_names : sequence of str or None, default=None
+        Words of the columns that the first step takes, where no step names them.
+    raw_text : bool, default=True
+        Whether the released model is to take raw texts, where the pipeline does. It takes the texts themselves, also
+        where the pipeline is given the names of files.
+    allow_seeded : bool, default=False
+        Whether to release a fit with `random_state`: whoever finds the number subtracts the noise.
+    allow_unproven : bool, default=False
+        Whether to release topics although no proven and finite guarantee covers them.
+
+    Returns
+    -------
+    model : ReleasedTopicModel
+        It has its own copy of everything.
+
+    Raises
+    ------
+    NotFittedError
+        If a step is not fitted.
+    ValueError
+        If the pipeline voids the guarantee (see `privacy_guarantee`), promises nothing that is proven and finite, was
+        seeded, has no words for its columns, or cuts texts by functions, which no file can hold.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skdplda import PrivateCGSLDA, release
+    >>> texts = ["pear plum pear", "zinc iron"] * 500
+    >>> words = ["pear", "plum", "zinc", "iron"]
+    >>> pipeline = make_pipeline(CountVectorizer(vocabulary=words), PrivateCGSLDA(2, epsilon=3.0)).fit(texts)
+    >>> model = release(pipeline)
+    >>> bool((model.transform(["plum and pear"]) == pipeline.transform(["plum and pear"])).all())
+    True
+    """
+    steps = flat_steps(estimator)
+    name, model = steps[-1] if steps else (None, None)
+    if not (is_private(model) and hasattr(model, "_doc_topic_prior")):
+        raise ValueError(
+            f"the last step must be a private topic model, such as PrivateCGSLDA; got {type(model).__name__}."
+            " For a search, pass its best_estimator_."
+        )
+    check_is_fitted(model)
+    guarantee = privacy_guarantee(estimator)
+    if not allow_unproven and (guarantee.status != "proven" or not math.isfinite(guarantee.epsilon)):
+        raise ValueError(
+            f"this fit has no proven, finite guarantee (epsilon={guarantee.epsilon:g}, status {guarantee.status!r}"
+            f"{': ' + guarantee.reason if guarantee.reason else ''}). Fit a proven mechanism, or pass"
+            " allow_unproven=True; the model card will say it."
+        )
+    seeded = any(getattr(step, "random_state", None) is not None for _, step in steps)
+    seeded = seeded or any("random_state" in assumption for assumption in guarantee.assumptions)
+    if seeded and not allow_seeded and math.isfinite(guarantee.epsilon):
+        raise ValueError(
+            "the noise of this fit is a function of random_state: whoever finds the number subtracts the noise. Fit"
+            " with random_state=None, or pass allow_seeded=True if the number is secret, random and never used again."
+        )
+    words = _words(steps, feature_names)
+    if len(words) != model.topic_word_.shape[1]:
+        raise ValueError(
+            f"the columns of {name!r} must have {model.topic_word_.shape[1]} names; got {len(words)}. Were the steps"
+            " before it fitted again?"
+        )
+    return ReleasedTopicModel(
+        model.topic_word_,
+        words,
+        privacy_guarantee=guarantee,
+        doc_topic_prior=model._doc_topic_prior(),
+        text=_text_settings(steps) if raw_text else None,
+        details={"estimator": type(model).__name__, "parameters": _parameters(model)},
+        n_jobs=model.n_jobs,
+    )
+
+
+def _words(steps, words):
+    """Return the words of the model's columns, from `words` of the first step's, if it takes counts."""
+    for name, step in steps:
+        if hasattr(step, "build_analyzer"):
+            if words is not None:
+                raise ValueError(f"feature_names must be None: {name!r} names the columns.")
+            words = step.get_feature_names_out() if hasattr(step, "get_feature_names_out") else None
+        elif hasattr(step, "feature_names_in_"):
+            if words is not None and list(words) != step.feature_names_in_.tolist():
+                raise ValueError(f"feature_names must be those that {name!r} was fitted with, or None.")
+            words = step.feature_names_in_
+        if selects(step) and words is not None:
+            words = step.get_feature_names_out(words)
+    if words is None:
+        raise ValueError(
+            "the columns have no names: pass feature_names, the words of the columns that the first step takes. They"
+            " must be public or privately selected."
+        )
+    return [str(word) for word in words]
+
+
+def _text_settings(steps):
+    """Return the settings of the vectorizer as JSON can hold them, or None for a pipeline that takes counts."""
+    (name, vectorizer), *others = steps
+    if not hasattr(vectorizer, "build_analyzer"):
+        return None
+    strange = [other for other, step in others[:-1] if not selects(step)]
+    if not (isinstance(vectorizer, CountVectorizer) or is_private(vectorizer)):
+        strange.append(name)
+    if strange:
+        raise ValueError(
+            f"{', '.join(map(repr, strange))} cannot be saved for raw texts. Use CountVectorizer alone (binary=True for"
+            " presence), or pass raw_text=False: the released model then takes counts."
+        )
+    settings = {}
+    for setting in TEXT_SETTINGS + ("preprocessor", "tokenizer"):
+        value = getattr(vectorizer, setting)
+        if callable(value):
+            raise ValueError(
+                f"{setting} of {name!r} is a function, which cannot be saved without pickle. Say it by token_pattern,"
+                " stop_words and the like, or pass raw_text=False: the released model then takes counts, and you"
+                " publish how texts are cut."
+            )
+        if setting in TEXT_SETTINGS:
+            settings[setting] = _json_value(value)
+    return settings
+
+
+def _parameters(model):
+    """Return the model's hyper-parameters that are plain values."""
+    plain = (str, Real, type(None), np.bool_)
+    values = model.get_params(deep=False).items()
+    return {name: _json_value(v) for name, v in values if name not in UNSAVED and isinstance(v, plain)}
+
+
+def _json_value(value):
+    """Return the same value of a type that JSON knows."""
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_json_value(item) for item in value]
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value) if math.isfinite(value) else str(float(value))
+    return value

@@ -1,0 +1,6 @@
+"""Private choice of the vocabulary: which words of private texts may be named."""
+
+from skdplda.vocabulary._selector import DPVocabularySelector
+from skdplda.vocabulary._vectorizer import DPCountVectorizer
+
+__all__ = ["DPCountVectorizer", "DPVocabularySelector"]

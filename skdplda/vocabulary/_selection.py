@@ -1,0 +1,189 @@
+"""What selector and vectorizer share: the price, the guarantee and the one place that reads which words units use."""
+
+import math
+import warnings
+from collections import Counter
+from numbers import Integral, Real
+from uuid import uuid4
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from skdplda._validation import Interval, StrOptions, check_groups, fit_context
+from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.privacy import (
+    PartitionPlan,
+    Payment,
+    PrivacyGuarantee,
+    Randomness,
+    epsilon_needed,
+    gaussian_event,
+    plan_partition,
+    sampler_slack,
+    select_partitions,
+)
+
+__all__ = ["PrivateSelection"]
+
+CLAIMED = {
+    "item_frequency_published": "its threshold counts on one new word a unit, but noise is on every word: of 100 words"
+    " that one unit alone uses, some pass with up to a hundred times the claimed delta.",
+}
+REFERENCES = {
+    "policy_gaussian": "Gopi et al. (2020), Differentially private set union (Policy Gaussian)",
+    "policy_laplace": "Gopi et al. (2020), Differentially private set union (Policy Laplace)",
+    "item_frequency": "Carvalho et al. (2022), Incorporating item frequency for differentially private set union",
+    "item_frequency_published": "Carvalho et al. (2022), Incorporating item frequency for differentially private set"
+    " union",
+    "weighted_gaussian": "Gopi et al. (2020), Differentially private set union (weighted Gaussian)",
+    "sips": "Swanberg et al. (2023), DP-SIPS: a simpler, more scalable mechanism for differentially private partition"
+    " selection",
+    "truncated_geometric": "Desfontaines et al. (2022), Differentially private partition selection",
+}
+NOISE = {"gaussian": "rounded Gaussian", "laplace": "discrete Laplace", "geometric": "truncated discrete Laplace"}
+EXAMPLE_WORDS = 10  # of a unit, in the error that nothing was selected
+
+
+class PrivateSelection(BaseEstimator):
+    """Base of the estimators that select words; a subclass has the parameters below and `fit`."""
+
+    _parameter_constraints = {  # noqa: RUF012
+        "epsilon": [Interval(Real, 0, None, closed="right")],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "mechanism": [StrOptions(set(PartitionPlan.MECHANISMS))],
+        "max_words_per_unit": [Interval(Integral, 1, 10_000, closed="both")],
+        "cutoff": [Interval(Real, 0, None, closed="left")],
+        "public_vocabulary": ["array-like", None],
+        "random_state": ["random_state"],
+    }
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def privacy_cost(self, *, groups=False):
+        """What `fit` would promise, without data.
+
+        Parameters
+        ----------
+        groups : bool, default=False
+            Whether `fit` will be given groups.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+            Equal to `privacy_guarantee_` after the fit.
+        """
+        return self._guarantee("user" if groups else "document")
+
+    def _plan(self):
+        """Return the selection, from the parameters alone."""
+        return plan_partition(self.mechanism, self.epsilon, self.delta, self.max_words_per_unit, self.cutoff)
+
+    def _guarantee(self, unit):
+        common = {"unit": unit, "not_covered": self._not_covered, "released": self._released}
+        if self.public_vocabulary is not None:
+            return PrivacyGuarantee(
+                epsilon=0.0, mechanism="a public vocabulary: no data are used", event=gaussian_event(math.inf), **common
+            )
+        plan = self._plan()
+        if plan.noise is None:
+            return PrivacyGuarantee(epsilon=np.inf, mechanism="none", **common)
+        unproven = CLAIMED.get(self.mechanism, "")
+        assumptions = [
+            "hidden weights and raw text stay with the curator",
+            "the hidden draws of different units act as independent ones",
+            "the system's entropy is unpredictable and ChaCha20 is a secure generator",
+            f"each noise value is within total variation {sampler_slack():.1e} of its exact law (included in delta)",
+        ]
+        if self.random_state is not None:
+            assumptions.append("the seed (random_state) is secret, random and never reused")
+        scales = ", ".join(f"{scale / plan.grid:.4g}" for scale in plan.scales)
+        thresholds = ", ".join(f"{threshold / plan.grid:.4g}" for threshold in plan.thresholds)
+        return PrivacyGuarantee(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            status="claimed" if unproven else "proven",
+            reason=unproven,
+            mechanism=(
+                f"vocabulary selection {self.mechanism}: {NOISE[plan.noise]} noise of scale {scales} on the weight of"
+                f" each word, of which a {unit} gives at most {plan.max_items} words one unit in all; a word above"
+                f" {thresholds} is released"
+            ),
+            assumptions=tuple(assumptions),
+            reference=REFERENCES.get(self.mechanism, "skdplda theory guide, vocabulary"),
+            event=None if unproven else plan.event,
+            event_delta=0.0 if unproven else plan.event_delta,
+            **common,
+        )
+
+    def _payment(self, unit):
+        """Return what the fit owes, having asked the ledger before any data are read."""
+        payment = Payment(self._guarantee(unit), f"{type(self).__name__} fit")
+        if self.public_vocabulary is None:
+            payment.check()
+        return payment
+
+    def _select(self, X, groups, payment):
+        """Return numbers and noisy weights of the words that may be named.
+
+        Parameters
+        ----------
+        X : sparse matrix of shape (n_documents, n_words)
+            A document uses the words with entries that are not zero.
+        groups : array-like of shape (n_documents,) or None
+            The user of each document.
+        payment : Payment
+            Charged before anything is released.
+        """
+        plan, randomness = self._plan(), Randomness(self.random_state)
+        if plan.noise is not None:
+            randomness.warn_if_seeded(self)
+        if self.mechanism in CLAIMED:
+            warnings.warn(
+                f"mechanism={self.mechanism!r} is the published form and not private: {CLAIMED[self.mechanism]} Use"
+                " mechanism='item_frequency' for a guarantee that holds.",
+                PrivacyLeakWarning,
+                stacklevel=4,
+            )
+        lists = unit_words(X, groups)
+        payment.charge(uuid4().hex)
+        released, weights = select_partitions(plan, *lists, X.shape[1], randomness)
+        if not len(released):
+            raise ValueError(self._nothing(plan))
+        return released, weights
+
+    def _nothing(self, plan):
+        """Say what would be released at which epsilon, from the parameters alone."""
+        n_words = min(EXAMPLE_WORDS, self.max_words_per_unit)
+        needed = plan.units_needed(n_words)
+        text = (
+            "No word was used by enough documents (users) to be released; the budget is spent. With"
+            f" epsilon={self.epsilon:g} a word must be used by about {needed:,} units of {n_words} words each, and one"
+            " of 1 sample alone is never released but by an accident that delta bounds."
+        )
+        for n_units in sorted({max(needed // 10, 2), max(needed // 3, 2)} if plan.noise else ()):
+            epsilon = epsilon_needed(n_units, n_words, self.mechanism, self.delta, self.max_words_per_unit, self.cutoff)
+            if math.isfinite(epsilon):
+                text += f" Words that {n_units:,} such units use need about epsilon={epsilon:.2g}."
+        return text + " A public_vocabulary costs nothing."
+
+
+def unit_words(X, groups):
+    """Return (start, words, counts): the words of each unit, each once, and how often it uses them."""
+    start, documents = check_groups(groups, X.shape[0])
+    X = sp.csr_array(X)
+    counts = np.abs(X.data).astype(np.float64, copy=False)
+    X = sp.csr_array((counts, X.indices, X.indptr), shape=X.shape)  # the caller's indices, which must not change
+    if groups is not None:
+        X = sp.csr_array((np.ones(len(documents)), documents, start), shape=(len(start) - 1, X.shape[0])) @ X
+    if not (X.has_canonical_format and X.data.all()):
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+    return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+
+
+def refuse_repetitions(words):
+    """Raise ValueError if a public vocabulary names a word twice."""
+    twice = [word for word, count in Counter(words).items() if count > 1]
+    if twice:
+        raise ValueError(f"public_vocabulary must name each word once; got {twice[:5]!r} more than once.")

@@ -1,0 +1,190 @@
+"""Private choice among the columns of a document-term matrix."""
+
+import numpy as np
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import validate_data
+
+from skdplda._validation import check_is_fitted, fit_context, is_integer
+from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
+
+__all__ = ["DPVocabularySelector"]
+
+
+class DPVocabularySelector(SelectorMixin, PrivateSelection):
+    """Choose the words that many documents use, differentially private for documents or users.
+
+    A word that few people use names them. Each document (user) shares out one unit of weight among its words, noise
+    joins the sum of each word that is used, and the words strictly above a threshold are selected. A word that one unit
+    alone uses is selected with a probability that `delta` pays for.
+
+    For the columns of any document-term matrix: a document uses the words whose entries are not zero.
+
+    Which words are selected is covered, and *only* that: a fitted selector also knows how many columns X had and where
+    among them the selected ones stand, and so does whatever made the columns. If the columns were learned from the
+    same documents, these numbers, and the vectorizer before it, are as private as the documents. `DPCountVectorizer`
+    leaves nothing of the kind.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy loss of the fit, for adding or removing one document (one user with `groups`). `inf` selects every
+        word that is used. Affects privacy: yes.
+    delta : float, default=1e-5
+        Probability that the loss exceeds epsilon, in (0, 1). It must be positive. Choose it well below 1 / (public
+        estimate of the number of units), without looking at the data. Affects privacy: yes.
+    mechanism : str, default="sieve"
+        Affects privacy: no, except for "item_frequency_published".
+
+        * "sieve": four rounds; words that are sure leave with the first rounds, words without prospects are dropped,
+          and the weight goes to those between. It selects most words.
+        * "weighted_gaussian", "policy_gaussian", "policy_laplace" [1]_, "sips" [2]_, "item_frequency" [3]_,
+          "truncated_geometric" [4]_: of the literature, proven in the theory guide.
+        * "item_frequency_published": [3]_ with its printed threshold, to reproduce papers. It warns on every fit: its
+          delta does not hold.
+    max_words_per_unit : int, default=200
+        Words that a document (user) takes part with; more are left out at random. Affects privacy: no, the noise is
+        calibrated to it.
+    cutoff : float, default=3.0
+        Scales of noise above the threshold at which a word gets no more weight, called alpha in [1]_. Noise still
+        hides such a word with the probability that it falls by as many scales: 0.1 % (Gaussian) or 2.5 % (Laplace)
+        at 3. Policies and "item_frequency" only. Affects privacy: no.
+    public_vocabulary : array-like of int or of str, default=None
+        Columns to select, by number, or by name if X is a data frame, in any order. It must not depend on the
+        documents. It costs no privacy. Affects privacy: yes.
+    random_state : int, RandomState or None, default=None
+        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns: the
+        guarantee then assumes that the number stays secret. Affects privacy: yes.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_words,), bool
+        The selected columns. Its length and positions are not covered unless the columns of X are public.
+    noisy_weights_ : ndarray of shape (n_selected,)
+        Noisy weights of the selected words, in units of what one document (user) may give, in the round that released
+        the word. Only with noise.
+    privacy_guarantee_ : PrivacyGuarantee
+        What was promised; print it for a statement to publish.
+    n_features_in_ : int
+        Number of columns of X. Not covered.
+    feature_names_in_ : ndarray of shape (n_words,)
+        Names of the columns, if X was a data frame. Not covered.
+
+    See Also
+    --------
+    DPCountVectorizer : From texts to counts, without a trace of the other words.
+
+    References
+    ----------
+    .. [1] Gopi, Gulhane, Kulkarni, Shen, Shokouhi and Yekhanin (2020). Differentially Private Set Union. ICML.
+       Weighted Gaussian, Policy Gaussian and Policy Laplace.
+    .. [2] Swanberg, Desfontaines and Haney (2023). DP-SIPS: A simpler, more scalable mechanism for differentially
+       private partition selection. PoPETs.
+    .. [3] Carvalho, Wang, Gondara and Miao (2022). Incorporating Item Frequency for Differentially Private Set Union.
+       AAAI.
+    .. [4] Desfontaines, Voss, Gipson and Mandayam (2022). Differentially private partition selection. PoPETs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdplda import DPVocabularySelector
+    >>> X = np.array([[2, 1, 0]] * 500 + [[0, 1, 1]])  # the last word is one document's
+    >>> selector = DPVocabularySelector(epsilon=1.0).fit(X)
+    >>> selector.transform(X).shape
+    (501, 2)
+    """
+
+    _released = ("which words are selected", "noisy_weights_")
+    _not_covered = (
+        "number, names and positions of the input's columns (n_features_in_, feature_names_in_, the places in support_)"
+        " and the step that made them, unless the columns are public",
+        "the rows that transform returns",
+        "hyper-parameters tuned on the same data",
+    )
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        delta=1e-5,
+        mechanism="sieve",
+        max_words_per_unit=200,
+        cutoff=3.0,
+        public_vocabulary=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.mechanism = mechanism
+        self.max_words_per_unit = max_words_per_unit
+        self.cutoff = cutoff
+        self.public_vocabulary = public_vocabulary
+        self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, groups=None):
+        """Select columns.
+
+        The budget of an open `PrivacyAccountant` is checked before X is read and charged before the release.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            Counts, presence bits, or weights of any per-document vectorizer.
+        y : None
+            Ignored.
+        groups : array-like of shape (n_documents,), default=None
+            The user of each document: the guarantee then is for all documents of one user together.
+
+        Returns
+        -------
+        self : DPVocabularySelector
+            The fitted estimator.
+
+        Raises
+        ------
+        BudgetExceededError
+            If an open accountant cannot afford the fit. No data were read.
+        ValueError
+            If nothing was selected; the message says which epsilon would release what. Or for parameters or entries
+            that are not as described.
+        """
+        payment = self._payment("document" if groups is None else "user")
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric")
+        if self.public_vocabulary is not None:
+            chosen, weights = self._public_columns(X.shape[1]), None
+        else:
+            chosen, weights = self._select(X, groups, payment)
+        self.support_ = np.zeros(X.shape[1], dtype=bool)
+        self.support_[chosen] = True
+        vars(self).pop("noisy_weights_", None)  # of an earlier fit
+        if weights is not None and np.isfinite(self.epsilon):
+            self.noisy_weights_ = weights
+        self.privacy_guarantee_ = payment.guarantee
+        return self
+
+    def _get_support_mask(self):
+        check_is_fitted(self)
+        return self.support_
+
+    def _public_columns(self, n_columns):
+        chosen = np.asarray(self.public_vocabulary, dtype=object)
+        if chosen.ndim != 1 or not len(chosen):
+            raise ValueError(f"public_vocabulary must be a list of columns; got an array of shape {chosen.shape}.")
+        refuse_repetitions(chosen.tolist())
+        if all(isinstance(name, str) for name in chosen) and hasattr(self, "feature_names_in_"):
+            number = {name: i for i, name in enumerate(self.feature_names_in_)}
+            missing = [name for name in chosen if name not in number]
+            if missing:
+                raise ValueError(f"public_vocabulary names {missing[:5]!r}, which are no columns of X.")
+            return [number[name] for name in chosen]
+        if not all(is_integer(column) and 0 <= column < n_columns for column in chosen):
+            raise ValueError(
+                f"public_vocabulary must hold column numbers from 0 to {n_columns - 1}, or the names of columns where X"
+                f" is a data frame; got {chosen[:5].tolist()!r}. For a list of words use DPCountVectorizer."
+            )
+        return chosen.astype(int)

@@ -1,0 +1,325 @@
+"""From texts to counts of privately chosen words."""
+
+from array import array
+from collections import defaultdict
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.utils.metadata_routing import UNUSED
+
+from skdplda._validation import check_is_fitted, fit_context
+from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
+
+__all__ = ["DPCountVectorizer"]
+
+TEXT_PARAMETERS = (
+    "input",
+    "encoding",
+    "decode_error",
+    "strip_accents",
+    "lowercase",
+    "preprocessor",
+    "tokenizer",
+    "stop_words",
+    "token_pattern",
+    "ngram_range",
+    "analyzer",
+    "binary",
+    "dtype",
+)
+
+
+class DPCountVectorizer(PrivateSelection):
+    """Count words of texts, with a vocabulary learned from them under differential privacy.
+
+    `CountVectorizer` and `DPVocabularySelector` in one: words that are not selected leave no trace in the fitted object
+    or its pickle, and neither does their number. There is no `min_df`, `max_df` or `max_features`: the words that
+    these choose depend on the documents without noise.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy loss of the fit, for adding or removing one document (one user with `groups`). `inf` keeps every
+        word. Affects privacy: yes.
+    delta : float, default=1e-5
+        As in `DPVocabularySelector`. Affects privacy: yes.
+    mechanism : str, default="sieve"
+        As in `DPVocabularySelector`. Affects privacy: no, except for "item_frequency_published".
+    max_words_per_unit : int, default=200
+        As in `DPVocabularySelector`. Affects privacy: no, the noise is calibrated to it.
+    cutoff : float, default=3.0
+        As in `DPVocabularySelector`. Affects privacy: no.
+    public_vocabulary : array-like of str, default=None
+        Words to count, in any order; the documents are then not read by `fit`, and nothing is spent. They must not
+        depend on the documents. Affects privacy: yes.
+    random_state : int, RandomState or None, default=None
+        As in `DPVocabularySelector`. Affects privacy: yes.
+    input : {"filename", "file", "content"}, default="content"
+        As in `CountVectorizer`. Affects privacy: no.
+    encoding : str, default="utf-8"
+        As in `CountVectorizer`. Affects privacy: no.
+    decode_error : {"strict", "ignore", "replace"}, default="strict"
+        As in `CountVectorizer`. Affects privacy: no.
+    strip_accents : {"ascii", "unicode"}, callable or None, default=None
+        As in `CountVectorizer`. Affects privacy: no.
+    lowercase : bool, default=True
+        As in `CountVectorizer`. Affects privacy: no.
+    preprocessor : callable or None, default=None
+        As in `CountVectorizer`. Affects privacy: yes, if it remembers other documents; it must read one at a time.
+    tokenizer : callable or None, default=None
+        As in `CountVectorizer`. Affects privacy: yes, as `preprocessor`.
+    stop_words : {"english"}, list or None, default=None
+        Words to leave out; they must not depend on the documents. Affects privacy: yes.
+    token_pattern : str or None, default=r"(?u)\\b\\w\\w+\\b"
+        As in `CountVectorizer`. Affects privacy: no.
+    ngram_range : tuple of int (least, most), default=(1, 1)
+        As in `CountVectorizer`; each n-gram counts as a word. Affects privacy: no.
+    analyzer : {"word", "char", "char_wb"} or callable, default="word"
+        As in `CountVectorizer`. Affects privacy: yes, if it is a callable, as `preprocessor`.
+    binary : bool, default=False
+        Whether `transform` gives presence in place of counts. Affects privacy: no.
+    dtype : dtype, default=numpy.int64
+        Of the matrix that `transform` returns. Affects privacy: no.
+
+    Attributes
+    ----------
+    vocabulary_ : dict
+        Column of each selected word; columns are in alphabetical order.
+    noisy_weights_ : ndarray of shape (n_words,)
+        As in `DPVocabularySelector`, by column. Only with noise.
+    privacy_guarantee_ : PrivacyGuarantee
+        What was promised; print it for a statement to publish.
+
+    See Also
+    --------
+    DPVocabularySelector : The same for the columns of a matrix; explains the mechanisms.
+
+    Examples
+    --------
+    >>> from skdplda import DPCountVectorizer
+    >>> texts = ["iron and zinc", "zinc and copper", "copper and iron"] * 300 + ["my name is secret"]
+    >>> vectorizer = DPCountVectorizer(epsilon=1.0).fit(texts)
+    >>> vectorizer.get_feature_names_out().tolist()
+    ['and', 'copper', 'iron', 'zinc']
+    """
+
+    _released = ("vocabulary_", "noisy_weights_")
+    _not_covered = (
+        "the matrix that transform returns for private documents",
+        "hyper-parameters, stop words and functions of the text that were made from the same documents",
+    )
+
+    __metadata_request__fit = {"raw_documents": UNUSED}  # noqa: RUF012
+    __metadata_request__transform = {"raw_documents": UNUSED}  # noqa: RUF012
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        delta=1e-5,
+        mechanism="sieve",
+        max_words_per_unit=200,
+        cutoff=3.0,
+        public_vocabulary=None,
+        random_state=None,
+        input="content",
+        encoding="utf-8",
+        decode_error="strict",
+        strip_accents=None,
+        lowercase=True,
+        preprocessor=None,
+        tokenizer=None,
+        stop_words=None,
+        token_pattern=r"(?u)\b\w\w+\b",
+        ngram_range=(1, 1),
+        analyzer="word",
+        binary=False,
+        dtype=np.int64,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.mechanism = mechanism
+        self.max_words_per_unit = max_words_per_unit
+        self.cutoff = cutoff
+        self.public_vocabulary = public_vocabulary
+        self.random_state = random_state
+        self.input = input
+        self.encoding = encoding
+        self.decode_error = decode_error
+        self.strip_accents = strip_accents
+        self.lowercase = lowercase
+        self.preprocessor = preprocessor
+        self.tokenizer = tokenizer
+        self.stop_words = stop_words
+        self.token_pattern = token_pattern
+        self.ngram_range = ngram_range
+        self.analyzer = analyzer
+        self.binary = binary
+        self.dtype = dtype
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, raw_documents, y=None, groups=None):
+        """Learn the vocabulary in one pass; no document is kept.
+
+        While the pass lasts, the numbers of each document's words are in memory, not its text. The budget of an open
+        `PrivacyAccountant` is checked before a document is read and charged before the release.
+
+        Parameters
+        ----------
+        raw_documents : iterable, or callable that returns one
+            Texts, or what `input` says.
+        y : None
+            Ignored.
+        groups : array-like of shape (n_documents,), default=None
+            The user of each document: the guarantee then is for all documents of one user together.
+
+        Returns
+        -------
+        self : DPCountVectorizer
+            The fitted estimator.
+
+        Raises
+        ------
+        BudgetExceededError
+            If an open accountant cannot afford the fit. No document was read.
+        ValueError
+            If nothing was selected; the message says which epsilon would release what. Or for parameters or documents
+            that are not as described.
+        """
+        payment = self._payment("document" if groups is None else "user")
+        counter = self._counter({"": 0}).fit([])  # checks the parameters, warns of those without effect
+        documents = passing(raw_documents)
+        if self.public_vocabulary is not None:
+            words, weights = self._public_words(), None
+        else:
+            X, names = count(documents, counter.build_analyzer())
+            chosen, weights = self._select(X, groups, payment)
+            words = [names[j] for j in chosen]
+            order = sorted(range(len(words)), key=words.__getitem__)  # the order of appearance is not covered
+            words, weights = [words[i] for i in order], weights[order]
+        self.vocabulary_ = {word: column for column, word in enumerate(words)}
+        vars(self).pop("noisy_weights_", None)  # of an earlier fit
+        if weights is not None and np.isfinite(self.epsilon):
+            self.noisy_weights_ = weights
+        self.privacy_guarantee_ = payment.guarantee
+        return self
+
+    def fit_transform(self, raw_documents, y=None, groups=None):
+        """Learn the vocabulary in one pass and count in a second.
+
+        Parameters
+        ----------
+        raw_documents : iterable that can be read twice, or callable that returns one
+            Texts, or what `input` says. Files cannot be read twice: give a callable that opens them.
+        y : None
+            Ignored.
+        groups : array-like of shape (n_documents,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        X : sparse matrix of shape (n_documents, n_selected)
+            Counts.
+
+        Raises
+        ------
+        BudgetExceededError
+            As `fit`.
+        ValueError
+            As `fit`, or if `raw_documents` can be read only once.
+        """
+        if not callable(raw_documents) and iter(raw_documents) is raw_documents:
+            raise ValueError(
+                "raw_documents must be readable twice, once to learn the vocabulary and once to count; got an iterator."
+                " Give a list, or a callable that returns a new iterator."
+            )
+        return self.fit(raw_documents, y, groups).transform(raw_documents)
+
+    def transform(self, raw_documents):
+        """Count the selected words, one document at a time.
+
+        Parameters
+        ----------
+        raw_documents : iterable, or callable that returns one
+            Texts, or what `input` says.
+
+        Returns
+        -------
+        X : sparse matrix of shape (n_documents, n_selected)
+            Counts; other words are ignored.
+
+        Raises
+        ------
+        NotFittedError
+            If the vectorizer is not fitted.
+        """
+        check_is_fitted(self)
+        return self._counter(self.vocabulary_).transform(passing(raw_documents))
+
+    def get_feature_names_out(self, input_features=None):
+        """Selected words, by column.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of shape (n_selected,)
+            The words.
+        """
+        check_is_fitted(self)
+        return np.array(list(self.vocabulary_), dtype=object)
+
+    def build_analyzer(self):
+        """Return the function that makes words of a document.
+
+        Returns
+        -------
+        analyze : callable
+            As `CountVectorizer.build_analyzer`.
+        """
+        return self._counter(None).build_analyzer()
+
+    def _counter(self, vocabulary):
+        return CountVectorizer(vocabulary=vocabulary, **{name: getattr(self, name) for name in TEXT_PARAMETERS})
+
+    def _public_words(self):
+        words = list(self.public_vocabulary)
+        if not words or not all(isinstance(word, str) for word in words):
+            raise ValueError(f"public_vocabulary must be a list of words; got {words[:5]!r}.")
+        refuse_repetitions(words)
+        return sorted(words)
+
+
+def passing(raw_documents):
+    """Return the documents as an iterable; refuse a single string."""
+    documents = raw_documents() if callable(raw_documents) else raw_documents
+    if isinstance(documents, (str, bytes)):
+        raise ValueError("raw_documents must be an iterable of documents; got one string.")
+    return documents
+
+
+def count(documents, analyze):
+    """Return the counts of all words and the words, in the order of their appearance."""
+    number = defaultdict()
+    number.default_factory = number.__len__
+    words, counts, start = array("i"), array("i"), array("q", [0])
+    for document in documents:
+        own = {}
+        for word in analyze(document):
+            j = number[word]
+            own[j] = own.get(j, 0) + 1
+        words.extend(own.keys())
+        counts.extend(own.values())
+        start.append(len(words))
+    data = (np.frombuffer(buffer, dtype=dtype) for buffer, dtype in ((counts, "i4"), (words, "i4"), (start, "i8")))
+    return sp.csr_array(tuple(data), shape=(len(start) - 1, len(number))), list(number)

@@ -1,0 +1,219 @@
+"""Fully private topics end to end: one budget, raw texts to a file, and nothing of a single document in it."""
+
+import json
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import Pipeline
+
+from skdplda import (
+    PrivacyAccountant,
+    PrivateCGSLDA,
+    load_released,
+    make_fdptm_pipeline,
+    privacy_guarantee,
+    release,
+)
+from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
+
+CANARY = "zzqxcanaryvv"
+FRUIT, METAL = ("apple", "pear", "plum", "quince"), ("iron", "zinc", "lead", "copper")
+N_DOCUMENTS = 1999
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """Two topics; one document has a word, and a pair of words, of its own."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice((FRUIT, METAL)[i % 2], 6)) for i in range(N_DOCUMENTS)]
+    texts[77] += f" {CANARY} {CANARY} iron"
+    return texts
+
+
+def plain_pipeline():
+    """Three steps, each of which keeps its promise."""
+    return Pipeline(
+        [
+            ("counts", CountVectorizer(ngram_range=(1, 2))),
+            ("words", DPVocabularySelector(epsilon=3.0, delta=5e-7)),
+            ("topics", PrivateCGSLDA(2, epsilon=3.0, delta=5e-7, max_iter=5)),
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def plain(texts):
+    return plain_pipeline().fit(texts)
+
+
+@pytest.fixture(scope="module")
+def recipe(texts):
+    return make_fdptm_pipeline(5.0, 1e-6, n_components=2, vectorizer=DPCountVectorizer(ngram_range=(1, 2))).fit(texts)
+
+
+def written(model, folder):
+    """Save a model and return the bytes of all files."""
+    model.save(folder / "model.zip")
+    return b"\n".join(path.read_bytes() for path in sorted(folder.iterdir()))
+
+
+def numbers_in(value):
+    """Yield every number of a JSON value."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from numbers_in(item)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield value
+
+
+def test_the_word_of_one_document_is_in_a_pickled_pipeline_and_not_in_a_release(plain, texts, tmp_path):
+    assert CANARY.encode() in pickle.dumps(plain)  # why release exists
+    model = release(plain)
+    for content in (written(model, tmp_path), pickle.dumps(model), str(model.privacy_guarantee_).encode()):
+        for encoding in ("utf-8", "utf-16-le", "utf-32-le"):
+            assert CANARY.encode(encoding) not in content
+    content = (tmp_path / "model.zip").read_bytes()
+    for word in model.vocabulary_:
+        assert word.encode() in content  # no compression: the search would have found it
+    card = json.loads((tmp_path / "model.card.json").read_text())
+    secrets = {N_DOCUMENTS, len(plain[0].vocabulary_), sum(len(text.split()) for text in texts)}
+    assert not secrets & set(numbers_in(card))
+
+
+def test_a_release_has_these_values_and_no_others(plain):
+    values = {"topic_word_", "vocabulary_", "privacy_guarantee_", "doc_topic_prior_", "n_features_in_"}  # of the fit
+    assert set(vars(release(plain))) == values | {"text_", "details_", "n_jobs"}  # parameters
+
+
+def test_the_recipe_holds_no_other_words_even_pickled(recipe, tmp_path):
+    assert CANARY.encode() not in pickle.dumps(recipe)
+    assert CANARY.encode() not in written(release(recipe), tmp_path)
+
+
+def test_a_release_does_what_either_pipeline_does(plain, recipe, tmp_path):
+    new = ["plum apple pear", "zinc copper and zinc", CANARY, ""]
+    for pipeline in (plain, recipe):
+        release(pipeline).save(tmp_path / "model.zip")
+        model = load_released(tmp_path / "model.zip")
+        np.testing.assert_array_equal(model.transform(new), pipeline.transform(new))
+        assert model.vocabulary_.tolist() == pipeline[:-1].get_feature_names_out().tolist()
+        assert set(model.vocabulary_) >= {*FRUIT, *METAL}
+        assert model.privacy_guarantee_ == privacy_guarantee(pipeline)
+        assert model.score(new[:2]) == pytest.approx(pipeline.score(new[:2]))
+
+
+LABEL = """
+import json, sys
+from skdplda import load_released
+model = load_released(sys.argv[1])
+print(json.dumps({"doc_topic": model.transform(sys.argv[2:]).tolist(), "top": model.top_words(4).to_numpy().tolist()}))
+"""
+
+
+def test_a_new_process_labels_new_documents(recipe, tmp_path):
+    release(recipe).save(tmp_path / "model.zip")
+    command = [sys.executable, "-W", "error", "-c", LABEL, str(tmp_path / "model.zip"), "Plum, apple!", "zinc & lead"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    fruit, metal = np.argmax(found["doc_topic"], axis=1)
+    assert fruit != metal
+    words = [{part for word in found["top"][topic] for part in word.split()} for topic in (fruit, metal)]
+    assert words[0] <= set(FRUIT) and words[1] <= set(METAL)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-8), (3.0, 1e-5), (12.0, 1e-6)])
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.7])
+def test_the_total_is_met_and_hardly_undercut(epsilon, delta, share):
+    pipeline = make_fdptm_pipeline(epsilon, delta, vocabulary_share=share)
+    total = privacy_guarantee(pipeline)
+    assert total.delta == pytest.approx(delta) and total.delta <= delta
+    assert epsilon * (1 - 2e-5) <= total.epsilon <= epsilon
+    assert total.status == "proven"
+    assert pipeline["words"].epsilon == share * epsilon
+    basic = (1 - share) * epsilon
+    assert pipeline["topics"].epsilon > basic  # more than Theorem 4.1 leaves
+    unspent = clone(pipeline).set_params(topics__epsilon=pipeline["topics"].epsilon * 1.001)
+    assert privacy_guarantee(unspent).epsilon > epsilon
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "noise"),
+    [
+        ("weighted_gaussian", "gaussian"),
+        ("policy_laplace", "gaussian"),
+        ("item_frequency", "laplace"),
+        ("sips", "laplace"),
+        ("truncated_geometric", "laplace"),
+    ],
+)
+def test_every_mechanism_keeps_the_total(mechanism, noise):
+    vectorizer = DPCountVectorizer(mechanism=mechanism, max_words_per_unit=20)
+    model = PrivateCGSLDA(7, mechanism=noise, max_iter=4)
+    pipeline = make_fdptm_pipeline(2.0, 1e-6, vectorizer=vectorizer, model=model)
+    total = privacy_guarantee(pipeline)
+    assert 2.0 * (1 - 2e-3) <= total.epsilon <= 2.0  # sums that are accounted on a grid have small steps
+    assert total.delta <= 1e-6
+    assert pipeline["topics"].get_params() == {
+        **model.get_params(),
+        "epsilon": pipeline["topics"].epsilon,
+        "delta": 5e-7,
+    }
+    assert vectorizer.mechanism == pipeline["words"].mechanism
+    assert vectorizer.epsilon == DPCountVectorizer().epsilon  # what was passed is not changed
+
+
+def test_the_budget_is_what_the_ledger_sees(texts):
+    pipeline = make_fdptm_pipeline(5.0, 1e-6, n_components=2, model=PrivateCGSLDA(max_iter=3))
+    with PrivacyAccountant(5.0, 1e-6) as accountant:
+        pipeline.fit(texts)
+    assert len(accountant.ledger) == 2
+    assert accountant.total.epsilon == privacy_guarantee(pipeline).epsilon <= 5.0
+
+
+def test_users(texts):
+    users = np.arange(len(texts)) // 2
+    pipeline = make_fdptm_pipeline(8.0, 1e-6, n_components=2, groups=True)
+    before = privacy_guarantee(pipeline, groups=True)
+    assert before.unit == "user"
+    pipeline.fit(texts, words__groups=users, topics__groups=users)
+    assert privacy_guarantee(pipeline) == before
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = make_fdptm_pipeline(8.0, 1e-6, n_components=2, groups=True).fit(texts, groups=users)
+    assert privacy_guarantee(routed).unit == "user"
+
+
+def test_without_noise():
+    pipeline = make_fdptm_pipeline(np.inf, 1e-6, n_components=2).fit(["pear plum", "zinc iron"] * 20)
+    assert release(pipeline, allow_unproven=True).vocabulary_.tolist() == ["iron", "pear", "plum", "zinc"]
+
+
+def test_nothing_selected_is_an_error_that_says_what_would_be(texts):
+    for pipeline in (make_fdptm_pipeline(1.0, 1e-6), plain_pipeline()):
+        with pytest.raises(ValueError, match="epsilon"):
+            pipeline.fit(["one", "two", "three"])
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"epsilon": 0}, "epsilon must be > 0"),
+        ({"delta": 1.5}, "delta must be"),
+        ({"delta": 0}, "'delta' parameter of DPCountVectorizer must be"),
+        ({"vocabulary_share": 0}, "vocabulary_share must be a number above 0 and below 1; got 0"),
+        ({"vocabulary_share": 1.0}, "vocabulary_share must be"),
+        ({"vocabulary_share": "half"}, "vocabulary_share must be"),
+        ({"model": PrivateCGSLDA(mechanism="inherent")}, "epsilon"),
+    ],
+)
+def test_bad_parameters(options, match):
+    with pytest.raises(ValueError, match=match):
+        make_fdptm_pipeline(**options)

@@ -1,0 +1,296 @@
+"""HDPLDA: its budget, its trace, its warnings and refusals."""
+
+import math
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+from skdplda import HDPLDA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
+from skdplda.attacks import TopicTraceAttack
+from skdplda.datasets import make_lda_corpus
+from skdplda.metrics import unigram_perplexity
+from skdplda.models._hdp_plan import LEAST_RANGE, RESERVE, HybridPlan
+from skdplda.models._hdp_sweeps import FrozenSweeps, tokens_of
+from skdplda.privacy import Randomness, bounded_range_event, epsilon_of, zcdp_event
+
+
+@pytest.fixture(scope="module")
+def X():
+    return make_lda_corpus(400, 60, 4, mean_length=50, random_state=0).data
+
+
+def renyi(eta, order):
+    """Return the largest Renyi divergence of two laws whose log-ratios lie in an interval of length eta."""
+    c = math.expm1(order * eta) / math.expm1(eta)
+    a = c * (order - 1) / (order * (c - 1))
+    return math.log(a) + math.log(c / order) / (order - 1)
+
+
+# --- the price ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("eta", [0.005, 0.02, 0.3, 1.0, 3.0, 10.0, 100.0])
+def test_the_rate_of_a_bounded_range_bounds_every_renyi_divergence(eta):
+    rho = bounded_range_event(eta).rho
+    assert rho <= eta**2 / 8
+    for order in 1 + np.geomspace(1e-3, 600 / eta, 200):
+        assert renyi(eta, order) <= rho * order * (1 + 1e-9)
+    if eta > 0.02:
+        assert renyi(eta, 1 + 1e-5) > rho * (1 - 1e-4)  # and is met
+
+
+def test_extreme_ranges():
+    assert epsilon_of(bounded_range_event(0.0), 1e-5) == 0
+    assert epsilon_of(bounded_range_event(math.inf), 1e-5) == math.inf
+    assert bounded_range_event(1e6).rho == pytest.approx(1e6 - math.log(1e6) - 1)
+    assert bounded_range_event(0.3, steps=7).rho == pytest.approx(7 * bounded_range_event(0.3).rho)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 3.0, 20.0, 200.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-8, 1e-5])
+@pytest.mark.parametrize("sweeps", [1, 25, 300])
+def test_a_plan_spends_its_budget_and_no_more(epsilon, delta, sweeps):
+    if delta and epsilon / sweeps > 100:
+        with pytest.raises(ValueError, match="use a larger delta, a smaller noise_share, or delta=0"):
+            HybridPlan.calibrate(epsilon, delta, sweeps, 0.3)
+        return
+    plan = HybridPlan.calibrate(epsilon, delta, sweeps, 0.3)
+    if delta == 0:
+        assert epsilon * 0.999 < sweeps * (2 / plan.scale + plan.eta) <= epsilon
+        assert 2 / plan.scale == pytest.approx(0.3 * epsilon / sweeps, rel=1e-6)
+    else:
+        rho = sweeps * (1 / plan.scale**2 + bounded_range_event(plan.eta).rho)
+        assert epsilon_of(zcdp_event(rho), delta * (1 - RESERVE)) <= epsilon
+        assert epsilon_of(zcdp_event(rho * 1.001), delta * (1 - RESERVE)) > epsilon
+        assert plan.slack(epsilon, delta) <= delta * RESERVE
+    assert plan.epsilon(delta) <= epsilon
+
+
+@pytest.mark.parametrize("sweeps", [30, 100, 300])
+@pytest.mark.parametrize(("noise", "draws"), [(0.1, 0.1), (1.0, 1.0), (1.0, 10.0)])
+def test_joint_accounting_is_below_the_papers_sum(sweeps, noise, draws):
+    model = HDPLDA(noise_epsilon=noise, inherent_epsilon=draws, max_iter=sweeps)
+    total, paper = model.privacy_cost().epsilon, sweeps * (noise + draws)
+    assert total < paper * (0.96 if draws == 10 else 0.8)
+    assert model.set_params(delta=0.0).privacy_cost().epsilon == pytest.approx(paper)
+
+
+def test_few_sweeps_of_a_large_range_cost_the_sum():
+    """Concentrated bounds are no help there, and the sum is reported."""
+    found = HDPLDA(noise_epsilon=1, inherent_epsilon=10, max_iter=5).privacy_cost().epsilon
+    assert 54.9 < found <= 55
+
+
+def test_documents():
+    model = HDPLDA(epsilon=5.0)
+    token, one, many = model.privacy_cost(), model.document_cost(1), model.document_cost(20)
+    assert (one.unit, one.adjacency, many.status) == ("document", "replace", "proven")
+    assert one.epsilon <= token.epsilon
+    assert 20 * token.epsilon < many.epsilon < token.for_group(20).epsilon
+    pure = HDPLDA(epsilon=5.0, delta=0.0)
+    assert pure.document_cost(20).epsilon == pytest.approx(100)
+    assert HDPLDA(epsilon=math.inf).document_cost(3).epsilon == math.inf
+    for wrong in (0, 2.5, True):
+        with pytest.raises(ValueError, match="n_tokens must be an integer >= 1"):
+            model.document_cost(wrong)
+    with pytest.raises(ValueError, match="the claim of 'live' holds for no token"):
+        HDPLDA(table="live").document_cost(3)
+
+
+def test_the_cost_is_known_before_the_fit(X):
+    for parameters in ({}, {"delta": 0.0}, {"noise_epsilon": 1, "inherent_epsilon": 2}, {"count_clip": 20.0}):
+        model = HDPLDA(4, max_iter=3, **parameters)
+        cost = model.privacy_cost()
+        assert model.fit(X).privacy_guarantee_ == cost
+        assert (cost.unit, cost.adjacency, cost.status) == ("token", "replace", "proven")
+        assert type(cost).from_json(cost.to_json()) == cost
+        assert cost.compose(cost).epsilon < 2 * cost.epsilon * (1 + 1e-9)
+
+
+def test_the_ledger(X):
+    with PrivacyAccountant(epsilon=30.0, delta=1e-4, unit="token", adjacency="replace") as accountant:
+        HDPLDA(4, epsilon=20.0, max_iter=3).fit(X)
+        assert len(accountant.ledger) == 1
+        with pytest.raises(BudgetExceededError):
+            HDPLDA(4, epsilon=29.0, max_iter=3).fit("no data are read")
+        with pytest.raises(ValueError, match="must have status 'proven'"):
+            HDPLDA(4, epsilon=1.0, table="live").fit("no data are read")
+        assert len(accountant.ledger) == 1
+
+
+# --- the fit ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parameters", [{}, {"count_clip": 10.0}, {"epsilon": math.inf}, {"epsilon": 20, "delta": 0.0}])
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_threads_do_not_change_anything(X, parameters):
+    one, two = (HDPLDA(4, max_iter=3, random_state=3, n_jobs=n, return_trace=True, **parameters).fit(X) for n in (1, 2))
+    np.testing.assert_array_equal(one.components_, two.components_)
+    np.testing.assert_array_equal(one.trace_.topics, two.trace_.topics)
+    np.testing.assert_array_equal(one.trace_.tables, two.trace_.tables)
+
+
+def test_topics_are_learnt(X):
+    train, test = X[:350], X[350:]
+    unigram = unigram_perplexity(train, test)
+    exact = HDPLDA(4, epsilon=math.inf).fit(train).perplexity(test)
+    private = HDPLDA(4, epsilon=50).fit(train).perplexity(test)
+    clipped = HDPLDA(4, noise_epsilon=math.inf, inherent_epsilon=6, count_clip=100, max_iter=50).fit(train)
+    assert exact < 0.85 * unigram
+    assert private < unigram - 0.5 * (unigram - exact)
+    assert clipped.perplexity(test) < unigram - 0.5 * (unigram - exact)
+    assert clipped.privacy_guarantee_.epsilon == math.inf
+
+
+@pytest.mark.parametrize("table", ["frozen", "live"])
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_the_trace_holds_what_was_drawn_and_seen(X, table):
+    parameters = {"noise_epsilon": math.inf, "inherent_epsilon": 5.0, "table": table}
+    model = HDPLDA(4, max_iter=5, return_trace=True, **parameters).fit(X)
+    trace = model.trace_
+    assert trace.topics.shape == (5, X.sum())
+    assert trace.tables.shape == (6, 4, 60)
+    np.testing.assert_array_equal(np.diff(trace.document_starts), X.sum(axis=1).A1)
+    for t in range(5):  # without noise a table holds the exact counts of the topics drawn before it
+        np.testing.assert_array_equal(trace.tables[t + 1].sum(axis=1), np.bincount(trace.topics[t], minlength=4))
+    np.testing.assert_array_equal(trace.tables[1:].sum(axis=1), np.tile(X.sum(axis=0).A1, (5, 1)))
+    model.set_params(return_trace=False).fit(X)
+    assert not hasattr(model, "trace_")
+
+
+def test_tokens_are_in_no_order_that_tells_words(X):
+    """In the order of words, the first token of a document would have the least word."""
+    starts, words = tokens_of(X)
+    plan = HybridPlan.calibrate(10.0, 1e-5, 2, 0.25)
+    sampler = FrozenSweeps.of_counts(X, plan, np.full(4, 0.1), None, Randomness(0), 1)
+    shuffled = sampler.words
+    for d in range(0, X.shape[0], 50):
+        document = slice(starts[d], starts[d + 1])
+        np.testing.assert_array_equal(np.sort(shuffled[document]), words[document])
+    first, last = shuffled[starts[:-1]], shuffled[starts[1:] - 1]
+    assert abs(np.mean(first < last) - np.mean(first > last)) < 0.25  # 5 standard deviations
+
+
+def test_noise_hides_words_from_the_attack(X):
+    """A trace under a small epsilon tells less of the words than one whose draws are not bounded."""
+    starts, words = tokens_of(X)
+    found = {}
+    for epsilon in (2.0, math.inf):
+        plan = HybridPlan.calibrate(epsilon, 1e-5, 10, 0.25)
+        clip = None if epsilon == 2 else math.inf
+        sampler = FrozenSweeps(starts, words, 60, plan, np.full(20, 1.0), clip, Randomness(0), 1)
+        attack = TopicTraceAttack(len(words), 60, "bayes")
+        for _ in range(10):
+            table = sampler.table
+            attack.observe(table.T, sampler.sweep() or sampler.topics)
+        found[epsilon] = attack.success(words)["first"]
+    assert found[math.inf] > 2 * found[2.0]
+
+
+def test_a_seed_warns_and_is_an_assumption(X):
+    with pytest.warns(PrivacyLeakWarning, match="random_state=5"):
+        model = HDPLDA(4, max_iter=2, random_state=5).fit(X)
+    assert "the seed (random_state) is secret, random and never reused" in model.privacy_guarantee_.assumptions
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one, two = (HDPLDA(4, max_iter=2).fit(X) for _ in range(2))
+    assert (one.components_ != two.components_).any()
+
+
+def test_documents_without_words(X):
+    empty = HDPLDA(3, max_iter=2, return_trace=True).fit(np.zeros((4, 5)))
+    assert empty.trace_.topics.shape == (2, 0)
+    assert np.isfinite(empty.topic_word_).all()
+
+
+def test_the_published_form(X):
+    model = HDPLDA(4, noise_epsilon=1, inherent_epsilon=10, max_iter=300, table="live")
+    cost = model.privacy_cost()
+    assert (cost.epsilon, cost.status) == (3300, "claimed")
+    assert "6.93 where 3.58 is claimed" in cost.reason
+    with pytest.warns(PrivacyLeakWarning, match="Use table='frozen'"):
+        model.set_params(max_iter=3).fit(X)
+    model = pickle.loads(pickle.dumps(model))
+    assert model.privacy_guarantee_.epsilon == 33
+    by_total = HDPLDA(4, epsilon=33, max_iter=3, table="live")
+    assert by_total.privacy_cost().epsilon == 33
+
+
+# --- advice and refusals ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delta", [1e-5, 0.0])
+def test_a_hopeless_budget_warns_with_the_number_that_works(X, delta):
+    model = HDPLDA(4, epsilon=0.5, max_iter=20, delta=delta)
+    with pytest.warns(UserWarning, match="too small for 20 sweeps to learn anything") as record:
+        model.fit(X)
+    number = float(re.search(r"Use at least epsilon=([\d.]+),", str(record[0].message))[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(epsilon=number).fit(X)
+    assert model._plan().eta < 1.1 * LEAST_RANGE
+
+
+def test_a_hopeless_sweep_warns(X):
+    with pytest.warns(UserWarning, match=r"differ by a factor of at most 1\.051"):
+        HDPLDA(4, noise_epsilon=1, inherent_epsilon=0.1, max_iter=2).fit(X)
+
+
+def test_advice_needs_no_data():
+    table = HDPLDA(4, epsilon=20).recommend(n_documents=300, mean_length=40, n_words=100, max_iter=(2, 20))
+    assert list(table.columns) == ["max_iter", "noise_share", "clip_ratio", "noise", "perplexity"]
+    assert table.perplexity.is_monotonic_increasing
+    assert table.max_iter[0] == 20
+    assert math.expm1(HDPLDA(epsilon=20, max_iter=20)._plan().eta / 2) == pytest.approx(
+        table.query("max_iter == 20 and noise_share == 0.25").clip_ratio.item()
+    )
+    for parameters in ({"epsilon": math.inf}, {"noise_epsilon": 1, "inherent_epsilon": 1}, {"table": "live"}):
+        with pytest.raises(ValueError, match="recommend divides a total budget"):
+            HDPLDA(4, **parameters).recommend()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"count_clip": 0.0}, "'count_clip' parameter of HDPLDA must be"),
+        ({"count_clip": -3.0}, "'count_clip' parameter of HDPLDA must be"),
+        ({"noise_share": 1.0}, "'noise_share' parameter"),
+        ({"epsilon": 0.0}, "'epsilon' parameter"),
+        ({"epsilon": math.nan}, "'epsilon' parameter"),
+        ({"topic_word_prior": 0.0}, "topic_word_prior must be"),
+        ({"doc_topic_prior": [0.1, 0.2, 0.3]}, "doc_topic_prior must be"),
+        ({"epsilon": 1.0, "noise_epsilon": 1.0, "inherent_epsilon": 1.0}, "either a total epsilon or the two of a"),
+        ({"noise_share": 0.5, "noise_epsilon": 1.0, "inherent_epsilon": 1.0}, "noise_share must be None"),
+        ({"inherent_epsilon": 1.0}, "noise_epsilon must be given with"),
+        ({"noise_epsilon": 1.0}, "inherent_epsilon must be given with"),
+        (
+            {"noise_epsilon": 1.0, "inherent_epsilon": 1.0, "count_clip": 5.0, "topic_word_prior": 1.0},
+            "inherent_epsilon must be None where count_clip=5.0",
+        ),
+        ({"epsilon": 10.0, "count_clip": 5.0, "topic_word_prior": 1.0, "noise_share": 0.5}, "fix what the draws cost"),
+        ({"epsilon": 10.0, "count_clip": 500.0, "topic_word_prior": 1.0}, "does not pay for 25 sweeps"),
+        ({"epsilon": 10.0, "delta": 1e-30}, "delta=1e-30 is too small"),
+        ({"epsilon": 900.0, "noise_share": 0.9}, "smaller noise_share"),
+    ],
+)
+def test_what_is_refused(X, parameters, message):
+    for ask in (lambda model: model.fit(X), lambda model: model.privacy_cost()):
+        with pytest.raises(ValueError, match=message):
+            ask(HDPLDA(4, **parameters))
+
+
+def test_a_clip_and_a_prior_fix_the_range_and_the_rest_is_noise():
+    plan = HDPLDA(epsilon=100.0, count_clip=5.0, topic_word_prior=1.0)._plan()
+    assert plan.eta == pytest.approx(2 * math.log(6))
+    assert plan.epsilon(1e-5) == pytest.approx(100.0, rel=1e-2)
+
+
+def test_bad_counts(X):
+    for bad in (-X.toarray(), np.full((3, 4), np.nan), np.zeros((0, 4))):
+        with pytest.raises(ValueError):
+            HDPLDA(2, max_iter=2).fit(bad)
+    with pytest.warns(UserWarning, match="n_components=4 exceeds the 2 words"):
+        HDPLDA(4, max_iter=2).fit(np.ones((3, 2), int))

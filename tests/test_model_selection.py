@@ -1,0 +1,208 @@
+"""The private search: its total holds, nothing of the losing trials is left, and folds are not free."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+
+from skdplda import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA
+from skdplda.datasets import make_lda_corpus
+from skdplda.model_selection import PrivateSearchCV, search_cost
+from skdplda.model_selection._trials import GRID, draw_trials, private_score
+from skdplda.privacy import epsilon_of
+
+GRID_OF_TWO = {"n_components": [2, 3]}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return make_lda_corpus(400, 30, 3, mean_length=20, random_state=0)
+
+
+def search(estimator=None, grid=None, **parameters):
+    estimator = PrivateCGSLDA(max_iter=2) if estimator is None else estimator
+    return PrivateSearchCV(estimator, GRID_OF_TWO if grid is None else grid, **{"mean_trials": 2, **parameters})
+
+
+@pytest.mark.parametrize("public", [False, True])
+@pytest.mark.parametrize("shape", [0, 1, 2.5, math.inf])
+@pytest.mark.parametrize("epsilon", [0.3, 5.0])
+def test_the_total_is_what_was_asked_for(epsilon, shape, public):
+    found = search(epsilon=epsilon, shape=shape, mean_trials=8)
+    guarantee = found.privacy_cost(public=public)
+    assert (guarantee.epsilon, guarantee.delta, guarantee.status) == (epsilon, 1e-5, "proven")
+    spent = epsilon_of(guarantee.event, guarantee.delta)
+    assert 0.99 * epsilon < spent <= epsilon
+    assert found.trial_epsilon(public=public) < epsilon
+
+
+def test_a_search_keeps_the_best_trial_under_its_own_guarantee(corpus):
+    found = search().fit(corpus.data)
+    assert found.best_params_["n_components"] in (2, 3)
+    assert found.best_estimator_.n_components == found.best_params_["n_components"]
+    assert found.privacy_guarantee_ == found.privacy_cost() == found.best_estimator_.privacy_guarantee_
+    assert found.transform(corpus.data[:4]).shape == (4, found.best_params_["n_components"])
+    assert np.isfinite(found.score(corpus.data[:40]))
+
+
+def test_nothing_of_the_search_is_left(corpus):
+    found = search(verbose=0).fit(corpus.data)
+    fitted = set(vars(found)) - set(found.get_params(deep=False))
+    assert fitted == {"best_estimator_", "best_params_", "best_score_", "privacy_guarantee_"}
+    assert isinstance(found.best_score_, float)
+    assert pickle.loads(pickle.dumps(found)).best_params_ == found.best_params_
+
+
+def test_public_documents_judge_with_any_scorer(corpus):
+    seen = []
+
+    def scoring(fitted, X):
+        seen.append(fitted.n_components)
+        return float(fitted.n_components)
+
+    found = search(scoring=scoring, mean_trials=12).fit(corpus.data, X_public=corpus.data[:50])
+    assert found.best_score_ == max(seen) == found.best_params_["n_components"]
+
+
+def test_the_better_candidate_wins_without_noise(corpus):
+    grid = {"n_components": [1, 3]}
+    wins = [
+        search(grid=grid, epsilon=math.inf, mean_trials=20, shape=math.inf)
+        .fit(corpus.data)
+        .best_params_["n_components"]
+        for _ in range(3)
+    ]
+    assert wins == [3, 3, 3]
+
+
+def test_the_ledger_pays_once_and_refuses_before_reading(corpus):
+    with PrivacyAccountant(5.0, 1e-5) as accountant:
+        found = search().fit(corpus.data)
+        assert [entry.guarantee for entry in accountant.ledger] == [found.privacy_guarantee_]
+        with pytest.raises(BudgetExceededError):
+            search().fit("not looked at")
+
+
+def test_a_pipeline_is_searched(corpus):
+    words = corpus.feature_names
+    texts = [" ".join(words.repeat(row)) for row in corpus.data.toarray()]
+    pipeline = Pipeline([("count", CountVectorizer(vocabulary=words)), ("lda", PrivateCGSLDA(max_iter=2))])
+    found = search(pipeline, {"lda__n_components": [2, 4]}, epsilon_parameter="lda__epsilon").fit(texts)
+    assert found.best_estimator_[-1].privacy_guarantee_ == found.privacy_guarantee_
+    users = np.arange(len(texts)) // 2
+    grouped = clone(found).fit(texts, groups=users)
+    assert grouped.privacy_guarantee_.unit == "user"
+
+
+def test_users_are_held_out_as_a_whole(corpus):
+    users = np.arange(400) // 4
+    found = search().fit(corpus.data, groups=users)
+    assert found.privacy_guarantee_ == found.privacy_cost(groups=True)
+    assert found.privacy_guarantee_.unit == "user"
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_a_seed_repeats_the_search(corpus):
+    first, second = (search(random_state=3, mean_trials=4).fit(corpus.data) for _ in range(2))
+    assert first.best_params_ == second.best_params_
+    assert first.best_score_ == second.best_score_
+    np.testing.assert_array_equal(first.best_estimator_.topic_word_, second.best_estimator_.topic_word_)
+    assert any("seed" in assumption for assumption in first.privacy_guarantee_.assumptions)
+    with pytest.warns(PrivacyLeakWarning, match="random_state"):
+        search(random_state=3).fit(corpus.data)
+
+
+def test_infinite_epsilon_searches_without_noise(corpus):
+    found = search(epsilon=math.inf, grid={"n_components": [2]}).fit(corpus.data)
+    assert found.privacy_guarantee_.epsilon == math.inf
+    assert found.best_score_ > 0
+
+
+def test_one_unit_changes_the_score_by_at_most_one():
+    """Whatever its log-likelihood is: -inf, 0, or nan for a document without a held-out token."""
+
+    class Trial:
+        def get_topics(self):
+            return np.full((2, 50), 0.02)
+
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        values = rng.choice([-math.inf, -50.0, -3.0, -1e-3, 0.0, math.nan], size=7)
+        unit = np.sort(rng.integers(3, size=7))
+        start = np.searchsorted(unit, np.arange(unit.max() + 2))
+        start = np.unique(start)
+        units = (start, np.arange(7))
+        less = (start[:-1], np.arange(start[-2]))
+        whole = private_score(values, Trial(), units, 0.0, None)
+        without = private_score(values[: start[-2]], Trial(), less, 0.0, None)
+        assert 0 <= whole - without <= 1
+        assert whole * GRID == int(whole * GRID)
+
+
+@pytest.mark.parametrize("shape", [0, 0.5, 1, 3])
+def test_the_number_of_trials_has_the_law_that_is_accounted(shape):
+    """Chi-square against the printed law; fixed seed."""
+    from dp_accounting.rdp.rdp_privacy_accountant import _gamma_truncated_negative_binomial
+
+    rng, mean, n = np.random.default_rng(1), 4.0, 20000
+    drawn = np.array([draw_trials(mean, shape, rng) for _ in range(n)])
+    gamma = _gamma_truncated_negative_binomial(shape, mean)
+    k = np.arange(1, 15)
+    law = stats.logser.pmf(k, 1 - gamma) if shape == 0 else stats.nbinom.pmf(k, shape, gamma) / (1 - gamma**shape)
+    expected = n * np.append(law, 1 - law.sum())
+    found = np.append(np.bincount(drawn, minlength=15)[1:15], (drawn > 14).sum())
+    assert drawn.min() == 1
+    assert stats.chisquare(found, expected).pvalue > 1e-6
+
+
+def test_poisson_may_draw_no_trial(corpus):
+    found = search(shape=math.inf, mean_trials=1.0001)
+    failures = 0
+    for _ in range(60):  # all succeed with probability (1 - 1/e)^60 < 1e-11
+        try:
+            found.fit(corpus.data)
+        except ValueError as error:
+            assert "drew no trial" in str(error)
+            failures += 1
+            break
+    assert failures == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epsilon_parameter": "eps"}, "epsilon_parameter must name a parameter of the estimator; got 'eps'"),
+        ({"grid": {"epsilon": [1.0]}}, "param_grid must not hold 'epsilon'"),
+        ({"estimator": PrivateCGSLDA(random_state=0)}, "random_state of the estimator must be None"),
+        ({"grid": {"random_state": [1, 2]}}, "random_state of the estimator must be None"),
+        ({"estimator": PrivateCGSLDA(mechanism="laplace-last")}, "must have a proven guarantee; got 'claimed'"),
+        ({"mean_trials": 1.0}, "'mean_trials'"),
+        ({"epsilon": 0.0}, "'epsilon'"),
+        ({"delta": 0.0}, "'delta'"),
+        ({"delta": 1e-13}, "delta=1e-13 is too small"),
+        ({"shape": -1.0}, "'shape'"),
+        ({"validation_fraction": 1.0}, "'validation_fraction'"),
+    ],
+)
+def test_bad_parameters_are_refused_before_data_are_read(change, message):
+    with pytest.raises(ValueError, match=message):
+        search(**change).fit("not looked at")
+
+
+def test_a_grid_search_costs_all_its_fits():
+    model = PrivateCGSLDA(epsilon=1.0)
+    grid = GridSearchCV(model, {"n_components": [5, 10, 20]}, cv=3)
+    one, cost = model.privacy_cost(), search_cost(grid)
+    assert cost == search_cost(grid)
+    assert cost.epsilon == one.compose(*[one] * 6).epsilon  # two of three folds for each candidate, and the refit
+    assert any("without noise" in item for item in cost.not_covered)
+    assert any("fold" in item for item in cost.assumptions)
+    grid.refit = False
+    assert search_cost(grid).epsilon == one.compose(*[one] * 5).epsilon
+    assert search_cost(grid, groups=True).unit == "user"

@@ -1,0 +1,470 @@
+"""Private selection: kernels, sensitivities, the price of new words, and audits over 100,000 runs."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from skdplda._kernels import _partition
+from skdplda.privacy import (
+    PartitionPlan,
+    PrivacyGuarantee,
+    Randomness,
+    epsilon_needed,
+    gaussian_event,
+    plan_partition,
+    select_partitions,
+)
+from skdplda.privacy._partition import FILLS, GRID, ROUNDS, equal_share
+
+SOUND = [name for name in PartitionPlan.MECHANISMS if name != "item_frequency_published"]
+FALSE_ALARM = 1e-8  # of each statistical bound; there are 122 of them
+
+
+def lists_of(units):
+    """Return (start, words, counts) of a list of word lists."""
+    start = np.concatenate([[0], np.cumsum([len(unit) for unit in units])]).astype(np.int64)
+    words = np.array([word for unit in units for word in unit], dtype=np.int32)
+    return start, words, np.ones(len(words))
+
+
+def random_units(rng, n_units=30, n_words=12, longest=6):
+    return [rng.permutation(n_words)[: rng.integers(0, longest + 1)].tolist() for _ in range(n_units)]
+
+
+# --- kernels --------------------------------------------------------------------------------------------
+
+
+def reference_gaussian(total, words, cap, budget):
+    gap = np.maximum(cap - total[words], 0).astype(float)
+    if gap.any():
+        part = min(1.0, budget * (1 - 2.0**-40) / np.sqrt(sum(g * g for g in gap)))
+        total[words] += np.floor(gap * part).astype(np.int64)
+
+
+def reference_first(total, words, cap, budget):
+    gap = np.maximum(cap - total[words], 0)
+    total[words] += np.diff(np.minimum(np.cumsum(gap), budget), prepend=0)
+
+
+def reference_level(total, words, cap, budget):
+    before = total[words]
+    for _ in range(budget):
+        is_open = total[words] < cap
+        if is_open.any():
+            given = np.where(is_open, total[words] - before, budget + 1)
+            total[words[given.argmin()]] += 1
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reference"),
+    [
+        (_partition.fill_gaussian, reference_gaussian),
+        (_partition.fill_first, reference_first),
+        (_partition.fill_level, reference_level),
+    ],
+)
+def test_policies_equal_their_references(kernel, reference):
+    rng = np.random.default_rng(0)
+    for trial in range(60):
+        start, words, _ = lists_of(random_units(rng))
+        order = rng.permutation(len(start) - 1)
+        cap, budget = int(rng.integers(1, 60)), int(rng.integers(1, 25))
+        if trial % 3 == 0 and reference is not reference_level:
+            cap, budget = cap << 40, budget << 38
+        found, expected = np.zeros(12, np.int64), np.zeros(12, np.int64)
+        kernel(start, words, order, cap, budget, found)
+        for u in order:
+            reference(expected, words[start[u] : start[u + 1]], cap, budget)
+        np.testing.assert_array_equal(found, expected)
+        assert found.max() <= cap
+
+
+def test_equal_shares_equal_the_reference():
+    rng = np.random.default_rng(1)
+    start, words, _ = lists_of(random_units(rng))
+    active = (rng.random(12) < 0.6).astype(np.uint8)
+    share = np.array([0] + [equal_share(GRID, n) for n in range(1, 7)])
+    found, expected = np.zeros(12, np.int64), np.zeros(12, np.int64)
+    _partition.share_equally(start, words, active, share, found)
+    for u in range(len(start) - 1):
+        chosen = words[start[u] : start[u + 1]]
+        chosen = chosen[active[chosen] > 0]
+        expected[chosen] += share[len(chosen)]
+    np.testing.assert_array_equal(found, expected)
+    for n in (1, 2, 3, 20, 10**6):
+        assert n * equal_share(GRID, n) ** 2 <= GRID**2 < n * (equal_share(GRID, n) + 1) ** 2
+
+
+def test_truncation_keeps_a_random_part_of_each_unit_and_moves_counts_along():
+    n_units, n_words, most = 4000, 6, 2
+    start = np.arange(0, n_units * n_words + 1, n_words)
+    words = np.tile(np.arange(n_words, dtype=np.int32), n_units)
+    counts = np.arange(len(words), dtype=float)
+    kept = _partition.truncate(start, words, counts, most, 5)
+    assert kept.reshape(n_units, n_words).sum(axis=1).tolist() == [most] * n_units
+    np.testing.assert_array_equal(words, counts % n_words)
+    assert (np.sort(words.reshape(n_units, n_words), axis=1) == np.arange(n_words)).all()
+    times = np.bincount(words[kept], minlength=n_words)
+    assert stats.chisquare(times).pvalue > FALSE_ALARM
+    first = words.reshape(n_units, n_words)[7].copy()
+    words = np.tile(np.arange(n_words, dtype=np.int32), n_units)
+    _partition.truncate(start, words, counts, most, 5)
+    np.testing.assert_array_equal(words.reshape(n_units, n_words)[7], first)  # one stream a unit
+
+
+def test_kernels_take_empty_input():
+    start, words, counts = np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0)
+    for mechanism in PartitionPlan.MECHANISMS:
+        plan = plan_partition(mechanism, 1.0, 1e-3, 5, 3.0)
+        released, weights = select_partitions(plan, start, words, counts, 4, Randomness(None))
+        assert len(released) == len(weights) == 0
+
+
+# --- sensitivity ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kernel", "norm", "slack"),
+    [(_partition.fill_gaussian, 2, 1), (_partition.fill_first, 1, 0), (_partition.fill_level, 1, 0)],
+)
+def test_policies_never_widen_the_gap_between_neighbours(kernel, norm, slack):
+    """Fuzz: remove one unit, keep the order of the others; the sums of their words move by at most one budget."""
+    rng = np.random.default_rng(2)
+    closest = 0.0
+    for trial in range(400):
+        n_words, longest = 9, 5
+        units = random_units(rng, int(rng.integers(2, 25)), n_words, longest)
+        budget = int(rng.integers(5, 50)) << (30 if slack else 0)
+        cap = int(budget * rng.choice([1.0, 1.7, 4.0]))
+        order = rng.permutation(len(units))
+        gone = int(rng.integers(len(units)))
+        sums = []
+        for removed in (False, True):
+            total = np.zeros(n_words, np.int64)
+            kernel(*lists_of(units)[:2], order[order != gone] if removed else order, cap, budget, total)
+            sums.append(total)
+        others = sorted({word for u, unit in enumerate(units) if u != gone for word in unit})
+        new = sorted(set(units[gone]) - set(others))
+        moved = np.linalg.norm((sums[0] - sums[1])[others].astype(float), norm)
+        allowed = budget + slack * 2 * len(units) * math.sqrt(longest)
+        assert moved <= allowed * (1 + 1e-12), trial
+        closest = max(closest, moved / budget)
+        if new:
+            weights = sums[0][new]
+            if kernel is _partition.fill_first:
+                assert np.count_nonzero(weights) <= 1 and weights.sum() <= budget
+            elif kernel is _partition.fill_level:
+                assert weights.max() <= min(budget, budget // len(new) + 1)
+            else:
+                assert weights.max() <= equal_share(budget, len(new))
+    assert closest > 0.99  # the bound is met
+
+
+def test_a_rounded_step_is_off_by_less_than_one():
+    """What the slack of "policy_gaussian" pays for: each step against exact arithmetic."""
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        n, budget = int(rng.integers(1, 200)), 2**44
+        total = rng.integers(0, 40 * 2**44, n)
+        cap = 20 * 2**44
+        words, before = np.arange(n, dtype=np.int32), total.copy()
+        _partition.fill_gaussian(np.array([0, n]), words, np.array([0]), cap, budget, total)
+        gap = [max(cap - int(t), 0) for t in before]
+        norm = math.isqrt(sum(g * g for g in gap) << 80)  # in units of 2**-40
+        for g, step in zip(gap, (total - before).tolist(), strict=True):
+            exact = min(g << 20, ((g * budget) << 60) // norm) if norm else 0  # in units of 2**-20
+            assert (exact >> 20) - 17 <= step <= (exact >> 20) + 1  # 2**44 * 2**-40 is left out on purpose
+        assert sum(int(step) ** 2 for step in total - before) <= budget**2
+
+
+# --- the price of new words -----------------------------------------------------------------------------
+
+
+def hidden(plan, round_, weight):
+    """P(weight + noise <= threshold) from scipy's laws."""
+    threshold, scale = plan.thresholds[round_], plan.scales[round_]
+    if plan.noise == "gaussian":
+        return stats.norm.cdf((threshold - weight + 0.5) / scale)
+    if plan.noise == "laplace":
+        return stats.dlaplace.cdf(threshold - weight, 1 / scale)
+    law = stats.dlaplace.pmf(np.arange(-threshold, threshold + 1), 1 / scale)
+    return law[: 2 * threshold + 1 - weight].sum() / law.sum()
+
+
+def alone(plan, n_words):
+    """Weights of the words of one unit against nothing, by the kernels."""
+    start, words, _ = lists_of([range(n_words)])
+    total = np.zeros(n_words, np.int64)
+    if plan.mechanism in FILLS:
+        FILLS[plan.mechanism](start, words, np.array([0]), plan.cap, plan.grid, total)
+    else:
+        share = np.array([0] + [1 if plan.grid == 1 else equal_share(plan.grid, n + 1) for n in range(n_words)])
+        _partition.share_equally(start, words, np.ones(n_words, np.uint8), share, total)
+    return total
+
+
+@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("n_words", [1, 20, 100])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (1.0, 0.01), (8.0, 1e-6)])
+def test_one_unit_against_nothing_has_the_stated_probability(mechanism, n_words, epsilon, delta):
+    plan = plan_partition(mechanism, epsilon, delta, 100, 3.0)
+    weights = alone(plan, n_words)
+    for round_ in range(len(plan.scales)):
+        stay = np.array([hidden(plan, round_, int(weight)) for weight in weights])
+        exact = -np.expm1(np.sum(np.log1p(-(1 - stay))))
+        stated = plan.new_word_delta(n_words, round_)
+        np.testing.assert_allclose(stated, exact, rtol=2e-4, atol=1e-13)
+    if mechanism != "item_frequency_published":
+        assert plan.new_word_delta(n_words) <= plan.event_delta <= delta
+        # all rounds: a word that passes in none stays hidden in all; the first rounds are the bound's only excess
+        first = plan.new_word_delta(n_words, 0)
+        assert first <= plan.new_word_delta(n_words)
+
+
+@pytest.mark.parametrize("mechanism", SOUND)
+def test_thresholds_are_the_least(mechanism):
+    plan = plan_partition(mechanism, 1.0, 1e-4, 30, 3.0)
+    lower = replace(plan, thresholds=tuple(t - max(1, t // 10**4) for t in plan.thresholds))
+    worst = max(lower.new_word_delta(n) for n in range(1, 31))
+    best = max(plan.new_word_delta(n) for n in range(1, 31))
+    per_word = plan.event_delta / (30 if plan.noise == "geometric" else 1)
+    assert best <= plan.event_delta
+    if plan.noise == "geometric":
+        assert lower.new_word_delta(1) > per_word
+    else:
+        assert worst > plan.event_delta
+
+
+def test_the_printed_threshold_of_item_frequency_breaks_delta():
+    """A user of 100 words against nothing: an answer in 31 % of runs where delta is 1 %."""
+    plan = plan_partition("item_frequency_published", 1.0, 0.01, 100, 3.0)
+    assert plan.new_word_delta(1) <= 0.01
+    assert plan.new_word_delta(100) == pytest.approx(0.31, abs=0.005)
+    n_runs = 20_000
+    answered = answers(plan, [[*range(100)]], 100, n_runs, 0).any(axis=1).sum()
+    assert stats.binomtest(int(answered), n_runs, 0.25, alternative="greater").pvalue < FALSE_ALARM
+    sound = plan_partition("item_frequency", 1.0, 0.01, 100, 3.0)
+    assert sound.new_word_delta(100) <= 0.01
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_counts_have_their_guarantee_by_enumeration(epsilon):
+    """Truncated discrete Laplace noise on a count: the exact divergence between n and n + 1, for every n."""
+    plan = plan_partition("truncated_geometric", epsilon, 0.01, 1, 3.0)
+    threshold, scale = plan.thresholds[0], plan.scales[0]
+    law = stats.dlaplace.pmf(np.arange(-threshold, threshold + 1), 1 / scale)
+    law /= law.sum()
+
+    def outcome(n):
+        if n == 0:
+            return {None: 1.0}
+        values = np.arange(-threshold, threshold + 1) + n
+        told = {int(v): p for v, p in zip(values, law, strict=True) if v > threshold}
+        return told | {None: law[values <= threshold].sum()}
+
+    def worst():
+        return max(
+            math.fsum(max(0.0, p[v] - math.exp(epsilon) * q.get(v, 0.0)) for v in p)
+            for n in range(2 * threshold + 3)
+            for p, q in ((outcome(n), outcome(n + 1)), (outcome(n + 1), outcome(n)))
+        )
+
+    assert worst() <= 0.01
+    threshold -= 1
+    law = law[1:-1] / law[1:-1].sum()
+    assert worst() > 0.01  # the threshold is the least
+
+
+# --- the mechanisms as a whole --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+def test_a_threshold_is_strict(mechanism):
+    """Without noise, a word whose weight equals the threshold stays hidden; the one above is released."""
+    plan = plan_partition(mechanism, 1.0, 1e-3, 1, 3.0)
+    start, words, counts = lists_of([[0]] * 3)
+    total = np.zeros(1, np.int64)
+    if mechanism in FILLS:
+        FILLS[mechanism](start, words, np.arange(3), plan.cap, plan.grid, total)
+    else:
+        total += 3 * plan.grid
+    for threshold, expected in ((total[0], []), (total[0] - 1, [0])):
+        quiet = replace(plan, noise=None, scales=(0.0,), thresholds=(int(threshold),), floors=())
+        released, weights = select_partitions(quiet, start, words, counts, 1, Randomness(None))
+        assert released.tolist() == expected
+        np.testing.assert_allclose(weights, [3] * len(expected), rtol=1e-11)
+
+
+@pytest.mark.parametrize("floors", [(2.0, 3.0), (-np.inf, -np.inf)])
+def test_rounds_equal_their_reference(floors):
+    """Without noise: who is released leaves, who is at a floor is dropped, and the weight goes to the others."""
+    rng = np.random.default_rng(4)
+    units = [np.unique(rng.zipf(1.3, 9) % 30).tolist() for _ in range(80)]
+    plan = plan_partition("sieve", 1.0, 1e-3, 30, 3.0)
+    thresholds = (30 * GRID, 20 * GRID, 8 * GRID)
+    quiet = replace(
+        plan, noise=None, scales=(0.0,) * 3, thresholds=thresholds, floors=tuple(floor * GRID for floor in floors)
+    )
+    released, weights = select_partitions(quiet, *lists_of(units), 30, Randomness(None))
+    candidates, expected = {word for unit in units for word in unit}, {}
+    for threshold, floor in zip(thresholds, (*floors, -np.inf), strict=True):
+        total = dict.fromkeys(candidates, 0)
+        for unit in units:
+            own = candidates & set(unit)
+            for word in own:
+                total[word] += equal_share(GRID, len(own))
+        expected |= {word: weight / GRID for word, weight in total.items() if weight > threshold}
+        candidates = {word for word, weight in total.items() if floor * GRID < weight <= threshold}
+    assert dict(zip(released.tolist(), weights.tolist(), strict=True)) == expected
+    assert len(expected) > 5
+
+
+def answers(plan, units, n_words, n_runs, seed, drop=None):
+    """Return whether each word is released in each of many runs, at once: disjoint copies do not meet."""
+    units = [unit for u, unit in enumerate(units) if u != drop]
+    start, words, counts = lists_of(units)
+    sizes = np.tile(np.diff(start), n_runs)
+    shift = np.repeat(np.arange(n_runs) * n_words, len(words)).astype(np.int32)
+    released, _ = select_partitions(
+        plan,
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.tile(words, n_runs) + shift,
+        np.tile(counts, n_runs),
+        n_runs * n_words,
+        Randomness(seed),
+    )
+    out = np.zeros(n_runs * n_words, dtype=bool)
+    out[released] = True
+    return out.reshape(n_runs, n_words)
+
+
+def clopper_pearson(hits, n, upper):
+    if upper:
+        return stats.beta.isf(FALSE_ALARM, hits + 1, n - hits) if hits < n else 1.0
+    return stats.beta.ppf(FALSE_ALARM, hits, n - hits + 1) if hits else 0.0
+
+
+def epsilon_is_refuted(plan, units, n_words, drop, epsilon, delta, n_runs=100_000):
+    """Whether some event tells the neighbours apart better than (epsilon, delta) allows; wrong at most 4e-8 of times.
+
+    The event is chosen on one half of the runs and judged on the other.
+    """
+    code = 1 << np.arange(n_words)
+    laws = [answers(plan, units, n_words, n_runs, seed, d) @ code for seed, d in ((11, None), (12, drop))]
+    half, outcomes = n_runs // 2, 1 << n_words
+    refuted = False
+    for p, q in (laws, laws[::-1]):
+        trained = [np.bincount(law[:half], minlength=outcomes) for law in (p, q)]
+        event = trained[0] > math.exp(epsilon) * trained[1]
+        hits = [int(event[law[half:]].sum()) for law in (p, q)]
+        low, high = clopper_pearson(hits[0], half, False), clopper_pearson(hits[1], half, True)
+        refuted |= low > math.exp(epsilon) * high + delta
+    return refuted
+
+
+CASES = [  # units, the one that is removed
+    ([[0, 1, 2, 3]], 0),
+    ([[0, 1], [1, 2], [0, 1, 2], [1], [1], [2, 3]], 2),
+    ([[0]] * 6, 0),
+    ([[0, 1, 2]] * 4 + [[3]] * 3, 5),
+]
+
+
+@pytest.mark.parametrize("mechanism", SOUND)
+def test_an_audit_of_100000_runs_does_not_refute_the_guarantee(mechanism):
+    plan = plan_partition(mechanism, 1.0, 0.05, 4, 3.0)
+    for units, drop in CASES:
+        assert not epsilon_is_refuted(plan, units, 4, drop, 1.0, 0.05)
+
+
+def test_the_audit_refutes_what_is_false():
+    plan = plan_partition("weighted_gaussian", 1.0, 0.05, 4, 3.0)
+    assert epsilon_is_refuted(plan, *CASES[0][:1], 4, 0, 1.0, 0.01)  # a delta that is too small
+    assert epsilon_is_refuted(plan, [[0]] * 6, 4, 0, 0.2, 0.02)  # an epsilon that is too small
+    lower = replace(plan, thresholds=(plan.thresholds[0] - GRID,))
+    assert epsilon_is_refuted(lower, *CASES[0][:1], 4, 0, 1.0, 0.05)  # a threshold that is too low
+    published = plan_partition("item_frequency_published", 1.0, 0.05, 4, 3.0)
+    assert epsilon_is_refuted(published, *CASES[0][:1], 4, 0, 1.0, 0.05)
+
+
+@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+def test_frequent_words_are_found_and_weights_are_noisy(mechanism):
+    plan = plan_partition(mechanism, 5.0, 1e-5, 3, 30.0)  # at a cut-off of 3 policies miss some
+    units = [[0, 1, 2]] * 2000 + [[3]]
+    released, weights = select_partitions(plan, *lists_of(units), 5, Randomness(None))
+    assert released.tolist() == [0, 1, 2]
+    assert (weights > 1).all() and np.isfinite(weights).all()
+
+
+@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+def test_an_integer_makes_a_selection_reproducible(mechanism):
+    plan = plan_partition(mechanism, 2.0, 1e-3, 4, 3.0)
+    rng = np.random.default_rng(0)
+    units = [np.unique(rng.zipf(1.5, 8) % 40).tolist() for _ in range(500)]
+    runs = [select_partitions(plan, *lists_of(units), 40, Randomness(seed)) for seed in (3, 3, None)]
+    np.testing.assert_array_equal(runs[0][0], runs[1][0])
+    np.testing.assert_array_equal(runs[0][1], runs[1][1])
+    assert len(runs[0][0]) and not np.array_equal(runs[0][1], runs[2][1])
+
+
+def test_without_noise_every_used_word_is_selected():
+    plan = plan_partition("sieve", math.inf, 1e-5, 10, 3.0)
+    released, weights = select_partitions(plan, *lists_of([[0], [1, 4]]), 6, Randomness(None))
+    assert released.tolist() == [0, 1, 4]
+    np.testing.assert_allclose(weights, [1, 0.5**0.5, 0.5**0.5], atol=1e-5)
+
+
+@pytest.mark.parametrize("mechanism", SOUND)
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.02, 1e-5), (1.0, 1e-9), (50.0, 1e-4)])
+def test_what_the_parts_cost_is_within_the_budget(mechanism, epsilon, delta):
+    plan = plan_partition(mechanism, epsilon, delta, 50, 3.0)
+    whole = PrivacyGuarantee(epsilon=epsilon, delta=delta, event=plan.event, event_delta=plan.event_delta)
+    bare = replace(whole, epsilon=math.inf)
+    assert bare.epsilon_at(delta) <= epsilon
+    assert max(plan.new_word_delta(n) for n in range(1, 51)) <= plan.event_delta
+    assert all(scale <= 2**50 for scale in plan.scales)
+    assert plan.cap + plan.grid < 2**62
+
+
+def test_rounds_share_one_gaussian_budget():
+    plan = plan_partition("sieve", 1.0, 1e-5, 50, 3.0)
+    sigma = sum((GRID / scale) ** 2 for scale in plan.scales) ** -0.5
+    assert sigma >= plan.event.noise_multiplier
+    assert sigma == pytest.approx(plan.event.noise_multiplier)
+    for shares, floors in ROUNDS.values():
+        assert sum(shares) == pytest.approx(1) and len(floors) == len(shares) - 1
+
+
+def test_joint_accounting_leaves_aside_what_an_event_does_not_tell():
+    part = PrivacyGuarantee(epsilon=2.0, delta=1e-5, event=gaussian_event(2.5), event_delta=4e-6)
+    model = PrivacyGuarantee(epsilon=2.0, delta=1e-5, event=gaussian_event(2.2))
+    both = part.compose(model)
+    assert both.event_delta == 4e-6 and both.delta == 2e-5
+    joint = PrivacyGuarantee(epsilon=9, delta=1.6e-5, event=gaussian_event((2.5**-2 + 2.2**-2) ** -0.5))
+    assert both.epsilon == pytest.approx(joint.epsilon_at(1.6e-5), rel=1e-9)
+    assert both.epsilon < 4.0
+    assert part.epsilon_at(3e-6) == math.inf
+    assert part.delta_at(0.0) > 4e-6
+    assert PrivacyGuarantee.from_json(both.to_json()) == both
+    group = part.for_group(2)
+    assert group.event is None and group.event_delta == 0 and group.epsilon == 4.0 and group.delta > 2e-5
+    with pytest.raises(ValueError, match="event_delta must be >= 0 and <= delta"):
+        PrivacyGuarantee(epsilon=1.0, delta=1e-6, event_delta=1e-5)
+
+
+def test_what_is_needed_is_told_without_data():
+    plan = plan_partition("sieve", 1.0, 1e-5, 200, 3.0)
+    needed = plan.units_needed(10)
+    found = epsilon_needed(needed, 10, "sieve", 1e-5, 200, 3.0)
+    assert 0.8 < found <= 1.1
+    assert epsilon_needed(10**9, 10, "sieve", 1e-5, 200, 3.0) < 0.02
+    with pytest.raises(ValueError, match="delta must be above 1e-15"):
+        plan_partition("sieve", 1.0, 1e-16, 10, 3.0)
+    runs = [
+        select_partitions(plan, *lists_of([[*range(10)]] * n), 10, Randomness(None))[0]
+        for n in (needed // 2, 2 * needed)
+    ]
+    assert len(runs[0]) <= 2 and len(runs[1]) == 10

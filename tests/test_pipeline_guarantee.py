@@ -1,0 +1,233 @@
+"""What a pipeline promises as a whole: steps composed, and everything that voids the guarantee refused."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import LatentDirichletAllocation
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest, SelectorMixin
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import Binarizer, FunctionTransformer, StandardScaler
+
+from skdplda import DPVocabularySelector, IncompatibleGuaranteeError, PrivacyGuarantee, PrivateCGSLDA, privacy_guarantee
+from skdplda.privacy import gaussian_event
+
+PUBLIC = ["pear", "plum", "zinc", "iron"]
+TEXTS = ["pear plum pear", "zinc iron"] * 100
+COLUMNS = DPVocabularySelector().privacy_cost().not_covered[0]
+
+
+class Selector(SelectorMixin, BaseEstimator):
+    """Keeps every word: what a private selector looks like from outside."""
+
+    def __init__(self, unit="document", event=True):
+        self.unit = unit
+        self.event = event
+
+    def fit(self, X, y=None, groups=None):
+        self.n_words_ = X.shape[1]
+        self.privacy_guarantee_ = self.privacy_cost()
+        return self
+
+    def _get_support_mask(self):
+        return np.ones(self.n_words_, dtype=bool)
+
+    def privacy_cost(self, *, groups=False):
+        return PrivacyGuarantee(
+            epsilon=1.0,
+            delta=5e-6,
+            unit="user" if groups else self.unit,
+            released=("the selected words",),
+            not_covered=(COLUMNS,),
+            event=gaussian_event(4.0) if self.event else None,
+            event_delta=2.5e-6 if self.event else 0.0,
+        )
+
+
+class Stemmer(CountVectorizer):
+    """Nobody knows what it does."""
+
+
+def lda(**parameters):
+    return PrivateCGSLDA(2, **{"epsilon": 2.0, "delta": 5e-6, "max_iter": 3, **parameters})
+
+
+def test_the_steps_are_accounted_jointly():
+    selector, model = Selector(), lda()
+    total = privacy_guarantee(make_pipeline(CountVectorizer(), selector, model))
+    assert total.delta == 1e-5
+    assert total.epsilon == selector.privacy_cost().compose(model.privacy_cost()).epsilon
+    assert total.epsilon < 2.3  # Theorem 4.1 alone says 3
+    basic = privacy_guarantee(make_pipeline(CountVectorizer(), Selector(event=False), lda()))
+    assert basic.epsilon == pytest.approx(3.0, rel=1e-6)
+    assert basic.epsilon <= 3.0
+
+
+def test_before_and_after_the_fit():
+    pipeline = make_pipeline(CountVectorizer(), Selector(), lda())
+    before = privacy_guarantee(pipeline)
+    assert privacy_guarantee(pipeline.fit(TEXTS)) == before
+    pipeline.set_params(privatecgslda__epsilon=0.1)  # what was fitted was fitted
+    assert privacy_guarantee(pipeline) == before
+    with pytest.raises(ValueError, match=r"\['selector'\] are fitted and \['privatecgslda'\] are not"):
+        privacy_guarantee(Pipeline([*pipeline.steps[:2], ("privatecgslda", lda())]))
+
+
+def test_the_pipeline_answers_what_its_steps_leave_open():
+    model = lda().privacy_cost()
+    assert any(item.startswith("the vocabulary") for item in model.not_covered)
+    selected = privacy_guarantee(make_pipeline(CountVectorizer(), Selector(), lda()))
+    public = privacy_guarantee(make_pipeline(CountVectorizer(vocabulary=PUBLIC), lda()))
+    for total in (selected, public):
+        assert not any(item.startswith(("the vocabulary", "number, names")) for item in total.not_covered)
+        assert set(model.not_covered[1:]) < set(total.not_covered) | {None}
+    assert "the selected words" in selected.released
+    assert any("every word of the documents" in item for item in selected.not_covered)
+    assert "vocabulary of 'countvectorizer' was chosen without looking at the documents" in public.assumptions
+
+
+def test_columns_of_unknown_origin_stay_open():
+    total = privacy_guarantee(make_pipeline(Selector(), lda()))
+    assert COLUMNS in total.not_covered
+    assert any(item.startswith("the vocabulary") for item in total.not_covered)
+    assert privacy_guarantee(lda()) == lda().privacy_cost()
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        [CountVectorizer(vocabulary=PUBLIC, min_df=5, max_features=3)],  # limits do nothing beside a vocabulary
+        [HashingVectorizer(n_features=8, norm=None, alternate_sign=False)],
+        [CountVectorizer(min_df=0.0, max_df=1.0), Selector()],
+        [CountVectorizer(ngram_range=(1, 2)), Binarizer(), Selector()],
+        ["passthrough", Pipeline([("a", CountVectorizer()), ("b", Selector())]), None],
+    ],
+)
+def test_what_is_accepted(first):
+    pipeline = make_pipeline(*first, lda())
+    assert privacy_guarantee(pipeline).status == "proven"
+    assert privacy_guarantee(pipeline.fit(TEXTS)).status == "proven"
+
+
+@pytest.mark.parametrize(
+    ("steps", "match"),
+    [
+        (
+            [CountVectorizer()],
+            "'countvectorizer' .CountVectorizer. voids .* every word of the documents. Give it public",
+        ),
+        ([CountVectorizer(min_df=2), Selector()], "min_df=2 keeps or drops a word"),
+        ([CountVectorizer(min_df=0.5), Selector()], "min_df=0.5 keeps"),
+        ([CountVectorizer(min_df=1.0), Selector()], "min_df=1.0 keeps"),
+        ([CountVectorizer(max_df=0.9), Selector()], "max_df=0.9 keeps"),
+        ([CountVectorizer(max_df=1), Selector()], "max_df=1 keeps"),  # words of a single document
+        ([CountVectorizer(max_features=100), Selector()], "max_features=100 keeps .*DPVocabularySelector"),
+        (
+            [CountVectorizer(), DPVocabularySelector(public_vocabulary=[0, 1])],
+            "'dpvocabularyselector' .* which words these are depends on the documents",
+        ),
+        ([CountVectorizer(), Binarizer()], "every word of the documents"),
+        ([CountVectorizer(), SelectKBest()], "every word of the documents"),
+        ([CountVectorizer(), Selector(), TfidfTransformer()], "'tfidftransformer' .* document frequencies"),
+        ([TfidfVectorizer(vocabulary=PUBLIC)], "document frequencies of all documents.* Use CountVectorizer"),
+        ([TfidfVectorizer()], "document frequencies"),
+        ([FunctionTransformer(np.log1p)], "nothing says that its function treats each document on its own"),
+        ([StandardScaler(with_mean=False)], "it is not private, and nothing says that it treats each"),
+        ([Stemmer(vocabulary=PUBLIC)], "'stemmer' .* nothing says"),
+        ([make_pipeline(CountVectorizer(), SelectKBest())], "'pipeline__countvectorizer'"),
+    ],
+)
+def test_what_voids_the_guarantee(steps, match):
+    with pytest.raises(ValueError, match=match):
+        privacy_guarantee(make_pipeline(*steps, lda()))
+
+
+def test_what_comes_after_the_model_counts_too():
+    with pytest.raises(ValueError, match=r"'standardscaler' .* voids"):
+        privacy_guarantee(make_pipeline(CountVectorizer(vocabulary=PUBLIC), lda(), StandardScaler()))
+    with pytest.raises(ValueError, match=r"'latentdirichletallocation' .* voids"):
+        privacy_guarantee(make_pipeline(CountVectorizer(), Selector(), LatentDirichletAllocation()))
+    with pytest.raises(ValueError, match="every word of the documents"):
+        privacy_guarantee(make_pipeline(Selector(), CountVectorizer()))
+
+
+def test_nothing_private_promises_nothing():
+    for thing in (make_pipeline(CountVectorizer(), LatentDirichletAllocation()), LatentDirichletAllocation(), None):
+        with pytest.raises(ValueError, match="none of its steps is private"):
+            privacy_guarantee(thing)
+
+
+def test_mixed_units_are_refused():
+    with pytest.raises(IncompatibleGuaranteeError, match=r"'selector': user, .* 'privatecgslda': document, .* groups"):
+        privacy_guarantee(make_pipeline(CountVectorizer(), Selector(unit="user"), lda()))
+    pipeline = make_pipeline(CountVectorizer(), Selector(), lda())
+    assert privacy_guarantee(pipeline, groups=True).unit == "user"
+    pipeline.fit(TEXTS, privatecgslda__groups=np.arange(200) // 2)
+    with pytest.raises(IncompatibleGuaranteeError, match="do not protect the same thing"):
+        privacy_guarantee(pipeline)
+
+
+def test_the_weakest_status_is_that_of_the_pipeline():
+    pipeline = make_pipeline(CountVectorizer(), Selector(), lda(mechanism="laplace-last"))
+    assert privacy_guarantee(pipeline).status == "claimed"
+    assert np.isinf(privacy_guarantee(make_pipeline(CountVectorizer(), Selector(), lda(epsilon=np.inf))).epsilon)
+
+
+def test_functions_of_the_user_are_assumptions():
+    vectorizer = CountVectorizer(vocabulary=PUBLIC, tokenizer=str.split, stop_words=["and"])
+    found = privacy_guarantee(make_pipeline(vectorizer, lda())).assumptions
+    assert "tokenizer of 'countvectorizer' treats each document on its own" in found
+    assert "stop_words of 'countvectorizer' was chosen without looking at the documents" in found
+    builtin = CountVectorizer(vocabulary=PUBLIC, stop_words="english", analyzer="char", strip_accents="ascii")
+    assert not any(
+        "stop_words" in item or "own" in item for item in privacy_guarantee(make_pipeline(builtin, lda())).assumptions
+    )
+
+
+def test_steps_must_not_share_their_noise():
+    steps = [CountVectorizer(vocabulary=PUBLIC), lda(random_state=3), lda(random_state=np.int64(3))]
+    with pytest.raises(ValueError, match="same random_state=3, and so the same noise"):
+        privacy_guarantee(make_pipeline(*steps))
+    steps[-1].set_params(random_state=4)
+    assert privacy_guarantee(make_pipeline(*steps)).status == "proven"
+
+
+class Mixer(TransformerMixin, BaseEstimator):
+    """Stateless by its tags, and yet each row is made of all rows."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X / X.sum(axis=0)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+def test_a_stateless_step_is_not_trusted_for_being_stateless():
+    with pytest.raises(ValueError, match=r"'mixer' .* voids"):
+        privacy_guarantee(make_pipeline(CountVectorizer(vocabulary=PUBLIC), Mixer(), lda()))
+
+
+@pytest.mark.parametrize("failure", [1e-6, 1e-3, 0.1])
+def test_failures_beside_noise_by_summation(failure):
+    """A known word under noise, a new word now and then, a release beside: the joint law summed, in both orders."""
+    values = np.arange(-60, 61)
+
+    def noisy(count, sigma):
+        return np.diff(norm.cdf((np.append(values, 61) - 0.5 - count) / sigma))
+
+    def law(present):
+        both = np.outer(noisy(present, 3.0), noisy(present, 2.0))
+        return np.stack([both * (1 - failure * present), both * failure * present])
+
+    words = PrivacyGuarantee(epsilon=3.0, delta=0.2, event=gaussian_event(3.0), event_delta=failure)
+    total = words.compose(PrivacyGuarantee(epsilon=3.0, delta=0.2, event=gaussian_event(2.0)))
+    for epsilon in (0.0, 0.2, 1.0, 2.0):
+        exact = [np.maximum(a - np.exp(epsilon) * b, 0).sum() for a, b in ((law(1), law(0)), (law(0), law(1)))]
+        assert max(exact) <= total.delta_at(epsilon) * (1 + 1e-9)
+        assert total.delta_at(epsilon) <= 1.25 * max(exact)  # what rounding hides, and the sum for the union

@@ -1,0 +1,460 @@
+"""What leaves: released models hold covered values only, survive a file, and refuse what is not safe."""
+
+import json
+import pickle
+import subprocess
+import sys
+import zipfile
+from io import BytesIO
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import Binarizer
+
+from skdplda import (
+    PrivacyGuarantee,
+    PrivacyLeakWarning,
+    PrivateCGSLDA,
+    ReleasedTopicModel,
+    load_released,
+    privacy_guarantee,
+    release,
+)
+from skdplda.metrics import coherence, gensim_dictionary
+from skdplda.releases import _file
+
+WORDS = ["plum", "pear", "apple", "zinc", "iron", "copper"]  # public, and in no order
+FRUIT, METAL = "Apple pear plum pear", "iron zinc, and copper"
+TEXTS = [FRUIT, METAL] * 400
+NEW = ["plum and apple", "zinc or iron or zinc", ""]
+
+
+def pipeline(vectorizer=None, **parameters):
+    vectorizer = CountVectorizer(vocabulary=WORDS) if vectorizer is None else vectorizer
+    model = PrivateCGSLDA(2, **{"epsilon": 3.0, "max_iter": 5, **parameters})
+    return Pipeline([("words", vectorizer), ("topics", model)])
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return pipeline().fit(TEXTS)
+
+
+@pytest.fixture(scope="module")
+def released(fitted):
+    return release(fitted)
+
+
+def toy(**options):
+    guarantee = PrivacyGuarantee(epsilon=1.0)
+    return ReleasedTopicModel([[0.5, 0.5, 0.0], [0.0, 0.2, 0.8]], privacy_guarantee=guarantee, **options)
+
+
+# --- what it does -------------------------------------------------------------------------------------
+
+
+def test_it_does_what_the_pipeline_does(fitted, released):
+    counts = fitted[0].transform(NEW)
+    expected = fitted.transform(NEW)
+    for X in (
+        NEW,
+        tuple(NEW),
+        np.array(NEW),
+        pd.Series(NEW),
+        iter(NEW),
+        counts,
+        counts.toarray(),
+        counts.toarray().tolist(),
+    ):
+        np.testing.assert_array_equal(released.transform(X), expected)
+    assert released.score(TEXTS[:20]) == fitted.score(TEXTS[:20])
+    assert released.perplexity(TEXTS[:20]) == fitted[-1].perplexity(fitted[0].transform(TEXTS[:20]))
+    np.testing.assert_array_equal(released.get_topics(), fitted[-1].topic_word_)
+    assert released.privacy_guarantee_ == privacy_guarantee(fitted)
+    pd.testing.assert_frame_equal(
+        released.top_words(3).reset_index(drop=True), fitted[-1].top_words(3, WORDS).reset_index(drop=True)
+    )
+    assert set(released.top_words(3).iloc[released.transform([FRUIT]).argmax()]) == {"apple", "pear", "plum"}
+
+
+def test_unsorted_words_keep_their_columns(released):
+    assert released.vocabulary_.tolist() == WORDS
+    np.testing.assert_array_equal(released.make_vectorizer().transform(["pear"]).toarray(), [[0, 1, 0, 0, 0, 0]])
+
+
+@pytest.mark.parametrize("words", [[*WORDS, "pear"], WORDS[1:], [*WORDS[:5], 6]])
+def test_words_must_be_distinct_and_one_a_column(fitted, words):
+    with pytest.raises(ValueError, match=r"must be 6 str|distinct words|must have 6 names"):
+        ReleasedTopicModel(fitted[-1].topic_word_, words, privacy_guarantee=fitted[-1].privacy_guarantee_)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"lowercase": False},
+        {"binary": True, "strip_accents": "unicode"},
+        {"ngram_range": (1, 2), "vocabulary": ["apple pear", "zinc", "iron"], "stop_words": ["and"]},
+        {"analyzer": "char", "vocabulary": ["a", "z", "p"]},
+        {"token_pattern": r"\w{4}", "vocabulary": ["appl", "zinc", "iron"], "stop_words": ["pear", "plum"]},
+    ],
+)
+def test_texts_are_cut_as_before(settings, tmp_path):
+    pipe = pipeline(CountVectorizer(**{"vocabulary": WORDS, **settings})).fit(TEXTS)
+    release(pipe).save(tmp_path / "model.zip")
+    np.testing.assert_array_equal(load_released(tmp_path / "model.zip").transform(TEXTS[:2]), pipe.transform(TEXTS[:2]))
+
+
+def test_a_nested_pipeline(fitted):
+    nested = make_pipeline(
+        Pipeline([("inner", CountVectorizer(vocabulary=WORDS)), ("empty", "passthrough")]), fitted[-1]
+    )
+    assert release(nested).transform(NEW).tolist() == fitted.transform(NEW).tolist()
+
+
+def test_a_model_without_a_pipeline():
+    X = CountVectorizer(vocabulary=WORDS).transform(TEXTS)
+    model = PrivateCGSLDA(2, max_iter=5).fit(X)
+    with pytest.raises(ValueError, match="pass feature_names"):
+        release(model)
+    bare = release(model, feature_names=WORDS)
+    np.testing.assert_array_equal(bare.transform(X[:4]), model.transform(X[:4]))
+    with pytest.raises(ValueError, match="without text settings: pass counts of its 6 words"):
+        bare.transform(NEW)
+    framed = PrivateCGSLDA(2, max_iter=5).fit(pd.DataFrame(X.toarray(), columns=WORDS))
+    assert release(framed).vocabulary_.tolist() == WORDS
+    assert release(framed, feature_names=WORDS).vocabulary_.tolist() == WORDS
+    with pytest.raises(ValueError, match="must be those that 'privatecgslda' was fitted with"):
+        release(framed, feature_names=sorted(WORDS))
+    with pytest.raises(ValueError, match="feature_names must be None: 'words' names"):
+        release(pipeline().fit(TEXTS), feature_names=WORDS)
+
+
+def test_bad_input(released):
+    with pytest.raises(ValueError, match="Put it into a list"):
+        released.transform("one text")
+    with pytest.raises(ValueError, match="got both"):
+        released.transform(pd.Series(["plum", None]))
+    with pytest.raises(ValueError, match="features"):
+        released.transform([[1, 2]])
+    with pytest.raises(ValueError, match="in the order of vocabulary_"):
+        released.transform(pd.DataFrame([[1] * 6], columns=sorted(WORDS)))
+    with pytest.raises(ValueError, match="Negative values"):
+        released.transform([[-1] * 6])
+    frame = pd.DataFrame([[1] * 6], columns=WORDS, index=["d"])
+    assert released.transform(frame).shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"vocabulary": ["a", "b"]}, "vocabulary must be 3 str"),
+        ({"vocabulary": "abc"}, "vocabulary must be 3 str"),
+        ({"text": {}}, "need a vocabulary"),
+        ({"vocabulary": list("abc"), "text": {"input": "filename"}}, "got \\['input'\\]"),
+        ({"doc_topic_prior": [1.0]}, "doc_topic_prior must be"),
+    ],
+)
+def test_the_constructor_refuses(options, match):
+    with pytest.raises(ValueError, match=match):
+        toy(**options)
+
+
+@pytest.mark.parametrize("topics", [[1.0], [[0.5, 0.6]], [[-0.5, 1.5]], [[np.nan, 1.0]], [[]]])
+def test_topics_are_distributions(topics):
+    with pytest.raises(ValueError, match="topic_word must"):
+        ReleasedTopicModel(topics, privacy_guarantee=PrivacyGuarantee(epsilon=1.0))
+    with pytest.raises(TypeError, match="privacy_guarantee must be"):
+        ReleasedTopicModel([[1.0]], privacy_guarantee="epsilon=1")
+
+
+# --- as an estimator ----------------------------------------------------------------------------------
+
+
+def test_it_stands_before_a_classifier(released):
+    classifier = make_pipeline(clone(released), LogisticRegression())
+    labels = [0, 1] * 400
+    assert classifier.fit(TEXTS, labels).score(TEXTS, labels) == 1.0
+    assert classifier[0] is released  # nothing to train, nothing to copy
+    assert clone(classifier)[0] is released
+
+
+def test_pandas_output(released):
+    frame = release_of(released).set_output(transform="pandas").transform(pd.Series(NEW, index=[7, 8, 9]))
+    assert list(frame.columns) == ["releasedtopicmodel0", "releasedtopicmodel1"]
+    assert list(frame.index) == [7, 8, 9]
+    assert list(released.top_words(2).index) == list(frame.columns)
+
+
+def release_of(model):
+    return pickle.loads(pickle.dumps(model))
+
+
+def test_values_are_read_only(released):
+    for array in (released.topic_word_, released.vocabulary_, released.doc_topic_prior_, released.get_topics()):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+
+
+def test_only_the_threads_can_be_set(released):
+    assert released.get_params() == {"n_jobs": None}
+    with pytest.raises(ValueError, match="Invalid parameter 'topic_word'"):
+        released.set_params(topic_word=None)
+    assert "2 topics, 6 words" in repr(released)
+
+
+def test_plots_and_gensim(released):
+    import matplotlib
+
+    matplotlib.use("agg")
+    from gensim.models import CoherenceModel
+
+    from skdplda.plots import TopWordsDisplay
+
+    display = TopWordsDisplay.from_estimator(released, n_words=3)
+    assert display.words.tolist() == released.top_words(3).to_numpy().tolist()
+    analyze = released.make_vectorizer().build_analyzer()
+    texts = [analyze(text) for text in TEXTS]
+    judge = CoherenceModel(model=released, texts=texts, coherence="c_npmi", topn=3, processes=1)
+    value = coherence(released, texts, released, measure="c_npmi", n_top=3)
+    assert value == pytest.approx(judge.get_coherence())
+    assert value > 0.9
+    assert gensim_dictionary(released).token2id["pear"] == 1
+    assert not hasattr(toy(), "id2word")
+
+
+# --- the file -----------------------------------------------------------------------------------------
+
+
+def test_a_file_brings_back_the_model(released, tmp_path):
+    released.save(tmp_path / "model.zip")
+    again = load_released(str(tmp_path / "model.zip"))
+    np.testing.assert_array_equal(again.topic_word_, released.topic_word_)
+    np.testing.assert_array_equal(again.transform(NEW), released.transform(NEW))
+    assert again.vocabulary_.tolist() == WORDS
+    assert again.privacy_guarantee_ == released.privacy_guarantee_
+    assert again.details_ == released.details_
+    assert again.text_ == released.text_
+    again.save(tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "model.zip").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "again.card.json",
+        "again.card.md",
+        "again.zip",
+        "model.card.json",
+        "model.card.md",
+        "model.zip",
+    ]
+
+
+def test_the_least_of_models_survives(tmp_path):
+    toy(vocabulary=None).save(tmp_path / "toy", card=False)
+    again = load_released(tmp_path / "toy")
+    assert again.vocabulary_ is None
+    assert again.text_ is None
+    assert again.transform([[5, 1, 0], [0, 1, 5]]).argmax(axis=1).tolist() == [0, 1]
+    assert [path.name for path in tmp_path.iterdir()] == ["toy"]
+
+
+def test_odd_words_survive(tmp_path):
+    words = ["naïve | `code`", "a\nb\u2028\udc80", "<b>𝒳</b>"]
+    model = toy(vocabulary=words)
+    model.save(tmp_path / "odd.zip")
+    assert load_released(tmp_path / "odd.zip").vocabulary_.tolist() == words
+    card = (tmp_path / "odd.card.md").read_text(encoding="utf-8")
+    assert "\\<b\\>𝒳" in card
+    assert "naïve \\| \\`code\\`" in card
+
+
+def test_the_cards(released, tmp_path):
+    released.save(tmp_path / "model.zip")
+    card = json.loads((tmp_path / "model.card.json").read_text())
+    assert card == json.loads(released.card("json"))
+    assert PrivacyGuarantee.from_json(json.dumps(card["privacy_guarantee"])) == released.privacy_guarantee_
+    with zipfile.ZipFile(tmp_path / "model.zip") as archive:
+        assert archive.read("sha256.txt").decode() == card["sha256"]
+    assert card["top_words"] == released.top_words(6).to_numpy().tolist()
+    text = (tmp_path / "model.card.md").read_text()
+    assert text == released.card()
+    assert str(released.privacy_guarantee_) in text
+    assert "topic proportions of training documents" in text
+    assert "random" not in card["details"]["parameters"]
+    with pytest.raises(ValueError, match="form must be one of"):
+        released.card("html")
+
+
+def test_every_truncated_file_is_refused(released, tmp_path):
+    whole = _file.to_bytes(released)
+    path = tmp_path / "part.zip"
+    for length in [*range(0, len(whole), 97), len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"part\.zip' cannot be read"):
+            load_released(path)
+    with pytest.raises(FileNotFoundError):
+        load_released(tmp_path / "none.zip")
+
+
+def test_every_edited_file_is_refused(released, tmp_path):
+    """A bit changed anywhere is an error that names the file, or ornament of the archive: the values are the same."""
+    whole = np.frombuffer(_file.to_bytes(released), dtype=np.uint8)
+    path = tmp_path / "edited.zip"
+    rng = np.random.default_rng(0)
+    refused = 0
+    for position in rng.choice(len(whole), 400, replace=False):
+        edited = whole.copy()
+        edited[position] ^= 1 << rng.integers(8)
+        path.write_bytes(edited.tobytes())
+        try:
+            again = load_released(path)
+        except ValueError as error:
+            assert "edited.zip' cannot be read" in str(error)
+            refused += 1
+        else:
+            assert _file.to_bytes(again) == whole.tobytes()
+    assert refused > 350
+
+
+def test_a_consistent_zip_with_another_content_is_refused(released, tmp_path):
+    path = tmp_path / "model.zip"
+
+    def rewrite(changes, compression=zipfile.ZIP_STORED):
+        with zipfile.ZipFile(BytesIO(_file.to_bytes(released))) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        with zipfile.ZipFile(path, "w", compression) as archive:
+            for name, data in {**members, **changes(members)}.items():
+                archive.writestr(name, data)
+        return path
+
+    def header(**values):
+        def changes(members):
+            edited = json.dumps({**json.loads(members["header.json"]), **values}).encode()
+            digest = _file._digest({**members, "header.json": edited})
+            return {"header.json": edited, "sha256.txt": digest.encode()}
+
+        return changes
+
+    def smaller_epsilon(members):
+        return {"header.json": members["header.json"].replace(b'"epsilon": 3.0', b'"epsilon": 0.1')}
+
+    for changes, match in (
+        (smaller_epsilon, "checksum is wrong"),
+        (lambda members: {"more.txt": b""}, "not a released model"),
+        (header(version=2), "version 2.* update skdplda"),
+        (header(format="other"), "not a released model"),
+        (header(vocabulary=["plum"] * 6), "distinct words"),
+        (header(text={"tokenizer": "os.system"}), "text must have keys"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            load_released(rewrite(changes))
+    with pytest.raises(ValueError, match="compressed"):
+        load_released(rewrite(dict, zipfile.ZIP_DEFLATED))
+    with pytest.raises(ValueError, match="cannot be read"):
+        path.write_bytes(pickle.dumps(released))
+        load_released(path)
+
+
+def test_an_interrupted_save_leaves_the_former_file(released, tmp_path, monkeypatch):
+    path = tmp_path / "model.zip"
+    released.save(path)
+    before = path.read_bytes()
+
+    def interrupt(model):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_file, "to_bytes", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        released.save(path)
+    assert path.read_bytes() == before
+    assert not list(tmp_path.glob("*.partial"))
+
+
+# --- what it refuses ----------------------------------------------------------------------------------
+
+
+def test_seeded_fits_are_refused():
+    with pytest.warns(PrivacyLeakWarning):
+        seeded = pipeline(random_state=123454321).fit(TEXTS)
+    with pytest.raises(ValueError, match="function of random_state"):
+        release(seeded)
+    forgotten = seeded.set_params(topics__random_state=None)  # the guarantee remembers
+    with pytest.raises(ValueError, match="function of random_state"):
+        release(forgotten)
+    seeded.set_params(topics__random_state=123454321)
+    model = release(seeded, allow_seeded=True)
+    assert "the seed (random_state) is secret" in str(model.privacy_guarantee_).replace("\n" + " " * 16, " ")
+    assert b"123454321" not in _file.to_bytes(model) + pickle.dumps(model)  # the seed stays
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+@pytest.mark.parametrize("parameters", [{"mechanism": "laplace-last"}, {"mechanism": "inherent"}, {"epsilon": np.inf}])
+def test_what_promises_nothing_is_refused(parameters, tmp_path):
+    fitted = pipeline(**parameters).fit(TEXTS)
+    with pytest.raises(ValueError, match="no proven, finite guarantee"):
+        release(fitted)
+    release(fitted, allow_unproven=True).save(tmp_path / "model.zip")
+    assert load_released(tmp_path / "model.zip").privacy_guarantee_ == privacy_guarantee(fitted)
+    card = " ".join((tmp_path / "model.card.md").read_text().split())
+    assert "No proven, finite privacy guarantee covers these topics" in card
+    assert ("CLAIMED by the publication" if "laplace" in str(parameters) else "No privacy protection") in card
+
+
+def test_functions_cannot_be_saved():
+    vectorizer = CountVectorizer(vocabulary=WORDS, tokenizer=str.split, token_pattern=None)
+    fitted = pipeline(vectorizer).fit(TEXTS)
+    with pytest.raises(ValueError, match="tokenizer of 'words' is a function, which cannot be saved without pickle"):
+        release(fitted)
+    model = release(fitted, raw_text=False)
+    np.testing.assert_array_equal(model.transform(fitted[0].transform(NEW)), fitted.transform(NEW))
+
+
+def test_other_steps_cannot_be_saved():
+    fitted = make_pipeline(CountVectorizer(vocabulary=WORDS), Binarizer(), PrivateCGSLDA(2, max_iter=5)).fit(TEXTS)
+    with pytest.raises(ValueError, match="'binarizer' cannot be saved for raw texts"):
+        release(fitted)
+    assert release(fitted, raw_text=False).text_ is None
+
+
+def test_what_is_no_fitted_topic_model_is_refused(fitted):
+    with pytest.raises(NotFittedError):
+        release(pipeline())
+    for thing in (fitted[:1], LogisticRegression(), Pipeline([("nothing", "passthrough")])):
+        with pytest.raises(ValueError, match="the last step must be a private topic model"):
+            release(thing)
+    broken = pipeline(CountVectorizer(vocabulary=WORDS[:5]))
+    broken.steps[-1] = fitted.steps[-1]
+    with pytest.raises(ValueError, match="must have 6 names; got 5"):
+        release(broken)
+
+
+# --- a new process ------------------------------------------------------------------------------------
+
+LABEL = """
+import json, sys
+from skdplda import load_released
+model = load_released(sys.argv[1])
+print(json.dumps({"doc_topic": model.transform(sys.argv[2:]).tolist(), "top": model.top_words(3).to_numpy().tolist()}))
+assert "sklearn.externals.joblib" not in sys.modules
+"""
+
+
+def in_a_new_process(path, texts):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", LABEL, str(path), *texts], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_new_process_labels_new_documents(released, tmp_path):
+    released.save(tmp_path / "model.zip")
+    found = in_a_new_process(tmp_path / "model.zip", NEW)
+    assert found["doc_topic"] == released.transform(NEW).tolist()
+    fruit, metal, empty = found["doc_topic"]
+    assert set(found["top"][int(np.argmax(fruit))]) == {"apple", "pear", "plum"}
+    assert np.argmax(metal) != np.argmax(fruit)
+    assert empty == [0.5, 0.5]
