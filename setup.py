@@ -14,6 +14,7 @@ KERNELS = {  # extension -> uses threads
     "gibbs": True,
     "live": False,
     "foldin": True,
+    "mixture": True,
     "noise": True,
     "released": True,
     "partition": False,

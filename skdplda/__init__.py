@@ -4,13 +4,14 @@ import warnings
 from importlib.metadata import version
 
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError, PrivacyLeakWarning
-from skdplda.models import HDPLDA, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
+from skdplda.models import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
 from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
 from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
 from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
 __all__ = [
     "HDPLDA",
+    "PCTD",
     "VIPSLDA",
     "BudgetExceededError",
     "DPCountVectorizer",

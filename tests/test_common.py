@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdplda import HDPLDA, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
+from skdplda import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import gensim_dictionary, make_coherence_scorer
@@ -40,11 +40,18 @@ CHECKED = [
     VIPSLDA(n_components=2, max_iter=2),
     VIPSLDA(n_components=2, max_iter=2, epsilon=float("inf")),
     VIPSLDA(n_components=2, max_iter=2, learning_method="online", max_norm=9.0),
+    PCTD(n_components=2, max_iter=2),
+    PCTD(n_components=2, max_iter=2, epsilon=float("inf")),
+    PCTD(n_components=2, max_iter=2, noise="units"),
+    PCTD(n_components=2, max_iter=2, noise="units-each-iteration"),
+    PCTD(n_components=2, max_iter=2, noise="units-each-iteration", noise_support="observed"),
 ]
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")  # the checks need seeds
 @pytest.mark.filterwarnings("ignore:n_components=2 exceeds:UserWarning")  # the checks have data of one column
+@pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning")  # nor units
+@pytest.mark.filterwarnings("ignore:no word stands out:UserWarning")  # they are small
 @pytest.mark.filterwarnings("ignore:[A-Za-z]+ counts words:UserWarning")  # the checks have fractions
 @pytest.mark.filterwarnings("ignore:.*counts words; the fractional:UserWarning")  # the checks have fractions
 @pytest.mark.filterwarnings("ignore:(PrivateCGSLDA|VIPSLDA) counts words:UserWarning")  # the checks have fractions

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdplda import HDPLDA, VIPSLDA, LocalPrivateLDA, PrivacyLeakWarning, PrivateCGSLDA
+from skdplda import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.local import LocalRandomizer
 from skdplda.models._live import MECHANISMS as PUBLISHED
+from skdplda.semantics import UnitMatrix
 
 CANARY = 7919  # tokens of one word in one document; prime, and nowhere else
 N_DOCUMENTS, N_WORDS = 977, 12
@@ -209,3 +210,32 @@ def test_a_private_fit_forgets_the_measurements_of_an_earlier_one(corpus):
     assert hasattr(model, "inherent_privacy_")
     model.set_params(mechanism="gaussian").fit(corpus)
     assert set(vars(model)) <= PARAMETERS | ALLOWED
+
+
+@pytest.mark.filterwarnings("ignore:no word stands out:UserWarning")
+@pytest.mark.parametrize("noise", ["statistics", "units"])
+def test_a_private_fit_on_units_keeps_only_what_it_released(corpus, noise):
+    counts = corpus.toarray()
+    units = UnitMatrix(
+        np.arange(0, 2 * N_DOCUMENTS + 1, 2), np.repeat(counts // 2, 2, axis=0) + (counts % 2).repeat(2, 0)
+    )
+    public = units[:5].to_counts()
+    model = PCTD(3, max_iter=3, noise=noise).fit(units, public=public)
+    names = set(model.get_params())
+    for _ in range(2):
+        assert set(vars(model)) - names <= ALLOWED | {"public_perplexity_"}
+        for X in (corpus, units.to_counts()):
+            assert list(found_in(model, X)) == []
+            assert not numbers_in_pickle(model) & (secrets(X)[0] | {units.n_units})
+        model.fit_transform(units)
+        model.score(units)
+        model = pickle.loads(pickle.dumps(model))
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+@pytest.mark.parametrize("support", ["all", "observed"])
+def test_the_published_units_leave_no_tokens_either(corpus, support):
+    units = UnitMatrix(np.arange(N_DOCUMENTS + 1), corpus)
+    model = PCTD(3, max_iter=2, noise="units-each-iteration", noise_support=support).fit(units)
+    assert set(vars(model)) - set(model.get_params()) <= ALLOWED
+    assert not any(N_DOCUMENTS in np.shape(value) for value in values(vars(model)) if isinstance(value, np.ndarray))

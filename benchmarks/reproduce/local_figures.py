@@ -15,7 +15,7 @@ times as much; the table says both. CDP-LDA's epsilon is a published claim that 
 
 What agrees with the papers, and what does not:
 
-* Figure 6. LP-LDA falls with epsilon, and reaches the model without noise at 7.6. Below about 5 the CDP-LDA baseline
+* Figure 6. LP-LDA falls with epsilon, and reaches the model without noise at 7.6. Below 3 to 5 the CDP-LDA baseline
   is better, above LP-LDA is, as printed. The likelihood of the noisy bits is better than the moment estimate at each
   epsilon up to 5.3 with alpha=0.1, by both measures and on each corpus; at 7.6 both are within about 1 of each other,
   and as good as without noise. With alpha=1 it is better on KOS, and the two differ little on NIPS. At epsilon=1.1 no
@@ -23,6 +23,7 @@ What agrees with the papers, and what does not:
 * Figure 8. O-LDA falls with the batches, and so do the curves of weak noise. OLP-LDA at epsilon=1 and 3 falls on NIPS
   only: on KOS and Enron* the prior corpus alone is better than what noisy batches, reconstructed by the moments, make
   of it. The paper has all of them fall.
+  The likelihood of the bits keeps close to the stream without noise.
 * Figure 9. A larger prior corpus helps everything, as printed, and most where there is noise.
 * Figure 10. Without a prior corpus OLP-LDA is far worse, and gains from larger batches; with one the size hardly
   matters. As printed, except that O-LDA gains little from larger batches here, too.

@@ -179,6 +179,7 @@ class _CoherenceScorer:
         before = estimator[:-1] if steps and len(steps) > 1 else None
         if self.measure == "u_mass" and self.texts is None:
             counts = X if before is None else before.transform(X)
+            counts = counts.to_counts() if hasattr(counts, "to_counts") else counts  # semantic units
             return float(u_mass_coherence(_topic_weights(model), counts, n_top=self.n_top).mean())
 
         names = self._names(before, model)

@@ -6,6 +6,16 @@ from skdplda.models._cgs import PrivateCGSLDA
 from skdplda.models._hdp import HDPLDA
 from skdplda.models._hdp_sweeps import TopicTrace
 from skdplda.models._local import LocalPrivateLDA
+from skdplda.models._pctd import PCTD
 from skdplda.models._vips import VIPSLDA
 
-__all__ = ["HDPLDA", "VIPSLDA", "BaseTopicModel", "LocalPrivateLDA", "PrivateCGSLDA", "TopicTrace", "audit_trace"]
+__all__ = [
+    "HDPLDA",
+    "PCTD",
+    "VIPSLDA",
+    "BaseTopicModel",
+    "LocalPrivateLDA",
+    "PrivateCGSLDA",
+    "TopicTrace",
+    "audit_trace",
+]

@@ -9,6 +9,7 @@ from sklearn.preprocessing import Binarizer, FunctionTransformer
 
 from skdplda._validation import is_integer
 from skdplda.exceptions import IncompatibleGuaranteeError
+from skdplda.semantics import SemanticUnitVectorizer
 
 __all__ = ["flat_steps", "privacy_guarantee"]
 
@@ -25,6 +26,7 @@ LEARNS_WORDS = (
     " a private selector such as DPVocabularySelector"
 )
 REASONS = {
+    SemanticUnitVectorizer: "its vocabulary is every word of the documents. Give it public words as vocabulary",
     TfidfTransformer: "its weights are made of the document frequencies of all documents, and a topic model counts"
     " words. Leave it out",
     TfidfVectorizer: "its weights are made of the document frequencies of all documents, and a topic model counts"
@@ -120,7 +122,7 @@ def privacy_guarantee(estimator, *, groups=False):
         elif type(step) is CountVectorizer and step.vocabulary is None:
             _check_unlimited(name, step)
             learner, columns = (name, step), LEARNED
-        elif type(step) in STATELESS:
+        elif type(step) in STATELESS or (type(step) is SemanticUnitVectorizer and step.vocabulary is not None):
             columns = columns if type(step) is Binarizer else KNOWN
         else:
             reasons = (reason for kind, reason in REASONS.items() if isinstance(step, kind))
@@ -195,7 +197,7 @@ def _text_assumptions(name, step):
         value = getattr(step, setting, None)
         if value is not None and not isinstance(value, str):
             notes.append(f"{setting} of {name!r} was chosen without looking at the documents")
-    for setting in ("preprocessor", "tokenizer", "analyzer", "strip_accents"):
+    for setting in ("unit", "preprocessor", "tokenizer", "analyzer", "strip_accents"):
         if callable(getattr(step, setting, None)):
             notes.append(f"{setting} of {name!r} treats each document on its own")
     return notes

@@ -1,0 +1,200 @@
+"""EM for mixtures of semantic units: responsibilities document by document, sums word by word."""
+
+from cython.parallel cimport prange
+from libc.math cimport exp, log
+
+import numpy as np
+
+__all__ = ["responsibilities", "word_sums"]
+
+ctypedef fused total_type:
+    long long
+    double
+
+
+cdef void unit_likelihoods(
+    const long long *start,     # IN    (n_units + 1,) into words and counts
+    const int *words,           # IN
+    const double *counts,       # IN
+    Py_ssize_t n_units,
+    const double *log_phi,      # IN    (V, K)
+    const double *extra,        # IN    (n_units, K), or NULL
+    Py_ssize_t n_topics,
+    double *r,                  # OUT   (n_units, K): likelihoods, the largest of a unit is 1
+    double *largest,            # OUT   (n_units,) its logarithm
+) noexcept nogil:
+    cdef Py_ssize_t j, k
+    cdef long long i
+    cdef double *row
+    cdef const double *source
+    cdef double count, top
+    for j in range(n_units):
+        row = r + j * n_topics
+        for k in range(n_topics):
+            row[k] = extra[j * n_topics + k] if extra != NULL else 0.0
+        for i in range(start[j], start[j + 1]):
+            source = log_phi + <Py_ssize_t>words[i] * n_topics
+            count = counts[i]
+            for k in range(n_topics):
+                row[k] += count * source[k]
+        top = row[0]
+        for k in range(1, n_topics):
+            top = row[k] if row[k] > top else top
+        for k in range(n_topics):
+            row[k] = exp(row[k] - top)
+        largest[j] = top
+
+
+cdef double update_document(
+    double *r,                  # INOUT (n_units, K) likelihoods; after the last update, responsibilities
+    const double *largest,      # IN    (n_units,)
+    Py_ssize_t n_units,
+    const double *prior,        # IN    (K,)
+    Py_ssize_t n_topics,
+    int n_updates,
+    double *theta,              # INOUT (K,)
+    double *total,              # SCRATCH (K,)
+) noexcept nogil:
+    cdef Py_ssize_t j, k
+    cdef int step
+    cdef double *row
+    cdef double mass, log_likelihood = 0
+    for step in range(n_updates):
+        for k in range(n_topics):
+            total[k] = prior[k]
+        for j in range(n_units):
+            row = r + j * n_topics
+            mass = 0
+            for k in range(n_topics):
+                mass += theta[k] * row[k]
+            if step == 0:
+                log_likelihood += largest[j] + log(mass)
+            mass = 1 / mass
+            if step < n_updates - 1:
+                for k in range(n_topics):
+                    total[k] += theta[k] * row[k] * mass
+            else:
+                for k in range(n_topics):
+                    row[k] *= theta[k] * mass
+                    total[k] += row[k]
+        mass = 0
+        for k in range(n_topics):
+            mass += total[k]
+        for k in range(n_topics):
+            theta[k] = total[k] / mass
+    return log_likelihood
+
+
+def responsibilities(
+    const long long[::1] document_start,
+    const long long[::1] start,
+    const int[::1] words,
+    const double[::1] counts,
+    const double[:, ::1] log_phi,
+    const double[:, ::1] extra,
+    const double[::1] prior,
+    const unsigned char[::1] active,
+    double[:, ::1] theta,
+    double[:, ::1] r,
+    double[::1] log_likelihood,
+    int n_updates,
+    int n_threads,
+):
+    """E-step of each document: responsibilities of the topics for its units, and its topic proportions.
+
+    Documents do not see each other: the result is the same for any number of threads. Indices are not checked.
+
+    Equivalent to, for each active document with units `u`::
+
+        L = counts[u] @ log_phi + extra[u]
+        for _ in range(n_updates):
+            joint = np.log(theta) + L
+            r[u] = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+            theta = prior + r[u].sum(axis=0)
+            theta /= theta.sum()
+
+    and `r[u] = 0` for the others.
+
+    Parameters
+    ----------
+    document_start : ndarray of shape (n_documents + 1,), int64
+        Rows of the units at which documents begin.
+    start, words, counts : ndarray of int64, int32, float64
+        The unit-word counts in CSR form; counts may be noisy.
+    log_phi : ndarray of shape (n_words, n_topics), float64
+    extra : ndarray of shape (n_units, n_topics) or (0, 0), float64
+        Added to the log-likelihoods of units.
+    prior : ndarray of shape (n_topics,), float64
+    active : ndarray of shape (n_documents,) or (0,), uint8
+        Who takes part; none given, all. The others keep `theta`.
+    theta : ndarray of shape (n_documents, n_topics), float64
+        INOUT. Topic proportions, positive.
+    r : ndarray of shape (n_units, n_topics), float64
+        OUT.
+    log_likelihood : ndarray of shape (n_documents,), float64
+        OUT. Of the units under `log_phi` and the `theta` that came in; 0 for documents that take no part.
+    n_updates, n_threads : int
+        At least 1.
+    """
+    cdef Py_ssize_t n_documents = document_start.shape[0] - 1, n_topics = log_phi.shape[1], d
+    cdef long long begin, n
+    cdef bint everyone = active.shape[0] == 0, add = extra.shape[0] > 0
+    cdef double[::1] largest = np.empty(r.shape[0])
+    cdef double[:, ::1] total = np.empty((n_documents, n_topics))
+    if n_documents == 0:
+        return
+    cdef const int *word = &words[0] if words.shape[0] else NULL
+    cdef const double *count = &counts[0] if counts.shape[0] else NULL
+    for d in prange(n_documents, nogil=True, schedule="dynamic", chunksize=4, num_threads=n_threads):
+        begin = document_start[d]
+        n = document_start[d + 1] - begin
+        log_likelihood[d] = 0
+        if n > 0 and not (everyone or active[d]):
+            r[begin:begin + n, :] = 0
+        elif n > 0:
+            unit_likelihoods(
+                &start[begin], word, count, n, &log_phi[0, 0], &extra[begin, 0] if add else NULL, n_topics,
+                &r[begin, 0], &largest[begin],
+            )
+            log_likelihood[d] = update_document(
+                &r[begin, 0], &largest[begin], n, &prior[0], n_topics, n_updates, &theta[d, 0], &total[d, 0]
+            )
+
+
+def word_sums(
+    const long long[::1] start,
+    const int[::1] units,
+    const double[::1] values,
+    const double[:, ::1] r,
+    total_type[:, ::1] out,
+    int n_threads,
+):
+    """M-step: for each word, what its occurrences add to the topics.
+
+    Integer sums round every term towards zero. A word's terms have a fixed order: the result is the same for any
+    number of threads. Indices are not checked.
+
+    Equivalent to, for the (n_words, n_units) matrix of `values`::
+
+        out[w] = sum(np.trunc(values[w, u] * r[u]) for u)   # int64
+        out = values @ r                                    # float64
+
+    Parameters
+    ----------
+    start, units, values : ndarray of int64, int32, float64
+        The word-unit matrix in CSR form.
+    r : ndarray of shape (n_units, n_topics), float64
+    out : ndarray of shape (n_words, n_topics), int64 or float64
+        OUT.
+    n_threads : int
+    """
+    cdef Py_ssize_t n_words = start.shape[0] - 1, n_topics = r.shape[1], w, k
+    cdef long long i
+    cdef double value
+    for w in prange(n_words, nogil=True, schedule="dynamic", chunksize=16, num_threads=n_threads):
+        for k in range(n_topics):
+            out[w, k] = 0
+        for i in range(start[w], start[w + 1]):
+            value = values[i]
+            for k in range(n_topics):
+                out[w, k] += <total_type>(value * r[units[i], k])

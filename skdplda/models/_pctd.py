@@ -1,0 +1,456 @@
+"""PCTD: topics of semantic units, consistent with word similarity; the sound private forms, and the published one."""
+
+import warnings
+from itertools import pairwise
+from numbers import Integral, Real
+from os import PathLike
+from uuid import uuid4
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+
+from skdplda._kernels._foldin import fold_in
+from skdplda._validation import (
+    Interval,
+    StrOptions,
+    check_counts,
+    check_groups,
+    check_is_fitted,
+    check_prior,
+    fit_context,
+)
+from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseTopicModel
+from skdplda.models._checkpoint import interrupted_run
+from skdplda.models._fit import fit_rounds, warn_of_spare_topics
+from skdplda.models._pctd_noise import NoisyUnitStep, noisy_units
+from skdplda.models._pctd_promise import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
+from skdplda.models._promise import rounds_guarantee
+from skdplda.models._rounds import NoisePlan, run_rounds
+from skdplda.models._unit_step import ConsistentTables, LastTable, PublicPerplexity, UnitStep
+from skdplda.privacy import Payment, Randomness, calibrate_gaussian, gaussian_event
+from skdplda.semantics import UnitMatrix
+
+__all__ = ["PCTD"]
+
+PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 35
+PRIVATE_UPDATES, EXACT_UPDATES = 10, 1
+TRANSFORM_CELLS = 2**22  # likelihoods of units held at a time
+
+
+class PCTD(BaseTopicModel):
+    """Private and consistent topic discovery: topics of phrases or sentences, differentially private.
+
+    Each semantic unit of a document (some words in a row, a sentence, a paragraph) has one topic, found by
+    expectation-maximisation [1]_; public word similarities draw words of one meaning into one topic.
+
+    By default documents, or users, are protected: each round releases the sum of the documents' expected
+    topic-word counts plus integer noise. With noise all documents contribute equally: a word that stands c times in a
+    document counts sqrt(c), and a document's counts have a fixed norm. Without noise each word counts 1.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics. Affects privacy: no.
+    epsilon : float, default=5.0
+        Privacy loss of the whole fit, for what `noise` protects. `inf` is EM without noise. Affects privacy: yes.
+    delta : float, default=1e-5
+        Probability that the loss exceeds epsilon. Affects privacy: yes.
+    noise : {"statistics", "units", "units-each-iteration"}, default="statistics"
+        What gets noise. Affects privacy: yes.
+
+        * "statistics": the topic-word sums of each round. Protects a document, or a user with `groups`; proven.
+        * "units": the count of every vocabulary word in every unit, once; then EM on what the counts probably were.
+          Protects one word, replaced by another in its unit; proven. The curator could publish the noisy counts.
+          Takes time in proportion to units times words.
+        * "units-each-iteration": the same counts, fresh noise in each iteration, as published; for one word present or
+          absent. Warns on every fit.
+    noise_support : {"all", "observed"}, default="all"
+        For "units-each-iteration": whether all counts get noise, or those that are not 0, which is no privacy at all.
+        Affects privacy: yes.
+    similarity : sparse matrix or array-like of shape (n_words, n_words), or None, default=None
+        Called R in [1]_, eq. (10): from :func:`skdplda.semantics.word_similarity`, of public vectors. None: words
+        do not know each other. Affects privacy: no, if public.
+    tau : float, default=0.3
+        Weight of the similarity in eq. (11) of [1]_. Affects privacy: no.
+    max_iter : int or None, default=None
+        Number of rounds. None: 20 for "statistics" with noise, else 35. Affects privacy: no, the noise is
+        calibrated to it.
+    local_updates : int or None, default=None
+        Updates of a document's topic proportions within a round. None: 10 for "statistics" with noise, else 1.
+        Affects privacy: no.
+    sampling_rate : float, default=1.0
+        Probability that a privacy unit takes part in a round (Poisson sampling). "statistics" only. Affects privacy:
+        no, the noise is calibrated to it.
+    doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
+        Pseudo-count of each topic in a document, which [1]_ has not. None: 0.1. Affects privacy: no.
+    topic_word_prior : float or None, default=None
+        Pseudo-count of each word in a topic, which [1]_ has not. None: 0.01. Affects privacy: no.
+    checkpoint : str, path-like or None, default=None
+        File written after each round and removed at the end; a later `fit` with the same parameters and data goes
+        on from it, without spending again. It is as private as the data. "statistics" only. Affects privacy: no.
+    callback : callable or None, default=None
+        Called after each round with a report (`n_done`, `n_rounds`, `table`) that holds released values only.
+        Affects privacy: no.
+    n_jobs : int or None, default=None
+        Threads, as in joblib. Same result for any number. Affects privacy: no.
+    random_state : int, RandomState or None, default=None
+        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
+        the guarantee then assumes that the number stays secret. Affects privacy: yes.
+    verbose : int, default=0
+        Progress bar if positive. Affects privacy: no.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_words)
+        Topic-word pseudo-counts, the prior included.
+    topic_word_ : ndarray of shape (n_components, n_words)
+        `components_` with rows scaled to sum to 1.
+    privacy_guarantee_ : PrivacyGuarantee
+        What was promised; print it for a statement to publish.
+    public_perplexity_ : ndarray of shape (n_rounds,)
+        Only if `fit` was given public documents: their perplexity after each round (of a resumed fit, each one
+        since), under that round's table.
+    n_iter_ : int
+        Rounds done.
+    n_features_in_ : int
+        Number of words.
+    feature_names_in_ : ndarray of shape (n_words,)
+        Words, if X was a data frame.
+
+    See Also
+    --------
+    skdplda.semantics.SemanticUnitVectorizer : Makes semantic units of text.
+    skdplda.semantics.word_similarity : Makes the similarity of word vectors.
+
+    References
+    ----------
+    .. [1] Shi, Su, Jiang, Zhou, Zhang and Tong (2019). Semantic Consistent Topic Discovery with Differential Privacy.
+       Eqs. 3-11, Algorithm 1.
+
+    Examples
+    --------
+    >>> from skdplda import PCTD
+    >>> from skdplda.semantics import SemanticUnitVectorizer, word_similarity
+    >>> vectors = {"cat": [1.0, 0.0], "dog": [0.9, 0.1], "tax": [0.0, 1.0], "law": [0.1, 0.9]}
+    >>> vectorizer = SemanticUnitVectorizer(unit="sentence", vocabulary=list(vectors))
+    >>> X = vectorizer.transform(["A cat. A dog and a cat.", "A tax. The tax law."] * 500)
+    >>> model = PCTD(n_components=2, similarity=word_similarity(vectors, vectors)).fit(X)
+    >>> model.transform(X[:3]).shape
+    (3, 2)
+    >>> model.privacy_guarantee_
+    PrivacyGuarantee(epsilon=5, delta=1e-5, document, add-remove, central, proven)
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        "n_components": [Interval(Integral, 1, 65534, closed="both")],
+        "epsilon": [Interval(Real, 0, None, closed="right")],
+        "delta": [Interval(Real, 0, 1, closed="left")],
+        "noise": [StrOptions({"statistics", "units", "units-each-iteration"})],
+        "noise_support": [StrOptions({"all", "observed"})],
+        "similarity": ["sparse matrix", "array-like", None],
+        "tau": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "local_updates": [Interval(Integral, 1, None, closed="left"), None],
+        "sampling_rate": [Interval(Real, 0, 1, closed="right")],
+        "doc_topic_prior": [Real, "array-like", None],
+        "topic_word_prior": [Real, None],
+        "checkpoint": [str, PathLike, None],
+        "callback": [callable, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_components=10,
+        *,
+        epsilon=5.0,
+        delta=1e-5,
+        noise="statistics",
+        noise_support="all",
+        similarity=None,
+        tau=0.3,
+        max_iter=None,
+        local_updates=None,
+        sampling_rate=1.0,
+        doc_topic_prior=None,
+        topic_word_prior=None,
+        checkpoint=None,
+        callback=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise = noise
+        self.noise_support = noise_support
+        self.similarity = similarity
+        self.tau = tau
+        self.max_iter = max_iter
+        self.local_updates = local_updates
+        self.sampling_rate = sampling_rate
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.checkpoint = checkpoint
+        self.callback = callback
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, groups=None, public=None):
+        """Fit the topics.
+
+        The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
+
+        Parameters
+        ----------
+        X : UnitMatrix, or array-like or sparse matrix of shape (n_documents, n_words)
+            Semantic units over a public, or privately selected, vocabulary. In a plain matrix of word counts
+            each word is a unit, which a warning says.
+        y : None
+            Ignored.
+        groups : array-like of shape (n_documents,), default=None
+            The user of each document: the guarantee then is for all documents of one user together. Only for
+            `noise="statistics"`.
+        public : UnitMatrix or sparse matrix of shape (n_public, n_words), default=None
+            Public documents to follow the convergence on; see `public_perplexity_`. Private ones would be told from
+            it, and are not covered.
+
+        Returns
+        -------
+        self : PCTD
+            The fitted estimator.
+
+        Raises
+        ------
+        BudgetExceededError
+            If an open accountant cannot afford the fit. No data were read.
+        ValueError
+            For parameters, units or counts that are not as described.
+        """
+        plan = self._plan()
+        guarantee = self._guarantee("document" if groups is None else "user", plan)
+        payment = Payment(guarantee, f"{type(self).__name__} fit")
+        payment.check(interrupted_run(self.checkpoint))
+        X = self._units(X)
+        shape = (X.shape[1], self.n_components)
+        warn_of_spare_topics(self.n_components, X.shape[1])
+        similarity = self._similarity(X.shape[1])
+        privacy_units = check_groups(groups, len(X))
+        priors = self._doc_topic_prior(), self._topic_word_prior()
+        watch = PublicPerplexity(public, X.shape[1], *priors, effective_n_jobs(self.n_jobs))
+        randomness = Randomness(self.random_state)
+        if np.isfinite(self.epsilon):
+            randomness.warn_if_seeded(self)
+        if self.noise == "units-each-iteration":
+            warnings.warn(
+                f"noise={self.noise!r} is the published form: {CLAIMED[self.noise_support]} Use noise='statistics' for"
+                " a guarantee that holds for documents, or noise='units' for words.",
+                PrivacyLeakWarning,
+                stacklevel=3,
+            )
+        if self.noise == "statistics" and not (plan.noiseless and plan.sampling_rate == 1):
+            rule = ConsistentTables(shape, plan, randomness.key, similarity, self.tau, watch)
+        else:
+            rule = LastTable(shape, randomness.key, similarity, self.tau, watch)
+        if self.noise == "statistics":
+            self._fit_statistics(X, privacy_units, plan, rule, randomness, similarity, payment)
+        else:
+            self._fit_units(X, privacy_units, plan, rule, randomness, payment)
+        self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
+        self.privacy_guarantee_ = guarantee
+        vars(self).pop("public_perplexity_", None)  # of an earlier fit
+        if public is not None:
+            self.public_perplexity_ = np.array(watch.history)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def privacy_cost(self, *, groups=False):
+        """What `fit` would promise, without data.
+
+        Parameters
+        ----------
+        groups : bool, default=False
+            Whether `fit` will be given groups.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+            Equal to `privacy_guarantee_` after the fit.
+
+        Raises
+        ------
+        ValueError
+            For groups where `noise` protects single words.
+        """
+        return self._guarantee("user" if groups else "document", self._plan())
+
+    def transform(self, X):
+        """Topic proportions of documents under the fitted topics.
+
+        Each row depends on its own document and on the released topics only. The proportions of a *training* document,
+        or of any other private one, are that document's data, and the guarantee does not cover publishing them.
+
+        Parameters
+        ----------
+        X : UnitMatrix, or array-like or sparse matrix of shape (n_documents, n_words)
+            Semantic units; in a plain matrix of word counts each word is a unit.
+
+        Returns
+        -------
+        doc_topic : ndarray of shape (n_documents, n_components)
+            Rows sum to 1. An empty document gets the prior's mean.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If X has another number of words, or is no matrix of counts.
+        """
+        if not isinstance(X, UnitMatrix):
+            return super().transform(X)
+        check_is_fitted(self)
+        self._check_width(X)
+        log_phi = np.ascontiguousarray(np.log(self.topic_word_).T)
+        n_units = max(1, TRANSFORM_CELLS // len(self.components_))
+        cuts = np.flatnonzero(np.diff(X.start[:-1] // n_units)) + 1  # documents that begin a block
+        bounds = pairwise([0, *cuts.tolist(), len(X)])
+        return np.concatenate([self._proportions(X[begin:end], log_phi) for begin, end in bounds])
+
+    def _proportions(self, X, log_phi):
+        likelihood = X.counts @ log_phi
+        likelihood -= likelihood.max(axis=1, keepdims=True)
+        return fold_in(
+            X.start.astype(np.int32),
+            np.arange(X.n_units, dtype=np.int32),
+            np.ones(X.n_units, dtype=np.int32),
+            np.exp(likelihood, out=likelihood),  # a unit is a word of its own, with this row of the table
+            self._doc_topic_prior(),
+            FOLD_IN_ITERATIONS,
+            FOLD_IN_TOLERANCE,
+            effective_n_jobs(self.n_jobs),
+        )
+
+    def _counts(self, X):
+        if not isinstance(X, UnitMatrix):
+            return super()._counts(X)
+        self._check_width(X)
+        return X.to_counts()
+
+    def _doc_topic_prior(self):
+        return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
+
+    def _topic_word_prior(self):
+        return check_prior("topic_word_prior", self.topic_word_prior, 0.01)
+
+    def _check_width(self, X):
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features"
+                " as input."
+            )
+
+    def _units(self, X):
+        """Return X as a UnitMatrix and take note of its words."""
+        if not isinstance(X, UnitMatrix):
+            X = check_counts(self, X, reset=True)
+            warnings.warn(
+                "X is a plain document-term matrix: each word is a semantic unit of its own. Cut texts with"
+                " SemanticUnitVectorizer to keep words together.",
+                UserWarning,
+                stacklevel=4,
+            )
+            return UnitMatrix.from_counts(X)
+        if len(X) == 0 or X.shape[1] == 0:
+            raise ValueError(f"X must have documents and words; got shape {X.shape}.")
+        self.n_features_in_ = X.shape[1]
+        vars(self).pop("feature_names_in_", None)
+        return X
+
+    def _similarity(self, n_words):
+        """Return the similarity as CSR of floats, or None."""
+        if self.similarity is None:
+            return None
+        similarity = sp.csr_array(self.similarity, dtype=np.float64)
+        if similarity.shape != (n_words, n_words):
+            raise ValueError(
+                f"similarity must have one row and one column for each of the {n_words} words; got shape"
+                f" {similarity.shape}. Give word_similarity the vocabulary of X."
+            )
+        if not (np.isfinite(similarity.data).all() and (similarity.data >= 0).all()):
+            raise ValueError("similarity must be finite and not negative; word_similarity leaves out what is below 0.")
+        return similarity
+
+    def _plan(self):
+        """Return the noise of the fit, from the parameters alone."""
+        self._doc_topic_prior()
+        self._topic_word_prior()
+        private = np.isfinite(self.epsilon)
+        rounds = self.max_iter
+        if self.noise_support != "all" and self.noise != "units-each-iteration":
+            raise ValueError(
+                f"noise_support={self.noise_support!r} is for noise='units-each-iteration' only: noise={self.noise!r}"
+                " has noise everywhere."
+            )
+        if self.noise == "statistics":
+            rounds = rounds or (PRIVATE_ROUNDS if private else EXACT_ROUNDS)
+            return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, rounds, self.sampling_rate)
+        if self.sampling_rate < 1:
+            raise ValueError(f"sampling_rate must be 1.0 for noise={self.noise!r}; got {self.sampling_rate!r}.")
+        if self.checkpoint is not None:
+            raise ValueError(f"checkpoint must be None for noise={self.noise!r}: this form runs in one piece.")
+        if self.noise == "units":
+            return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, 1, 1.0)
+        rounds = rounds or EXACT_ROUNDS
+        if private and self.delta == 0:
+            raise ValueError("delta must be > 0 for Gaussian noise; got 0.")
+        sigma = calibrate_gaussian(self.epsilon, self.delta, rounds) if private else 0.0
+        return NoisePlan("gaussian", 1.0, (sigma,) * rounds, gaussian_event(sigma, rounds))
+
+    def _guarantee(self, unit, plan):
+        if unit == "user" and self.noise != "statistics":
+            raise ValueError(f"groups must be None for noise={self.noise!r}, which protects single words.")
+        seeded = self.random_state is not None
+        if self.noise == "statistics":
+            changes = {"reference": GUIDE}
+            return rounds_guarantee(plan, unit, self.epsilon, self.delta, seeded=seeded, hidden="", **changes)
+        if self.noise == "units":
+            return once_guarantee(plan, self.epsilon, self.delta, seeded)
+        return published_guarantee(plan, self.epsilon, self.delta, seeded, self.noise_support)
+
+    def _fit_statistics(self, X, privacy_units, plan, rule, randomness, similarity, payment):
+        exact = plan.noiseless and plan.sampling_rate == 1
+        updates = self.local_updates or (EXACT_UPDATES if exact else PRIVATE_UPDATES)
+        n_threads = effective_n_jobs(self.n_jobs)
+        beta, alpha = self._topic_word_prior(), self._doc_topic_prior()
+        order = None if exact else 2
+        e_step = UnitStep(X, privacy_units, self.n_components, order, alpha, beta, updates, n_threads)
+        data = [X.start, X.counts.indptr, X.counts.indices, X.counts.data, *privacy_units]
+        if similarity is not None:
+            data += [similarity.indptr, similarity.indices, similarity.data]
+        fit_rounds(self, e_step, rule, plan, randomness, prior=beta, payment=payment, data=data, n_threads=n_threads)
+
+    def _fit_units(self, X, privacy_units, plan, rule, randomness, payment):
+        """Fit by EM on counts that were made noisy once, or are in each iteration."""
+        n_threads = effective_n_jobs(self.n_jobs)
+        payment.charge(uuid4().hex)
+        beta, alpha = self._topic_word_prior(), self._doc_topic_prior()
+        step, options, rounds = UnitStep, {}, self.max_iter or EXACT_ROUNDS
+        if self.noise == "units":
+            X = noisy_units(X, plan.multipliers[0] * TOKEN_L2, randomness, n_threads)
+        elif not plan.noiseless:
+            options = {"sigma": plan.multipliers[0], "support": self.noise_support, "randomness": randomness}
+            step = NoisyUnitStep
+        updates = self.local_updates or EXACT_UPDATES
+        e_step = step(X, privacy_units, self.n_components, None, alpha, beta, updates, n_threads, **options)
+        after = NoisePlan("gaussian", 1.0, (0.0,) * rounds, None)  # what is left to do needs no noise of the loop
+        run_rounds(e_step, rule, after, randomness, n_threads=n_threads, callback=self.callback, verbose=self.verbose)
+        self.components_ = np.ascontiguousarray(rule.pseudo_counts().T) + beta
+        self.n_iter_ = rounds

@@ -1,0 +1,199 @@
+"""Noise on the unit-word counts: once for every word of the vocabulary, or in each iteration as published."""
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+
+from skdplda._kernels._mixture import word_sums
+from skdplda.models._rounds import GRID
+from skdplda.models._unit_step import NOTHING, UnitStep
+from skdplda.privacy import rounded_gaussian
+from skdplda.semantics import UnitMatrix
+
+__all__ = ["NoisyUnitStep", "likelihood_noise", "noisy_units", "sum_noise"]
+
+NEWTON_STEPS = 12
+BLOCK_CELLS = 2**22  # noisy counts held at a time
+NEGLIGIBLE = 1e-12  # eigenvalues of the topics' Gram matrix below this share of the largest carry rounding errors only
+
+
+# --- once: sound --------------------------------------------------------------------------------------
+
+
+def noisy_units(X, sigma, randomness, n_threads):
+    """Release every unit's count of every word once, and return what the counts probably were.
+
+    The noise is integer, on counts in units of 1 / GRID. A released block is not kept: a cell becomes the most
+    probable count under a Poisson law whose rate is the word's frequency in the releases, and stays if that is not
+    0. All of this is a function of the noisy counts, of the number of units and of words.
+
+    Parameters
+    ----------
+    X : UnitMatrix
+        The documents.
+    sigma : float
+        Standard deviation of the noise in a count. 0 returns X.
+    randomness : Randomness
+        Of this fit.
+    n_threads : int
+        The result does not depend on it.
+
+    Returns
+    -------
+    units : UnitMatrix
+        As many documents and units as X.
+    """
+    n_units, n_words = X.counts.shape
+    if sigma == 0 or n_units == 0:
+        return X
+    n_rows = max(1, BLOCK_CELLS // n_words)
+    totals, rows, columns, values = np.zeros(n_words), [], [], []
+    for block, begin in enumerate(range(0, n_units, n_rows)):
+        exact = X.counts[begin : begin + n_rows]
+        noise = rounded_gaussian(sigma * GRID, exact.shape, randomness.noise(block), n_threads)
+        noisy = (noise + GRID * exact.astype(np.int64).toarray()) / GRID
+        totals += noisy.sum(axis=0)
+        done = begin + len(noisy)
+        rate = np.maximum(totals, 0.0) + 3 * sigma * np.sqrt(done)  # surely not below: later blocks lower the rates
+        row, column = np.nonzero(_probable(noisy, rate / done, sigma) > 0)
+        rows.append(begin + row)
+        columns.append(column)
+        values.append(noisy[row, column])
+    row, column, value = (np.concatenate(parts) for parts in (rows, columns, values))
+    count = _probable(value, _rates(totals, n_units, sigma)[column], sigma)
+    kept = count > 0
+    if not kept.any():
+        warnings.warn(
+            f"no word stands out of noise of standard deviation {sigma:.3g} on each count: the topics are noise. Use"
+            " noise='statistics', or a larger epsilon, a smaller vocabulary or longer units.",
+            UserWarning,
+            stacklevel=6,
+        )
+    counts = sp.coo_array((count[kept], (row[kept], column[kept])), shape=X.counts.shape)
+    return UnitMatrix(X.start, counts)
+
+
+def _rates(totals, n_units, sigma):
+    """Return how often each word occurs in a unit, from noisy totals: drawn to their mean as far as they are noise."""
+    mean, variance = totals.mean(), n_units * sigma**2
+    signal = max(totals.var() - variance, 0.0)
+    return np.maximum(mean + signal / (signal + variance) * (totals - mean), 1.0) / n_units
+
+
+def _probable(noisy, rate, sigma):
+    """Return the most probable counts under Poisson rates, from noisy ones.
+
+    n + 1 is more probable than n where gap(n) = n + 1/2 + sigma^2 log((n + 1) / rate) - noisy is negative, and the gap
+    grows with n: the count is the first n without. The gap is concave, so Newton's steps stay below its root.
+    """
+    bar = 0.5 - sigma**2 * np.log(rate)
+    count, several = np.zeros(noisy.shape), noisy > bar
+    noisy, bar = noisy[several], np.broadcast_to(bar, several.shape)[several]
+    n = np.zeros(noisy.shape)
+    for _ in range(NEWTON_STEPS):
+        n -= (n + sigma**2 * np.log1p(n) + bar - noisy) / (1 + sigma**2 / (1 + n))
+    count[several] = np.clip(np.ceil(n - 1e-9), 1, 2.0**31 - 1)
+    return count
+
+
+# --- in each iteration: as published ------------------------------------------------------------------
+
+
+def likelihood_noise(log_phi, n_units, sigma, rng):
+    """Draw what dense noise on the unit-word counts adds to the units' log-likelihoods, without drawing the noise.
+
+    The noise is E, of shape (n_units, n_words), with independent N(0, sigma^2) entries. With an orthonormal basis Q
+    of the span of the topics, log_phi = Q B, the log-likelihoods get E log_phi = (E Q) B; E Q is normal too.
+
+    Parameters
+    ----------
+    log_phi : ndarray of shape (n_words, n_topics)
+        Log-probabilities of words.
+    n_units : int
+        Number of units.
+    sigma : float
+        Standard deviation.
+    rng : numpy.random.Generator
+        Of the noise.
+
+    Returns
+    -------
+    noise : ndarray of shape (n_units, n_topics)
+        E log_phi.
+    along : ndarray of shape (n_units, rank)
+        E Q.
+    basis : ndarray of shape (n_words, rank)
+        Q.
+    """
+    size, axes = np.linalg.eigh(log_phi.T @ log_phi)
+    kept = size > NEGLIGIBLE * size[-1]
+    size, axes = np.sqrt(size[kept]), axes[:, kept]
+    along = rng.normal(scale=sigma, size=(n_units, len(size)))
+    return along @ (axes * size).T, along, log_phi @ (axes / size)
+
+
+def sum_noise(r, along, basis, sigma, rng):
+    """Draw what the same noise adds to the M-step's sums, given what it added to the log-likelihoods.
+
+    Given E Q, the rest E (I - Q Q') is still normal and independent of it, and so of the responsibilities.
+
+    Parameters
+    ----------
+    r : ndarray of shape (n_units, n_topics)
+        Responsibilities, a function of the counts and of `along`.
+    along, basis
+        From `likelihood_noise`.
+    sigma : float
+        Standard deviation.
+    rng : numpy.random.Generator
+        Of the noise.
+
+    Returns
+    -------
+    noise : ndarray of shape (n_words, n_topics)
+        E' r.
+    """
+    size, axes = np.linalg.eigh(r.T @ r)
+    root = axes * np.sqrt(np.maximum(size, 0.0))  # root root' = r' r
+    rest = rng.normal(scale=sigma, size=(len(basis), r.shape[1]))
+    rest -= basis @ (basis.T @ rest)
+    return basis @ (along.T @ r) + rest @ root.T
+
+
+class NoisyUnitStep(UnitStep):
+    """Algorithm 1 of Shi et al. (2019): fresh normal noise on the unit-word counts in each iteration.
+
+    Parameters
+    ----------
+    X, privacy_units, n_topics, order, alpha, beta, n_updates, n_threads
+        As in `UnitStep`.
+    sigma : float
+        Standard deviation of the noise in a count.
+    support : {"all", "observed"}
+        Which counts get noise: those of all words, or those that are not 0.
+    randomness : Randomness
+        Of this fit.
+    """
+
+    def __init__(self, *arguments, sigma, support, randomness):
+        super().__init__(*arguments)
+        self._sigma, self._support, self._randomness = sigma, support, randomness
+        entries = np.arange(len(self._words))
+        shape = (len(self._indptr) - 1, len(self._sum))
+        self._order = sp.csc_array(sp.csr_array((entries, self._words, self._indptr), shape=shape)).data
+
+    def collect(self, table, round_, active):
+        """Return the noisy sums of all documents."""
+        rng = np.random.default_rng(self._randomness.noise(round_))
+        log_phi, sigma = self.log_topics(table), self._sigma
+        if self._support == "observed":
+            noisy = self._counts + rng.normal(scale=sigma, size=len(self._counts))
+            self.divide(log_phi, noisy, NOTHING)
+            start, units, _ = self._by_word
+            word_sums(start, units, noisy[self._order], self._r, self._sum, self._n_threads)
+            return self._sum
+        noise, along, basis = likelihood_noise(log_phi, len(self._r), sigma, rng)
+        self.divide(log_phi, self._counts, noise)
+        word_sums(*self._by_word, self._r, self._sum, self._n_threads)
+        return self._sum + sum_noise(self._r, along, basis, sigma, rng)

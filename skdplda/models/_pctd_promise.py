@@ -1,0 +1,107 @@
+"""What PCTD promises when it is the unit-word counts that get noise."""
+
+import numpy as np
+
+from skdplda.models._promise import NOT_COVERED
+from skdplda.privacy import PrivacyGuarantee, sampler_slack
+
+__all__ = ["CLAIMED", "GUIDE", "TOKEN_L2", "once_guarantee", "published_guarantee"]
+
+TOKEN_L2 = 2**0.5 * (1 + 1e-12)  # one word in the place of another changes two counts of a unit by 1
+GUIDE = "skdplda theory guide, PCTD"
+REFERENCE = "Shi et al. (2019), Semantic Consistent Topic Discovery with Differential Privacy, Algorithm 1"
+STRUCTURE = "the numbers of documents and of semantic units, and which units belong to which document"
+CLAIMED = {
+    "all": "the noise is drawn anew in each iteration and every draw is counted, for one word present in or absent from"
+    " a unit; the published Theorem 1 states an order of magnitude. Documents are not protected, and the noise"
+    " is floating point, whose low-order bits the analysis leaves out.",
+    "observed": "only counts that are not 0 get noise, so the words that occur in a unit are told apart from those that"
+    " do not: a word present in one data set and absent from the other is seen with certainty.",
+}
+SECRET_SEED = "the seed (random_state) is secret, random and never reused"
+COMMON = {"unit": "token", "not_covered": (NOT_COVERED[0], STRUCTURE, *NOT_COVERED[1:])}
+
+
+def once_guarantee(plan, epsilon, delta, seeded):
+    """Return the guarantee of noise on every unit-word count, drawn once.
+
+    Parameters
+    ----------
+    plan : NoisePlan
+        One round.
+    epsilon, delta : float
+        Target of the plan.
+    seeded : bool
+        Whether noise is a function of an integer that the user chose.
+
+    Returns
+    -------
+    guarantee : PrivacyGuarantee
+        For one word replaced by another in its unit.
+    """
+    released = ("noisy unit-word counts", "components_", "topic_word_", "n_iter_")
+    if np.isinf(epsilon):
+        return PrivacyGuarantee(
+            epsilon=epsilon, adjacency="replace", mechanism="none", released=released, reference=GUIDE, **COMMON
+        )
+    assumptions = (
+        "raw text stays with the curator",
+        "semantic units are cut without regard to the word that is replaced",
+        "the system's entropy is unpredictable and ChaCha20 is a secure generator",
+        f"each noise value is within total variation {sampler_slack():.1e} of its exact law (included in delta)",
+    )
+    return PrivacyGuarantee(
+        epsilon=epsilon,
+        delta=delta,
+        adjacency="replace",
+        mechanism=(
+            f"rounded Gaussian noise of standard deviation {plan.multipliers[0] * TOKEN_L2:.4g} on the count of every"
+            " vocabulary word in every semantic unit, drawn once"
+        ),
+        released=released,
+        assumptions=assumptions + (SECRET_SEED,) * seeded,
+        reference=GUIDE,
+        event=plan.event,
+        **COMMON,
+    )
+
+
+def published_guarantee(plan, epsilon, delta, seeded, support):
+    """Return the guarantee of fresh noise in each iteration.
+
+    Parameters
+    ----------
+    plan : NoisePlan
+        As many rounds as iterations.
+    epsilon, delta : float
+        Target of the plan.
+    seeded : bool
+        Whether noise is a function of an integer that the user chose.
+    support : {"all", "observed"}
+        Which counts get noise.
+
+    Returns
+    -------
+    guarantee : PrivacyGuarantee
+        For one word present or absent. Claimed; infinite where there is no noise on counts that are 0.
+    """
+    private = bool(np.isfinite(epsilon))
+    counted = private and support == "all"
+    where = "every vocabulary word" if support == "all" else "every word that occurs"
+    return PrivacyGuarantee(
+        epsilon=epsilon if counted else np.inf,
+        delta=delta if counted else 0.0,
+        status="claimed",
+        reason=CLAIMED[support] if private else "no noise is added.",
+        mechanism=(
+            f"normal noise of standard deviation {plan.multipliers[0]:.4g} on the count of {where} in each"
+            f" semantic unit, drawn anew in each of {plan.n_rounds} iterations"
+            if private
+            else "none"
+        ),
+        released=("components_", "topic_word_", "n_iter_") if counted else (),
+        assumptions=(SECRET_SEED,) * (seeded and private),
+        reference=REFERENCE,
+        event=plan.event if counted else None,
+        **COMMON,
+    )

@@ -1,0 +1,362 @@
+"""PCTD: EM over semantic units, smoothing, and the private rounds."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from skdplda import PCTD, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
+from skdplda._validation import check_groups
+from skdplda.datasets import make_lda_corpus, topic_recovery
+from skdplda.models._rounds import GRID
+from skdplda.models._unit_step import LastTable, UnitStep, consistent, equal_contributions
+from skdplda.semantics import UnitMatrix, word_similarity
+
+NOTHING = 1e-30  # a prior that is none
+
+
+def random_units(n_documents=40, n_words=25, most=6, seed=0):
+    rng = np.random.default_rng(seed)
+    start = np.concatenate([[0], np.cumsum(rng.integers(0, most, n_documents))])
+    topics = rng.dirichlet(np.full(n_words, 0.2), 3)
+    counts = np.array([rng.multinomial(rng.integers(0, 6), topics[rng.integers(3)]) for _ in range(start[-1])])
+    return UnitMatrix(start, sp.csr_array(counts))
+
+
+@pytest.fixture(scope="module")
+def units():
+    return random_units()
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """Units of three words of one topic each, from planted topics."""
+    corpus = make_lda_corpus(3000, 60, 4, mean_length=60, random_state=0)
+    rng = np.random.default_rng(1)
+    start, rows = [0], []
+    for proportions in rng.dirichlet(np.full(4, 0.3), 3000):
+        topics = rng.choice(4, size=10, p=proportions)
+        rows += [rng.multinomial(3, corpus.topic_word[k]) for k in topics]
+        start.append(len(rows))
+    return UnitMatrix(start, sp.csr_array(np.array(rows))), corpus.topic_word
+
+
+def quiet(model, X, **arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        return model.fit(X, **arguments)
+
+
+def em(X, n_topics, n_rounds, similarity=None, tau=0.0):
+    """Run EM without priors; return the likelihood before each round, the last table, and the proportions."""
+    everyone = check_groups(None, len(X))
+    step = UnitStep(X, everyone, n_topics, None, np.full(n_topics, NOTHING), NOTHING, 1, 1)
+    rule = LastTable((X.shape[1], n_topics), 7, similarity, tau, lambda table: None)
+    likelihood = []
+    for round_ in range(n_rounds):
+        rule.update(step.collect(rule.table, round_, None), round_)
+        likelihood.append(step.log_likelihood.sum())
+    return np.array(likelihood), rule.table, step.arrays()["theta"]
+
+
+# --- EM -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_likelihood_never_decreases(seed):
+    likelihood, *_ = em(random_units(seed=seed), 4, 60)
+    assert (np.diff(likelihood) > -1e-9 * np.abs(likelihood[1:])).all()
+    assert likelihood[-1] > likelihood[0] + 10
+
+
+def test_units_of_one_word_are_plsa():
+    counts = make_lda_corpus(12, 9, 3, mean_length=20, random_state=0).data.toarray()
+    _, table, theta = em(UnitMatrix.from_counts(sp.csr_array(counts)), 3, 20)
+    phi = LastTable((9, 3), 7, None, 0.0, lambda table: None).table.astype(np.float64)  # the same start
+    phi, p = phi / phi.sum(axis=0), np.full((12, 3), 1 / 3)
+    for _ in range(20):
+        new_phi, new_p = np.zeros_like(phi), np.zeros_like(p)
+        for d in range(12):
+            for w in np.flatnonzero(counts[d]):
+                joint = p[d] * phi[w]
+                responsibility = counts[d, w] * joint / joint.sum()
+                new_phi[w] += responsibility
+                new_p[d] += responsibility
+        phi, p = new_phi / new_phi.sum(axis=0), new_p / new_p.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(table / table.sum(axis=0), phi, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(theta, p, rtol=1e-7, atol=1e-12)
+
+
+def test_similarity_follows_equation_11():
+    rng = np.random.default_rng(0)
+    table = rng.gamma(0.3, size=(15, 4))
+    table[:, 3] = 0  # an empty topic stays
+    R = word_similarity([f"w{i}" for i in range(15)], rng.normal(size=(15, 2)), threshold=0.3)
+    found = consistent(table, R, 0.3)
+    dense = R.toarray()
+    for k in range(3):
+        p = table[:, k] / table[:, k].sum()
+        expected = np.array([p[w] + 0.3 * p[w] * (dense[:, w] @ p) / (p @ dense @ p) for w in range(15)])
+        np.testing.assert_allclose(found[:, k] / found[:, k].sum(), expected / expected.sum(), rtol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=0), table.sum(axis=0))
+    assert consistent(table, R, 0.0) is table and consistent(table, None, 0.3) is table
+
+
+def test_similar_words_come_together(units):
+    R = sp.csr_array(np.eye(25) + np.eye(25, k=1) + np.eye(25, k=-1))
+    plain = PCTD(3, epsilon=np.inf, random_state=0).fit(units).topic_word_
+    smooth = PCTD(3, epsilon=np.inf, similarity=R, random_state=0).fit(units).topic_word_
+    assert not np.allclose(plain, smooth)
+
+    def pull(phi):
+        return np.einsum("kv,vk->k", phi, R @ phi.T).sum()
+
+    assert pull(smooth) > pull(plain)
+
+
+def test_planted_topics_are_found(planted):
+    X, topics = planted
+    exact = PCTD(4, epsilon=np.inf, random_state=0).fit(X)
+    assert topic_recovery(topics, exact.topic_word_).mean > 0.95
+    private = quiet(PCTD(4, epsilon=5.0, random_state=0), X)
+    assert topic_recovery(topics, private.topic_word_).mean > 0.8
+
+
+# --- the private rounds -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(40) // 3])
+@pytest.mark.parametrize("concentration", [0.01, 1.0])
+def test_no_contribution_exceeds_the_grid(units, groups, concentration):
+    rng = np.random.default_rng(0)
+    members = check_groups(groups, len(units))
+    weighted = equal_contributions(units, members, 2).toarray()
+    r = rng.dirichlet(np.full(3, concentration), units.n_units)
+    terms = np.trunc(weighted[:, :, None] * r[:, None, :])
+    norms = []
+    for documents in np.split(members[1], members[0][1:-1]):
+        own = np.concatenate([np.arange(units.start[d], units.start[d + 1]) for d in documents])
+        norms.append(np.linalg.norm(terms[own].sum(axis=0)))
+    norms = np.array(norms)
+    assert norms.max() <= GRID
+    largest = [np.linalg.norm(weighted[units.start[d] : units.start[d + 1]].sum(axis=0)) for d in range(40)]
+    if groups is None:  # nor are they much below it, for whoever has words
+        np.testing.assert_allclose([n for n in largest if n], GRID, rtol=1e-5)
+
+
+def test_a_repeated_word_counts_its_square_root():
+    X = UnitMatrix([0, 2], [[3, 0, 1], [1, 1, 0]])
+    weighted = equal_contributions(X, check_groups(None, 1), 2).toarray() / GRID
+    np.testing.assert_allclose(weighted, np.array([[1.5, 0, 1], [0.5, 1, 0]]) / 6**0.5, rtol=1e-5)
+
+
+def test_sums_are_integers_and_a_document_moves_them_by_the_grid_at_most(units):
+    def collect(X):
+        step = UnitStep(X, check_groups(None, len(X)), 3, 2, np.full(3, 0.1), 0.01, 10, 1)
+        table = np.random.default_rng(0).gamma(1.0, size=(25, 3)).astype(np.float32)
+        return step.collect(table, 0, None)
+
+    whole = collect(units)
+    assert whole.dtype == np.int64
+    for d in range(5):
+        rest = np.delete(np.arange(len(units)), d)
+        assert np.linalg.norm(whole - collect(units[rest])) <= GRID
+
+
+def test_who_is_left_out_adds_nothing(units):
+    everyone = check_groups(None, len(units))
+    step = UnitStep(units, everyone, 3, 2, np.full(3, 0.1), 0.01, 10, 1)
+    table = np.random.default_rng(0).gamma(1.0, size=(25, 3)).astype(np.float32)
+    active = np.zeros(len(units), np.uint8)
+    assert not step.collect(table, 0, active).any()
+    np.testing.assert_allclose(step.arrays()["theta"], 1 / 3)  # nor does it change
+    active[::2] = 1
+    half = step.collect(table, 1, active).copy()
+    part = UnitStep(units[::2], check_groups(None, 20), 3, 2, np.full(3, 0.1), 0.01, 10, 1)
+    np.testing.assert_array_equal(half, part.collect(table, 1, None))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"sampling_rate": 0.5},
+        {"epsilon": np.inf},
+        {"epsilon": np.inf, "sampling_rate": 0.5},
+        {"noise": "units", "epsilon": 15.0},
+        {"noise": "units-each-iteration"},
+        {"noise": "units-each-iteration", "noise_support": "observed"},
+    ],
+)
+def test_any_number_of_threads_gives_the_same_model(units, parameters):
+    models = [quiet(PCTD(3, max_iter=4, n_jobs=n, random_state=3, **parameters), units) for n in (1, 2)]
+    np.testing.assert_array_equal(models[0].components_, models[1].components_)
+    assert models[0].privacy_guarantee_ == PCTD(3, max_iter=4, random_state=3, **parameters).privacy_cost()
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+@pytest.mark.parametrize("parameters", [{}, {"epsilon": np.inf}, {"sampling_rate": 0.7}])
+def test_an_interrupted_fit_goes_on(units, tmp_path, parameters):
+    R = sp.csr_array(np.eye(25) + np.eye(25, k=1) + np.eye(25, k=-1))
+    common = {"max_iter": 6, "random_state": 0, "similarity": R, **parameters}
+
+    def interrupt(report):
+        if report.n_done == 3:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "fit.npz"
+    whole = PCTD(3, **common).fit(units)
+    with PrivacyAccountant(epsilon=np.inf, delta=1e-4) as accountant:
+        with pytest.raises(KeyboardInterrupt):
+            PCTD(3, checkpoint=path, callback=interrupt, **common).fit(units)
+        resumed = PCTD(3, checkpoint=path, **common).fit(units)
+    assert len(accountant.ledger) == 1
+    np.testing.assert_array_equal(whole.components_, resumed.components_)
+    with pytest.raises(KeyboardInterrupt):
+        PCTD(3, checkpoint=path, callback=interrupt, **common).fit(units)
+    other = {**common, "similarity": 2 * R}
+    with pytest.raises(ValueError, match="other parameters or other data"):
+        PCTD(3, checkpoint=path, **other).fit(units)
+
+
+def test_groups_make_the_user_the_unit(units):
+    users = np.arange(len(units)) // 2
+    model = PCTD(3, max_iter=2).fit(units, groups=users)
+    assert model.privacy_guarantee_.unit == "user"
+    assert model.privacy_guarantee_ == PCTD(3, max_iter=2).privacy_cost(groups=True)
+    with pytest.raises(ValueError, match="groups must be None"):
+        PCTD(3, noise="units").fit(units, groups=users)
+    with pytest.raises(ValueError, match="groups must be None"):
+        PCTD(3, noise="units-each-iteration").privacy_cost(groups=True)
+
+
+@pytest.mark.parametrize("noise", ["statistics", "units"])
+def test_the_price_is_the_promise(units, noise):
+    cost = PCTD(3, epsilon=2.0, noise=noise).privacy_cost()
+    assert cost.status == "proven"
+    assert cost.epsilon_at(1e-5) <= 2.0
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-4, unit=cost.unit, adjacency=cost.adjacency)
+    with accountant, pytest.raises(BudgetExceededError):
+        PCTD(3, epsilon=2.0, noise=noise).fit(None)  # nothing was read
+    assert accountant.ledger == ()
+
+
+def test_the_budget_is_charged_once_before_the_first_release(units):
+    for noise in ("statistics", "units", "units-each-iteration"):
+        g = PCTD(noise=noise).privacy_cost()
+        books = {"unit": g.unit, "adjacency": g.adjacency, "accept_claimed": g.status == "claimed"}
+        with PrivacyAccountant(epsilon=50.0, delta=1e-4, **books) as accountant:
+
+            def interrupt(report, accountant=accountant):
+                assert len(accountant.ledger) == 1
+                raise KeyboardInterrupt
+
+            with pytest.raises(KeyboardInterrupt):
+                quiet(PCTD(3, noise=noise, epsilon=15.0, callback=interrupt), units)
+        assert len(accountant.ledger) == 1
+
+
+# --- what comes after -------------------------------------------------------------------------------------
+
+
+def test_proportions_are_a_fixed_point_of_em(units):
+    model = PCTD(3, epsilon=np.inf, random_state=0, doc_topic_prior=0.2).fit(units)
+    found = model.transform(units)
+    for d in range(10):
+        L = units[[d]].counts.toarray() @ np.log(model.topic_word_).T
+        theta = np.full(3, 1 / 3)
+        for _ in range(500):
+            joint = theta * np.exp(L - L.max(axis=1, keepdims=True))
+            theta = 0.2 + (joint / joint.sum(axis=1, keepdims=True)).sum(axis=0)
+            theta /= theta.sum()
+        np.testing.assert_allclose(found[d], theta, atol=5e-3)
+    np.testing.assert_array_equal(model.fit_transform(units), found)
+
+
+def test_transform_works_by_blocks(units, monkeypatch):
+    model = PCTD(3, max_iter=2).fit(units)
+    whole = model.transform(units)
+    monkeypatch.setattr("skdplda.models._pctd.TRANSFORM_CELLS", 30)
+    np.testing.assert_array_equal(model.transform(units), whole)
+    np.testing.assert_array_equal(np.concatenate([model.transform(units[[d]]) for d in range(40)]), whole)
+    frame = model.set_output(transform="pandas").transform(units)
+    assert list(frame.columns) == ["pctd0", "pctd1", "pctd2"]
+    assert model.transform(units[:0]).shape == (0, 3)
+
+
+def test_units_and_their_counts_score_alike(units):
+    model = PCTD(3, max_iter=2).fit(units)
+    assert model.score(units) == model.score(units.to_counts())
+    assert model.perplexity(units, method="fold-in") > 1
+
+
+def test_convergence_is_followed_on_public_documents(units):
+    public = random_units()[::2]
+    model = PCTD(3, epsilon=np.inf, random_state=0).fit(units, public=public)
+    assert model.public_perplexity_.shape == (35,)
+    assert model.public_perplexity_[-1] < model.public_perplexity_[0]
+    np.testing.assert_allclose(model.public_perplexity_[-1], model.perplexity(public), rtol=0.02)
+    same = quiet(PCTD(3, max_iter=2, random_state=0), units, public=public.to_counts())
+    assert same.public_perplexity_.shape == (2,)
+    quiet(same, units)
+    assert not hasattr(same, "public_perplexity_")
+    with pytest.raises(ValueError, match="public must have the 25 words"):
+        PCTD(3).fit(units, public=sp.csr_array((3, 7)))
+
+
+def test_plain_counts_are_units_of_one_word(units):
+    counts = units.to_counts()
+    with pytest.warns(UserWarning, match="each word is a semantic unit of its own"):
+        plain = PCTD(3, epsilon=np.inf, random_state=0).fit(counts)
+    same = PCTD(3, epsilon=np.inf, random_state=0).fit(UnitMatrix.from_counts(counts))
+    np.testing.assert_array_equal(plain.components_, same.components_)
+    with pytest.warns(UserWarning, match="each word"):
+        named = PCTD(3, max_iter=1).fit(pd.DataFrame(counts.toarray(), columns=[f"w{i}" for i in range(25)]))
+    assert named.top_words(2).iloc[0, 0].startswith("w")
+    assert not hasattr(named.fit(units), "feature_names_in_")
+
+
+@pytest.mark.filterwarnings("ignore:no word stands out:UserWarning")
+@pytest.mark.parametrize("parameters", [{}, {"epsilon": np.inf}, {"noise": "units"}, {"noise": "units-each-iteration"}])
+@pytest.mark.parametrize("start", [[0, 0], [0, 2], [0, 0, 1, 1]])
+def test_empty_units_and_documents(parameters, start):
+    X = UnitMatrix(start, sp.csr_array((start[-1], 4), dtype=np.int64))
+    model = quiet(PCTD(2, max_iter=2, **parameters), X)
+    assert np.isfinite(model.topic_word_).all()
+    np.testing.assert_allclose(model.transform(X), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"tau": -0.1}, "'tau' parameter"),
+        ({"noise": "tokens"}, "'noise' parameter"),
+        ({"noise_support": "observed"}, "noise_support='observed' is for"),
+        ({"noise_support": "observed", "noise": "units"}, "noise_support='observed' is for"),
+        ({"noise": "units", "sampling_rate": 0.5}, "sampling_rate must be 1.0"),
+        ({"noise": "units", "checkpoint": "file"}, "checkpoint must be None"),
+        ({"noise": "units-each-iteration", "delta": 0.0}, "delta must be > 0"),
+        ({"similarity": np.eye(24)}, "each of the 25 words; got shape"),
+        ({"similarity": -np.eye(25)}, "not negative"),
+        ({"similarity": np.full((25, 25), np.nan)}, "finite"),
+        ({"doc_topic_prior": -1.0}, "doc_topic_prior"),
+        ({"topic_word_prior": 0.0}, "topic_word_prior"),
+    ],
+)
+def test_bad_parameters(units, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        PCTD(3, **parameters).fit(units)
+
+
+def test_bad_units(units):
+    with pytest.raises(ValueError, match="must have documents and words"):
+        PCTD().fit(units[:0])
+    model = PCTD(3, max_iter=1).fit(units)
+    with pytest.raises(ValueError, match="X has 7 features"):
+        model.transform(random_units(n_words=7))
+    with pytest.raises(ValueError, match="X has 7 features"):
+        model.score(random_units(n_words=7))
+    with pytest.warns(UserWarning, match="exceeds the 25 words"):
+        PCTD(30, max_iter=1).fit(units)
