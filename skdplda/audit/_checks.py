@@ -15,6 +15,7 @@ __all__ = [
     "CERTAIN",
     "LONE_WORDS",
     "PRIOR",
+    "absent_words",
     "accounted",
     "contribution",
     "corpus",
@@ -31,6 +32,7 @@ PRIOR = 0.01
 N_FITS = 160  # enough to show 0.8 at 1e-6
 SHOWN = 0.5
 LONE_WORDS, LONE_FITS = 100, 50
+WEIGHT = 5.0  # of a document in the tables: one of 25 different words counts each once
 
 
 def corpus():
@@ -46,6 +48,15 @@ def exact_totals(estimator):
     totals = np.asarray(X.sum(axis=0), dtype=float)
     found = int((np.abs(read - totals) < 1e-6).sum())
     return found == N_WORDS, f"{found} of {N_WORDS} word totals read off exactly"
+
+
+def absent_words(estimator):
+    """Look for noise on words that no document has: where there is none, each word is known to be present or absent."""
+    X = corpus()
+    wider = sp.csr_array((X.data, X.indices, X.indptr), shape=(N_DOCUMENTS, N_WORDS + LONE_WORDS))
+    bare = (np.abs(quiet_fit(estimator, wider).components_ - PRIOR) < 1e-12).all(axis=0)
+    found = int(bare[N_WORDS:].sum())
+    return found == LONE_WORDS and not bare[:N_WORDS].all(), f"{found} of {LONE_WORDS} absent words have no noise"
 
 
 def planted_canary(estimator):
@@ -75,8 +86,9 @@ def contribution(estimator):
         deviation = single.noise_deviation()["first_round"]  # in units of the table
         bound = deviation / (event.noise_multiplier if gaussian else 2**0.5 / event.noise_parameter)
     else:
-        single.set_params(learning_decay=0.0)  # the table becomes the release
-        gaussian, bound = True, single.max_norm
+        if hasattr(single, "learning_decay"):
+            single.set_params(learning_decay=0.0)  # the table becomes the release
+        gaussian, bound = True, getattr(single, "max_norm", WEIGHT)
     X = corpus()
     without = quiet_fit(single, X).components_
     largest, rng = 0.0, np.random.default_rng(3)
