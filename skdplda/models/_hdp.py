@@ -15,7 +15,7 @@ from skdplda.datasets import make_lda_corpus
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel
-from skdplda.models._hdp_plan import LEAST_RANGE, HybridPlan
+from skdplda.models._hdp_plan import HybridPlan, shortfall
 from skdplda.models._hdp_sweeps import FrozenSweeps, run_live
 from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, sampler_slack
 
@@ -232,7 +232,7 @@ class HDPLDA(BaseTopicModel):
             )
         elif plan.private:
             randomness.warn_if_seeded(self, stacklevel=4)
-            self._warn_if_hopeless(plan)
+            self._warn_if_hopeless(plan, X.sum() / X.shape[1] / self.n_components)
         payment.charge(uuid4().hex)
         counts, trace = self._run(X, plan, randomness, self.return_trace)
         vars(self).pop("trace_", None)  # of an earlier fit
@@ -397,20 +397,13 @@ class HDPLDA(BaseTopicModel):
         sweeps = self.max_iter or (EXACT_SWEEPS if math.isinf(self.noise_epsilon) else SWEEPS)
         return HybridPlan("laplace", 2 / float(self.noise_epsilon), eta, sweeps)
 
-    def _warn_if_hopeless(self, plan):
-        if plan.eta >= LEAST_RANGE:
-            return
-        enough = replace(plan, eta=LEAST_RANGE)
-        if self._by_total() and self._given_range() is None:  # where the budget grows, the tables' part does too
-            ratio = LEAST_RANGE / plan.eta
-            enough = replace(enough, scale=plan.scale / ratio)
-        warnings.warn(
-            f"epsilon={plan.epsilon(self.delta):.4g} is too small for {plan.n_sweeps} sweeps to learn anything: the"
-            f" odds of a topic differ by a factor of at most {math.exp(plan.eta / 2):.3f} between any two words. Use at"
-            f" least epsilon={math.ceil(10 * enough.epsilon(self.delta)) / 10:g}, or fewer sweeps (max_iter).",
-            UserWarning,
-            stacklevel=4,
-        )
+    def _warn_if_hopeless(self, plan, mean_count):
+        total = self._total() if self._by_total() else None
+        share = SHARE if self.noise_share is None else self.noise_share
+        prior = None if self._given_range() is None else self._model_prior()
+        sentence = shortfall(plan, mean_count, self.delta, total, share, prior) if mean_count else None
+        if sentence:
+            warnings.warn(sentence, UserWarning, stacklevel=4)
 
     def _model_prior(self):
         return check_prior("topic_word_prior", self.topic_word_prior, TOPIC_WORD_PRIOR)
