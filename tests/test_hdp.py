@@ -213,6 +213,7 @@ def test_the_published_form(X):
     cost = model.privacy_cost()
     assert (cost.epsilon, cost.status) == (3300, "claimed")
     assert "6.93 where 3.58 is claimed" in cost.reason
+    assert "topics of all tokens in every sweep" in cost.released
     with pytest.warns(PrivacyLeakWarning, match="Use table='frozen'"):
         model.set_params(max_iter=3).fit(X)
     model = pickle.loads(pickle.dumps(model))
@@ -277,6 +278,9 @@ def test_advice_needs_no_data():
     assert math.expm1(HDPLDA(epsilon=20, max_iter=20)._plan().eta / 2) == pytest.approx(
         table.query("max_iter == 20 and noise_share == 0.25").clip_ratio.item()
     )
+    for wrong in ((), (0,), (2.5,), 0):
+        with pytest.raises(ValueError, match="max_iter must be a sequence of integers >= 1"):
+            HDPLDA(4, epsilon=20).recommend(max_iter=wrong)
     for parameters in ({"epsilon": math.inf}, {"noise_epsilon": 1, "inherent_epsilon": 1}, {"table": "live"}):
         with pytest.raises(ValueError, match="recommend divides a total budget"):
             HDPLDA(4, **parameters).recommend()
@@ -304,6 +308,8 @@ def test_advice_needs_no_data():
         ({"epsilon": 10.0, "count_clip": 500.0, "topic_word_prior": 1.0}, "does not pay for 25 sweeps"),
         ({"epsilon": 10.0, "delta": 1e-30}, "delta=1e-30 is too small"),
         ({"epsilon": 900.0, "noise_share": 0.9}, "smaller noise_share"),
+        ({"noise_epsilon": 1e-300, "inherent_epsilon": 1.0}, "noise_epsilon=1e-300 is too small"),
+        ({"epsilon": 1e-17, "delta": 0.0}, "epsilon=1e-17 is too small"),
     ],
 )
 def test_what_is_refused(X, parameters, message):

@@ -21,6 +21,7 @@ from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, sampler_slack
 
 __all__ = ["HDPLDA"]
 
+LARGEST_SCALE = 2.0**50  # of the noise samplers
 EPSILON, SHARE, SWEEPS, EXACT_SWEEPS = 10.0, 0.25, 25, 100
 TOPIC_WORD_PRIOR = 0.01
 LIVE = (
@@ -323,13 +324,17 @@ class HDPLDA(BaseTopicModel):
         Raises
         ------
         ValueError
-            If the budget is not a finite total `epsilon`, or the form is the published one.
+            If the budget is not a finite total `epsilon`, the form is the published one, or an argument is none that
+            is described.
         """
         if not self._by_total() or math.isinf(self._total()) or self.table == "live" or self.count_clip is not None:
             raise ValueError(
                 "recommend divides a total budget: give a finite epsilon, table='frozen' and count_clip=None, and leave"
                 " noise_epsilon and inherent_epsilon out."
             )
+        max_iter = list(max_iter) if np.iterable(max_iter) else [max_iter]
+        if not max_iter or not all(isinstance(sweeps, Integral) and sweeps >= 1 for sweeps in max_iter):
+            raise ValueError(f"max_iter must be a sequence of integers >= 1; got {max_iter!r}.")
         X = make_lda_corpus(
             n_documents, n_words, self.n_components, mean_length=mean_length, random_state=random_state
         ).data
@@ -366,6 +371,16 @@ class HDPLDA(BaseTopicModel):
 
     def _plan(self):
         """Return the noise and the range of the draws, from the parameters alone."""
+        plan = self._divide()
+        if plan.scale > LARGEST_SCALE:
+            name = "epsilon" if self._by_total() else "noise_epsilon"
+            raise ValueError(
+                f"{name}={getattr(self, name)!r} is too small: it needs noise of scale {plan.scale:.3g}, above 2**50."
+            )
+        return plan
+
+    def _divide(self):
+        """Return the budget as noise and range of the draws."""
         self._doc_topic_prior()
         given, live = self._given_range(), self.table == "live"
         if self._by_total():
@@ -427,6 +442,7 @@ class HDPLDA(BaseTopicModel):
                 epsilon=self._total() if self._by_total() else plan.n_sweeps * (table + plan.eta),
                 status="claimed",
                 reason=LIVE,
+                released=tuple(released),
                 mechanism=f"collapsed Gibbs sampling with Laplace noise on running counts, {plan.n_sweeps} sweeps",
                 reference=REFERENCE,
                 **common,
