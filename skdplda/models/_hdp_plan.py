@@ -25,9 +25,7 @@ from skdplda.privacy import (
 __all__ = ["HybridPlan", "shortfall"]
 
 LEAST_RANGE = 0.05  # of a draw: below it, hardly anything is learnt, even from tables almost without noise
-MOST_NOISE = (
-    0.5  # in a cell of the model over the mean count: above it, word frequencies are better (benchmarks/hdp.py)
-)
+MOST_NOISE = 0.5  # in a cell of the model, over the mean count: above it, word frequencies do as well
 MEAN_OF = 9  # fresh tables have as much noise as the model, a weighted mean of many
 MOST_BUDGET = 1e6  # beyond, none is recommended
 CELLS = 2  # of a table, that one replaced token changes
