@@ -28,7 +28,7 @@ CHECKED = [
     HDPLDA(n_components=2, max_iter=2),
     HDPLDA(n_components=2, max_iter=2, epsilon=float("inf")),
     HDPLDA(n_components=2, max_iter=2, delta=0.0, count_clip=3.0, return_trace=True),
-    HDPLDA(n_components=2, max_iter=2, noise_epsilon=1.0, inherent_epsilon=5.0),
+    HDPLDA(n_components=2, max_iter=2, noise_epsilon=5.0, inherent_epsilon=5.0),
     HDPLDA(n_components=2, max_iter=2, table="live"),
     *[
         LocalPrivateLDA(n_components=2, max_iter=2, reconstruction=reconstruction)

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from skdplda import HDPLDA, PrivacyLeakWarning
 from skdplda.models._hdp_plan import HybridPlan
@@ -113,6 +114,36 @@ def test_the_draws_of_a_frozen_sweep_lose_no_more_than_their_range(n_related, cl
         assert loss <= plan.eta
         worst = max(worst, loss)
     assert worst > 0.3 * plan.eta
+
+
+@pytest.mark.parametrize("n_tokens", [2, 9])
+@pytest.mark.parametrize("clip", [5.0, None])
+def test_a_sweep_with_gaussian_noise_keeps_its_epsilon_and_delta(n_tokens, clip):
+    """The exact delta of all draws and the table together: the noise moves two cells, whatever the draws are."""
+    epsilon, delta = 6.0, 1e-3
+    plan = HybridPlan.calibrate(epsilon, delta, 1, 0.5)
+    sampler = sampler_of(plan, 2, clip)
+    words = np.zeros(n_tokens, int)
+    other = words.copy()
+    other[0] = 1
+    docs = np.zeros(n_tokens, int)
+    drawn = weights_of(sampler, np.array([[9, 0], [0, 9]]), np.full(2, 9.0))
+    before = np.zeros(n_tokens, int)
+    one, two = (frozen_law(w, docs, before, *drawn) for w in (words, other))
+    noise = np.arange(-20, 22)  # what is beyond 15 deviations weighs less than 1e-50
+
+    def law(x):
+        tail = [ndtr(-(np.abs(x) + by) / plan.scale) for by in (-0.5, 0.5)]
+        return np.where(x == 0, 1 - 2 * tail[1], tail[0] - tail[1])
+
+    table = np.outer(law(noise), law(noise - 1)).ravel()  # the replaced token counts in one cell, or in the other
+    table_loss = np.log(table) - np.log(np.outer(law(noise - 1), law(noise)).ravel())
+    found = []
+    for p, q in ((one, two), (two, one)):
+        loss = np.log(p / q)[:, None] + table_loss
+        found.append((p[:, None] * table * np.maximum(0, -np.expm1(epsilon - loss))).sum())
+    assert 0 < max(found) <= delta
+    assert plan.scale < 4 / 3
 
 
 def live_law(words, before, table, clip, beta):

@@ -71,10 +71,15 @@ def test_it_reads_words_off_topics_unless_their_draws_are_bounded(estimator):
     assert found["bayes"]["probability"] > found["paper"]["probability"]
 
 
-@pytest.mark.parametrize("estimator", [PrivateCGSLDA(), PrivateCGSLDA(mechanism="laplace-last")])
+@pytest.mark.parametrize("estimator", [PrivateCGSLDA(), PrivateCGSLDA(mechanism="laplace-last"), "HDPLDA"])
 def test_traces_of_other_estimators_are_refused(estimator):
     with pytest.raises(ValueError, match="estimator must be HDPLDA, or PrivateCGSLDA with"):
         audit_trace(estimator, np.ones((3, 4), int))
+
+
+def test_parameters_of_the_estimator_are_checked():
+    with pytest.raises(ValueError, match="'epsilon' parameter of HDPLDA"):
+        audit_trace(HDPLDA(epsilon=-4), np.ones((3, 4), int))
 
 
 @pytest.mark.parametrize(
@@ -84,6 +89,7 @@ def test_traces_of_other_estimators_are_refused(estimator):
         (np.ones((2, 4)), [0], "2 integers"),
         (np.ones((2, 4)), [0.0, 1.0], "2 integers"),
         (np.ones((2, 4)), [0, 2], "from 0 to 1"),
+        (np.full((2, 4), np.nan), [0, 1], "table must be finite"),
     ],
 )
 def test_sweeps_that_do_not_fit_are_refused(table, topics, message):
@@ -96,7 +102,14 @@ def test_parameters_are_checked():
         TopicTraceAttack(1, 2, rule="magic")
     with pytest.raises(ValueError, match="smoothing must be > 0"):
         TopicTraceAttack(1, 2, smoothing=0)
-    with pytest.raises(ValueError, match="n_tokens must be at least 1"):
-        TopicTraceAttack(0, 2)
+    for wrong in (0, 2.5, "2"):
+        with pytest.raises(ValueError, match="n_tokens must be an integer of at least 1"):
+            TopicTraceAttack(wrong, 2)
+    for wrong in ([-1, 0], [0, 4], [0.0, 1.0]):
+        with pytest.raises(ValueError, match="words must be integers from 0 to 3"):
+            TopicTraceAttack(2, 4).success(wrong)
+    for wrong in ([], [0.5], [True], [5], [-1]):
+        with pytest.raises(ValueError, match="tokens must be"):
+            TopicTraceAttack.of_trace(small_trace(), tokens=wrong)
     with pytest.raises(ValueError, match="words must have shape"):
         TopicTraceAttack(2, 4).success([1])

@@ -274,9 +274,10 @@ def draw_perplexity(plt, table, path):
                 ax.plot(x, curve.perplexity, line, color=color, marker=marker, linewidth=1.8, label=label, **hollow)
         frozen = part.xs("HDP-LDA frozen", level="method").xs(1.0, level="beta") if len(part) else part
         if len(frozen):
-            low, high = frozen.honest_total.min(), frozen.honest_total.max()
-            note = f"proven in total, frozen: ε = {low:,.0f} to {high:,.0f}\nall others: not private (no finite ε)"
+            note = "second row of the axis: proven total, HDP-LDA frozen\nall others: not private (no finite ε)"
             ax.text(0.98, 0.98, note, transform=ax.transAxes, ha="right", va="top", fontsize=8, color="0.25")
+            shown = frozen.honest_total[frozen.index >= 1]  # that of 0.5 would lie on the next: 856
+            ax.set_xticks(shown.index, [f"{x:g}\n{total:,.0f}" for x, total in shown.items()], fontsize=8)
         ax.set(xlabel="ε of one sweep's noise (the paper's axis)")
         ax.set_ylim(top=ax.get_ylim()[1] * 1.12)
     next(iter(axes.values())).set_ylabel("perplexity")

@@ -1,5 +1,7 @@
 """The topic-based attack: guess words from the topics that a sampler drew for them."""
 
+from numbers import Integral
+
 import numpy as np
 
 __all__ = ["TopicTraceAttack"]
@@ -52,11 +54,11 @@ class TopicTraceAttack:
     def __init__(self, n_tokens, n_words, rule="paper", smoothing=0.01):
         if rule not in RULES:
             raise ValueError(f"rule must be one of {RULES}; got {rule!r}.")
-        if not smoothing > 0:
-            raise ValueError(f"smoothing must be > 0; got {smoothing!r}.")
+        if not 0 < smoothing < np.inf:
+            raise ValueError(f"smoothing must be > 0 and finite; got {smoothing!r}.")
         for name, value in (("n_tokens", n_tokens), ("n_words", n_words)):
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1; got {value!r}.")
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name} must be an integer of at least 1; got {value!r}.")
         self.n_tokens = n_tokens
         self.n_words = n_words
         self.rule = rule
@@ -86,7 +88,12 @@ class TopicTraceAttack:
         attack : TopicTraceAttack
             After the last sweep.
         """
-        tokens = np.arange(trace.topics.shape[1]) if tokens is None else np.asarray(tokens)
+        n_all = trace.topics.shape[1]
+        tokens = np.arange(n_all) if tokens is None else np.asarray(tokens)
+        if tokens.ndim != 1 or not len(tokens) or tokens.dtype.kind not in "iu":
+            raise ValueError("tokens must be one or more positions of tokens, as integers.")
+        if tokens.min() < 0 or tokens.max() >= n_all:
+            raise ValueError(f"tokens must be from 0 to {n_all - 1}; got {tokens.min()} to {tokens.max()}.")
         attack = cls(len(tokens), trace.tables.shape[2], rule, smoothing)
         for table, topics in zip(trace.tables, trace.topics, strict=False):  # the last table has no draws
             attack.observe(table, topics[tokens])
@@ -110,11 +117,13 @@ class TopicTraceAttack:
         Raises
         ------
         ValueError
-            If the shapes do not fit, or a topic is not in the table.
+            If the shapes do not fit, the table is not finite, or a topic is not in it.
         """
         table, topics = np.asarray(table, dtype=np.float64), np.asarray(topics)
         if table.ndim != 2 or table.shape[1] != self.n_words:
             raise ValueError(f"table must have {self.n_words} columns, one a word; got shape {table.shape}.")
+        if not np.isfinite(table).all():
+            raise ValueError("table must be finite; it has NaN or infinity.")
         if topics.shape != (self.n_tokens,) or topics.dtype.kind not in "iu":
             raise ValueError(f"topics must be {self.n_tokens} integers; got {topics.dtype} of shape {topics.shape}.")
         if not (topics.min() >= 0 and topics.max() < len(table)):
@@ -159,6 +168,8 @@ class TopicTraceAttack:
         probability, words = self.posterior(), np.asarray(words)
         if words.shape != (self.n_tokens,):
             raise ValueError(f"words must have shape ({self.n_tokens},); got {words.shape}.")
+        if words.dtype.kind not in "iu" or words.min() < 0 or words.max() >= self.n_words:
+            raise ValueError(f"words must be integers from 0 to {self.n_words - 1}.")
         own = probability[np.arange(self.n_tokens), words]
         rank = 1 + (probability > own[:, None]).sum(axis=1) + ((probability == own[:, None]).sum(axis=1) - 1) / 2
         return {

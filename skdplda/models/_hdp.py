@@ -15,12 +15,13 @@ from skdplda.datasets import make_lda_corpus
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel
-from skdplda.models._hdp_plan import LEAST_RANGE, HybridPlan
+from skdplda.models._hdp_plan import HybridPlan, shortfall
 from skdplda.models._hdp_sweeps import FrozenSweeps, run_live
 from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, sampler_slack
 
 __all__ = ["HDPLDA"]
 
+LARGEST_SCALE = 2.0**50  # of the noise samplers
 EPSILON, SHARE, SWEEPS, EXACT_SWEEPS = 10.0, 0.25, 25, 100
 TOPIC_WORD_PRIOR = 0.01
 LIVE = (
@@ -232,7 +233,7 @@ class HDPLDA(BaseTopicModel):
             )
         elif plan.private:
             randomness.warn_if_seeded(self, stacklevel=4)
-            self._warn_if_hopeless(plan)
+            self._warn_if_hopeless(plan, X.sum() / X.shape[1] / self.n_components)
         payment.charge(uuid4().hex)
         counts, trace = self._run(X, plan, randomness, self.return_trace)
         vars(self).pop("trace_", None)  # of an earlier fit
@@ -323,13 +324,17 @@ class HDPLDA(BaseTopicModel):
         Raises
         ------
         ValueError
-            If the budget is not a finite total `epsilon`, or the form is the published one.
+            If the budget is not a finite total `epsilon`, the form is the published one, or an argument is none that
+            is described.
         """
         if not self._by_total() or math.isinf(self._total()) or self.table == "live" or self.count_clip is not None:
             raise ValueError(
                 "recommend divides a total budget: give a finite epsilon, table='frozen' and count_clip=None, and leave"
                 " noise_epsilon and inherent_epsilon out."
             )
+        max_iter = list(max_iter) if np.iterable(max_iter) else [max_iter]
+        if not max_iter or not all(isinstance(sweeps, Integral) and sweeps >= 1 for sweeps in max_iter):
+            raise ValueError(f"max_iter must be a sequence of integers >= 1; got {max_iter!r}.")
         X = make_lda_corpus(
             n_documents, n_words, self.n_components, mean_length=mean_length, random_state=random_state
         ).data
@@ -366,6 +371,16 @@ class HDPLDA(BaseTopicModel):
 
     def _plan(self):
         """Return the noise and the range of the draws, from the parameters alone."""
+        plan = self._divide()
+        if plan.scale > LARGEST_SCALE:
+            name = "epsilon" if self._by_total() else "noise_epsilon"
+            raise ValueError(
+                f"{name}={getattr(self, name)!r} is too small: it needs noise of scale {plan.scale:.3g}, above 2**50."
+            )
+        return plan
+
+    def _divide(self):
+        """Return the budget as noise and range of the draws."""
         self._doc_topic_prior()
         given, live = self._given_range(), self.table == "live"
         if self._by_total():
@@ -397,20 +412,13 @@ class HDPLDA(BaseTopicModel):
         sweeps = self.max_iter or (EXACT_SWEEPS if math.isinf(self.noise_epsilon) else SWEEPS)
         return HybridPlan("laplace", 2 / float(self.noise_epsilon), eta, sweeps)
 
-    def _warn_if_hopeless(self, plan):
-        if plan.eta >= LEAST_RANGE:
-            return
-        enough = replace(plan, eta=LEAST_RANGE)
-        if self._by_total() and self._given_range() is None:  # where the budget grows, the tables' part does too
-            ratio = LEAST_RANGE / plan.eta
-            enough = replace(enough, scale=plan.scale / ratio)
-        warnings.warn(
-            f"epsilon={plan.epsilon(self.delta):.4g} is too small for {plan.n_sweeps} sweeps to learn anything: the"
-            f" odds of a topic differ by a factor of at most {math.exp(plan.eta / 2):.3f} between any two words. Use at"
-            f" least epsilon={math.ceil(10 * enough.epsilon(self.delta)) / 10:g}, or fewer sweeps (max_iter).",
-            UserWarning,
-            stacklevel=4,
-        )
+    def _warn_if_hopeless(self, plan, mean_count):
+        total = self._total() if self._by_total() else None
+        share = SHARE if self.noise_share is None else self.noise_share
+        prior = None if self._given_range() is None else self._model_prior()
+        sentence = shortfall(plan, mean_count, self.delta, total, share, prior) if mean_count else None
+        if sentence:
+            warnings.warn(sentence, UserWarning, stacklevel=4)
 
     def _model_prior(self):
         return check_prior("topic_word_prior", self.topic_word_prior, TOPIC_WORD_PRIOR)
@@ -434,6 +442,7 @@ class HDPLDA(BaseTopicModel):
                 epsilon=self._total() if self._by_total() else plan.n_sweeps * (table + plan.eta),
                 status="claimed",
                 reason=LIVE,
+                released=tuple(released),
                 mechanism=f"collapsed Gibbs sampling with Laplace noise on running counts, {plan.n_sweeps} sweeps",
                 reference=REFERENCE,
                 **common,

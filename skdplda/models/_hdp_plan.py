@@ -22,9 +22,12 @@ from skdplda.privacy import (
     zcdp_event,
 )
 
-__all__ = ["LEAST_RANGE", "HybridPlan"]
+__all__ = ["HybridPlan", "shortfall"]
 
-LEAST_RANGE = 0.2  # a draw's odds for any two words differ by a tenth at most: nothing is learnt (benchmarks/hdp.py)
+LEAST_RANGE = 0.05  # of a draw: below it, hardly anything is learnt, even from tables almost without noise
+MOST_NOISE = 0.5  # in a cell of the model, over the mean count: above it, word frequencies do as well
+MEAN_OF = 9  # fresh tables have as much noise as the model, a weighted mean of many
+MOST_BUDGET = 1e6  # beyond, none is recommended
 CELLS = 2  # of a table, that one replaced token changes
 RESERVE = 2.0**-6  # part of delta that is kept for the samplers' error
 SIMPLE_SLACK = 30.0  # epsilon up to which that error is added with its factor e^epsilon
@@ -114,6 +117,35 @@ class HybridPlan:
             return self.scale
         return math.sqrt(2 * math.exp(-1 / self.scale)) / -math.expm1(-1 / self.scale)
 
+    @property
+    def model_noise(self):
+        """Standard deviation of the noise in a cell of the model, a weighted mean of tables, in tokens."""
+        return self.deviation / math.sqrt(min(self.n_sweeps, MEAN_OF))
+
+    def can_learn(self, mean_count):
+        """Return whether topics may come out better than word frequencies, at this mean count of a cell."""
+        return self.eta >= LEAST_RANGE and self.model_noise <= MOST_NOISE * mean_count
+
+    @classmethod
+    def enough(cls, epsilon, mean_count, delta, n_sweeps, share, eta=None):
+        """Return a total, near the least above `epsilon`, whose plan `can_learn`; None if there is none."""
+
+        def good(total):
+            try:
+                return cls.calibrate(total, delta, n_sweeps, share, eta).can_learn(mean_count)
+            except ValueError:
+                return False
+
+        low, high = epsilon, 2 * epsilon
+        while not good(high):
+            low, high = high, 2 * high
+            if high > MOST_BUDGET:
+                return None
+        while high > 1.01 * low:
+            middle = (low + high) / 2
+            low, high = (low, middle) if good(middle) else (middle, high)
+        return high
+
     def slack(self, epsilon, delta):
         """Return what the Gaussian sampler's numerical error adds to delta (doc/theory/hdp.rst, Lemma 4)."""
         cells = CELLS * self.n_sweeps
@@ -167,6 +199,59 @@ class HybridPlan:
         """Return a table's noise, integers."""
         sampler = rounded_gaussian if self.noise == "gaussian" else discrete_laplace
         return sampler(self.scale, shape, random_state, n_threads)
+
+
+def shortfall(plan, mean_count, delta, total=None, share=None, prior=None):
+    """Say why a plan learns nothing, and what would do.
+
+    Parameters
+    ----------
+    plan : HybridPlan
+        In question.
+    mean_count : float
+        Tokens in a cell of the table, on average. Public, as the lengths of documents are.
+    delta, total, share : float
+        Of the budget; a `total` of None is one given by sweep.
+    prior : float, default=None
+        Of words, where it makes the range together with a given `count_clip`.
+
+    Returns
+    -------
+    sentence : str or None
+        None where topics may be learnt.
+    """
+    if plan.can_learn(mean_count):
+        return None
+    narrow, noisy, fixed = plan.eta < LEAST_RANGE, plan.model_noise > MOST_NOISE * mean_count, prior is not None
+    why, use, other = [], [], []
+    if narrow:
+        why.append(f"a topic's weights for any two words differ by a factor of at most {math.exp(plan.eta / 2):.3f}")
+        if fixed:
+            use.append(f"count_clip={_up(math.expm1(LEAST_RANGE / 2) * prior):g}")
+        elif total is None:
+            use.append(f"inherent_epsilon={LEAST_RANGE}")
+    if noisy:
+        noise = f"{plan.model_noise:.3g} where the mean count is {mean_count:.3g}"
+        why.append(f"the noise in a cell of the model has deviation {noise}")
+        if total is None:  # the deviation of discrete Laplace noise is below sqrt 2 times its scale
+            bound = MOST_NOISE * mean_count * math.sqrt(min(plan.n_sweeps, MEAN_OF))
+            use.append(f"noise_epsilon={_up(2 * math.sqrt(2) / bound):g}")
+    if total is not None and not (narrow and fixed):
+        enough = HybridPlan.enough(total, mean_count, delta, plan.n_sweeps, share, plan.eta if fixed else None)
+        use += [] if enough is None else [f"epsilon={_up(enough):g}"]
+        other += ["fewer sweeps (max_iter)"] if narrow or plan.n_sweeps > MEAN_OF else []
+    other += ["fewer topics", "more text"] if noisy else []
+    advice = [f"at least {' and '.join(use)}"] if use else []
+    return (
+        f"epsilon={plan.epsilon(delta) if total is None else total:.4g} is too small for {plan.n_sweeps} sweeps to"
+        f" learn anything: {'; '.join(why)}. Use {', or '.join(advice + other)}."
+    )
+
+
+def _up(value):
+    """Return a positive number rounded up to two digits."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.ceil(value / unit) * unit
 
 
 def _rho(eta):
