@@ -233,6 +233,12 @@ def test_a_resumed_stream_ends_like_an_uninterrupted_one(epsilon):
     np.testing.assert_array_equal(*ends)
 
 
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_a_stream_with_a_generator_can_be_resumed():
+    stream = model(random_state=np.random.RandomState(0), **STREAM).partial_fit(X[:10])
+    assert pickle.loads(pickle.dumps(stream)).partial_fit(X[10:20]).n_iter_ == 2
+
+
 def test_what_must_not_change_in_a_stream():
     stream = model(**STREAM).partial_fit(X[:10])
     with pytest.raises(ValueError, match="X has 7 features, but VIPSLDA is expecting 8"):

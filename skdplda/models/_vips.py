@@ -15,7 +15,7 @@ from skdplda.datasets import DiskCounts
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
-from skdplda.models._fit import NO_MATTER, fit_rounds, warn_of_spare_topics
+from skdplda.models._fit import fit_rounds, settings_of, warn_of_spare_topics
 from skdplda.models._promise import claimed_path, rounds_guarantee
 from skdplda.models._rounds import GRID, NoisePlan, run_round
 from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed
@@ -293,7 +293,8 @@ class VIPSLDA(BaseTopicModel):
         """Take one step, with one mini-batch of a stream. Only for `learning_method="online"`.
 
         The first call pays for all `max_iter` steps. The model holds released values only: pickle it between steps, and
-        a stream that was killed goes on from there, without spending again.
+        a stream that was killed goes on from there, without spending again. Go on from one copy, the last: steps taken
+        twice are two releases, and one is paid.
 
         There is no gain from sampling: a document (user) may come in every batch, or in at most `max_visits`. In which
         it comes must depend neither on other documents (users) nor on the model: cut a stream by time, or by a coin for
@@ -327,8 +328,7 @@ class VIPSLDA(BaseTopicModel):
             )
         plan, unit = self._plan(stream=True), "document" if groups is None else "user"
         guarantee = self._guarantee(unit, plan, stream=True)
-        settings = {name: value for name, value in self.get_params().items() if name not in NO_MATTER}
-        settings = f"{unit} {sorted(settings.items())}"
+        settings = f"{unit} {settings_of(self)}"
         stream = getattr(self, "_stream", None)
         if stream is None:
             stream = {"run": uuid4().hex, "settings": settings, "n_done": 0}
