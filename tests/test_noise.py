@@ -125,6 +125,12 @@ def test_fixed_point_exponential():
         assert -1e-9 < error < 2**7
 
 
+def test_rough_exponential_is_far_better_than_the_margin_it_decides_by():
+    values = np.linspace(0, 0.5, 10_001)
+    found = np.array([kernel.rough(value) for value in values])
+    assert np.abs(found - np.expm1(values)).max() < 2.0**-38
+
+
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("scale", SCALES[1:])
 def test_draws_follow_the_law(law, scale):

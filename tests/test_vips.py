@@ -233,6 +233,12 @@ def test_a_resumed_stream_ends_like_an_uninterrupted_one(epsilon):
     np.testing.assert_array_equal(*ends)
 
 
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_a_stream_with_a_generator_can_be_resumed():
+    stream = model(random_state=np.random.RandomState(0), **STREAM).partial_fit(X[:10])
+    assert pickle.loads(pickle.dumps(stream)).partial_fit(X[10:20]).n_iter_ == 2
+
+
 def test_what_must_not_change_in_a_stream():
     stream = model(**STREAM).partial_fit(X[:10])
     with pytest.raises(ValueError, match="X has 7 features, but VIPSLDA is expecting 8"):
@@ -364,12 +370,12 @@ def test_threads_and_repetition_do_not_change_the_model(parameters):
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_planted_topics_come_back():
-    """In the best of four fits: some end with two topics in one."""
+    """In each of four fits of all documents without noise, else in the best: some end with two topics in one."""
     planted = make_lda_corpus(1500, 100, 4, mean_length=60, random_state=0)
-    for parameters, least in (
-        ({"epsilon": INF}, 0.9),
-        ({"epsilon": INF, "learning_method": "online", "sampling_rate": 0.1}, 0.8),
-        ({"epsilon": 100.0}, 0.6),
+    for parameters, which, least in (
+        ({"epsilon": INF}, min, 0.9),
+        ({"epsilon": INF, "learning_method": "online", "sampling_rate": 0.1}, max, 0.8),
+        ({"epsilon": 100.0}, max, 0.6),
     ):
         models = [VIPSLDA(4, random_state=seed, **parameters).fit(planted.data) for seed in range(4)]
-        assert max(topic_recovery(planted.topic_word, found.topic_word_).mean for found in models) > least
+        assert which(topic_recovery(planted.topic_word, found.topic_word_).mean for found in models) > least

@@ -33,6 +33,7 @@ cdef extern from "wedge.h" nogil:
     uint64_t fixed_high(fixed128 a)
     uint64_t fixed_low(fixed128 a)
     fixed128 fixed_expm1(fixed128 a)
+    double rough_expm1(double a)
     uint64_t wedge_draw(
         chacha20_stream *stream, uint64_t bucket, int shift, fixed128 alpha, fixed128 beta
     )
@@ -148,3 +149,8 @@ def expm1(uint64_t high, uint64_t low):
     """Return the two words of exp(a) - 1 in units of 2**-128, for a of the two given words, a < 1/2."""
     cdef fixed128 value = fixed_expm1(fixed_of(high, low))
     return fixed_high(value), fixed_low(value)
+
+
+def rough(double a):
+    """Return exp(a) - 1 to 2**-38, for 0 <= a < 1/2."""
+    return rough_expm1(a)

@@ -7,9 +7,20 @@ import numpy as np
 from skdplda.models._checkpoint import fingerprint
 from skdplda.models._rounds import run_rounds
 
-__all__ = ["NO_MATTER", "fit_rounds", "warn_of_spare_topics"]
+__all__ = ["fit_rounds", "settings_of", "warn_of_spare_topics"]
 
 NO_MATTER = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that another run of the same fit may change
+
+
+def settings_of(estimator):
+    """Return, as text, the parameters that another run of the same fit must not change.
+
+    A generator counts by its type: its address and its state are others in each run.
+    """
+    settings = {name: value for name, value in estimator.get_params().items() if name not in NO_MATTER}
+    if isinstance(settings["random_state"], np.random.RandomState):
+        settings["random_state"] = np.random.RandomState
+    return str(sorted(settings.items()))
 
 
 def warn_of_spare_topics(n_components, n_words, stacklevel=4):
@@ -43,8 +54,7 @@ def fit_rounds(estimator, e_step, rule, plan, randomness, *, prior, payment, dat
     """
     identity = ""
     if estimator.checkpoint is not None:
-        settings = estimator.get_params() | dict.fromkeys(NO_MATTER)
-        identity = f"{type(estimator).__name__} {sorted(settings.items())} {fingerprint(*data)}"
+        identity = f"{type(estimator).__name__} {settings_of(estimator)} {fingerprint(*data)}"
     run_rounds(
         e_step,
         rule,

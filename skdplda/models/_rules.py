@@ -19,19 +19,22 @@ def model_noise(plan, unit=UNIT):
     return float(np.sqrt(np.sum((weight * deviation) ** 2)) / weight.sum() * unit / plan.sampling_rate)
 
 
-def initial_table(shape, key):
-    """Return the public random table that the first round starts from: positive, all cells alike in law."""
-    return np.random.default_rng(key).gamma(1.0, 1.0, shape).astype(np.float32)
+def initial_table(shape, key, evenness=1.0):
+    """Return the public random table that the first round starts from: positive, all cells alike in law.
+
+    Their mean is 1, their variance 1 / `evenness`.
+    """
+    return np.random.default_rng(key).gamma(evenness, 1 / evenness, shape).astype(np.float32)
 
 
-def annealed(alpha, beta, n_topics, round_, n_rounds):
+def annealed(alpha, beta, n_topics, round_, n_rounds, largest_alpha=0.3):
     """Return the priors of a round without noise: large at first, so that topics form before counts freeze them.
 
     They fall linearly to their values, over 30 rounds (45 for more than 100 topics) or half of all.
     """
     length = min(30 if n_topics <= 100 else 45, n_rounds // 2)
     left = max(0.0, 1 - round_ / length) if length else 0.0
-    return np.maximum(alpha, 0.3 * left), max(beta, 25 / n_topics * left)
+    return np.maximum(alpha, largest_alpha * left), max(beta, 25 / n_topics * left)
 
 
 class ExactTables:
@@ -89,10 +92,12 @@ class SmoothedTables:
         Of the first table.
     unit : float, default=UNIT
         What GRID stands for.
+    evenness : float, default=1.0
+        Of the first table.
     """
 
-    def __init__(self, shape, plan, key, unit=UNIT):
-        self.table = initial_table(shape, key)
+    def __init__(self, shape, plan, key, unit=UNIT, evenness=1.0):
+        self.table = initial_table(shape, key, evenness)
         self._plan, self._unit = plan, unit / plan.sampling_rate
         self._sum, self._words, self._weight = np.zeros(shape), np.zeros(shape[0]), 0.0
 
@@ -140,10 +145,12 @@ class OnlineTables:
         What GRID stands for.
     offset, decay : float
         Called tau_0 and kappa.
+    evenness : float, default=1.0
+        Of the first table.
     """
 
-    def __init__(self, shape, rate, key, unit, offset, decay):
-        self.table = initial_table(shape, key)
+    def __init__(self, shape, rate, key, unit, offset, decay, evenness=1.0):
+        self.table = initial_table(shape, key, evenness)
         self._scale, self._offset, self._decay = unit / GRID / rate, offset, decay
 
     def update(self, noisy, round_):

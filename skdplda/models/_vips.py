@@ -15,7 +15,7 @@ from skdplda.datasets import DiskCounts
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
-from skdplda.models._fit import NO_MATTER, fit_rounds, warn_of_spare_topics
+from skdplda.models._fit import fit_rounds, settings_of, warn_of_spare_topics
 from skdplda.models._promise import claimed_path, rounds_guarantee
 from skdplda.models._rounds import GRID, NoisePlan, run_round
 from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed
@@ -26,7 +26,8 @@ __all__ = ["VIPSLDA"]
 
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 50
 PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all documents on average
-PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.1
+PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
+EXACT_EVENNESS, EXACT_LARGEST_ALPHA = 10.0, 1.0  # topics that start far apart settle too early
 
 
 class VIPSLDA(BaseTopicModel):
@@ -87,7 +88,7 @@ class VIPSLDA(BaseTopicModel):
     doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
-        Dirichlet prior of topics, called eta in [1]_. None: 1.0 with noise, 0.1 without. Affects privacy: no.
+        Dirichlet prior of topics, called eta in [1]_. None: 1.0 with noise, 0.03 without. Affects privacy: no.
     checkpoint : str, path-like or None, default=None
         File written after each round of `fit` and removed at the end. A later `fit` with the same parameters and data
         goes on from it, without spending again. Affects privacy: no.
@@ -292,7 +293,8 @@ class VIPSLDA(BaseTopicModel):
         """Take one step, with one mini-batch of a stream. Only for `learning_method="online"`.
 
         The first call pays for all `max_iter` steps. The model holds released values only: pickle it between steps, and
-        a stream that was killed goes on from there, without spending again.
+        a stream that was killed goes on from there, without spending again. Go on from one copy, the last: steps taken
+        twice are two releases, and one is paid.
 
         There is no gain from sampling: a document (user) may come in every batch, or in at most `max_visits`. In which
         it comes must depend neither on other documents (users) nor on the model: cut a stream by time, or by a coin for
@@ -326,8 +328,7 @@ class VIPSLDA(BaseTopicModel):
             )
         plan, unit = self._plan(stream=True), "document" if groups is None else "user"
         guarantee = self._guarantee(unit, plan, stream=True)
-        settings = {name: value for name, value in self.get_params().items() if name not in NO_MATTER}
-        settings = f"{unit} {sorted(settings.items())}"
+        settings = f"{unit} {settings_of(self)}"
         stream = getattr(self, "_stream", None)
         if stream is None:
             stream = {"run": uuid4().hex, "settings": settings, "n_done": 0}
@@ -473,9 +474,9 @@ class VIPSLDA(BaseTopicModel):
         alpha, beta = self._doc_topic_prior(), self._topic_word_prior()
 
         def priors(round_):
-            if not plan.noiseless:  # with noise, constant priors were better
+            if not plan.noiseless or self.learning_method == "online":  # constant priors were better there
                 return alpha, beta
-            return annealed(alpha, beta, self.n_components, round_, plan.n_rounds)
+            return annealed(alpha, beta, self.n_components, round_, plan.n_rounds, EXACT_LARGEST_ALPHA)
 
         return VariationalStep(
             X,
@@ -492,7 +493,8 @@ class VIPSLDA(BaseTopicModel):
         )
 
     def _rule(self, plan, randomness):
-        shape, unit = (self.n_features_in_, self.n_components), self._unit(plan)
+        shape, key, unit = (self.n_features_in_, self.n_components), randomness.key, self._unit(plan)
+        evenness = EXACT_EVENNESS if plan.noiseless else 1.0
         if self.learning_method == "batch":
-            return SmoothedTables(shape, plan, randomness.key, unit)
-        return OnlineTables(shape, self._rate(), randomness.key, unit, self.learning_offset, self.learning_decay)
+            return SmoothedTables(shape, plan, key, unit, evenness)
+        return OnlineTables(shape, self._rate(), key, unit, self.learning_offset, self.learning_decay, evenness)

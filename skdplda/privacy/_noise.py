@@ -1,7 +1,7 @@
 """Exact integer noise: the discrete Laplace and the rounded Gaussian, a whole matrix at a time.
 
 The draws are integers by construction, so no release carries the low-order bits of a floating-point noise.
-Their laws are tables of 111 to 127 bits, and the words come from ChaCha20. ``doc/theory/noise.rst`` has the
+Their laws are tables of 109 to 127 bits, and the words come from ChaCha20. ``doc/theory/noise.rst`` has the
 proofs.
 """
 
@@ -25,7 +25,7 @@ NEGLIGIBLE = 14  # standard deviations beyond which a Gaussian has less than 2**
 BUCKETS_PER_SCALE = 32  # at least; less than twice as many
 GAUSSIAN_REACH, LAPLACE_REACH = 12.5, 80.0  # scales; the last bucket takes what is beyond: below 2**-114
 GUIDE_BITS = 13
-FOLDED_BITS = 16  # offsets of at most this many bits come from the word that chose the bucket
+FOLDED_BITS = 18  # offsets of at most this many bits come from the word that chose the bucket
 LAPLACE_DOMAIN, GAUSSIAN_DOMAIN = 1, 2
 
 
