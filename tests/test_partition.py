@@ -298,6 +298,40 @@ def test_counts_have_their_guarantee_by_enumeration(epsilon):
     assert worst() > 0.01  # the threshold is the least
 
 
+def test_counts_without_noise_tell_every_word():
+    """At a threshold of 0 truncated noise is none: that has probability 1 and a delta below 1 never pays for it."""
+    plan = plan_partition("truncated_geometric", 20.0, 1e-5, 1, 3.0)
+    assert plan.thresholds == (1,) and plan.new_word_delta(1) <= 1e-5
+    assert replace(plan, thresholds=(0,)).new_word_delta(1) == 1.0
+
+
+def test_the_favourite_word_takes_all_at_any_delta():
+    """With a large delta the threshold is below what one unit gives; the cap must not be."""
+    plan = plan_partition("item_frequency", 1.0, 0.9, 2, 0.0)
+    assert plan.thresholds[0] < GRID
+    assert alone(plan, 2).tolist() == [GRID, 0]
+
+
+@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+def test_noise_that_cannot_be_drawn_is_refused_beforehand(mechanism):
+    for epsilon, delta in ((1e-12, 1e-5), (1e-14, 2e-15)):
+        try:
+            plan = plan_partition(mechanism, epsilon, delta, 100, 3.0)
+        except ValueError as error:
+            assert "epsilon must be larger for mechanism" in str(error)
+        else:
+            assert max(plan.scales) <= 2**50
+    with pytest.raises(ValueError, match=r"epsilon must be larger .*; got 1e-14"):
+        plan_partition(mechanism, 1e-14, 2e-15, 100, 3.0)
+
+
+@pytest.mark.parametrize("mechanism", [name for name in FILLS if name != "item_frequency_published"])
+def test_any_cutoff_fits_into_integers(mechanism):
+    plan = plan_partition(mechanism, 1.0, 1e-3, 3, 1e300)
+    released, weights = select_partitions(plan, *lists_of([[0, 1, 2]] * 500), 3, Randomness(None))
+    assert released.tolist() == [0, 1, 2] and (weights > 1).all()
+
+
 # --- the mechanisms as a whole --------------------------------------------------------------------------
 
 

@@ -18,12 +18,13 @@ from scipy.special import log_ndtr
 from skdplda._kernels import _partition
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._events import gaussian_event, laplace_event, pure_event
-from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian
+from skdplda.privacy._noise import LARGEST_SCALE, delta_slack, discrete_laplace, rounded_gaussian
 
 __all__ = ["PartitionPlan", "epsilon_needed", "plan_partition", "select_partitions"]
 
 GRID = 2**20  # weight that one unit gives, where sums are exact in integers
 FINE_GRID = 44  # log2 of the same for "policy_gaussian", whose steps are rounded
+HIGHEST_CAP = 2**62  # int64 holds it, and one unit's weight and noise beside
 MOST_UNITS = 2**24  # that "policy_gaussian" takes: its roundings add up
 MOST_DRAWS = 2**40  # more words times rounds than any fit has: the slack of the samplers, without looking at data
 OUTWARDS = 1 + 2.0**-40
@@ -153,7 +154,7 @@ def plan_partition(mechanism, epsilon, delta, max_items, cutoff):
     Raises
     ------
     ValueError
-        If `delta` is too small for any noise.
+        If `delta` is too small for any noise, or `epsilon` for that of the samplers.
     """
     if math.isinf(epsilon):
         return PartitionPlan("weighted_gaussian", max_items, GRID, None, (0.0,), (0,), (), 0, gaussian_event(0.0), 0.0)
@@ -164,13 +165,27 @@ def plan_partition(mechanism, epsilon, delta, max_items, cutoff):
         )
     target = min(epsilon, math.log(delta / 2 / delta_slack(MOST_DRAWS, 0.0) - 1))
     slack = delta_slack(MOST_DRAWS, target)
-    if mechanism == "truncated_geometric":
-        plan = _plan_counts(target, delta, slack, max_items)
-    elif mechanism in ROUNDS:
-        plan = _plan_rounds(mechanism, target, delta, slack, max_items)
-    else:
-        plan = _plan_policy(mechanism, target, delta, slack, max_items, cutoff)
+    try:
+        if mechanism == "truncated_geometric":
+            plan = _plan_counts(target, delta, slack, max_items)
+        elif mechanism in ROUNDS:
+            plan = _plan_rounds(mechanism, target, delta, slack, max_items)
+        else:
+            plan = _plan_policy(mechanism, target, delta, slack, max_items, cutoff)
+    except OverflowError:  # a threshold beyond int64
+        plan = None
+    if plan is None or not _can_be_drawn(plan):
+        raise ValueError(
+            f"epsilon must be larger for mechanism {mechanism!r}, delta={delta:g} and {max_items} words a unit; got"
+            f" {epsilon!r}, which asks for more noise than can be drawn."
+        )
     return plan
+
+
+def _can_be_drawn(plan):
+    """Say whether the samplers give this noise; truncated noise is drawn until it is within the threshold."""
+    most = 100 * plan.thresholds[0] if plan.noise == "geometric" else math.inf
+    return max(plan.scales) <= min(most, LARGEST_SCALE)
 
 
 def epsilon_needed(n_units, n_words, mechanism, delta, max_items, cutoff):
@@ -191,7 +206,10 @@ def epsilon_needed(n_units, n_words, mechanism, delta, max_items, cutoff):
     epsilons = [1.1**power for power in range(-48, 73)]
 
     def enough(epsilon):
-        plan = plan_partition(mechanism, epsilon, delta, max_items, cutoff)
+        try:
+            plan = plan_partition(mechanism, epsilon, delta, max_items, cutoff)
+        except ValueError:  # so small that no noise can be drawn
+            return False
         return plan.units_needed(n_words) <= n_units
 
     first = bisect_left(epsilons, True, key=enough)
@@ -229,7 +247,9 @@ def _plan_policy(mechanism, epsilon, delta, slack, max_items, cutoff):
         threshold = math.ceil(grid + scale * math.log(1 / (2 * delta)))
     else:
         threshold = _threshold(plan, 0, left / OUTWARDS)
-    return replace(plan, thresholds=(threshold,), cap=math.ceil(threshold + cutoff * scale))
+    # not below what one unit gives, so that the favourite word of "item_frequency" takes all where nobody else uses it
+    cap = max(grid, math.ceil(min(threshold + cutoff * scale, HIGHEST_CAP)))
+    return replace(plan, thresholds=(threshold,), cap=cap)
 
 
 def _plan_counts(epsilon, delta, slack, max_items):
@@ -297,8 +317,10 @@ def _escape(plan, round_, threshold, n_words, first, other):
     else:
 
         def log_hidden(weight):  # noise in [-threshold, threshold]: only its largest value lifts a count of 1 above
+            if not threshold:
+                return -1000.0  # no noise: a word that is used passes, and e**-1000 is 0
             ratio, edge = math.exp(-1 / scale), math.exp(-threshold / scale)
-            return math.log1p(-edge * -math.expm1(-1 / scale) / (1 + ratio - 2 * edge * ratio) if threshold else -1.0)
+            return math.log1p(-edge * -math.expm1(-1 / scale) / (1 + ratio - 2 * edge * ratio))
 
     return -np.expm1(log_hidden(first) + (n_words - 1) * log_hidden(other))
 
