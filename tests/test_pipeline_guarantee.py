@@ -10,8 +10,14 @@ from sklearn.feature_selection import SelectKBest, SelectorMixin
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer, StandardScaler
 
-import skdplda
-from skdplda import DPVocabularySelector, IncompatibleGuaranteeError, PrivacyGuarantee, PrivateCGSLDA, privacy_guarantee
+from skdplda import (
+    DPCountVectorizer,
+    DPVocabularySelector,
+    IncompatibleGuaranteeError,
+    PrivacyGuarantee,
+    PrivateCGSLDA,
+    privacy_guarantee,
+)
 from skdplda.privacy import gaussian_event
 
 PUBLIC = ["pear", "plum", "zinc", "iron"]
@@ -170,7 +176,7 @@ def test_mixed_units_are_refused():
 
 
 def test_that_groups_are_the_same_is_an_assumption():
-    pipeline = make_pipeline(skdplda.DPCountVectorizer(), lda())
+    pipeline = make_pipeline(DPCountVectorizer(), lda())
     told = "'dpcountvectorizer', 'privatecgslda' were given the same groups"
     assert told in privacy_guarantee(pipeline, groups=True).assumptions
     assert told not in privacy_guarantee(pipeline).assumptions
