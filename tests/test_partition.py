@@ -1,6 +1,7 @@
 """Private selection: kernels, sensitivities, the price of new words, and audits over 100,000 runs."""
 
 import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from skdplda.privacy import (
     PartitionPlan,
     PrivacyGuarantee,
     Randomness,
+    delta_of,
     epsilon_needed,
     gaussian_event,
     plan_partition,
@@ -242,6 +244,46 @@ def test_one_new_word_through_all_rounds_of_the_sieve(epsilon, delta):
             n_runs = 2_000_000 // n_words // 10
             hits = int(answers(plan, [[*range(n_words)]], n_words, n_runs, 9).any(axis=1).sum())
             assert clopper_pearson(hits, n_runs, False) <= plan.new_word_delta(n_words) <= delta / 2
+
+
+def transcripts(plan, n_others, present):
+    """Return the exact law of all that two rounds release: `n_others` units have word "o", one more has "o" and "n"."""
+    noise = np.arange(-80, 81)
+    law = Counter()
+
+    def go(round_, words, chance, told):
+        if round_ == 2 or not words:
+            law[told] += chance
+            return
+        shared = present * equal_share(plan.grid, len(words))
+        outcomes = [((), (), 1.0)]  # words that stay, what is told, probability
+        for word in words:
+            weights = noise + shared + (n_others * plan.grid if word == "o" else 0)
+            pmf = np.diff(stats.norm.cdf((np.append(noise, 81) - 0.5) / plan.scales[round_]))
+            passed = weights > plan.thresholds[round_]
+            kept = ~passed & (weights > plan.floors[0]) if round_ == 0 else np.zeros_like(passed)
+            ends = [((word,), (), pmf[kept].sum()), ((), (), pmf[~passed & ~kept].sum())]
+            ends += [((), ((word, round_, int(w)),), p) for w, p in zip(weights[passed], pmf[passed], strict=True)]
+            outcomes = [(a + c, b + d, p * q) for a, b, p in outcomes for c, d, q in ends]
+        for stay, new, p in outcomes:
+            if p > 1e-13:
+                go(round_ + 1, stay, chance * p, told + new)
+
+    go(0, ("o", "n") if present else ("o",), 1.0, ())
+    return law
+
+
+@pytest.mark.parametrize("floor", [-np.inf, 0.0, 3.0])
+@pytest.mark.parametrize(("scales", "thresholds"), [((1.5, 1.0), (8, 6)), ((3.0, 2.0), (10, 7))])
+def test_rounds_have_their_guarantee_by_enumeration(floor, scales, thresholds):
+    """What a unit gives to old words in round 2 depends on whether its new word is left: the exact divergence."""
+    event = gaussian_event(sum((4 / scale) ** 2 for scale in scales) ** -0.5)
+    plan = PartitionPlan("sieve", 2, 4, "gaussian", scales, thresholds, (floor,), 0, event, 0.0)
+    law, without = transcripts(plan, 1, 1), transcripts(plan, 1, 0)
+    for epsilon in (0.0, 1.0, 3.0):
+        stated = delta_of(event, epsilon) + plan.new_word_delta(1)
+        for p, q in ((law, without), (without, law)):
+            assert math.fsum(max(0.0, p[told] - math.exp(epsilon) * q[told]) for told in p) <= stated
 
 
 @pytest.mark.parametrize("mechanism", SOUND)

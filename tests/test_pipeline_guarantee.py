@@ -10,7 +10,14 @@ from sklearn.feature_selection import SelectKBest, SelectorMixin
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer, StandardScaler
 
-from skdplda import DPVocabularySelector, IncompatibleGuaranteeError, PrivacyGuarantee, PrivateCGSLDA, privacy_guarantee
+from skdplda import (
+    DPCountVectorizer,
+    DPVocabularySelector,
+    IncompatibleGuaranteeError,
+    PrivacyGuarantee,
+    PrivateCGSLDA,
+    privacy_guarantee,
+)
 from skdplda.privacy import gaussian_event
 
 PUBLIC = ["pear", "plum", "zinc", "iron"]
@@ -166,6 +173,13 @@ def test_mixed_units_are_refused():
     pipeline.fit(TEXTS, privatecgslda__groups=np.arange(200) // 2)
     with pytest.raises(IncompatibleGuaranteeError, match="do not protect the same thing"):
         privacy_guarantee(pipeline)
+
+
+def test_that_groups_are_the_same_is_an_assumption():
+    pipeline = make_pipeline(DPCountVectorizer(), lda())
+    told = "'dpcountvectorizer', 'privatecgslda' were given the same groups"
+    assert told in privacy_guarantee(pipeline, groups=True).assumptions
+    assert told not in privacy_guarantee(pipeline).assumptions
 
 
 def test_the_weakest_status_is_that_of_the_pipeline():

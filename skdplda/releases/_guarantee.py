@@ -131,6 +131,8 @@ def privacy_guarantee(estimator, *, groups=False):
         raise _void(*learner, LEARNS_WORDS)
 
     total = _compose(parts)
+    if total.unit == "user" and len(parts) > 1:
+        assumptions.append(f"{', '.join(map(repr, parts))} were given the same groups")
     return replace(
         total,
         assumptions=tuple(dict.fromkeys((*total.assumptions, *assumptions))),
