@@ -27,14 +27,14 @@ def initial_table(shape, key, evenness=1.0):
     return np.random.default_rng(key).gamma(evenness, 1 / evenness, shape).astype(np.float32)
 
 
-def annealed(alpha, beta, n_topics, round_, n_rounds, largest_alpha=0.3):
+def annealed(alpha, beta, n_topics, round_, n_rounds):
     """Return the priors of a round without noise: large at first, so that topics form before counts freeze them.
 
     They fall linearly to their values, over 30 rounds (45 for more than 100 topics) or half of all.
     """
     length = min(30 if n_topics <= 100 else 45, n_rounds // 2)
     left = max(0.0, 1 - round_ / length) if length else 0.0
-    return np.maximum(alpha, largest_alpha * left), max(beta, 25 / n_topics * left)
+    return np.maximum(alpha, 0.3 * left), max(beta, 25 / n_topics * left)
 
 
 class ExactTables:

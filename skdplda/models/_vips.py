@@ -27,7 +27,7 @@ __all__ = ["VIPSLDA"]
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 50
 PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all documents on average
 PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
-EXACT_EVENNESS, EXACT_LARGEST_ALPHA = 10.0, 1.0  # topics that start far apart settle too early
+EXACT_EVENNESS = 10.0  # of the first table: topics that start far apart settle too early
 
 
 class VIPSLDA(BaseTopicModel):
@@ -476,7 +476,7 @@ class VIPSLDA(BaseTopicModel):
         def priors(round_):
             if not plan.noiseless or self.learning_method == "online":  # constant priors were better there
                 return alpha, beta
-            return annealed(alpha, beta, self.n_components, round_, plan.n_rounds, EXACT_LARGEST_ALPHA)
+            return annealed(alpha, beta, self.n_components, round_, plan.n_rounds)
 
         return VariationalStep(
             X,
