@@ -21,6 +21,8 @@ def public_names():
         module = importlib.import_module(room)
         for name in getattr(module, "__all__", ()):
             thing = getattr(module, name)
+            if not callable(thing):  # a constant has no docstring of its own
+                continue
             yield f"{room}.{name}", thing
             if inspect.isclass(thing) and not issubclass(thing, (Enum, Exception)):
                 for member, value in vars(thing).items():

@@ -106,7 +106,7 @@ class AttackResult:
         return float((ranks.sum() - members * (members + 1) / 2) / (members * others))
 
     def roc(self):
-        """Rates at every threshold that tells documents apart.
+        """Compute the rates at every threshold that tells documents apart.
 
         Returns
         -------

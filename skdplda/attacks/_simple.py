@@ -31,6 +31,7 @@ def threshold_attack(topic_word, X, members, statistic="max", *, proportions="fo
     Returns
     -------
     result : AttackResult
+        A score for each document, larger for members.
 
     References
     ----------
@@ -69,6 +70,7 @@ def vocabulary_attack(vocabulary, X, members, *, sampling=0.5):
     Returns
     -------
     result : AttackResult
+        A score for each document, larger for members.
 
     Raises
     ------

@@ -71,7 +71,7 @@ def max_log_likelihood(topic_word, X, *, tol=1e-6, max_iter=200, n_jobs=None):
 
 
 def document_statistics(topic_word, X, names=("zeta",), *, proportions="fold-in", n_jobs=None):
-    """Statistics of documents under one released table, for the likelihood ratio attack and thresholds.
+    """Compute statistics of documents under one released table, for the likelihood ratio attack and thresholds.
 
     Parameters
     ----------
