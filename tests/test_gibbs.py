@@ -114,6 +114,23 @@ def test_exact_law_where_proposals_fail(scale, own):
     assert_follows(b.topics.reshape(D, -1), p)
 
 
+@pytest.mark.parametrize("K", [257, 300, 514, 560])
+def test_neighbours_in_memory_do_not_matter(K):
+    """The last group of vectors is not whole: the weights behind a row, another document's, would overflow the sum."""
+    n, alpha = 24_000, np.full(K, 0.01, np.float32)
+    last = K // 32 * 32 if K % 32 else K - 32
+    pairs = np.array([[last, last + (K % 32 > 1)], [0, 1]])
+    table = np.zeros((2, K), np.int32)
+    for w in (0, 1):
+        table[w, pairs[w]] = 10**6
+        alpha[pairs[w]] = 8000 if pairs[w][0] != pairs[w][1] else 8700
+    b = blocks(n * np.eye(2, dtype=int), K)
+    b.set_topics(np.concatenate([np.resize(pair, n) for pair in pairs]))
+    b.sweep(table, alpha, 0.01, 0.0, 1, 7, 0)
+    for w, topics in enumerate(b.topics.reshape(2, n)):
+        assert np.isin(topics, pairs[w]).mean() > 0.99
+
+
 def test_long_document():
     """A document of more tokens than a small integer counts."""
     X = np.array([[40_000, 3], [2, 1]])

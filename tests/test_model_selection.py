@@ -100,6 +100,16 @@ def test_a_pipeline_is_searched(corpus):
     assert grouped.privacy_guarantee_.unit == "user"
 
 
+def test_no_step_of_a_nested_pipeline_keeps_the_smaller_guarantee_of_a_trial(corpus):
+    inner = Pipeline([("lda", PrivateCGSLDA(max_iter=2))])
+    nested = Pipeline([("model", inner)])
+    grid = {"model__lda__n_components": [2, 3]}
+    for groups in (None, np.arange(400) // 4):
+        found = search(nested, grid, epsilon_parameter="model__lda__epsilon").fit(corpus.data, groups=groups)
+        assert found.best_estimator_[-1][-1].privacy_guarantee_ == found.privacy_guarantee_
+        assert found.privacy_guarantee_.unit == ("document" if groups is None else "user")
+
+
 def test_users_are_held_out_as_a_whole(corpus):
     users = np.arange(400) // 4
     found = search().fit(corpus.data, groups=users)

@@ -210,7 +210,8 @@ INLINE int32_t TARGET(find)(const scratch *a, const batch *x, int32_t i, int32_t
     base = sum = 0;
 #pragma GCC unroll 3
     for (int32_t v = 0, next = k, step = 0; v < (n < group ? n : group) - 1; v++) {
-        sum += row[next] * state[next] + row[next + 1] * state[next + 1];
+        const int32_t within = -(next < 2 * LANES * n); /* the last group may be cut short by the row's end */
+        sum += (row[next] * state[next] + row[next + 1] * state[next + 1]) & within;
         sum += fix & -((uint32_t)(old - step) < 2);
         over = -(target >= sum);
         base += (sum - base) & over;

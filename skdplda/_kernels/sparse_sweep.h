@@ -111,6 +111,8 @@ static int32_t TARGET(draw_shared)(const float *row, const float *alpha, int32_t
         target -= p;
         if (target < 0) break;
     }
+    if (last < 0) /* rounding may point past the lane's last topic */
+        for (last = n_blocks * LANES - 1; last > 0 && row[last] * alpha[last] <= 0; last--);
     return last;
 }
 

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from skdplda.privacy import rounded_gaussian
+from skdplda.releases import flat_steps
 
 __all__ = ["draw_trials", "fit_trial", "is_seed", "private_score", "private_steps", "seed_all"]
 
@@ -50,14 +51,9 @@ def seed_all(estimator, rng):
     estimator.set_params(**{name: int(rng.integers(2**31)) for name in names})
 
 
-def steps_of(estimator):
-    """Return the steps of a pipeline, or the estimator alone, with their names."""
-    return list(estimator.steps) if hasattr(estimator, "steps") else [("", estimator)]
-
-
 def private_steps(estimator):
     """Return the fitted steps that hold a guarantee."""
-    return [step for _, step in steps_of(estimator) if hasattr(step, "privacy_guarantee_")]
+    return [step for _, step in flat_steps(estimator) if hasattr(step, "privacy_guarantee_")]
 
 
 def fit_trial(trial, X, groups):
@@ -67,7 +63,7 @@ def fit_trial(trial, X, groups):
     elif not hasattr(trial, "steps"):
         trial.fit(X, groups=groups)
     else:
-        takers = [name for name, step in trial.steps if "groups" in signature(step.fit).parameters]
+        takers = [name for name, step in flat_steps(trial) if "groups" in signature(step.fit).parameters]
         trial.fit(X, **{f"{name}__groups": groups for name in takers})
 
 
@@ -77,7 +73,7 @@ def private_score(log_likelihoods, trial, units, deviation, seed):
     A unit's score is the mean of those of its documents; one without a held-out token gains nothing.
     """
     start, documents = units
-    n_words = steps_of(trial)[-1][1].get_topics().shape[1]
+    n_words = flat_steps(trial)[-1][1].get_topics().shape[1]
     gain = np.nan_to_num(np.clip(1 + log_likelihoods / np.log(max(n_words, 2)), 0, 1))
     total = np.add.reduceat(gain[documents], start[:-1]) / np.diff(start) if len(documents) else np.zeros(0)
     exact = int(np.floor(total * GRID).astype(np.int64).sum())

@@ -141,7 +141,20 @@ def privacy_guarantee(estimator, *, groups=False):
 
 
 def flat_steps(estimator, name=None):
-    """Return the (name, step) pairs of an estimator, nested pipelines opened, empty steps left out."""
+    """List the steps of an estimator, nested pipelines opened, empty steps left out.
+
+    Parameters
+    ----------
+    estimator : Pipeline or estimator
+        An estimator that is no pipeline is its own only step.
+    name : str, default=None
+        Of the estimator, before the names of its steps. None: none for a pipeline, else its class in small letters.
+
+    Returns
+    -------
+    steps : list of (str, estimator)
+        Names are joined by two underscores, as in `get_params`.
+    """
     if isinstance(estimator, Pipeline):
         prefix = "" if name is None else f"{name}__"
         return [pair for inner, step in estimator.steps for pair in flat_steps(step, prefix + inner)]
