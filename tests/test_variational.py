@@ -48,13 +48,13 @@ def reference(X, expected, alpha, grid, max_iter, tol):
 
 
 def step(X, expected, alpha, *, weight=None, unit=1 << 12, norm=0, max_iter=50, tol=1e-4, cut=0.0,
-         documents=None, vectors=None, n_threads=1):  # fmt: skip
+         documents=None, vectors=None, n_threads=1, **options):  # fmt: skip
     """Call the kernel on a dense corpus; return the sum and the number of iterations."""
     out = np.zeros((X.shape[1], len(alpha)), np.int64)
     documents = np.arange(len(X)) if documents is None else np.asarray(documents, np.int64)
     weight = None if weight is None else np.asarray(weight, np.int32)
     n = run_width(e_step, *arrays_of(X), documents, expected, np.asarray(alpha, np.float32), weight, unit,
-                  norm, max_iter, tol, cut, out, n_threads, vectors=vectors)  # fmt: skip
+                  norm, max_iter, tol, cut, out, n_threads, vectors=vectors, **options)  # fmt: skip
     return out, n
 
 
@@ -103,6 +103,37 @@ def test_steps_are_those_of_numpy(K, max_iter, vectors):
     out, n = step(X, expected, alpha, weight=weight, max_iter=max_iter, tol=2e-5, cut=-1.0, vectors=vectors)
     assert n == iterations
     assert abs(out - total).max() <= 1 + 2e-4 * total.max()
+
+
+@pytest.mark.parametrize("vectors", WIDTHS)
+@pytest.mark.parametrize("K", [3, 40])
+def test_a_document_goes_on_from_its_state(K, vectors):
+    """One iteration twice is two iterations; rows that are not asked for keep their state."""
+    X, (expected, _, _), alpha = corpus(), topics(30, K), np.linspace(0.5, 0.9, K)
+    some, state = np.arange(0, len(X), 2), np.full((len(X), K), -1.0, np.float32)
+    options = {"documents": some, "cut": -1.0, "tol": 0.0, "vectors": vectors}
+    for _ in range(2):
+        out, _ = step(X, expected, alpha, max_iter=1, state=state, **options)
+    at_once, _ = step(X, expected, alpha, max_iter=2, **options)
+    assert abs(out - at_once).max() <= 1 + 1e-5 * out.max()
+    assert (state[1::2] == -1).all()
+    assert_allclose(state[some].sum(1), X[some].sum(1), rtol=1e-5)
+    dropped, _ = step(X, expected, alpha, max_iter=40, state=state.copy(), documents=some, cut=1e-3, vectors=vectors)
+    kept, _ = step(X, expected, alpha, max_iter=40, state=state, documents=some, cut=-1.0, vectors=vectors)
+    assert abs(dropped - kept).max() <= 1 + 0.02 * kept.max()
+
+
+@pytest.mark.parametrize("vectors", WIDTHS)
+def test_words_are_weighted_before_the_norm(vectors):
+    X, (expected, _, _), alpha = corpus()[:1], topics(30, 4), np.full(4, 0.1)
+    weight, norm = np.linspace(0.2, 5, 30, dtype=np.float32), 1 << 20
+    plain, _ = step(X, expected, alpha, norm=norm, vectors=vectors)
+    out, _ = step(X, expected, alpha, norm=norm, word_weight=weight, vectors=vectors)
+    assert (1 - 1e-4) * norm <= np.linalg.norm(out.astype(float)) <= norm
+    weighted = plain * weight[:, None]
+    assert_allclose(out, weighted * norm / np.linalg.norm(weighted), atol=3, rtol=1e-4)
+    with pytest.raises(ValueError, match="word_weight must have one number a word, state shape"):
+        step(X, expected, alpha, norm=norm, word_weight=weight[1:])
 
 
 def test_processors_agree_to_the_last_bit():

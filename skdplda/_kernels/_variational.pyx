@@ -12,11 +12,9 @@ MIN_EXP_DIGAMMA = 3e-13  # below it the approximation stays about there
 cdef extern from "variational_step.h" nogil:
     ctypedef struct variational_problem:
         const int64_t *indptr
-        const int32_t *indices
-        const int32_t *counts
-        const int32_t *weight
-        const float *expected
-        const float *alpha
+        const int32_t *indices, *counts, *weight
+        const float *expected, *alpha, *word_weight
+        float *state
         int64_t norm
         int32_t unit, n_topics, stride, max_iter
         float tol, cut
@@ -54,8 +52,7 @@ def exp_digamma(x, vectors=None):
     Equivalent to: ``np.maximum(np.exp(scipy.special.digamma(x)), 3e-13)``
     """
     x = np.asarray(x, np.float32)
-    cdef float[::1] padded_x = aligned((max(padded(x.size), 16),))
-    cdef float[::1] out = aligned((padded_x.shape[0],))
+    cdef float[::1] padded_x = aligned((max(padded(x.size), 16),)), out = aligned((padded_x.shape[0],))
     np.asarray(padded_x)[:] = 1
     np.asarray(padded_x)[:x.size] = x.ravel()
     exp_digamma_row(&padded_x[0], &out[0], out.shape[0], width_of(vectors))
@@ -102,24 +99,27 @@ def e_step(
     const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, const int64_t[::1] documents,
     const float[:, ::1] expected, const float[::1] alpha, const int32_t[::1] weight, int unit,
     int64_t norm, int max_iter, double tol, double cut, int64_t[:, ::1] out, int n_threads=1, vectors=None,
+    const float[::1] word_weight=None, float[:, ::1] state=None,
 ):
     """Infer the topics of some documents and sum their expected topic-word counts, on an integer grid.
 
     Equivalent to, for each of the documents, with words `w`, counts `c`, E = expected[w] and `grid` its weight::
 
-        gamma = alpha + c.sum() / K
+        gamma = alpha + (c.sum() / K if state is None or state[d, 0] < 0 else state[d])
         for _ in range(max_iter):
             theta = exp_digamma(gamma)
             share = E * theta / (E @ theta)[:, None] * c[:, None]
             previous, gamma = gamma, alpha + share.sum(0)
             if abs(gamma - previous).mean() <= tol:
                 break
+        if state is not None: state[d] = share.sum(0)
+        if word_weight is not None: share *= word_weight[w][:, None]
         if norm: grid = norm / np.linalg.norm(share)
         out[w] += np.floor(grid * share)
 
-    A document sees the table and itself only: the result is the same for any batch and any number of threads. After 2,
-    4, 8, ... iterations topics of at most `cut` counts are dropped, if that halves the work. In integers, whatever rounding
-    did, a document's shares have at most the norm, or those of a word add up to at most grid * c. Indices are not checked.
+    A document sees the table and itself only: results do not depend on the batch or the threads. After 2, 4, 8, ...
+    iterations topics of at most `cut` counts are dropped, if that halves the work. In integers, whatever rounding did, a
+    document's shares have at most the norm, or those of a word add up to at most grid * c. Indices are not checked.
 
     Parameters
     ----------
@@ -133,32 +133,29 @@ def e_step(
         IN. As from `expected_topics`; topics beyond the length of alpha are zero.
     alpha : float32 array of shape (K,)
         IN. Positive.
-    weight : int32 array of shape (D,) or None
-        IN. Grid units of a token of each document.
-    unit : int
-        The same for all, if weight is None.
+    weight, unit : int32 array of shape (D,) or None, int
+        IN. Grid units of a token of each document; the same for all, if weight is None.
     norm : int
         Positive: in place of weights, the Frobenius norm of each document's shares.
-    max_iter : int
-        Most iterations a document.
-    tol : float
-        Mean change of gamma at which a document stops.
-    cut : float
-        See above.
+    max_iter, tol, cut : int, float, float
+        Most iterations a document, mean change of gamma at which it stops, and see above.
     out : int64 array of shape (V, K)
         INOUT. The sum is added.
     n_threads : int, default=1
+    word_weight : float32 array of shape (V,), default=None
+        IN. Nonnegative; read with a norm only.
+    state : float32 array of shape (D, K), default=None
+        INOUT. Negative where there is none yet.
 
     Returns
     -------
     n_iterations : int
-        Summed over the documents.
+        Of all documents.
     """
     cdef variational_problem p
     cdef Py_ssize_t i, n = documents.shape[0], longest = 0
     cdef int error = 0, width = width_of(vectors), here
-    cdef int64_t iterations = 0
-    cdef int64_t *target
+    cdef int64_t iterations = 0, *target
     cdef document_room *room
     cdef int64_t[:, :, ::1] others
     n_topics, stride = alpha.shape[0], padded(alpha.shape[0])
@@ -168,17 +165,20 @@ def e_step(
         raise ValueError("out must have shape (n_words, n_topics)")
     if weight is not None and weight.shape[0] != indptr.shape[0] - 1:
         raise ValueError("weight must have one number a document")
+    if word_weight is not None and len(word_weight) != len(out) or (
+            state is not None and np.shape(state) != (indptr.shape[0] - 1, n_topics)):
+        raise ValueError("word_weight must have one number a word, state shape (n_documents, n_topics)")
     if not np.min(alpha) > 0 or max_iter < 1 or not 0 <= norm < 2**31:
         raise ValueError("alpha and max_iter must be positive, norm in [0, 2**31)")
     if n == 0 or indices.shape[0] == 0:
         return 0
     cdef float[::1] prior = aligned((stride,))
     np.asarray(prior)[:n_topics] = alpha
-    for i in range(n):
-        longest = max(longest, indptr[documents[i] + 1] - indptr[documents[i]])
+    longest = np.diff(indptr).max()
     p.indptr, p.indices, p.counts, p.expected, p.alpha = (
         &indptr[0], &indices[0], &counts[0], &expected[0, 0], &prior[0])
-    p.weight = NULL if weight is None else &weight[0]
+    p.weight, p.word_weight = NULL if weight is None else &weight[0], NULL if word_weight is None else &word_weight[0]
+    p.state = NULL if state is None else &state[0, 0]
     p.norm, p.unit, p.n_topics, p.stride, p.max_iter, p.tol, p.cut = norm, unit, n_topics, stride, max_iter, tol, cut
     n_threads = max(1, min(n_threads, n))
     others = np.zeros((n_threads - 1, out.shape[0], out.shape[1]), np.int64)

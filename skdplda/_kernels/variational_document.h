@@ -146,6 +146,7 @@ static int TARGET(infer)(const variational_problem *p, document_room *a, int64_t
     const int64_t first = p->indptr[d], words = p->indptr[d + 1] - first;
     const int32_t *word = p->indices + first, *counts = p->counts + first;
     const int64_t weight = p->weight ? p->weight[d] : p->unit;
+    float *state = p->state ? p->state + (size_t)d * p->n_topics : NULL;
     int32_t k = p->n_topics, iteration = 0, next_drop = 2;
     float length = 0, change;
     for (int64_t i = 0; i < words; i++) length += (float)counts[i];
@@ -153,7 +154,7 @@ static int TARGET(infer)(const variational_problem *p, document_room *a, int64_t
     for (int32_t j = 0; j < k; j++) {
         a->topic[j] = j;
         a->alpha[j] = p->alpha[j];
-        a->gamma[j] = p->alpha[j] + length / k;
+        a->gamma[j] = p->alpha[j] + (state && state[j] >= 0 ? state[j] : length / k);
     }
     if (length <= 0) return 0;
     for (int64_t i = 0; i < words; i++) {
@@ -179,7 +180,12 @@ static int TARGET(infer)(const variational_problem *p, document_room *a, int64_t
             next_drop *= 2;
         }
     } while (iteration < p->max_iter && change > p->tol * p->n_topics);
+    if (state) {
+        memset(state, 0, p->n_topics * sizeof(float));
+        for (int32_t j = 0; j < k; j++) state[a->topic[j]] = a->gamma[j] > a->alpha[j] ? a->gamma[j] - a->alpha[j] : 0;
+    }
     if (p->norm) {
+        if (p->word_weight) for (int64_t i = 0; i < words; i++) a->ratio[i] *= p->word_weight[word[i]];
         const float scale = TARGET(stretch)(a, words, k, p->norm);
         for (int64_t i = 0; i < words; i++) {
             int64_t *to = sum + (size_t)word[i] * p->n_topics;

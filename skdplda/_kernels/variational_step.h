@@ -29,6 +29,8 @@ typedef struct {              /* shared by all documents */
     const float *expected;    /* V x stride, 64-byte aligned, zero beyond K */
     const float *alpha;       /* stride, zero beyond K */
     int64_t norm;             /* of a document's shares, or 0: then each token has its weight */
+    const float *word_weight;        /* word -> weight of its shares, before they are brought to the norm; or NULL */
+    float *state;             /* document x K: counts of its topics, negative if not known; or NULL */
     int32_t unit, n_topics, stride, max_iter;
     float tol, cut;           /* mean change of gamma to stop at; counts of a topic to drop */
 } variational_problem;

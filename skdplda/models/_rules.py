@@ -4,7 +4,7 @@ import numpy as np
 
 from skdplda.models._rounds import GRID
 
-__all__ = ["UNIT", "ExactTables", "OnlineTables", "SmoothedTables", "model_noise"]
+__all__ = ["UNIT", "ExactTables", "OnlineTables", "SmoothedTables", "model_noise", "word_weights"]
 
 KEPT_TABLES = 10  # about as many exact tables are averaged
 UNIT = 5.0  # a unit's contribution in the tables: a document of 25 different words counts each once
@@ -25,6 +25,15 @@ def initial_table(shape, key, evenness=1.0):
     Their mean is 1, their variance 1 / `evenness`.
     """
     return np.random.default_rng(key).gamma(evenness, 1 / evenness, shape).astype(np.float32)
+
+
+def word_weights(table):
+    """Return the weight of each word in a contribution, (n_words,): rare words speak up, from the public table alone.
+
+    The fourth root evens out the noise: a word's release is divided by its weight.
+    """
+    frequency = np.maximum(table.sum(axis=1, dtype=np.float64), 1e-9)
+    return np.clip((frequency / frequency.mean()) ** -0.25, 0.2, 5).astype(np.float32)
 
 
 def annealed(alpha, beta, n_topics, round_, n_rounds):
@@ -94,23 +103,30 @@ class SmoothedTables:
         What GRID stands for.
     evenness : float, default=1.0
         Of the first table.
+    smoothing : float, default=SMOOTHING
+        In standard deviations of the noise.
+    weighted : bool, default=False
+        Whether contributions were weighted by `word_weights` of the table.
     """
 
-    def __init__(self, shape, plan, key, unit=UNIT, evenness=1.0):
+    def __init__(self, shape, plan, key, unit=UNIT, evenness=1.0, smoothing=SMOOTHING, weighted=False):
         self.table = initial_table(shape, key, evenness)
         self._plan, self._unit = plan, unit / plan.sampling_rate
+        self._smoothing, self._weighted = smoothing, weighted
         self._sum, self._words, self._weight = np.zeros(shape), np.zeros(shape[0]), 0.0
 
     def update(self, noisy, round_):
         """Take a released table."""
         noisy = noisy * (self._unit / GRID)
+        if self._weighted:
+            noisy /= word_weights(self.table)[:, None]
         sigma = self._unit * self._plan.deviation(round_)
         precision = 1.0 if self._plan.noiseless else (self._plan.deviation(-1) / self._plan.deviation(round_)) ** 2
         self._sum = (1 - FORGET) * self._sum + precision * noisy
         self._weight = (1 - FORGET) * self._weight + precision
         self._words += precision * noisy.sum(axis=1)
         frequency = np.maximum(self._words, 1e-9)
-        smoothing = SMOOTHING * sigma * frequency / frequency.mean()
+        smoothing = self._smoothing * sigma * frequency / frequency.mean()
         self.table = (np.maximum(noisy, 0) + smoothing[:, None]).astype(np.float32)
 
     def pseudo_counts(self):

@@ -1,4 +1,4 @@
-"""The variational E-step of the private loop: a function of one document and the table, without memory."""
+"""The variational E-step of the private loop: a function of one document, the table, and the document's own past."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -7,6 +7,7 @@ from scipy.special import digamma
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda.models._contributions import unit_of_documents, unit_weights
 from skdplda.models._rounds import GRID
+from skdplda.models._rules import word_weights
 
 __all__ = ["EXACT_UNIT", "VariationalStep", "cut_documents"]
 
@@ -52,10 +53,10 @@ class VariationalStep:
         As from `check_counts`, or on disk.
     units : tuple of ndarray or None
         As from `check_groups`; None makes each document its own unit.
-    n_topics : int
-        Number of topics.
-    priors : callable
-        Returns alpha, of shape (n_topics,), and beta of a round.
+    alpha : ndarray of shape (n_topics,)
+        Prior of topic proportions in the step.
+    beta : float
+        Prior of topics.
     exact : bool
         Whether each token counts EXACT_UNIT, without a bound.
     max_norm : float or None
@@ -71,15 +72,25 @@ class VariationalStep:
         Of the draws of `cut_documents`.
     n_threads : int
         The result does not depend on it.
+    weighted : bool, default=False
+        Whether stretched shares are weighted by `word_weights` of the table first.
+    remember : bool, default=False
+        Whether documents go on from their topics of the last round; not for documents on disk.
     """
 
-    def __init__(self, X, units, n_topics, priors, *, exact, max_norm, max_length, max_iter, tol, key, n_threads):
-        self._shape, self._priors = (X.shape[1], n_topics), priors
+    def __init__(
+        self, X, units, alpha, beta, *, exact, max_norm, max_length, max_iter, tol, key, n_threads,
+        weighted=False, remember=False,
+    ):  # fmt: skip
+        self._shape, self._beta = (X.shape[1], len(alpha)), beta
+        self._alpha = alpha.astype(np.float32)
         self._max_iter, self._tol = max_iter, tol
         self._norm = GRID if units is None and max_norm is None and not exact else 0
         self._least = None if exact or self._norm else max_norm or 1.0
         self._max_length, self._key, self._n_threads = max_length, key, n_threads
         self._source, self._unit, self._weight = X, None, None
+        self._weighted = weighted
+        self._state = np.full((X.shape[0], len(alpha)), -1.0, np.float32) if remember else None
         self.n_units = X.shape[0]
         if sp.issparse(X):
             self._source = cut_documents(X, max_length, key, np.arange(X.shape[0]))
@@ -109,10 +120,10 @@ class VariationalStep:
     def collect(self, table, round_, active):
         """Infer the active units' topics from the table and return the sum of their contributions."""
         total = np.zeros(self._shape, np.int64)
-        alpha, beta = self._priors(round_)
-        mass = table.sum(axis=0, dtype=np.float64) + len(table) * beta
+        mass = table.sum(axis=0, dtype=np.float64) + len(table) * self._beta
         scale = np.exp(-digamma(mass)) * mass.mean()
-        expected = expected_topics(np.ascontiguousarray(table, np.float32), scale, beta, self._n_threads)
+        expected = expected_topics(np.ascontiguousarray(table, np.float32), scale, self._beta, self._n_threads)
+        word_weight = word_weights(table) if self._weighted else None
         for X, weight, documents in self._parts(active):
             e_step(
                 X.indptr,
@@ -120,7 +131,7 @@ class VariationalStep:
                 X.data,
                 documents,
                 expected,
-                alpha.astype(np.float32),
+                self._alpha,
                 weight,
                 EXACT_UNIT,
                 self._norm,
@@ -129,12 +140,15 @@ class VariationalStep:
                 LEAST_COUNTS,
                 total,
                 self._n_threads,
+                word_weight=word_weight,
+                state=self._state,
             )
         return total
 
     def arrays(self):
-        """Return the hidden state: there is none."""
-        return {}
+        """Return the hidden state."""
+        return {} if self._state is None else {"state": self._state}
 
     def restore(self, arrays):
-        """Take nothing back."""
+        """Take the hidden state back."""
+        self._state = arrays.get("state")

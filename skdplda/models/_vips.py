@@ -18,7 +18,7 @@ from skdplda.models._checkpoint import interrupted_run
 from skdplda.models._fit import fit_rounds, settings_of, warn_of_spare_topics
 from skdplda.models._promise import claimed_path, rounds_guarantee
 from skdplda.models._rounds import GRID, NoisePlan, run_round
-from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed
+from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables
 from skdplda.models._variational_step import EXACT_UNIT, VariationalStep
 from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment, Randomness
 
@@ -27,6 +27,9 @@ __all__ = ["VIPSLDA"]
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 50
 PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all documents on average
 PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
+SMOOTHING = 0.7  # of private tables, as in SmoothedTables: soft shares bear more of it than draws
+OFFSET = 0.4  # of alpha in private rounds: exp(digamma(x + 1/2)) is about x, so a topic of few counts is not lost
+REMEMBERED_UPDATES, FRESH_UPDATES = 8, 50  # iterations for a document that goes on, and for one that starts anew
 EXACT_EVENNESS = 10.0  # of the first table: topics that start far apart settle too early
 
 
@@ -34,8 +37,9 @@ class VIPSLDA(BaseTopicModel):
     """Latent Dirichlet allocation by variational inference, differentially private for documents or users.
 
     VIPS, variational inference with private statistics [1]_: each round infers the topics of documents from a public
-    table, and releases the sum of their expected topic-word counts plus integer noise. A document has no state between
-    rounds, so that corpora need not fit in memory.
+    table, and releases the sum of their expected topic-word counts plus integer noise. In memory, with
+    `learning_method="batch"`, a document goes on from its topics of the last round, which are never released. On disk,
+    and in streams, it starts anew; that costs quality at small epsilon.
 
     Parameters
     ----------
@@ -81,8 +85,9 @@ class VIPSLDA(BaseTopicModel):
         Called tau_0 in [1]_; at least 0. Affects privacy: no.
     learning_decay : float, default=0.7
         Called kappa in [1]_; in [0, 1]. Affects privacy: no.
-    max_doc_update_iter : int, default=50
-        Most iterations for a document in a round. Affects privacy: no.
+    max_doc_update_iter : int or None, default=None
+        Most iterations for a document in a round. None: 8 where documents go on from the last round with noise, else
+        50. Affects privacy: no.
     mean_change_tol : float, default=1e-3
         Mean change of its parameters at which a document stops. Affects privacy: no.
     doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
@@ -165,7 +170,7 @@ class VIPSLDA(BaseTopicModel):
         "max_doc_length": [Interval(Integral, 1, None, closed="left"), None],
         "learning_offset": [Interval(Real, 0, None, closed="left")],
         "learning_decay": [Interval(Real, 0, 1, closed="both")],
-        "max_doc_update_iter": [Interval(Integral, 1, 2**30, closed="both")],
+        "max_doc_update_iter": [Interval(Integral, 1, 2**30, closed="both"), None],
         "mean_change_tol": [Interval(Real, 0, None, closed="left")],
         "doc_topic_prior": [Real, "array-like", None],
         "topic_word_prior": [Real, None],
@@ -193,7 +198,7 @@ class VIPSLDA(BaseTopicModel):
         max_doc_length=None,
         learning_offset=10.0,
         learning_decay=0.7,
-        max_doc_update_iter=50,
+        max_doc_update_iter=None,
         mean_change_tol=1e-3,
         doc_topic_prior=None,
         topic_word_prior=None,
@@ -277,7 +282,7 @@ class VIPSLDA(BaseTopicModel):
         fit_rounds(
             self,
             self._e_step(X, units, plan, randomness, n_threads),
-            self._rule(plan, randomness),
+            self._rule(plan, units, randomness),
             plan,
             randomness,
             prior=self._topic_word_prior(),
@@ -351,7 +356,7 @@ class VIPSLDA(BaseTopicModel):
         if not plan.noiseless:
             randomness.warn_if_seeded(self)
         n_threads = effective_n_jobs(self.n_jobs)
-        rule = self._rule(plan, randomness)
+        rule = self._rule(plan, units, randomness)
         if stream["n_done"]:
             rule.restore({"table": stream["table"]})
         payment.charge(stream["run"])
@@ -399,9 +404,7 @@ class VIPSLDA(BaseTopicModel):
         if self.sampling_rate is not None:
             raise ValueError("give batch_size or sampling_rate, not both: one follows from the other and nominal_size.")
         if self.nominal_size is None:
-            raise ValueError(
-                f"batch_size={self.batch_size} needs nominal_size, a public estimate of the number of documents."
-            )
+            raise ValueError(f"batch_size={self.batch_size} needs nominal_size, a public estimate of all documents.")
         if self.batch_size > self.nominal_size:
             raise ValueError(
                 f"batch_size={self.batch_size} must be at most nominal_size={self.nominal_size}: their ratio is a"
@@ -433,16 +436,8 @@ class VIPSLDA(BaseTopicModel):
             assumptions.append(f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model")
         if self.accounting in CLAIMED_ACCOUNTINGS and not plan.noiseless:
             changes = claimed_path(self.accounting, plan, self.epsilon, self.delta)
-        return rounds_guarantee(
-            plan,
-            unit,
-            self.epsilon,
-            self.delta,
-            seeded=seeded,
-            hidden=hidden,
-            assumptions=tuple(assumptions),
-            **changes,
-        )
+        more = {"seeded": seeded, "hidden": hidden, "assumptions": tuple(assumptions), **changes}
+        return rounds_guarantee(plan, unit, self.epsilon, self.delta, **more)
 
     def _warn(self, plan, guarantee):
         """Warn the caller of `fit` of what it should know; called two frames below it."""
@@ -471,30 +466,34 @@ class VIPSLDA(BaseTopicModel):
         return UNIT if self.max_norm is None else float(self.max_norm)
 
     def _e_step(self, X, units, plan, randomness, n_threads):
-        alpha, beta = self._doc_topic_prior(), self._topic_word_prior()
-
-        def priors(round_):
-            if not plan.noiseless or self.learning_method == "online":  # constant priors were better there
-                return alpha, beta
-            return annealed(alpha, beta, self.n_components, round_, plan.n_rounds)
-
+        private_batch = self._private_batch(plan)
+        remember = private_batch and not isinstance(X, DiskCounts)
         return VariationalStep(
             X,
             units,
-            self.n_components,
-            priors,
+            self._doc_topic_prior() + (OFFSET if private_batch else 0.0),
+            self._topic_word_prior(),
             exact=plan.noiseless,
             max_norm=self.max_norm,
             max_length=self.max_doc_length,
-            max_iter=self.max_doc_update_iter,
+            max_iter=self.max_doc_update_iter or (REMEMBERED_UPDATES if remember else FRESH_UPDATES),
             tol=self.mean_change_tol,
             key=randomness.key,
             n_threads=n_threads,
+            remember=remember,
+            weighted=self._weighted(plan, units),
         )
 
-    def _rule(self, plan, randomness):
+    def _private_batch(self, plan):
+        return self.learning_method == "batch" and not plan.noiseless
+
+    def _weighted(self, plan, units):
+        """Return whether `word_weights` apply: the bounds of users and `max_norm` are on word counts."""
+        return self._private_batch(plan) and units is None and self.max_norm is None
+
+    def _rule(self, plan, units, randomness):
         shape, key, unit = (self.n_features_in_, self.n_components), randomness.key, self._unit(plan)
         evenness = EXACT_EVENNESS if plan.noiseless else 1.0
         if self.learning_method == "batch":
-            return SmoothedTables(shape, plan, key, unit, evenness)
+            return SmoothedTables(shape, plan, key, unit, evenness, SMOOTHING, self._weighted(plan, units))
         return OnlineTables(shape, self._rate(), key, unit, self.learning_offset, self.learning_decay, evenness)
