@@ -9,10 +9,17 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skdplda import BudgetExceededError, LocalPrivateLDA, PrivacyAccountant, PrivacyLeakWarning
+from skdplda._kernels._reports import positions
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.local import BitChannel, LocalRandomizer, bit_epsilon_of_coin, make_reports, randomize_bits, read_reports
-from skdplda.models._local import SMOOTHING
-from skdplda.models._local_denoise import bayes_estimate, moment_estimate, moment_variance, reconstruct
+from skdplda.models._local import _groups
+from skdplda.models._local_denoise import (
+    bayes_estimate,
+    document_lengths,
+    moment_estimate,
+    moment_variance,
+    reconstruct,
+)
 from skdplda.privacy import Randomness
 
 SEEDED = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
@@ -58,16 +65,43 @@ def test_the_bayes_estimate_is_equation_19():
 def test_the_sampler_tells_words_from_noise_as_bayes_rule_does(mechanism):
     """One topic known exactly and documents of known length: a bit is a word with probability
     (p - q) length phi / (q + (p - q) length phi)."""
-    length, n = 4.0, 4000
-    phi = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
+    n, phi = 4000, np.array([0.4, 0.3, 0.15, 0.1, 0.05])
     channel = BitChannel(1.5, mechanism, 5)
     p, q = channel.one_if_present, channel.one_if_absent
     X = sp.csr_array(np.ones((n, 5), np.int32))
+    length = document_lengths(X, channel)
+    assert_array_equal(length, 5)  # all ones: as many as there are words
     estimator = LocalPrivateLDA(1, doc_topic_prior=1e6, topic_word_prior=1e-6, max_iter=10)
-    prior = 1e9 * phi[None]
-    found = estimator._sample(X, channel, prior, Randomness(0), 0, mean_length=length)[0] / n
-    expected = (p - q) * length * phi / (q + (p - q) * length * phi)
+    found = estimator._sample(X, channel, 1e9 * phi[None], 1e-6, Randomness(0), 0)[0] / n
+    expected = (p - q) * 5 * phi / (q + (p - q) * 5 * phi)
     assert_allclose(found, expected, atol=6 * 0.5 / math.sqrt(n))  # each sweep alone would be as close
+
+
+@pytest.mark.parametrize("mechanism", ["symmetric", "asymmetric"])
+def test_lengths_of_documents(mechanism):
+    """Documents of 10 and of 60 words: unbiased before shrinking, which brings them closer to the truth."""
+    true = np.repeat([10, 60], 2000)
+    X = sp.csr_array((np.arange(300) < true[:, None]).astype(np.int32))
+    channel = BitChannel(2.0, mechanism, 300)
+    indptr, indices = positions(randomize_bits(X, channel, 5))
+    reports = sp.csr_array((np.ones(len(indices), np.int32), indices, indptr), shape=X.shape)
+    moment = moment_estimate(np.diff(indptr), 300, channel, clip=False)
+    found = document_lengths(reports, channel)
+    spread = math.sqrt(moment_variance(60, 300, channel))
+    for length in (10, 60):
+        assert abs(moment[true == length].mean() - length) < 4.9 * spread / math.sqrt(2000)
+    assert np.mean((found - true) ** 2) < np.mean((moment - true) ** 2)
+    assert found.min() >= 0 and found.max() <= 300
+
+
+def test_like_lengths_share_a_group():
+    lengths = np.random.default_rng(0).gamma(2.0, 30.0, 500)
+    groups = _groups(lengths)
+    assert_array_equal(np.sort(np.concatenate([documents for documents, _ in groups])), np.arange(500))
+    means = [mean for _, mean in groups]
+    assert len(groups) == 8 and means == sorted(means)
+    assert_allclose(means, [lengths[documents].mean() for documents, _ in groups])
+    assert len(_groups(lengths[:31])) == 1
 
 
 @SEEDED
@@ -163,8 +197,18 @@ def test_fit_forgets_the_stream(corpus):
     fitted = model().fit_prior(corpus.data[:300])
     fitted.fit(corpus.data[:50])
     assert fitted.n_batches_ == 1
-    smoother = 0.01 + SMOOTHING * math.sqrt(moment_variance(0, 1, fitted.randomizer.channel(N_WORDS)))
-    assert_allclose(fitted.stream_prior_, 0.5 * (fitted.components_ - smoother))
+    [smoother] = set(np.round(np.ravel(fitted.components_ - 2 * fitted.stream_prior_), 9))
+    assert 0.01 < smoother < 0.1  # sqrt(words / ones) of the noisy reports
+
+
+@SEEDED
+def test_the_prior_grows_as_the_share_of_words_among_the_ones_falls(corpus):
+    fitted = model(2.0, random_state=0).fit(corpus.data)
+    channel = fitted.randomizer.channel(N_WORDS)
+    ones = randomize_bits(sp.csr_array(corpus.data), channel, Randomness(0).noise(0))
+    ones = np.unpackbits(ones, axis=1, bitorder="little")[:, :N_WORDS].sum(axis=0)
+    share = (1 - 2 * channel.one_if_absent) * moment_estimate(ones, corpus.data.shape[0], channel).sum() / ones.sum()
+    assert_allclose(fitted.components_ - 2 * fitted.stream_prior_, 0.01 / math.sqrt(share), atol=1e-9)
 
 
 @SEEDED
