@@ -148,7 +148,7 @@ def figure6(name, train, test, rows, seeds, sweeps, baseline):
     else:
         settings = [(method, e) for e in epsilons for method in ("LP-LDA (moment)", "likelihood")]
         settings += [("non-private", math.inf)]
-    for alpha in (0.1,) if name == "Enron*" else (0.1, 1.0):
+    for alpha in (0.1, 1.0):
         for method, epsilon in settings:
             for seed in seeds:
                 arguments = (6, name, method, alpha, epsilon, seed)
@@ -234,26 +234,31 @@ def draw(table, unigram, output):
     """Draw the pictures of the figures that the table has."""
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
     corpora = [name for name in N_TRAIN if name in set(table.corpus)]
-    part = table[(table.figure == 6) & (table.alpha == 0.1)]
-    if len(part):
-        fig, axes = plt.subplots(2, len(corpora), figsize=(4 * len(corpora), 6.6), layout="constrained", squeeze=False)
+    for alpha, suffix in ((0.1, ""), (1.0, "_alpha1")):
+        part = table[(table.figure == 6) & (table.alpha == alpha)]
+        named = [name for name in corpora if name in set(part.corpus)]
+        if not named:
+            continue
+        fig, axes = plt.subplots(2, len(named), figsize=(4 * len(named), 6.6), layout="constrained", squeeze=False)
         for i, (measure, label) in enumerate((("fold_in", "fold-in (the papers')"), ("completion", "completion"))):
-            for ax, name in zip(axes[i], corpora, strict=True):
+            for ax, name in zip(axes[i], named, strict=True):
                 here = part[part.corpus == name]
                 for method in ("CDP-LDA (claimed)", "LP-LDA (moment)", "likelihood"):
                     dashes = "--" if method.startswith("CDP") else "-"
                     mine = here[here.method == method]
-                    line(ax, mine, "bit_epsilon", measure, method, linestyle=dashes, marker="o", markersize=4)
+                    if len(mine):
+                        line(ax, mine, "bit_epsilon", measure, method, linestyle=dashes, marker="o", markersize=4)
                 exact = here[here.method == "non-private"][measure].mean()
                 ax.axhline(exact, color="black", linestyle=":", label="non-private")
                 if name in unigram:
                     ax.axhline(unigram[name][measure], color="black", linestyle="-.", linewidth=0.8, label="unigram")
                 ax.set(xlabel="ε of one bit", ylabel=f"perplexity, {label}", title=name if i == 0 else None)
         fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
-        note = BIT + "CDP-LDA: Laplace noise once, a published claim that does not hold.\n" + ENRON
-        finish(fig, axes, output / "local_figure6.png", note)
+        note = BIT + "\nCDP-LDA: Laplace noise once, a published claim that does not hold.  " * (alpha < 1)
+        finish(fig, axes, output / f"local_figure6{suffix}.png", f"{note}\nα = {alpha:g}.  {ENRON}")
     for figure, x, title in (
         (8, "batch", "mini-batches"),
         (9, "prior", "documents of the prior corpus"),
@@ -264,6 +269,7 @@ def draw(table, unigram, output):
             continue
         fig, axes = plt.subplots(1, len(corpora), figsize=(4 * len(corpora), 3.8), layout="constrained", squeeze=False)
         for ax, name in zip(axes[0], corpora, strict=True):
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
             here = part[part.corpus == name].copy()
             if figure == 8:
                 runs = here.sort_values("batch").groupby(["method", "bit_epsilon", "seed"])["fold_in"]
