@@ -23,7 +23,13 @@ from skdplda._validation import (
 )
 from skdplda.local import BitChannel, LocalRandomizer, randomize_bits
 from skdplda.models._base import BaseTopicModel
-from skdplda.models._local_denoise import bayes_estimate, document_lengths, moment_estimate, reconstruct
+from skdplda.models._local_denoise import (
+    bayes_estimate,
+    document_lengths,
+    moment_estimate,
+    moment_variance,
+    reconstruct,
+)
 from skdplda.models._rules import annealed, initial_table
 from skdplda.privacy import Payment, Randomness
 
@@ -67,8 +73,8 @@ class LocalPrivateLDA(BaseTopicModel):
     doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
         Dirichlet prior of topic proportions, called alpha in [2]_. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
-        Dirichlet prior of topics, called beta in [2]_. None: 0.01. A first batch of "likelihood" divides it by the root
-        of the share of ones that are words, not noise. Affects privacy: no.
+        Dirichlet prior of topics, called beta in [2]_. None: 0.01. A first batch of "likelihood" multiplies it
+        by the standard deviation of a topic's count of one word, noise included. Affects privacy: no.
     correlation : float, default=0.5
         How much the topic-word counts of a batch weigh in the prior of later ones, called lambda in eq. 10 of [2]_.
         Affects privacy: no.
@@ -304,9 +310,9 @@ class LocalPrivateLDA(BaseTopicModel):
     def _doc_topic_prior(self):
         return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
 
-    def _topic_word_prior(self, share=1.0):
-        """Return the prior; labels that may be wrong, with nothing before them, get one that grows with their error."""
-        return check_prior("topic_word_prior", self.topic_word_prior, 0.01) / math.sqrt(share)
+    def _topic_word_prior(self, noise=0.0):
+        """Return the prior, in proportion to the standard deviation of the count of a word that comes once."""
+        return check_prior("topic_word_prior", self.topic_word_prior, 0.01) * math.sqrt(1 + noise)
 
     def _randomizer(self):
         return LocalRandomizer() if self.randomizer is None else self.randomizer
@@ -364,7 +370,8 @@ class LocalPrivateLDA(BaseTopicModel):
         if self.reconstruction != "likelihood":  # from here on the bits pass for the truth
             X = reconstruct(X, present, np.random.default_rng([randomness.key, batch]))
             channel = BitChannel(math.inf, "symmetric", n_words)
-        beta = self._topic_word_prior(1.0 if prior.any() else _share_of_words(X, present, channel))
+        noise = 0.0 if prior.any() else float(moment_variance(0, n_documents / self.n_components, channel))
+        beta = self._topic_word_prior(noise)
         counts = self._sample(X, channel, prior, beta, randomness, batch)
         found = present / n_documents
         self._keep(counts, prior, beta, found if rates is None else (rates + found) / 2, batch + 1, promises)
@@ -443,14 +450,6 @@ class LocalPrivateLDA(BaseTopicModel):
         self.word_rates_ = rates
         self.n_iter_, self.n_batches_ = self.max_iter, n_batches
         self.privacy_guarantee_, self.bit_guarantee_ = promises
-
-
-def _share_of_words(X, present, channel):
-    """Return which share of the ones in reports are words, not noise, as estimated; not 0."""
-    if not channel.flips:
-        return 1.0
-    words = (channel.one_if_present - channel.one_if_absent) * present.sum()
-    return min(max(words, 1.0) / max(X.nnz, 1.0), 1.0)
 
 
 def _groups(lengths):
