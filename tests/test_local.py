@@ -201,6 +201,17 @@ def test_fit_forgets_the_stream(corpus):
     assert_allclose(fitted.components_ - 2 * fitted.stream_prior_, 0.01 * math.sqrt(1 + noise))
 
 
+@SEEDED
+def test_batches_have_noise_of_their_own(corpus):
+    """With one seed, too: equal documents in two batches give different reports."""
+    seeds = {Randomness(3).noise(batch) for batch in range(5)}
+    assert len(seeds) == 5
+    once = model(1.0, random_state=3).partial_fit(corpus.data[:100])
+    first = once.word_rates_
+    once.partial_fit(corpus.data[:100])
+    assert not np.allclose(2 * once.word_rates_ - first, first)
+
+
 def test_a_seed_warns_when_it_makes_noise(corpus):
     with pytest.warns(PrivacyLeakWarning, match="function of that number"):
         seeded = model(1.0, random_state=0).fit(corpus.data[:50])
