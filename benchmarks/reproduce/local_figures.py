@@ -140,9 +140,9 @@ def local(epsilon, alpha, reconstruction, seed, sweeps):
     )
 
 
-def figure6(name, train, test, rows, seeds, sweeps, baseline):
+def figure6(name, train, test, rows, seeds, sweeps, baseline, coins):
     """Perplexity over the epsilon of a bit, one batch; the slow baseline, or everything else."""
-    epsilons = [round(bit_epsilon_of_coin(f), 4) for f in COINS]
+    epsilons = [round(bit_epsilon_of_coin(f), 4) for f in coins]
     if baseline:
         settings = [("CDP-LDA (claimed)", e) for e in epsilons]
     else:
@@ -301,6 +301,7 @@ def main():
     parser.add_argument("--figures", type=int, nargs="+", default=[6, 8, 9, 10], choices=[6, 8, 9, 10])
     parser.add_argument("--corpora", nargs="+", default=list(N_TRAIN), choices=list(N_TRAIN))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--coins", type=float, nargs="+", default=COINS, help="values of f for Figure 6 (default: six)")
     parser.add_argument("--sweeps", type=int, default=100, help="Gibbs sweeps of a fit or a batch (default: 100)")
     parser.add_argument("--no-baseline", dest="baseline", action="store_false", help="leave CDP-LDA out: it is slow")
     parser.add_argument("--quick", action="store_true", help="KOS, one seed, 10 sweeps")
@@ -321,10 +322,10 @@ def main():
             for m in ("document-completion", "fold-in")
         }
         if 6 in args.figures:
-            figure6(name, train, test, rows, args.seeds, args.sweeps, baseline=False)
+            figure6(name, train, test, rows, args.seeds, args.sweeps, False, args.coins)
         streams(args.figures, name, train, test, rows, args.seeds, min(args.sweeps, STREAM_SWEEPS[name]))
         if 6 in args.figures and args.baseline:
-            figure6(name, train, test, rows, args.seeds, args.sweeps, baseline=True)
+            figure6(name, train, test, rows, args.seeds, args.sweeps, True, args.coins)
         table = pd.read_csv(rows.path)
         draw(table, unigram, args.output)
     mean = table.groupby(["figure", "corpus", "alpha", "bit_epsilon", "method", "prior", "batch_size"], as_index=False)
