@@ -219,7 +219,38 @@ def test_a_seed_warns_when_it_makes_noise(corpus):
         model(1.0, report={"random_state": 0}).fit(corpus.data[:50])
     assert any("seed" in assumed for assumed in seeded.privacy_guarantee_.assumptions)
     assert not any("seed" in assumed for assumed in model(1.0).privacy_cost(9).assumptions)
-    model(1.0, random_state=0, input="reports").fit((corpus.data[:50] > 0).astype(int))  # only the sampler is seeded
+    reports = LocalRandomizer(1.0).fit_transform(corpus.data[:50])
+    model(1.0, random_state=0, input="reports").fit(reports)  # only the sampler is seeded
+
+
+@SEEDED
+def test_a_seed_of_the_randomizer_serves_one_batch(corpus):
+    """Equal noise in two batches would cancel in the difference of two users' reports."""
+    fitted = model(1.0, report={"random_state": 0}, max_iter=1)
+    rates = [fitted.partial_fit(corpus.data[:50]).word_rates_]
+    again = fitted.partial_fit(corpus.data[:50]).word_rates_
+    assert (2 * again - rates[0] != rates[0]).any()
+
+
+def test_raw_documents_do_not_pass_for_reports(corpus):
+    """The bound on the ones of noise alone has a false-alarm rate below 1e-9."""
+    raw = (corpus.data > 0).astype(int)
+    with pytest.raises(ValueError, match="fewer ones than noise alone makes"):
+        model(1.0, input="reports").fit(raw)
+    model(1.0, input="reports", max_iter=1).fit(LocalRandomizer(1.0).fit_transform(np.zeros((500, N_WORDS))))
+
+
+def test_one_stream_has_one_guarantee(corpus):
+    fitted = model(2.0).partial_fit(corpus.data[:50])
+    before = pickle.dumps(fitted)
+    for changed in ({"bit_epsilon": 1.0}, {"max_words": 4}, {"reports_per_user": 2}, {"mechanism": "asymmetric"}):
+        fitted.set_params(randomizer=LocalRandomizer(**({"bit_epsilon": 2.0} | changed)))
+        with pytest.raises(ValueError, match=r"go on with what it began with.*epsilon=400"):
+            fitted.partial_fit(corpus.data[:50])
+    fitted.set_params(randomizer=LocalRandomizer(2.0))
+    assert pickle.dumps(fitted) == before
+    fitted.partial_fit(corpus.data[:50])
+    model(2.0).fit_prior(corpus.data[:50]).set_params(randomizer=LocalRandomizer(1.0)).partial_fit(corpus.data[:50])
 
 
 def test_users_are_counted_and_declared_ones_compose(corpus):

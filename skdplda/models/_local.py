@@ -56,7 +56,8 @@ class LocalPrivateLDA(BaseTopicModel):
         The law of the reports. None: `LocalRandomizer()`. `bit_epsilon=inf` is the non-private model on the same code.
         Affects privacy: yes.
     input : {"counts", "reports"}, default="counts"
-        "reports": X was randomized on the users' devices, as `randomizer` says. "counts": a simulation; X holds raw
+        "reports": X was randomized on the users' devices, as `randomizer` says; a batch with fewer ones than noise
+        alone makes is refused. "counts": a simulation; X holds raw
         counts, which are randomized first and then forgotten. Each such fit is one more report of each user.
         Affects privacy: yes.
     reconstruction : {"likelihood", "bayes", "moment"}, default="likelihood"
@@ -244,7 +245,7 @@ class LocalPrivateLDA(BaseTopicModel):
         BudgetExceededError
             As in `fit`.
         ValueError
-            As in `fit`.
+            As in `fit`, or if the randomizer is not the one of earlier batches.
         """
         return self._fit_batch(X, groups, first=not hasattr(self, "components_"))
 
@@ -337,6 +338,12 @@ class LocalPrivateLDA(BaseTopicModel):
         n_documents, n_words = X.shape
         channel, promises = randomizer.channel(n_words), self._promises(n_words)
         self._check_users(groups, n_documents, channel.reports_per_user)
+        if not first and self.n_batches_ and promises != (self.privacy_guarantee_, self.bit_guarantee_):
+            raise ValueError(
+                "partial_fit must go on with what it began with (randomizer, input, and whether there is a seed): one"
+                f" guarantee has to hold for the users of all batches. It was {self.privacy_guarantee_!r}. Use fit to"
+                " begin anew."
+            )
         if self.n_components > n_words:
             warnings.warn(
                 f"n_components={self.n_components} exceeds the {n_words} words of X: some topics will be alike or"
@@ -351,8 +358,8 @@ class LocalPrivateLDA(BaseTopicModel):
                 randomness.warn_if_seeded(self)
             self._payment(n_words).charge(uuid4().hex)
             seed = randomness.noise(batch)
-            if seed is None:
-                seed = clone(randomizer).seed()
+            if seed is None:  # a seed of the randomizer's own serves once a batch, too
+                seed = Randomness(clone(randomizer).seed()).noise(batch)
             indptr, indices = positions(randomize_bits(X, channel, seed, n_threads))
             X = sp.csr_array((np.ones(len(indices), np.int32), indices, indptr), shape=X.shape)
         elif X.nnz and X.data.max() > 1:
@@ -362,6 +369,13 @@ class LocalPrivateLDA(BaseTopicModel):
             )
         else:
             X = _presence(X)
+            least = channel.one_if_absent * n_documents * n_words  # words or not; less is 1e-9 likely (Chernoff)
+            if X.nnz < least - 6.5 * math.sqrt(least):
+                raise ValueError(
+                    "X has fewer ones than noise alone makes, so these are no reports of this randomizer"
+                    f" (bit_epsilon={channel.bit_epsilon:g}), and the guarantee would not hold. Use input='counts' for"
+                    " raw documents, or the randomizer that the devices had."
+                )
         prior = np.zeros((self.n_components, n_words)) if first else self.stream_prior_
         rates = None if first else self.word_rates_
         ones = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
