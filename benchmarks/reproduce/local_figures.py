@@ -17,11 +17,11 @@ times as much; the table says both. CDP-LDA's epsilon is a published claim that 
 What agrees with the papers, and what does not:
 
 * Figure 6. LP-LDA falls with epsilon, and reaches the model without noise at 7.6. Below 3 to 5 the CDP-LDA baseline
-  is better, above LP-LDA is, as printed. The likelihood of the noisy bits is better than the moment estimate on KOS and
-  Enron* up to epsilon 3.7 by both measures and for both alphas, and up to 5.3 with alpha=0.1; on NIPS, whose documents
-  have a quarter of the vocabulary, up to 3.7 with alpha=0.1. At 7.6, where a report has half a wrong bit, the two are as
-  good as without noise and differ by less than seeds do, and so they do on NIPS with alpha=1, except that at epsilon=1.1
-  the moment estimate is better there by fold-in (864 to 868). At epsilon=1.1 no local method beats the unigram model by
+  is better, above LP-LDA is, as printed. The likelihood of the noisy bits is better than the moment estimate by both
+  measures on Enron*, on KOS up to epsilon 5.3 (3.7 for alpha=1), and on NIPS, whose documents have a quarter of the
+  vocabulary, up to 3.7 (for alpha=1 at 2.9 and 3.7 only). All else differs by less than seeds do, but for NIPS with
+  alpha=1 at epsilon=1.1, where the moment estimate has 864 by fold-in, and the likelihood 868. At 7.6 a report has half
+  a wrong bit, and both are as good as without noise. At epsilon=1.1 no local method beats the unigram model by
   completion except on KOS with alpha=0.1: reports of so few documents say little.
 * Figure 8. O-LDA falls with the batches, and so do the curves of weak noise. OLP-LDA at epsilon=1 and 3 falls on NIPS
   only: on KOS and Enron* the prior corpus alone is better than what noisy batches, reconstructed by the moments, make
