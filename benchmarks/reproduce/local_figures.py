@@ -18,12 +18,12 @@ What agrees with the papers, and what does not:
 
 * Figure 6. LP-LDA falls with epsilon, and reaches the model without noise at 7.6. Below 3 to 5 the CDP-LDA baseline
   is better, above LP-LDA is, as printed. With alpha=0.1 the likelihood of the noisy bits is better than the moment
-  estimate, by both measures, on Enron* at each epsilon, on KOS up to 5.3, and on NIPS, whose documents have a quarter of
-  the vocabulary, up to 3.7. With alpha=1 it is on KOS up to 3.7, on Enron* at all but 2.2 and 7.6, and on NIPS at 2.9 and
-  3.7. Where it is not, the two differ by less than seeds do, with two exceptions by fold-in, where the moment estimate is
-  better: NIPS at 1.1 (864 to 868) and Enron* at 2.2 (609 to 616), both with alpha=1. At 7.6 a report has half a wrong
-  bit, and both are as good as without noise. At 1.1 no local method beats the unigram model by completion except on KOS
-  with alpha=0.1: reports of so few documents say little.
+  estimate, by both measures, on Enron* at each epsilon, on KOS up to 5.3, and on NIPS, whose documents have a quarter
+  of the vocabulary, up to 3.7. With alpha=1 it is on KOS up to 3.7, on Enron* at all but 2.2 and 7.6, and on NIPS at
+  2.9 and 3.7. Where it is not, the two differ by less than seeds do, with two exceptions by fold-in, where the moment
+  estimate is better: NIPS at 1.1 (864 to 868) and Enron* at 2.2 (609 to 616), both with alpha=1. At 7.6 a report has
+  half a wrong bit, and both are as good as without noise. At 1.1 no local method beats the unigram model by
+  completion except on KOS with alpha=0.1: reports of so few documents say little.
 * Figure 8. O-LDA falls with the batches, and so do the curves of weak noise. OLP-LDA at epsilon=1 and 3 falls on NIPS
   only: on KOS and Enron* the prior corpus alone is better than what noisy batches, reconstructed by the moments, make
   of it. The paper has all of them fall.
