@@ -82,7 +82,6 @@ ax.axhline(unigram, color="0.4", linestyle="-.", linewidth=1, label="unigram mod
 ax.plot(seen, private, color="#0072B2", linewidth=2, marker="o", markersize=4, label="from randomized reports")
 ax.plot(seen, non_private, color="#009E73", linewidth=2, linestyle="--", label="without noise")
 ax.set(xlabel="reports read", ylabel="held-out perplexity", title="Topics from reports that hide their documents")
-ax.set_ylim(bottom=0)
 ax.grid(alpha=0.3)
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)

@@ -1,13 +1,17 @@
 """Differentially private topic models that drop into scikit-learn."""
 
 import warnings
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError, PrivacyLeakWarning
-from skdplda.models import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
-from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
-from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
-from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
+
+if TYPE_CHECKING:
+    from skdplda.models import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
+    from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
+    from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
+    from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
 __all__ = [
     "HDPLDA",
@@ -30,6 +34,23 @@ __all__ = [
 ]
 
 __version__ = version("skdplda")
+
+# A room opens when a name of it is asked for: a user's device, which needs `skdplda.local`, loads no server's half.
+_ROOMS = ("models", "privacy", "releases", "vocabulary")
+
+
+def __getattr__(name):
+    if name in __all__:
+        for room in _ROOMS:
+            shown = import_module(f"skdplda.{room}")
+            if name in shown.__all__:
+                return globals().setdefault(name, getattr(shown, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
+
 
 # On every fit, not once a line of code; appended, so that a user's own filters come first.
 warnings.simplefilter("always", PrivacyLeakWarning, append=True)

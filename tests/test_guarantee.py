@@ -362,6 +362,7 @@ def test_every_word_has_its_sentence(unit, adjacency, status):
     text = str(pure(1.0, unit=unit, adjacency=adjacency, status=status, trust="local"))
     assert f"(unit: {unit})" in text
     assert f"adjacency: {adjacency}" in " ".join(text.split())
+    assert ("presence and content" in text) == (unit == "document" and adjacency == "add-remove")
     assert "only randomized reports leave the author" in " ".join(text.split())
     assert (f"{status}" in text) == (status == "proven")
     assert (str(status).upper() in text) == (status != "proven")

@@ -9,10 +9,17 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skdplda import BudgetExceededError, LocalPrivateLDA, PrivacyAccountant, PrivacyLeakWarning
+from skdplda._kernels._reports import positions
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.local import BitChannel, LocalRandomizer, bit_epsilon_of_coin, make_reports, randomize_bits, read_reports
-from skdplda.models._local import SMOOTHING
-from skdplda.models._local_denoise import bayes_estimate, moment_estimate, moment_variance, reconstruct
+from skdplda.models._local import _groups
+from skdplda.models._local_denoise import (
+    bayes_estimate,
+    document_lengths,
+    moment_estimate,
+    moment_variance,
+    reconstruct,
+)
 from skdplda.privacy import Randomness
 
 SEEDED = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
@@ -58,16 +65,43 @@ def test_the_bayes_estimate_is_equation_19():
 def test_the_sampler_tells_words_from_noise_as_bayes_rule_does(mechanism):
     """One topic known exactly and documents of known length: a bit is a word with probability
     (p - q) length phi / (q + (p - q) length phi)."""
-    length, n = 4.0, 4000
-    phi = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
+    n, phi = 4000, np.array([0.4, 0.3, 0.15, 0.1, 0.05])
     channel = BitChannel(1.5, mechanism, 5)
     p, q = channel.one_if_present, channel.one_if_absent
     X = sp.csr_array(np.ones((n, 5), np.int32))
+    length = document_lengths(X, channel)
+    assert_array_equal(length, 5)  # all ones: as many as there are words
     estimator = LocalPrivateLDA(1, doc_topic_prior=1e6, topic_word_prior=1e-6, max_iter=10)
-    prior = 1e9 * phi[None]
-    found = estimator._sample(X, channel, prior, Randomness(0), 0, mean_length=length)[0] / n
-    expected = (p - q) * length * phi / (q + (p - q) * length * phi)
+    found = estimator._sample(X, channel, 1e9 * phi[None], 1e-6, Randomness(0), 0)[0] / n
+    expected = (p - q) * 5 * phi / (q + (p - q) * 5 * phi)
     assert_allclose(found, expected, atol=6 * 0.5 / math.sqrt(n))  # each sweep alone would be as close
+
+
+@pytest.mark.parametrize("mechanism", ["symmetric", "asymmetric"])
+def test_lengths_of_documents(mechanism):
+    """Documents of 10 and of 60 words: unbiased before shrinking, which brings them closer to the truth."""
+    true = np.repeat([10, 60], 2000)
+    X = sp.csr_array((np.arange(300) < true[:, None]).astype(np.int32))
+    channel = BitChannel(2.0, mechanism, 300)
+    indptr, indices = positions(randomize_bits(X, channel, 5))
+    reports = sp.csr_array((np.ones(len(indices), np.int32), indices, indptr), shape=X.shape)
+    moment = moment_estimate(np.diff(indptr), 300, channel, clip=False)
+    found = document_lengths(reports, channel)
+    spread = math.sqrt(moment_variance(60, 300, channel))
+    for length in (10, 60):
+        assert abs(moment[true == length].mean() - length) < 4.9 * spread / math.sqrt(2000)
+    assert np.mean((found - true) ** 2) < np.mean((moment - true) ** 2)
+    assert found.min() >= 0 and found.max() <= 300
+
+
+def test_like_lengths_share_a_group():
+    lengths = np.random.default_rng(0).gamma(2.0, 30.0, 500)
+    groups = _groups(lengths)
+    assert_array_equal(np.sort(np.concatenate([documents for documents, _ in groups])), np.arange(500))
+    means = [mean for _, mean in groups]
+    assert len(groups) == 8 and means == sorted(means)
+    assert_allclose(means, [lengths[documents].mean() for documents, _ in groups])
+    assert len(_groups(lengths[:31])) == 1
 
 
 @SEEDED
@@ -163,8 +197,8 @@ def test_fit_forgets_the_stream(corpus):
     fitted = model().fit_prior(corpus.data[:300])
     fitted.fit(corpus.data[:50])
     assert fitted.n_batches_ == 1
-    smoother = 0.01 + SMOOTHING * math.sqrt(moment_variance(0, 1, fitted.randomizer.channel(N_WORDS)))
-    assert_allclose(fitted.stream_prior_, 0.5 * (fitted.components_ - smoother))
+    noise = moment_variance(0, 50 / N_TOPICS, fitted.randomizer.channel(N_WORDS))
+    assert_allclose(fitted.components_ - 2 * fitted.stream_prior_, 0.01 * math.sqrt(1 + noise))
 
 
 @SEEDED
@@ -185,7 +219,38 @@ def test_a_seed_warns_when_it_makes_noise(corpus):
         model(1.0, report={"random_state": 0}).fit(corpus.data[:50])
     assert any("seed" in assumed for assumed in seeded.privacy_guarantee_.assumptions)
     assert not any("seed" in assumed for assumed in model(1.0).privacy_cost(9).assumptions)
-    model(1.0, random_state=0, input="reports").fit((corpus.data[:50] > 0).astype(int))  # only the sampler is seeded
+    reports = LocalRandomizer(1.0).fit_transform(corpus.data[:50])
+    model(1.0, random_state=0, input="reports").fit(reports)  # only the sampler is seeded
+
+
+@SEEDED
+def test_a_seed_of_the_randomizer_serves_one_batch(corpus):
+    """Equal noise in two batches would cancel in the difference of two users' reports."""
+    fitted = model(1.0, report={"random_state": 0}, max_iter=1)
+    rates = [fitted.partial_fit(corpus.data[:50]).word_rates_]
+    again = fitted.partial_fit(corpus.data[:50]).word_rates_
+    assert (2 * again - rates[0] != rates[0]).any()
+
+
+def test_raw_documents_do_not_pass_for_reports(corpus):
+    """The bound on the ones of noise alone has a false-alarm rate below 1e-9."""
+    raw = (corpus.data > 0).astype(int)
+    with pytest.raises(ValueError, match="fewer ones than noise alone makes"):
+        model(1.0, input="reports").fit(raw)
+    model(1.0, input="reports", max_iter=1).fit(LocalRandomizer(1.0).fit_transform(np.zeros((500, N_WORDS))))
+
+
+def test_one_stream_has_one_guarantee(corpus):
+    fitted = model(2.0).partial_fit(corpus.data[:50])
+    before = pickle.dumps(fitted)
+    for changed in ({"bit_epsilon": 1.0}, {"max_words": 4}, {"reports_per_user": 2}, {"mechanism": "asymmetric"}):
+        fitted.set_params(randomizer=LocalRandomizer(**({"bit_epsilon": 2.0} | changed)))
+        with pytest.raises(ValueError, match=r"go on with what it began with.*epsilon=400"):
+            fitted.partial_fit(corpus.data[:50])
+    fitted.set_params(randomizer=LocalRandomizer(2.0))
+    assert pickle.dumps(fitted) == before
+    fitted.partial_fit(corpus.data[:50])
+    model(2.0).fit_prior(corpus.data[:50]).set_params(randomizer=LocalRandomizer(1.0)).partial_fit(corpus.data[:50])
 
 
 def test_users_are_counted_and_declared_ones_compose(corpus):

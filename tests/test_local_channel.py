@@ -117,7 +117,7 @@ def test_parameters_out_of_range_are_refused(options, message):
 
 
 @pytest.mark.parametrize("max_words", [None, 1, 2])
-@pytest.mark.parametrize("epsilon", [0.3, 1.0986, 3.0, 7.6])
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-5, 0.3, 1.0986, 3.0, 7.6])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_the_epsilons_hold_for_every_pair_of_documents_of_three_words(mechanism, epsilon, max_words):
     """Exact: the law comes from the very table that the kernel reads."""

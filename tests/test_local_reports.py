@@ -4,6 +4,8 @@ import hashlib
 import math
 import random
 import struct
+import subprocess
+import sys
 import zlib
 
 import numpy as np
@@ -128,6 +130,14 @@ def test_misuse_is_refused(tmp_path):
         make_reports(np.eye(3), ["a", "b"], EXACT)
     with pytest.raises(FileNotFoundError):
         read_reports([tmp_path / "missing"], WORDS, EXACT)
+
+
+def test_a_device_loads_nothing_of_the_server():
+    """In an interpreter of its own: this one has imported everything."""
+    code = "import sys, skdplda.local; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    rooms = {name.split(".")[1] for name in done.stdout.split() if name.startswith("skdplda.")}
+    assert rooms == {"_kernels", "_validation", "exceptions", "local", "privacy"}
 
 
 def test_a_seeded_report_warns():

@@ -251,8 +251,9 @@ class BitChannel:
         if most >= self.n_words or math.isinf(self.bit_epsilon):
             return self.bit_epsilon
         both = self.bit_epsilon + self._gain_epsilon()
-        rounding = both * (OUTWARDS - 1) + self.n_words**2 * 2.0**-62  # the second: remainders are not quite uniform
-        return max(self.bit_epsilon, both + math.log((math.exp(-both) + most) / (most + 1)) + rounding)
+        # Remainders that are not quite uniform, and what of the sampler's slack the mixture takes out of `both`.
+        slack = self.n_words * (self.n_words + 128) * 2.0**-62
+        return max(self.bit_epsilon, (both + math.log1p(math.expm1(-both) / (most + 1))) * OUTWARDS + slack)
 
 
 def _up(number):

@@ -23,7 +23,13 @@ from skdplda._validation import (
 )
 from skdplda.local import BitChannel, LocalRandomizer, randomize_bits
 from skdplda.models._base import BaseTopicModel
-from skdplda.models._local_denoise import bayes_estimate, moment_estimate, moment_variance, reconstruct
+from skdplda.models._local_denoise import (
+    bayes_estimate,
+    document_lengths,
+    moment_estimate,
+    moment_variance,
+    reconstruct,
+)
 from skdplda.models._rules import annealed, initial_table
 from skdplda.privacy import Payment, Randomness
 
@@ -31,7 +37,7 @@ __all__ = ["LocalPrivateLDA"]
 
 SWEEPS = 100
 KEPT_TABLES = 10  # about as many are averaged
-SMOOTHING = 0.05  # pseudo-counts of a word in a topic, for each standard deviation of the noise in one document's bit
+GROUPS, GROUP_SIZE = 8, 32  # of documents of like length: at most as many, and of at least this size
 STEADY = 2.0**24  # tokens and prior of the noise topic: so many that its weight stays what it is
 
 
@@ -50,7 +56,8 @@ class LocalPrivateLDA(BaseTopicModel):
         The law of the reports. None: `LocalRandomizer()`. `bit_epsilon=inf` is the non-private model on the same code.
         Affects privacy: yes.
     input : {"counts", "reports"}, default="counts"
-        "reports": X was randomized on the users' devices, as `randomizer` says. "counts": a simulation; X holds raw
+        "reports": X was randomized on the users' devices, as `randomizer` says; a batch with fewer ones than noise
+        alone makes is refused. "counts": a simulation; X holds raw
         counts, which are randomized first and then forgotten. Each such fit is one more report of each user.
         Affects privacy: yes.
     reconstruction : {"likelihood", "bayes", "moment"}, default="likelihood"
@@ -67,8 +74,8 @@ class LocalPrivateLDA(BaseTopicModel):
     doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
         Dirichlet prior of topic proportions, called alpha in [2]_. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
-        Dirichlet prior of topics, called beta in [2]_. None: 0.01. A first batch of "likelihood" adds a little, the
-        more the stronger the noise. Affects privacy: no.
+        Dirichlet prior of topics, called beta in [2]_. None: 0.01. A first batch of "likelihood" multiplies it
+        by the standard deviation of a topic's count of one word, noise included. Affects privacy: no.
     correlation : float, default=0.5
         How much the topic-word counts of a batch weigh in the prior of later ones, called lambda in eq. 10 of [2]_.
         Affects privacy: no.
@@ -238,7 +245,7 @@ class LocalPrivateLDA(BaseTopicModel):
         BudgetExceededError
             As in `fit`.
         ValueError
-            As in `fit`.
+            As in `fit`, or if the randomizer is not the one of earlier batches.
         """
         return self._fit_batch(X, groups, first=not hasattr(self, "components_"))
 
@@ -264,9 +271,10 @@ class LocalPrivateLDA(BaseTopicModel):
         X = _presence(check_counts(self, X, reset=True))
         exact = BitChannel(math.inf, "symmetric", X.shape[1])
         promises = self._promises(X.shape[1])
-        counts = self._sample(X, exact, None, Randomness(self.random_state), 0)
+        beta = self._topic_word_prior()
+        counts = self._sample(X, exact, None, beta, Randomness(self.random_state), 0)
         rates = np.asarray(X.sum(axis=0)).ravel() / X.shape[0]
-        self._keep(counts, np.zeros_like(counts), exact, rates, 0, promises)
+        self._keep(counts, np.zeros_like(counts), beta, rates, 0, promises)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -303,10 +311,9 @@ class LocalPrivateLDA(BaseTopicModel):
     def _doc_topic_prior(self):
         return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
 
-    def _topic_word_prior(self, channel, warm):
-        """Return the prior; topics made of labels that may be wrong, with nothing before them, get a smoother one."""
-        beta = check_prior("topic_word_prior", self.topic_word_prior, 0.01)
-        return beta if warm else beta + SMOOTHING * math.sqrt(float(moment_variance(0, 1, channel)))
+    def _topic_word_prior(self, noise=0.0):
+        """Return the prior, in proportion to the standard deviation of the count of a word that comes once."""
+        return check_prior("topic_word_prior", self.topic_word_prior, 0.01) * math.sqrt(1 + noise)
 
     def _randomizer(self):
         return LocalRandomizer() if self.randomizer is None else self.randomizer
@@ -331,6 +338,12 @@ class LocalPrivateLDA(BaseTopicModel):
         n_documents, n_words = X.shape
         channel, promises = randomizer.channel(n_words), self._promises(n_words)
         self._check_users(groups, n_documents, channel.reports_per_user)
+        if not first and self.n_batches_ and promises != (self.privacy_guarantee_, self.bit_guarantee_):
+            raise ValueError(
+                "partial_fit must go on with what it began with (randomizer, input, and whether there is a seed): one"
+                f" guarantee has to hold for the users of all batches. It was {self.privacy_guarantee_!r}. Use fit to"
+                " begin anew."
+            )
         if self.n_components > n_words:
             warnings.warn(
                 f"n_components={self.n_components} exceeds the {n_words} words of X: some topics will be alike or"
@@ -345,8 +358,8 @@ class LocalPrivateLDA(BaseTopicModel):
                 randomness.warn_if_seeded(self)
             self._payment(n_words).charge(uuid4().hex)
             seed = randomness.noise(batch)
-            if seed is None:
-                seed = clone(randomizer).seed()
+            if seed is None:  # a seed of the randomizer's own serves once a batch, too
+                seed = Randomness(clone(randomizer).seed()).noise(batch)
             indptr, indices = positions(randomize_bits(X, channel, seed, n_threads))
             X = sp.csr_array((np.ones(len(indices), np.int32), indices, indptr), shape=X.shape)
         elif X.nnz and X.data.max() > 1:
@@ -356,6 +369,13 @@ class LocalPrivateLDA(BaseTopicModel):
             )
         else:
             X = _presence(X)
+            least = channel.one_if_absent * n_documents * n_words  # words or not; less is 1e-9 likely (Chernoff)
+            if X.nnz < least - 6.5 * math.sqrt(least):
+                raise ValueError(
+                    "X has fewer ones than noise alone makes, so these are no reports of this randomizer"
+                    f" (bit_epsilon={channel.bit_epsilon:g}), and the guarantee would not hold. Use input='counts' for"
+                    " raw documents, or the randomizer that the devices had."
+                )
         prior = np.zeros((self.n_components, n_words)) if first else self.stream_prior_
         rates = None if first else self.word_rates_
         ones = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
@@ -364,9 +384,11 @@ class LocalPrivateLDA(BaseTopicModel):
         if self.reconstruction != "likelihood":  # from here on the bits pass for the truth
             X = reconstruct(X, present, np.random.default_rng([randomness.key, batch]))
             channel = BitChannel(math.inf, "symmetric", n_words)
-        counts = self._sample(X, channel, prior, randomness, batch, present.sum() / n_documents)
+        noise = 0.0 if prior.any() else float(moment_variance(0, n_documents / self.n_components, channel))
+        beta = self._topic_word_prior(noise)
+        counts = self._sample(X, channel, prior, beta, randomness, batch)
         found = present / n_documents
-        self._keep(counts, prior, channel, found if rates is None else (rates + found) / 2, batch + 1, promises)
+        self._keep(counts, prior, beta, found if rates is None else (rates + found) / 2, batch + 1, promises)
         return self
 
     def _payment(self, n_words):
@@ -390,21 +412,22 @@ class LocalPrivateLDA(BaseTopicModel):
             return np.clip(moment, 0, n_documents)
         return bayes_estimate(moment, n_documents, channel, rates * n_documents, self.prior_weight)
 
-    def _sample(self, X, channel, prior, randomness, batch, mean_length=None):
+    def _sample(self, X, channel, prior, beta, randomness, batch):
         """Return the mean topic-word counts of the bits that are words, not noise: (n_components, n_words).
 
         The noise is a topic of its own. Given theta and phi, the bit of a word is 1 with probability
         q + (p - q) * length * theta . phi_w, so a 1 is noise with weight q, and is topic k's word with weight
         (p - q) length theta_k phi_kw. The length, with a gamma prior, is summed out with theta: a topic's weight is
-        s (n_dk + alpha_k) phi_kw, s = (p - q) / (p - q + sum(alpha) / mean_length).
+        s (n_dk + alpha_k) phi_kw, s = (p - q) / (p - q + sum(alpha) / prior mean of the length). That mean is
+        estimated for each document, and shared by a group of documents of like length.
         """
         n_words, n_topics, n_threads = X.shape[1], self.n_components, effective_n_jobs(self.n_jobs)
         warm = prior is not None and prior.any()
-        alpha, beta = self._doc_topic_prior(), self._topic_word_prior(channel, warm)
-        p, q = channel.one_if_present, channel.one_if_absent
+        alpha, p, q = self._doc_topic_prior(), channel.one_if_present, channel.one_if_absent
         noisy = int(q > 0)
-        rows = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
-        tokens = TokenBlocks(*rows, n_words, n_topics + noisy, n_threads)
+        groups = _groups(document_lengths(X, channel)) if noisy else [(slice(None), math.nan)]
+        parts = [(_tokens(X[documents], n_topics + noisy, n_threads), length) for documents, length in groups]
+        streams = GROUPS if noisy else 1
         counts = np.zeros((n_words, n_topics + noisy), np.int32)
         prior = None if prior is None else np.ascontiguousarray(prior.T, dtype=np.float32)
         table = np.ascontiguousarray(initial_table((n_words, n_topics + noisy), randomness.key))
@@ -413,16 +436,18 @@ class LocalPrivateLDA(BaseTopicModel):
         kept, n_kept, stride = np.zeros((n_words, n_topics)), 0, max(1, self.max_iter // (2 * KEPT_TABLES))
         for sweep in tqdm(range(self.max_iter), disable=not self.verbose):
             a, b = (alpha, beta) if warm else annealed(alpha, beta, n_topics, sweep, self.max_iter)
-            weight, totals = np.full(n_topics + noisy, STEADY, np.float32), None
+            weight = np.full(n_topics + noisy, STEADY, np.float32)
             weight[:n_topics] = a
             if noisy:
-                share = (p - q) / (p - q + a.sum() / max(mean_length, 0.5))
                 table[:, n_topics] = STEADY
-                totals = table.sum(axis=0, dtype=np.float64)
-                totals[n_topics] = (STEADY + b) * STEADY * share / q - n_words * b
-            number = batch * self.max_iter + sweep
-            tokens.sweep(table, weight, b, 1.0, 1, randomness.key, number, None, n_threads, totals)
-            tokens.move(counts, n_threads)
+            totals = table.sum(axis=0, dtype=np.float64)
+            for number, (tokens, length) in enumerate(parts, start=streams * (batch * self.max_iter + sweep)):
+                if noisy:
+                    s = (p - q) / (p - q + a.sum() / length)
+                    totals[n_topics] = (STEADY + b) * STEADY * s / q - n_words * b
+                tokens.sweep(table, weight, b, 1.0, 1, randomness.key, number, None, n_threads, totals)
+            for tokens, _ in parts:
+                tokens.move(counts, n_threads)
             table = counts.astype(np.float32)
             if prior is not None:
                 table[:, :n_topics] += prior
@@ -431,14 +456,27 @@ class LocalPrivateLDA(BaseTopicModel):
                 n_kept += 1
         return np.ascontiguousarray(kept.T) / n_kept
 
-    def _keep(self, counts, prior, channel, rates, n_batches, promises):
+    def _keep(self, counts, prior, beta, rates, n_batches, promises):
         """Take the result of a batch: eq. 10, 13 and 21 of the paper."""
-        self.components_ = counts + prior + self._topic_word_prior(channel, prior.any())
+        self.components_ = counts + prior + beta
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
         self.stream_prior_ = prior + self.correlation * counts
         self.word_rates_ = rates
         self.n_iter_, self.n_batches_ = self.max_iter, n_batches
         self.privacy_guarantee_, self.bit_guarantee_ = promises
+
+
+def _groups(lengths):
+    """Return [(documents, mean length)] of documents of like length."""
+    n = max(1, min(GROUPS, len(lengths) // GROUP_SIZE))
+    parts = np.array_split(np.argsort(lengths, kind="stable"), n)
+    return [(np.sort(documents), max(0.5, lengths[documents].mean())) for documents in parts]
+
+
+def _tokens(X, n_topics, n_threads):
+    """Return the ones of reports, to be drawn."""
+    rows = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
+    return TokenBlocks(*rows, X.shape[1], n_topics, n_threads)
 
 
 def _presence(X):

@@ -6,7 +6,7 @@ All of it is post-processing of reports, free of privacy cost. Formulas and proo
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["bayes_estimate", "moment_estimate", "moment_variance", "reconstruct"]
+__all__ = ["bayes_estimate", "document_lengths", "moment_estimate", "moment_variance", "reconstruct"]
 
 
 def moment_estimate(ones, n_reports, channel, clip=True):
@@ -82,6 +82,29 @@ def bayes_estimate(moment, n_reports, channel, mean, weight=None):
         spread = max(0.0, float(np.mean((moment - mean) ** 2 - variance)))
         weight = variance / np.maximum(variance + spread, 1e-300)
     return np.clip(weight * mean + (1 - weight) * moment, 0, n_reports)
+
+
+def document_lengths(reports, channel):
+    """Estimate how many words each document has, from how many ones its report has.
+
+    A report is to its words what a word is to its documents, so the formulas are the same: the moment estimate, shrunk
+    towards the mean of all.
+
+    Parameters
+    ----------
+    reports : csr_array of shape (n_reports, n_words)
+        Noisy presence bits, without stored zeros.
+    channel : BitChannel
+        Their law.
+
+    Returns
+    -------
+    lengths : ndarray of shape (n_reports,)
+        In [0, n_words].
+    """
+    n, n_words = reports.shape
+    moment = moment_estimate(np.diff(reports.indptr), n_words, channel, clip=False)
+    return bayes_estimate(moment, n_words, channel, np.full(n, moment.mean()))
 
 
 def reconstruct(reports, present, rng):

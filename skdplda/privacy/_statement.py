@@ -13,7 +13,7 @@ NEIGHBOURS = {
     "replace": "data sets that differ by the content of one {unit}, their number being known, are hard to tell apart",
 }
 PROTECTED = {
-    "document": "the presence and content of any one document",
+    "document": "the {presence}content of any one document",
     "token": "the word at any one position of a document",
     "user": "all documents of any one user together",
     "bit": "whether any one word of the vocabulary occurs in a report (not the document as a whole)",
@@ -92,10 +92,11 @@ def statement(guarantee):
         One labelled paragraph for each field; epsilon and delta are rounded up.
     """
     unit, adjacency, trust = guarantee.unit, guarantee.adjacency, guarantee.trust
+    presence = "presence and " if adjacency == "add-remove" else ""
     rows = {
         "Promise": _promise(guarantee),
         "Status": _status(guarantee),
-        "Protected": f"{PROTECTED[unit]} (unit: {unit})",
+        "Protected": f"{PROTECTED[unit].format(presence=presence)} (unit: {unit})",
         "Neighbours": f"{NEIGHBOURS[adjacency].format(unit=unit)} (adjacency: {adjacency})",
         "Trust": f"{trust}: {TRUST[trust]}",
         "Mechanism": guarantee.mechanism or "not stated",
