@@ -104,6 +104,12 @@ def test_similarity_follows_equation_11():
     assert consistent(table, R, 0.0) is table and consistent(table, None, 0.3) is table
 
 
+def test_similarity_has_no_scale(units):
+    R = np.eye(25) + np.eye(25, k=1) + np.eye(25, k=-1)
+    one, large = (quiet(PCTD(3, max_iter=3, similarity=s * R, random_state=0), units) for s in (1.0, 2.0**1000))
+    np.testing.assert_array_equal(one.components_, large.components_)
+
+
 def test_similar_words_come_together(units):
     R = sp.csr_array(np.eye(25) + np.eye(25, k=1) + np.eye(25, k=-1))
     plain = PCTD(3, epsilon=np.inf, random_state=0).fit(units).topic_word_
@@ -216,7 +222,7 @@ def test_an_interrupted_fit_goes_on(units, tmp_path, parameters):
     np.testing.assert_array_equal(whole.components_, resumed.components_)
     with pytest.raises(KeyboardInterrupt):
         PCTD(3, checkpoint=path, callback=interrupt, **common).fit(units)
-    other = {**common, "similarity": 2 * R}
+    other = {**common, "similarity": R + sp.csr_array(np.eye(25, k=3))}
     with pytest.raises(ValueError, match="other parameters or other data"):
         PCTD(3, checkpoint=path, **other).fit(units)
 
@@ -332,6 +338,7 @@ def test_empty_units_and_documents(parameters, start):
     ("parameters", "message"),
     [
         ({"tau": -0.1}, "'tau' parameter"),
+        ({"tau": 1e308}, "'tau' parameter"),
         ({"noise": "tokens"}, "'noise' parameter"),
         ({"noise_support": "observed"}, "noise_support='observed' is for"),
         ({"noise_support": "observed", "noise": "units"}, "noise_support='observed' is for"),

@@ -84,6 +84,9 @@ def test_the_vocabulary_is_learned_or_given():
     assert list(vectorizer.get_feature_names_out()) == ["cat", "dog", "fox", "ran", "sat", "saw"]
     given = SemanticUnitVectorizer(vocabulary={"fox": 1, "cat": 0}).fit([TEXT])
     assert list(given.get_feature_names_out()) == ["cat", "fox"]
+    assert list(SemanticUnitVectorizer(vocabulary=["fox", "cat"]).get_feature_names_out()) == ["fox", "cat"]
+    with pytest.raises(NotFittedError):
+        SemanticUnitVectorizer().get_feature_names_out()
     assert given.transform([TEXT]).shape == (1, 2)
     assert vectorizer.build_analyzer()("The cat sat") == ["cat", "sat"]
     assert vectorizer.build_analyzer()([["cat"], ["the", "sat"]]) == ["cat", "sat"]
@@ -98,6 +101,8 @@ def test_bad_text():
         SemanticUnitVectorizer(vocabulary=[]).fit([TEXT])
     with pytest.raises(NotFittedError):
         SemanticUnitVectorizer().transform([TEXT])
+    with pytest.raises(ValueError, match="list of units"):
+        SemanticUnitVectorizer(str.upper, vocabulary=WORDS).transform([TEXT])
     with pytest.raises(ValueError, match="'unit' parameter"):
         SemanticUnitVectorizer(0, vocabulary=WORDS).fit([TEXT])
 
@@ -180,6 +185,24 @@ def test_a_pipeline_promises_what_its_model_does():
     assert any("treats each document on its own" in text for text in privacy_guarantee(cut).assumptions)
     with pytest.raises(ValueError, match="public words as vocabulary"):
         privacy_guarantee(make_pipeline(SemanticUnitVectorizer(3), PCTD(2)))
+
+
+@pytest.mark.parametrize("unit", [1, 3])
+def test_a_promise_for_words_needs_units_that_stay(unit):
+    """One word in the place of another moves the words behind it where unknown words take no place."""
+    text, other = "cat dog fox sat ran saw cat dog fox", "the dog fox sat ran saw cat dog fox"
+    vectorizer = SemanticUnitVectorizer(unit, vocabulary=WORDS)
+    pipe = make_pipeline(vectorizer, PCTD(2, noise="units"))
+    X, Y = vectorizer.transform([text]), vectorizer.transform([other])
+    assert X.shape != Y.shape or X.n_units != Y.n_units or (X.counts != Y.counts).nnz > 2
+    with pytest.raises(ValueError, match="skip_unknown=False"):
+        privacy_guarantee(pipe)
+    pipe.set_params(semanticunitvectorizer__skip_unknown=False)
+    X, Y = vectorizer.transform([text]), vectorizer.transform([other])
+    assert X.n_units == Y.n_units and (X.counts != Y.counts).nnz == 1
+    assert privacy_guarantee(pipe).unit == "token"
+    sentences = make_pipeline(SemanticUnitVectorizer("sentence", vocabulary=WORDS), PCTD(2, noise="units"))
+    assert privacy_guarantee(sentences).status == "proven"
 
 
 # --- similarity -----------------------------------------------------------------------------------------

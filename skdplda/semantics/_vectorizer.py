@@ -167,9 +167,7 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
         ValueError
             If X is one str, or `unit` does not suit documents that are lists of words.
         """
-        if self.vocabulary is None:
-            check_is_fitted(self)
-        columns = getattr(self, "vocabulary_", None) or {word: i for i, word in enumerate(self._given())}
+        columns = self._columns()
         cut = self._cut(columns.__contains__)
         start, rows, indices = [0], [0], []
         for document in _documents(X):
@@ -214,8 +212,14 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
         words : ndarray of shape (n_words,), object
             The vocabulary.
         """
-        check_is_fitted(self)
-        return np.array(list(self.vocabulary_), dtype=object)
+        return np.array(list(self._columns()), dtype=object)
+
+    def _columns(self):
+        """Return the column of each word; a given vocabulary needs no fit."""
+        if self.vocabulary is None or hasattr(self, "vocabulary_"):
+            check_is_fitted(self)
+            return self.vocabulary_
+        return {word: column for column, word in enumerate(self._given())}
 
     def _given(self):
         return CountVectorizer(vocabulary=self.vocabulary).get_feature_names_out().tolist()
@@ -236,7 +240,10 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
 
         def pieces(document):
             if callable(unit):
-                return [words_of(part) for part in unit(document)]
+                parts = unit(document)
+                if isinstance(parts, str):
+                    raise ValueError("unit must return a list of units, each a str or a list of words; got one str.")
+                return [words_of(part) for part in parts]
             if isinstance(document, str):
                 parts = (PARAGRAPH if unit == "paragraph" else SENTENCE).split(document)
                 return [words for words in map(words_of, parts) if words]
