@@ -310,6 +310,12 @@ def test_convergence_is_followed_on_public_documents(units):
     assert not hasattr(same, "public_perplexity_")
     with pytest.raises(ValueError, match="public must have the 25 words"):
         PCTD(3).fit(units, public=sp.csr_array((3, 7)))
+    assert PCTD(3, max_iter=2).fit(units, public=public.to_counts().toarray().tolist()).public_perplexity_[0] > 1
+    with PrivacyAccountant(epsilon=9.0, delta=1e-4) as accountant:
+        for bad in (["text"], -np.ones((2, 25)), np.zeros((2, 25)), np.full((2, 25), np.nan)):
+            with pytest.raises(ValueError, match="public"):
+                PCTD(3, max_iter=2).fit(units, public=bad)
+    assert accountant.ledger == ()
 
 
 def test_plain_counts_are_units_of_one_word(units):

@@ -101,10 +101,38 @@ def test_bad_text():
         SemanticUnitVectorizer(vocabulary=[]).fit([TEXT])
     with pytest.raises(NotFittedError):
         SemanticUnitVectorizer().transform([TEXT])
-    with pytest.raises(ValueError, match="list of units"):
-        SemanticUnitVectorizer(str.upper, vocabulary=WORDS).transform([TEXT])
-    with pytest.raises(ValueError, match="'unit' parameter"):
-        SemanticUnitVectorizer(0, vocabulary=WORDS).fit([TEXT])
+    for unit in (str.upper, len):
+        with pytest.raises(ValueError, match="unit must return a list of units"):
+            SemanticUnitVectorizer(unit, vocabulary=WORDS).transform([TEXT])
+    for unit in (0, 2.5, "word"):
+        for method in ("fit", "transform"):
+            with pytest.raises(ValueError, match="'unit' parameter"):
+                getattr(SemanticUnitVectorizer(unit, vocabulary=WORDS), method)([TEXT])
+    with pytest.warns(UserWarning, match="vocabulary has 'Cat', which text in small letters has not"):
+        SemanticUnitVectorizer(vocabulary=["Cat"]).transform(["Cat"])
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        (None, "iterable of documents; got None"),
+        ([None], "got NoneType"),
+        ([3.5], "got float"),
+        ([b"cat"], "got bytes"),
+        ([["cat", 1]], "must be str; got 1"),
+        ([[["cat"], "dog"]], "one that has both"),
+        ([[[["cat"]]]], "must be str; got"),
+    ],
+)
+def test_bad_documents(documents, message):
+    with pytest.raises(ValueError, match=message):
+        SemanticUnitVectorizer(2, vocabulary=WORDS).transform(documents)
+
+
+def test_an_iterator_is_read_once():
+    X = SemanticUnitVectorizer().fit_transform(text for text in [TEXT, "A fox"])
+    assert X.shape == (2, 9) and X[-1].n_units == 1
+    assert SemanticUnitVectorizer(vocabulary=WORDS).fit_transform(iter([TEXT])).shape == (1, 6)
 
 
 def random_units(seed=0, n_documents=7, n_words=5):
@@ -140,6 +168,7 @@ def test_units_of_counts():
     [
         ([0, 1], [[1], [1]], "start must rise from 0 to the 2 rows"),
         ([0, 2, 1, 2], [[1], [1]], "start must rise"),
+        ([0, 1.5, 2], [[1], [1]], "start must rise"),
         ([0, 1], [[-1]], "non-negative integers"),
         ([0, 1], [[0.5]], "non-negative integers"),
         ([0, 1], [[np.nan]], "non-negative integers"),
@@ -255,6 +284,7 @@ def test_vectors_by_name_and_words_without_one():
         ((["a", "a"], np.ones((2, 2))), {}, "distinct"),
         (("ab", np.ones((2, 2))), {}, "sequence of distinct words"),
         ((["a"], np.ones((1, 2))), {"threshold": 0.0}, "threshold"),
+        ((["a"], np.ones((1, 2))), {"threshold": "half"}, "threshold"),
         ((["a"], np.ones((1, 2))), {"top_n": 0}, "top_n"),
     ],
 )

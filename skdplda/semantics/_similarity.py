@@ -1,7 +1,7 @@
 """A sparse graph of words that mean much the same, from public word vectors."""
 
 from collections.abc import Mapping
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,7 +54,7 @@ def word_similarity(vocabulary, vectors, *, threshold=0.5, top_n=10):
            [0.  , 0.  , 1.  ]])
     """
     words = [str(word) for word in vocabulary]
-    if not 0 < threshold <= 1:
+    if not (isinstance(threshold, Real) and 0 < threshold <= 1):
         raise ValueError(f"threshold must be > 0 and <= 1; got {threshold!r}.")
     if top_n is not None and not (isinstance(top_n, Integral) and top_n >= 1):
         raise ValueError(f"top_n must be an integer of at least 1, or None; got {top_n!r}.")
