@@ -258,10 +258,15 @@ def test_similarity_is_the_dense_one(top_n, cells, monkeypatch):
     monkeypatch.setattr("skdplda.semantics._similarity.BLOCK_CELLS", cells)
     vectors = np.random.default_rng(0).normal(size=(40, 3))
     words = [f"w{i}" for i in range(40)]
-    R = word_similarity(words, vectors, threshold=0.7, top_n=top_n)
-    np.testing.assert_allclose(R.toarray(), dense_similarity(vectors, 0.7, top_n), atol=1e-6)
-    assert R.dtype == np.float64
-    assert abs(R - R.T).max() == 0
+    R = word_similarity(words, vectors, threshold=0.7, top_n=top_n, normalize=False)
+    dense = dense_similarity(vectors, 0.7, top_n)
+    np.testing.assert_allclose(R.toarray(), dense, atol=1e-6)
+    even = word_similarity(words, vectors, threshold=0.7, top_n=top_n)
+    scale = np.diag(dense.sum(axis=1) ** -0.5)
+    np.testing.assert_allclose(even.toarray(), scale @ dense @ scale, atol=1e-6)
+    for found in (R, even):
+        assert found.dtype == np.float64
+        assert abs(found - found.T).max() == 0
 
 
 def test_vectors_by_name_and_words_without_one():
@@ -272,7 +277,7 @@ def test_vectors_by_name_and_words_without_one():
     expected = np.eye(5)
     expected[0, 2] = expected[2, 0] = 0.96
     for source in (vectors, keyed):
-        np.testing.assert_allclose(word_similarity(words, source).toarray(), expected, atol=1e-6)
+        np.testing.assert_allclose(word_similarity(words, source, normalize=False).toarray(), expected, atol=1e-6)
     np.testing.assert_array_equal(word_similarity(["a", "b"], {}).toarray(), np.eye(2))
 
 

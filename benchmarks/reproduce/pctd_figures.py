@@ -56,7 +56,7 @@ def corpus(folder):
     glove = np.load(folder / "glove6B_100d_top60k_f16.npz")
     vectors = dict(zip(str(glove["words"]).split("\n"), glove["vectors"], strict=True))
     reference = [vectorizer.build_analyzer()(texts[i]) for i in chosen[N_DOCUMENTS:]]
-    return vectorizer.transform(train), words, word_similarity(words, vectors), reference
+    return vectorizer.transform(train), words, word_similarity(words, vectors, normalize=False), reference
 
 
 def pctd(X, similarity, n_topics, sigma, support, iterations, seed, last_only=False):
