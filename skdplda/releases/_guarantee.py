@@ -198,8 +198,8 @@ def _check_cuts(steps):
             raise _void(
                 name,
                 step,
-                f"unit={step.unit!r} counts words of the vocabulary only, so that a word in the place of one that is not"
-                " in it moves all words behind it to other units. Set skip_unknown=False",
+                f"unit={step.unit!r} counts words of the vocabulary only, so that a word in the place of one that is"
+                " not in it moves all words behind it to other units. Set skip_unknown=False",
             )
 
 

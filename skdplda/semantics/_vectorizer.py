@@ -272,8 +272,7 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
                 parts = unit(document)
                 if isinstance(parts, str) or not isinstance(parts, Iterable):
                     raise ValueError(
-                        "unit must return a list of units, each a str or a list of words; got"
-                        f" {type(parts).__name__}."
+                        f"unit must return a list of units, each a str or a list of words; got {type(parts).__name__}."
                     )
                 return [words_of(part) for part in parts]
             if isinstance(document, str):
