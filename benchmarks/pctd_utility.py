@@ -7,10 +7,10 @@ with which it is better. Both have the same guarantee: one document added or rem
 of GloVe vectors, which are public: normalised, and for sentences also as published.
 
 Perplexity is by document completion on the test documents' counts. Coherence is c_npmi of ten words a topic, with the
-test posts as reference corpus. Seeds make the numbers reproducible, so the private fits would warn.
+test documents as reference corpus. Seeds make the numbers reproducible, so the private fits would warn.
 
-How similarity is normalised was chosen on two other corpora, Enron mail and news articles (with four times the
-epsilon, for a quarter of the documents), in which all documents are the reference corpus:
+That similarity is normalised was chosen on two other corpora, Enron mail and news articles (with four times the
+epsilon, for a quarter of the documents):
 
     python benchmarks/pctd_utility.py --epsilon 5 10
     python benchmarks/pctd_utility.py --corpus enron --epsilon 5
@@ -92,12 +92,11 @@ def main():
     if arguments.quick:
         arguments.seeds, arguments.topics, arguments.epsilon = [0], [10], arguments.epsilon[:1]
 
-    posts = documents(arguments.data, arguments.corpus)
-    train, test, words = corpus(posts)
+    train, test, words = corpus(documents(arguments.data, arguments.corpus))
     R, published = similarities_of(arguments.data, words)
     counter = CountVectorizer(vocabulary=words)
     X_train, X_test = counter.transform(train), counter.transform(test)
-    reference = [counter.build_analyzer()(post) for post in (test if arguments.corpus == "20news" else posts)]
+    reference = [counter.build_analyzer()(post) for post in test]
     cut = {
         unit: SemanticUnitVectorizer(unit, vocabulary=words, stop_words="english").transform(train)
         for unit in ("sentence", 3)
