@@ -12,7 +12,7 @@ test documents as reference corpus. Seeds make the numbers reproducible, so the 
 That similarity is normalised was chosen on two other corpora, Enron mail and news articles (with four times the
 epsilon, for a quarter of the documents):
 
-    python benchmarks/pctd_utility.py --epsilon 5 10
+    python benchmarks/pctd_utility.py --epsilon 5 10 inf
     python benchmarks/pctd_utility.py --corpus enron --epsilon 5
     python benchmarks/pctd_utility.py --corpus news --epsilon 20
 """
@@ -78,7 +78,7 @@ def main():
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
     parser.add_argument("--corpus", choices=["20news", "enron", "news"], default="20news")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[5.0, 10.0])
+    parser.add_argument("--epsilon", type=float, nargs="+", default=[5.0, 10.0, math.inf])
     parser.add_argument("--topics", type=int, nargs="+", default=[10, 20])
     parser.add_argument("--tau", type=float, nargs="+", default=[0.3])
     parser.add_argument("--jobs", type=int, default=1)
@@ -116,7 +116,7 @@ def main():
             entrants.append((f"{name}, published similarity 0.3", PCTD, X, {"similarity": published}))
     rows = []
     for n_topics in arguments.topics:
-        for epsilon in (*arguments.epsilon, math.inf):
+        for epsilon in arguments.epsilon:
             for name, kind, X, options in entrants:
                 for seed in arguments.seeds:
                     model = kind(n_topics, epsilon=epsilon, n_jobs=arguments.jobs, random_state=seed, **options)

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from skdplda import PCTD, privacy_guarantee
+from skdplda import PCTD, PrivateCGSLDA, privacy_guarantee
 from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import make_coherence_scorer
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix, word_similarity
@@ -183,6 +183,11 @@ def test_bad_units(start, counts, message):
 def test_units_have_no_slices_of_words():
     with pytest.raises(IndexError, match="documents only"):
         random_units()[:, :2]
+
+
+def test_units_are_no_array_to_models_of_words():
+    with pytest.raises(TypeError, match=r"take to_counts\(\)"):
+        PrivateCGSLDA(2).fit(random_units())
 
 
 @pytest.fixture(scope="module")

@@ -101,6 +101,9 @@ class UnitMatrix:
         """Number of units, empty ones included."""
         return int(self.start[-1])
 
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("a UnitMatrix is no array of documents: take to_counts() for their words, counts for units'.")
+
     def __len__(self):
         return self.shape[0]
 
