@@ -13,8 +13,8 @@ That similarity is normalised was chosen on two other corpora, Enron mail and ne
 epsilon, for a quarter of the documents):
 
     python benchmarks/pctd_utility.py --epsilon 5 10 inf
-    python benchmarks/pctd_utility.py --corpus enron --epsilon 5
-    python benchmarks/pctd_utility.py --corpus news --epsilon 20
+    python benchmarks/pctd_utility.py --corpus enron --epsilon 5 --models "PCTD, sentences"
+    python benchmarks/pctd_utility.py --corpus news --epsilon 20 --models "PCTD, sentences"
 """
 
 import argparse
@@ -81,6 +81,7 @@ def main():
     parser.add_argument("--epsilon", type=float, nargs="+", default=[5.0, 10.0, math.inf])
     parser.add_argument("--topics", type=int, nargs="+", default=[10, 20])
     parser.add_argument("--tau", type=float, nargs="+", default=[0.3])
+    parser.add_argument("--models", default="", help="how the names of models begin that are fitted (default: all)")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="one seed, ten topics, the first epsilon")
     parser.add_argument("--output", type=Path, help="default: results/pctd_utility.csv, with the name of --corpus")
@@ -114,6 +115,7 @@ def main():
         entrants += [(f"{name}, similarity {tau:g}", PCTD, X, {"similarity": R, "tau": tau}) for tau in arguments.tau]
         if unit == "sentence":
             entrants.append((f"{name}, published similarity 0.3", PCTD, X, {"similarity": published}))
+    entrants = [entrant for entrant in entrants if entrant[0].startswith(arguments.models)]
     rows = []
     for n_topics in arguments.topics:
         for epsilon in arguments.epsilon:
