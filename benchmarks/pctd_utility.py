@@ -12,7 +12,7 @@ test documents as reference corpus. Seeds make the numbers reproducible, so the 
 That similarity is normalised was chosen on two other corpora, Enron mail and news articles (with four times the
 epsilon, for a quarter of the documents):
 
-    python benchmarks/pctd_utility.py --epsilon 5 10 inf
+    python benchmarks/pctd_utility.py --epsilon 5 10
     python benchmarks/pctd_utility.py --corpus enron --epsilon 5 --models "PCTD, sentences"
     python benchmarks/pctd_utility.py --corpus news --epsilon 20 --models "PCTD, sentences"
 """
