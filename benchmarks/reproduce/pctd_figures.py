@@ -3,8 +3,9 @@
 Yexuan Shi, Zhiyang Su, Di Jiang, Zimu Zhou, Wenbin Zhang and Yongxin Tong, "Semantic Consistent Topic Discovery with
 Differential Privacy". The paper trains on 500 articles of the New York Times and Google's word2vec vectors; neither
 is to be had here. Stand-ins: 500 news articles of 2017 and GloVe vectors of 100 dimensions, from the folder that
-SKDPLDA_DATA names. As in the paper, stop words go, and three words in a row of one sentence are a unit; perplexity
-is eq. (16), on the training documents, with the topic proportions that EM has at the time.
+SKDPLDA_DATA names; similarity is cosines, as published. As in the paper, stop words go, and three words in a row of
+one sentence are a unit; perplexity is eq. (16), on the training documents, with the topic proportions that EM has at
+the time.
 
 Fresh noise in each iteration is shown in both readings of the paper: on all counts, as its formulas say, for which
 epsilon is counted (one word present or absent, delta = 1e-5), and on the counts that are not 0, which gives its
@@ -181,7 +182,7 @@ def draw(table_2, table_3, path):
     runs = table_2.groupby(["support", "sigma", "iteration"])
     mean, low, high = runs[["perplexity", "epsilon"]].mean(), runs["perplexity"].min(), runs["perplexity"].max()
     n_seeds = table_2["seed"].nunique()
-    spread = f" Means of {n_seeds} seeds; bands and bars reach from the least to the largest." if n_seeds > 1 else ""
+    spread = f" Means of {n_seeds} seeds, and their range." if n_seeds > 1 else ""
     for ax, (support, title) in zip(axes, SUPPORTS.items(), strict=True):
         for sigma, color in SIGMAS.items():
             frame = mean.loc[support, sigma]
@@ -200,8 +201,8 @@ def draw(table_2, table_3, path):
         ax.legend(frameon=False, fontsize=9)
     fig.suptitle("Figure 2 of Shi et al. (2019): convergence under the published noise, 30 topics", fontsize=12)
     fig.supxlabel(
-        f"{stand_in}.\nε: one word present or absent, δ = 1e-5, all iterations counted;"
-        f" noise that leaves out the counts of 0 has none.{spread}",
+        f"{stand_in}.{spread}\n"
+        "ε: one word present or absent, δ = 1e-5, all iterations counted; noise that leaves out counts of 0 has none.",
         fontsize=8.5,
         color="0.35",
     )
