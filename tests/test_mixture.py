@@ -63,6 +63,26 @@ def test_the_kernel_is_its_reference(n_topics, n_updates, everyone):
             np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("n_updates", [1, 3])
+def test_topics_that_are_no_numbers_contribute_nothing(bad, n_updates):
+    """A contribution is bounded whatever the table is: integers made of NaN would be as large as integers get."""
+    log_phi = np.log(np.full((4, 2), 0.25))
+    log_phi[1, 0] = bad
+    log_phi[2] = bad
+    counts = sp.csr_array(np.eye(4))
+    theta, r = np.full((1, 2), 0.5), np.full((4, 2), 7.0)
+    start, words = counts.indptr.astype(np.int64), counts.indices.astype(np.int32)
+    nothing = np.empty((0, 0)), np.full(2, 0.1), np.empty(0, np.uint8)
+    responsibilities(
+        np.array([0, 4]), start, words, counts.data, log_phi, *nothing, theta, r, np.empty(1), n_updates, 1
+    )
+    assert (r >= 0).all() and (r.sum(axis=1) <= 1 + 1e-12).all()
+    assert not r[2].any()
+    np.testing.assert_allclose(r[[0, 3]].sum(axis=1), 1)
+    np.testing.assert_allclose(theta.sum(), 1)
+
+
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
 def test_sums_by_word(dtype):
     rng = np.random.default_rng(0)

@@ -104,6 +104,12 @@ def test_similarity_follows_equation_11():
     assert consistent(table, R, 0.0) is table and consistent(table, None, 0.3) is table
 
 
+def test_similarity_has_no_scale(units):
+    R = np.eye(25) + np.eye(25, k=1) + np.eye(25, k=-1)
+    one, large = (quiet(PCTD(3, max_iter=3, similarity=s * R, random_state=0), units) for s in (1.0, 2.0**1000))
+    np.testing.assert_array_equal(one.components_, large.components_)
+
+
 def test_similar_words_come_together(units):
     R = sp.csr_array(np.eye(25) + np.eye(25, k=1) + np.eye(25, k=-1))
     plain = PCTD(3, epsilon=np.inf, random_state=0).fit(units).topic_word_
@@ -216,7 +222,7 @@ def test_an_interrupted_fit_goes_on(units, tmp_path, parameters):
     np.testing.assert_array_equal(whole.components_, resumed.components_)
     with pytest.raises(KeyboardInterrupt):
         PCTD(3, checkpoint=path, callback=interrupt, **common).fit(units)
-    other = {**common, "similarity": 2 * R}
+    other = {**common, "similarity": R + sp.csr_array(np.eye(25, k=3))}
     with pytest.raises(ValueError, match="other parameters or other data"):
         PCTD(3, checkpoint=path, **other).fit(units)
 
@@ -304,6 +310,12 @@ def test_convergence_is_followed_on_public_documents(units):
     assert not hasattr(same, "public_perplexity_")
     with pytest.raises(ValueError, match="public must have the 25 words"):
         PCTD(3).fit(units, public=sp.csr_array((3, 7)))
+    assert PCTD(3, max_iter=2).fit(units, public=public.to_counts().toarray().tolist()).public_perplexity_[0] > 1
+    with PrivacyAccountant(epsilon=9.0, delta=1e-4) as accountant:
+        for bad in (["text"], -np.ones((2, 25)), np.zeros((2, 25)), np.full((2, 25), np.nan)):
+            with pytest.raises(ValueError, match="public"):
+                PCTD(3, max_iter=2).fit(units, public=bad)
+    assert accountant.ledger == ()
 
 
 def test_plain_counts_are_units_of_one_word(units):
@@ -332,6 +344,7 @@ def test_empty_units_and_documents(parameters, start):
     ("parameters", "message"),
     [
         ({"tau": -0.1}, "'tau' parameter"),
+        ({"tau": 1e308}, "'tau' parameter"),
         ({"noise": "tokens"}, "'noise' parameter"),
         ({"noise_support": "observed"}, "noise_support='observed' is for"),
         ({"noise_support": "observed", "noise": "units"}, "noise_support='observed' is for"),

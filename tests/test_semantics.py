@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from skdplda import PCTD, privacy_guarantee
+from skdplda import PCTD, PrivateCGSLDA, privacy_guarantee
 from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import make_coherence_scorer
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix, word_similarity
@@ -84,6 +84,9 @@ def test_the_vocabulary_is_learned_or_given():
     assert list(vectorizer.get_feature_names_out()) == ["cat", "dog", "fox", "ran", "sat", "saw"]
     given = SemanticUnitVectorizer(vocabulary={"fox": 1, "cat": 0}).fit([TEXT])
     assert list(given.get_feature_names_out()) == ["cat", "fox"]
+    assert list(SemanticUnitVectorizer(vocabulary=["fox", "cat"]).get_feature_names_out()) == ["fox", "cat"]
+    with pytest.raises(NotFittedError):
+        SemanticUnitVectorizer().get_feature_names_out()
     assert given.transform([TEXT]).shape == (1, 2)
     assert vectorizer.build_analyzer()("The cat sat") == ["cat", "sat"]
     assert vectorizer.build_analyzer()([["cat"], ["the", "sat"]]) == ["cat", "sat"]
@@ -98,8 +101,38 @@ def test_bad_text():
         SemanticUnitVectorizer(vocabulary=[]).fit([TEXT])
     with pytest.raises(NotFittedError):
         SemanticUnitVectorizer().transform([TEXT])
-    with pytest.raises(ValueError, match="'unit' parameter"):
-        SemanticUnitVectorizer(0, vocabulary=WORDS).fit([TEXT])
+    for unit in (str.upper, len):
+        with pytest.raises(ValueError, match="unit must return a list of units"):
+            SemanticUnitVectorizer(unit, vocabulary=WORDS).transform([TEXT])
+    for unit in (0, 2.5, "word"):
+        for method in ("fit", "transform"):
+            with pytest.raises(ValueError, match="'unit' parameter"):
+                getattr(SemanticUnitVectorizer(unit, vocabulary=WORDS), method)([TEXT])
+    with pytest.warns(UserWarning, match="vocabulary has 'Cat', which text in small letters has not"):
+        SemanticUnitVectorizer(vocabulary=["Cat"]).transform(["Cat"])
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        (None, "iterable of documents; got None"),
+        ([None], "got NoneType"),
+        ([3.5], "got float"),
+        ([b"cat"], "got bytes"),
+        ([["cat", 1]], "must be str; got 1"),
+        ([[["cat"], "dog"]], "one that has both"),
+        ([[[["cat"]]]], "must be str; got"),
+    ],
+)
+def test_bad_documents(documents, message):
+    with pytest.raises(ValueError, match=message):
+        SemanticUnitVectorizer(2, vocabulary=WORDS).transform(documents)
+
+
+def test_an_iterator_is_read_once():
+    X = SemanticUnitVectorizer().fit_transform(text for text in [TEXT, "A fox"])
+    assert X.shape == (2, 9) and X[-1].n_units == 1
+    assert SemanticUnitVectorizer(vocabulary=WORDS).fit_transform(iter([TEXT])).shape == (1, 6)
 
 
 def random_units(seed=0, n_documents=7, n_words=5):
@@ -135,6 +168,7 @@ def test_units_of_counts():
     [
         ([0, 1], [[1], [1]], "start must rise from 0 to the 2 rows"),
         ([0, 2, 1, 2], [[1], [1]], "start must rise"),
+        ([0, 1.5, 2], [[1], [1]], "start must rise"),
         ([0, 1], [[-1]], "non-negative integers"),
         ([0, 1], [[0.5]], "non-negative integers"),
         ([0, 1], [[np.nan]], "non-negative integers"),
@@ -149,6 +183,11 @@ def test_bad_units(start, counts, message):
 def test_units_have_no_slices_of_words():
     with pytest.raises(IndexError, match="documents only"):
         random_units()[:, :2]
+
+
+def test_units_are_no_array_to_models_of_words():
+    with pytest.raises(TypeError, match=r"take to_counts\(\)"):
+        PrivateCGSLDA(2).fit(random_units())
 
 
 @pytest.fixture(scope="module")
@@ -182,6 +221,24 @@ def test_a_pipeline_promises_what_its_model_does():
         privacy_guarantee(make_pipeline(SemanticUnitVectorizer(3), PCTD(2)))
 
 
+@pytest.mark.parametrize("unit", [1, 3])
+def test_a_promise_for_words_needs_units_that_stay(unit):
+    """One word in the place of another moves the words behind it where unknown words take no place."""
+    text, other = "cat dog fox sat ran saw cat dog fox", "the dog fox sat ran saw cat dog fox"
+    vectorizer = SemanticUnitVectorizer(unit, vocabulary=WORDS)
+    pipe = make_pipeline(vectorizer, PCTD(2, noise="units"))
+    X, Y = vectorizer.transform([text]), vectorizer.transform([other])
+    assert X.shape != Y.shape or X.n_units != Y.n_units or (X.counts != Y.counts).nnz > 2
+    with pytest.raises(ValueError, match="skip_unknown=False"):
+        privacy_guarantee(pipe)
+    pipe.set_params(semanticunitvectorizer__skip_unknown=False)
+    X, Y = vectorizer.transform([text]), vectorizer.transform([other])
+    assert X.n_units == Y.n_units and (X.counts != Y.counts).nnz == 1
+    assert privacy_guarantee(pipe).unit == "token"
+    sentences = make_pipeline(SemanticUnitVectorizer("sentence", vocabulary=WORDS), PCTD(2, noise="units"))
+    assert privacy_guarantee(sentences).status == "proven"
+
+
 # --- similarity -----------------------------------------------------------------------------------------
 
 
@@ -206,10 +263,15 @@ def test_similarity_is_the_dense_one(top_n, cells, monkeypatch):
     monkeypatch.setattr("skdplda.semantics._similarity.BLOCK_CELLS", cells)
     vectors = np.random.default_rng(0).normal(size=(40, 3))
     words = [f"w{i}" for i in range(40)]
-    R = word_similarity(words, vectors, threshold=0.7, top_n=top_n)
-    np.testing.assert_allclose(R.toarray(), dense_similarity(vectors, 0.7, top_n), atol=1e-6)
-    assert R.dtype == np.float64
-    assert abs(R - R.T).max() == 0
+    R = word_similarity(words, vectors, threshold=0.7, top_n=top_n, normalize=False)
+    dense = dense_similarity(vectors, 0.7, top_n)
+    np.testing.assert_allclose(R.toarray(), dense, atol=1e-6)
+    even = word_similarity(words, vectors, threshold=0.7, top_n=top_n)
+    scale = np.diag(dense.sum(axis=1) ** -0.5)
+    np.testing.assert_allclose(even.toarray(), scale @ dense @ scale, atol=1e-6)
+    for found in (R, even):
+        assert found.dtype == np.float64
+        assert abs(found - found.T).max() == 0
 
 
 def test_vectors_by_name_and_words_without_one():
@@ -220,7 +282,7 @@ def test_vectors_by_name_and_words_without_one():
     expected = np.eye(5)
     expected[0, 2] = expected[2, 0] = 0.96
     for source in (vectors, keyed):
-        np.testing.assert_allclose(word_similarity(words, source).toarray(), expected, atol=1e-6)
+        np.testing.assert_allclose(word_similarity(words, source, normalize=False).toarray(), expected, atol=1e-6)
     np.testing.assert_array_equal(word_similarity(["a", "b"], {}).toarray(), np.eye(2))
 
 
@@ -232,6 +294,7 @@ def test_vectors_by_name_and_words_without_one():
         ((["a", "a"], np.ones((2, 2))), {}, "distinct"),
         (("ab", np.ones((2, 2))), {}, "sequence of distinct words"),
         ((["a"], np.ones((1, 2))), {"threshold": 0.0}, "threshold"),
+        ((["a"], np.ones((1, 2))), {"threshold": "half"}, "threshold"),
         ((["a"], np.ones((1, 2))), {"top_n": 0}, "top_n"),
     ],
 )

@@ -3,8 +3,9 @@
 Yexuan Shi, Zhiyang Su, Di Jiang, Zimu Zhou, Wenbin Zhang and Yongxin Tong, "Semantic Consistent Topic Discovery with
 Differential Privacy". The paper trains on 500 articles of the New York Times and Google's word2vec vectors; neither
 is to be had here. Stand-ins: 500 news articles of 2017 and GloVe vectors of 100 dimensions, from the folder that
-SKDPLDA_DATA names. As in the paper, stop words go, and three words in a row of one sentence are a unit; perplexity
-is eq. (16), on the training documents, with the topic proportions that EM has at the time.
+SKDPLDA_DATA names; similarity is cosines, as published. As in the paper, stop words go, and three words in a row of
+one sentence are a unit; perplexity is eq. (16), on the training documents, with the topic proportions that EM has at
+the time.
 
 Fresh noise in each iteration is shown in both readings of the paper: on all counts, as its formulas say, for which
 epsilon is counted (one word present or absent, delta = 1e-5), and on the counts that are not 0, which gives its
@@ -56,7 +57,7 @@ def corpus(folder):
     glove = np.load(folder / "glove6B_100d_top60k_f16.npz")
     vectors = dict(zip(str(glove["words"]).split("\n"), glove["vectors"], strict=True))
     reference = [vectorizer.build_analyzer()(texts[i]) for i in chosen[N_DOCUMENTS:]]
-    return vectorizer.transform(train), words, word_similarity(words, vectors), reference
+    return vectorizer.transform(train), words, word_similarity(words, vectors, normalize=False), reference
 
 
 def pctd(X, similarity, n_topics, sigma, support, iterations, seed, last_only=False):
@@ -178,7 +179,10 @@ def draw(table_2, table_3, path):
 
     stand_in = "500 news articles and GloVe vectors, stand-ins for the paper's New York Times sample and word2vec"
     fig, axes = plt.subplots(1, 2, figsize=(10.5, 4.4), layout="constrained", sharex=True)
-    mean = table_2.groupby(["support", "sigma", "iteration"])[["perplexity", "epsilon"]].mean()
+    runs = table_2.groupby(["support", "sigma", "iteration"])
+    mean, low, high = runs[["perplexity", "epsilon"]].mean(), runs["perplexity"].min(), runs["perplexity"].max()
+    n_seeds = table_2["seed"].nunique()
+    spread = f" Means of {n_seeds} seeds, and their range." if n_seeds > 1 else ""
     for ax, (support, title) in zip(axes, SUPPORTS.items(), strict=True):
         for sigma, color in SIGMAS.items():
             frame = mean.loc[support, sigma]
@@ -186,6 +190,7 @@ def draw(table_2, table_3, path):
             epsilon = frame["epsilon"].iloc[-1]
             label = f"σ = {sigma:g}" + (f", ε = {np.ceil(epsilon):,.0f} after {last}" if np.isfinite(epsilon) else "")
             ax.plot(frame.index, frame["perplexity"], color=color, linewidth=2, label=label)
+            ax.fill_between(frame.index, low[support, sigma], high[support, sigma], color=color, alpha=0.2, linewidth=0)
         exact = mean.loc["none", 0.0]["perplexity"]
         ax.plot(exact.index, exact, color="0.3", linestyle="--", linewidth=1.5, label="no noise")
         title = title[0].upper() + title[1:] + (": ε = ∞" if support == "observed" else "")
@@ -196,15 +201,16 @@ def draw(table_2, table_3, path):
         ax.legend(frameon=False, fontsize=9)
     fig.suptitle("Figure 2 of Shi et al. (2019): convergence under the published noise, 30 topics", fontsize=12)
     fig.supxlabel(
-        f"{stand_in}. ε: one word present or absent, δ = 1e-5, all iterations counted;\n"
-        "noise that leaves out the counts of 0 has none.",
+        f"{stand_in}.{spread}\n"
+        "ε: one word present or absent, δ = 1e-5, all iterations counted; noise that leaves out counts of 0 has none.",
         fontsize=8.5,
         color="0.35",
     )
     fig.savefig(path / "pctd_figure2.png", dpi=150)
 
     fig, ax = plt.subplots(figsize=(7.5, 4.8), layout="constrained")
-    mean = table_3.groupby(["model", "topics"])[["perplexity", "epsilon"]].mean()
+    runs = table_3.groupby(["model", "topics"])
+    mean, low, high = runs[["perplexity", "epsilon"]].mean(), runs["perplexity"].min(), runs["perplexity"].max()
     styles = dict(
         zip(
             table_3["model"].unique(),
@@ -216,7 +222,10 @@ def draw(table_2, table_3, path):
         frame = mean.loc[name]
         epsilon = frame["epsilon"].iloc[0]
         label = f"{name} (ε = {np.ceil(epsilon):.0f})" if np.isfinite(epsilon) else f"{name} (ε = ∞)"
-        ax.plot(frame.index, frame["perplexity"], style, color=color, linewidth=2, label=label)
+        bars = frame["perplexity"] - low[name], high[name] - frame["perplexity"]
+        ax.errorbar(
+            frame.index, frame["perplexity"], bars, fmt=style, color=color, linewidth=2, elinewidth=1.2, label=label
+        )
     ticks = sorted(table_3["topics"].unique())
     ax.set(xlabel="Topics", ylabel="Training perplexity, eq. (16)", yscale="log", xticks=ticks)
     ax.yaxis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:,.0f}"))
@@ -225,7 +234,7 @@ def draw(table_2, table_3, path):
     ax.grid(alpha=0.3, which="both")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize=9)
-    fig.supxlabel(f"{stand_in}.\nε: one word present or absent, δ = 1e-5.", fontsize=8, color="0.35")
+    fig.supxlabel(f"{stand_in}.\nε: one word present or absent, δ = 1e-5.{spread}", fontsize=8, color="0.35")
     fig.savefig(path / "pctd_figure3.png", dpi=150)
 
 
@@ -234,7 +243,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--iterations", type=int, default=50, help="EM iterations of Figure 2 (default: 50)")
     parser.add_argument("--sweeps", type=int, default=200, help="sweeps of LDA (default: 200)")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--quick", action="store_true", help="one seed, few iterations, nothing saved but in --output")
     parser.add_argument("--draw-only", action="store_true", help="draw the saved tables again")
     parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")

@@ -1,7 +1,7 @@
 """EM for mixtures of semantic units: responsibilities document by document, sums word by word."""
 
 from cython.parallel cimport prange
-from libc.math cimport exp, log
+from libc.math cimport HUGE_VAL, exp, log
 
 import numpy as np
 
@@ -69,6 +69,10 @@ cdef double update_document(
                 mass += theta[k] * row[k]
             if step == 0:
                 log_likelihood += largest[j] + log(mass)
+            if not 0 < mass < HUGE_VAL:  # topics that are no numbers: the unit contributes nothing
+                for k in range(n_topics):
+                    row[k] = 0
+                continue
             mass = 1 / mass
             if step < n_updates - 1:
                 for k in range(n_topics):

@@ -73,7 +73,7 @@ class PCTD(BaseTopicModel):
         Called R in [1]_, eq. (10): from :func:`skdplda.semantics.word_similarity`, of public vectors. None: words
         do not know each other. Affects privacy: no, if public.
     tau : float, default=0.3
-        Weight of the similarity in eq. (11) of [1]_. Affects privacy: no.
+        Weight of the similarity in eq. (11) of [1]_, 1e6 at most. Affects privacy: no.
     max_iter : int or None, default=None
         Number of rounds. None: 20 for "statistics" with noise, else 35. Affects privacy: no, the noise is
         calibrated to it.
@@ -150,7 +150,7 @@ class PCTD(BaseTopicModel):
         "noise": [StrOptions({"statistics", "units", "units-each-iteration"})],
         "noise_support": [StrOptions({"all", "observed"})],
         "similarity": ["sparse matrix", "array-like", None],
-        "tau": [Interval(Real, 0, None, closed="left")],
+        "tau": [Interval(Real, 0, 1e6, closed="both")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "local_updates": [Interval(Integral, 1, None, closed="left"), None],
         "sampling_rate": [Interval(Real, 0, 1, closed="right")],
@@ -386,7 +386,8 @@ class PCTD(BaseTopicModel):
             )
         if not (np.isfinite(similarity.data).all() and (similarity.data >= 0).all()):
             raise ValueError("similarity must be finite and not negative; word_similarity leaves out what is below 0.")
-        return similarity
+        largest = similarity.data.max(initial=0.0) or 1.0  # eq. (11) does not depend on the scale
+        return sp.csr_array((similarity.data / largest, similarity.indices, similarity.indptr), shape=similarity.shape)
 
     def _plan(self):
         """Return the noise of the fit, from the parameters alone."""

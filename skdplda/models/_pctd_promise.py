@@ -18,6 +18,7 @@ CLAIMED = {
     "observed": "only counts that are not 0 get noise, so the words that occur in a unit are told apart from those that"
     " do not: a word present in one data set and absent from the other is seen with certainty.",
 }
+CUT = "semantic units are cut without regard to the word that is {}"
 SECRET_SEED = "the seed (random_state) is secret, random and never reused"
 COMMON = {"unit": "token", "not_covered": (NOT_COVERED[0], STRUCTURE, *NOT_COVERED[1:])}
 
@@ -46,7 +47,7 @@ def once_guarantee(plan, epsilon, delta, seeded):
         )
     assumptions = (
         "raw text stays with the curator",
-        "semantic units are cut without regard to the word that is replaced",
+        CUT.format("replaced"),
         "the system's entropy is unpredictable and ChaCha20 is a secure generator",
         f"each noise value is within total variation {sampler_slack():.1e} of its exact law (included in delta)",
     )
@@ -100,7 +101,7 @@ def published_guarantee(plan, epsilon, delta, seeded, support):
             else "none"
         ),
         released=("components_", "topic_word_", "n_iter_") if counted else (),
-        assumptions=(SECRET_SEED,) * (seeded and private),
+        assumptions=(CUT.format("present or absent"),) * private + (SECRET_SEED,) * (seeded and private),
         reference=REFERENCE,
         event=plan.event if counted else None,
         **COMMON,

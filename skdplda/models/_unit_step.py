@@ -245,8 +245,16 @@ class PublicPerplexity:
     def __init__(self, public, n_words, alpha, beta, n_threads):
         self._X = public.to_counts() if isinstance(public, UnitMatrix) else public
         self._alpha, self._beta, self._n_threads, self.history = alpha, beta, n_threads, []
-        if public is not None and public.shape[1] != n_words:
-            raise ValueError(f"public must have the {n_words} words of X; got {public.shape[1]} columns.")
+        if public is None:
+            return
+        if not hasattr(self._X, "shape"):
+            self._X = np.asarray(public)
+        if self._X.shape[1:] != (n_words,):
+            raise ValueError(f"public must have the {n_words} words of X; got shape {self._X.shape}.")
+        try:  # before a budget is charged
+            perplexity(self._X, np.full((1, n_words), 1 / n_words))
+        except ValueError as error:
+            raise ValueError(f"public cannot be followed: {error}") from None
 
     def __call__(self, table):
         """Take a table of shape (n_words, n_topics)."""

@@ -131,6 +131,8 @@ def privacy_guarantee(estimator, *, groups=False):
         raise _void(*learner, LEARNS_WORDS)
 
     total = _compose(parts)
+    if (total.unit, total.adjacency) == ("token", "replace"):
+        _check_cuts(steps)
     if total.unit == "user" and len(parts) > 1:
         assumptions.append(f"{', '.join(map(repr, parts))} were given the same groups")
     return replace(
@@ -186,6 +188,18 @@ def _check_seeds(private):
             raise ValueError(
                 f"steps {seeds[seed]!r} and {name!r} have the same random_state={seed}, and so the same noise, which"
                 " cancels out. Use random_state=None, or another secret number for each."
+            )
+
+
+def _check_cuts(steps):
+    """Refuse a vectorizer whose units do not stay where they are when one word takes the place of another."""
+    for name, step in steps:
+        if type(step) is SemanticUnitVectorizer and isinstance(step.unit, Integral) and step.skip_unknown:
+            raise _void(
+                name,
+                step,
+                f"unit={step.unit!r} counts words of the vocabulary only, so that a word in the place of one that is"
+                " not in it moves all words behind it to other units. Set skip_unknown=False",
             )
 
 

@@ -1,7 +1,7 @@
 """A sparse graph of words that mean much the same, from public word vectors."""
 
 from collections.abc import Mapping
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +11,7 @@ __all__ = ["word_similarity"]
 BLOCK_CELLS = 2**25  # similarities held at a time: 128 MB
 
 
-def word_similarity(vocabulary, vectors, *, threshold=0.5, top_n=10):
+def word_similarity(vocabulary, vectors, *, threshold=0.5, top_n=10, normalize=True):
     """Cosine similarity of words, as a sparse symmetric matrix.
 
     The vectors must be public, or trained on other data: this function knows nothing of privacy.
@@ -27,11 +27,14 @@ def word_similarity(vocabulary, vectors, *, threshold=0.5, top_n=10):
         In (0, 1]. Less similar pairs are left out.
     top_n : int or None, default=10
         How many neighbours a word may choose, most similar first; it also has those that chose it. None: no limit.
+    normalize : bool, default=True
+        Whether R becomes D^-1/2 R D^-1/2, where D has the sums of its rows: words with many neighbours, mostly frequent
+        and general ones, then draw no more than others. False is [1]_.
 
     Returns
     -------
     similarity : csr_array of shape (n_words, n_words), float64
-        Called R in [1]_, eq. (10). Symmetric, the diagonal is 1.
+        Called R in [1]_, eq. (10). Symmetric; before it is normalised, the diagonal is 1.
 
     Raises
     ------
@@ -49,12 +52,12 @@ def word_similarity(vocabulary, vectors, *, threshold=0.5, top_n=10):
     >>> from skdplda.semantics import word_similarity
     >>> R = word_similarity(["tea", "coffee", "of"], {"tea": [3, 4], "coffee": [4, 3]})
     >>> R.toarray().round(2)
-    array([[1.  , 0.96, 0.  ],
-           [0.96, 1.  , 0.  ],
+    array([[0.51, 0.49, 0.  ],
+           [0.49, 0.51, 0.  ],
            [0.  , 0.  , 1.  ]])
     """
     words = [str(word) for word in vocabulary]
-    if not 0 < threshold <= 1:
+    if not (isinstance(threshold, Real) and 0 < threshold <= 1):
         raise ValueError(f"threshold must be > 0 and <= 1; got {threshold!r}.")
     if top_n is not None and not (isinstance(top_n, Integral) and top_n >= 1):
         raise ValueError(f"top_n must be an integer of at least 1, or None; got {top_n!r}.")
@@ -78,11 +81,15 @@ def word_similarity(vocabulary, vectors, *, threshold=0.5, top_n=10):
         rows.append(found[begin + row])
         columns.append(found[column])
         values.append(np.minimum(value.astype(np.float64), 1.0))
-    shape = (len(words), len(words))
-    if n_found == 0:
-        return sp.csr_array(sp.eye_array(len(words)))
-    chosen = sp.csr_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=shape)
-    return sp.csr_array(chosen.maximum(chosen.T) + sp.eye_array(len(words)))
+    R = sp.coo_array(sp.eye_array(len(words)))
+    if n_found:
+        entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
+        chosen = sp.csr_array(entries, shape=R.shape)
+        R = sp.coo_array(chosen.maximum(chosen.T) + R)
+    if normalize:
+        root = np.sqrt(R.sum(axis=1))
+        R.data /= root[R.row] * root[R.col]
+    return sp.csr_array(R)
 
 
 def _points(words, vectors):

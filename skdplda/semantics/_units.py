@@ -45,7 +45,7 @@ class UnitMatrix:
     """
 
     def __init__(self, start, counts):
-        start = np.array(start, dtype=np.int64)
+        given, start = start, np.array(start, dtype=np.int64)
         counts = sp.csr_array(counts, copy=sp.issparse(counts))
         counts.sum_duplicates()
         counts.eliminate_zeros()
@@ -55,10 +55,11 @@ class UnitMatrix:
             or start[0] != 0
             or start[-1] != counts.shape[0]
             or (np.diff(start) < 0).any()
+            or (start != np.asarray(given)).any()
         ):
             raise ValueError(
                 f"start must rise from 0 to the {counts.shape[0]} rows of counts, one entry more than documents;"
-                f" got {start!r}."
+                f" got {given!r}."
             )
         data = counts.data
         if not (
@@ -99,6 +100,9 @@ class UnitMatrix:
     def n_units(self):
         """Number of units, empty ones included."""
         return int(self.start[-1])
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("a UnitMatrix is no array of documents: take to_counts() for their words, counts for units'.")
 
     def __len__(self):
         return self.shape[0]

@@ -1,6 +1,8 @@
 """From text to semantic units, one document at a time."""
 
 import re
+import warnings
+from collections.abc import Iterable, Iterator
 from numbers import Integral
 
 import numpy as np
@@ -146,6 +148,24 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
         self.vocabulary_ = {word: column for column, word in enumerate(words)}
         return self
 
+    def fit_transform(self, X, y=None):
+        """Take the given vocabulary, or learn one, and cut documents.
+
+        Parameters
+        ----------
+        X : iterable of str, of list of str, or of list of list of str
+            Documents, as in `fit`. An iterator is read once, into memory.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        units : UnitMatrix of shape (n_documents, n_words)
+            As from `transform`.
+        """
+        X = _documents(X)
+        return super().fit_transform(list(X) if isinstance(X, Iterator) else X)
+
     def transform(self, X):
         """Cut documents and count the words of each unit.
 
@@ -167,9 +187,8 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
         ValueError
             If X is one str, or `unit` does not suit documents that are lists of words.
         """
-        if self.vocabulary is None:
-            check_is_fitted(self)
-        columns = getattr(self, "vocabulary_", None) or {word: i for i, word in enumerate(self._given())}
+        self._validate_params()
+        columns = self._columns()
         cut = self._cut(columns.__contains__)
         start, rows, indices = [0], [0], []
         for document in _documents(X):
@@ -214,11 +233,25 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
         words : ndarray of shape (n_words,), object
             The vocabulary.
         """
-        check_is_fitted(self)
-        return np.array(list(self.vocabulary_), dtype=object)
+        return np.array(list(self._columns()), dtype=object)
+
+    def _columns(self):
+        """Return the column of each word; a given vocabulary needs no fit."""
+        if self.vocabulary is None or hasattr(self, "vocabulary_"):
+            check_is_fitted(self)
+            return self.vocabulary_
+        return {word: column for column, word in enumerate(self._given())}
 
     def _given(self):
-        return CountVectorizer(vocabulary=self.vocabulary).get_feature_names_out().tolist()
+        words = CountVectorizer(vocabulary=self.vocabulary).get_feature_names_out().tolist()
+        capital = next((word for word in words if word != word.lower()), None) if self.lowercase else None
+        if capital is not None:
+            warnings.warn(
+                f"vocabulary has {capital!r}, which text in small letters has not. Set lowercase=False.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return words
 
     def _words(self):
         """Return the function that finds the words of a text, and the set of stop words."""
@@ -232,20 +265,25 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
         unit, skip = self.unit, self.skip_unknown
 
         def words_of(part):
-            return every_word(part) if isinstance(part, str) else list(part)
+            return every_word(part) if isinstance(part, str) else _words_of_sentence(part)
 
         def pieces(document):
             if callable(unit):
-                return [words_of(part) for part in unit(document)]
+                parts = unit(document)
+                if isinstance(parts, str) or not isinstance(parts, Iterable):
+                    raise ValueError(
+                        f"unit must return a list of units, each a str or a list of words; got {type(parts).__name__}."
+                    )
+                return [words_of(part) for part in parts]
             if isinstance(document, str):
                 parts = (PARAGRAPH if unit == "paragraph" else SENTENCE).split(document)
                 return [words for words in map(words_of, parts) if words]
-            document = list(document)
+            document = _listed(document)
             flat = bool(document) and isinstance(document[0], str)
             if unit == "paragraph" or (unit == "sentence" and flat):
                 lists = ", or lists of sentences" if flat else ""
                 raise ValueError(f"unit={unit!r} needs documents that are text{lists}; got a list.")
-            return [document] if flat else [list(sentence) for sentence in document]
+            return [document] if flat else document
 
         def cut(document):
             found = pieces(document)
@@ -259,6 +297,27 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
 
 
 def _documents(X):
-    if isinstance(X, str):
-        raise ValueError("X must be an iterable of documents; got one str. Wrap a single document in a list.")
+    if isinstance(X, str) or not isinstance(X, Iterable):
+        found = "one str. Wrap a single document in a list" if isinstance(X, str) else repr(X)
+        raise ValueError(f"X must be an iterable of documents; got {found}.")
     return X
+
+
+def _listed(document):
+    """Return a document without text as a list of words, or of lists of words."""
+    if isinstance(document, bytes) or not isinstance(document, Iterable):
+        raise ValueError(
+            f"a document must be a str, a list of words or a list of sentences; got {type(document).__name__}."
+        )
+    parts = [part if isinstance(part, str) else _words_of_sentence(part) for part in document]
+    if len({type(part) is list for part in parts}) > 1:
+        raise ValueError("a document must be a list of words or a list of sentences; got one that has both.")
+    return parts
+
+
+def _words_of_sentence(sentence):
+    words = list(sentence) if isinstance(sentence, Iterable) and not isinstance(sentence, bytes) else [sentence]
+    for word in words:
+        if not isinstance(word, str):
+            raise ValueError(f"words of a document must be str; got {word!r}.")
+    return words
