@@ -35,13 +35,16 @@ __all__ = [
 
 __version__ = version("skdplda")
 
-# A room opens when a name of it is asked for: a user's device, which needs `skdplda.local`, loads no server's half.
-_ROOMS = ("models", "privacy", "releases", "vocabulary")
+# A room opens when it, or a name of it, is asked for: a user's device needs `skdplda.local` and loads no server's half.
+_SHOWN = ("models", "privacy", "releases", "vocabulary")
+_ROOMS = (*_SHOWN, "attacks", "audit", "datasets", "local", "metrics", "model_selection", "plots", "semantics")
 
 
 def __getattr__(name):
+    if name in _ROOMS:
+        return import_module(f"skdplda.{name}")
     if name in __all__:
-        for room in _ROOMS:
+        for room in _SHOWN:
             shown = import_module(f"skdplda.{room}")
             if name in shown.__all__:
                 return globals().setdefault(name, getattr(shown, name))
@@ -49,7 +52,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_ROOMS})
 
 
 # On every fit, not once a line of code; appended, so that a user's own filters come first.
