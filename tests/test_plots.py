@@ -77,7 +77,7 @@ def test_curve_is_sorted_and_labelled():
     lines = {line.get_label(): line for line in ax.lines}
     assert set(lines) == {"private", "non-private", "unigram (no topics)"}
     assert lines["private"].get_xydata().tolist() == [[1, 310], [2, 260], [5, 220]]
-    assert lines["non-private"].get_linestyle() == "--" and lines["unigram (no topics)"].get_linestyle() == ":"
+    assert lines["non-private"].get_linestyle() == "-." and lines["unigram (no topics)"].get_linestyle() == ":"
     assert set(lines["non-private"].get_ydata()) == {200} and set(lines["unigram (no topics)"].get_ydata()) == {400}
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2", "5"]
     assert ax.get_xlabel() == "Privacy loss epsilon" and ax.get_ylabel() == "Held-out perplexity"
