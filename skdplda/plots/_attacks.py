@@ -1,5 +1,7 @@
 """What attacks find: ROC curves on logarithmic axes, and what audits show beside what is claimed."""
 
+from textwrap import fill
+
 import numpy as np
 
 from skdplda.attacks import membership_experiment
@@ -8,7 +10,8 @@ from skdplda.plots._style import BLUE, GREY, STYLES, VERMILION, new_axes
 
 __all__ = ["AttackRocDisplay", "AuditDisplay"]
 
-ROW_HEIGHT, MOST_SHOWN = 0.42, 1e3  # inches; an epsilon beyond is drawn at the edge
+ROW_HEIGHT, NAME = 0.5, 40  # inches; characters of a line
+MOST_SHOWN = 1e3  # an epsilon beyond is drawn at the edge
 
 
 class AttackRocDisplay:
@@ -147,7 +150,7 @@ class AuditDisplay:
     reports : AuditReport or sequence of AuditReport
         One a row.
     names : sequence of str, default=None
-        Of the rows. None takes what each guarantee says of its mechanism.
+        Of the rows. None takes the first words of what each guarantee says of its mechanism.
 
     Attributes
     ----------
@@ -222,7 +225,8 @@ class AuditDisplay:
         reports = list(self.reports) if isinstance(self.reports, (list, tuple)) else [self.reports]
         if not reports:
             raise ValueError("reports must hold at least one audit.")
-        names = [report.claim.mechanism for report in reports] if self.names is None else list(self.names)
+        names = [report.claim.mechanism.partition(":")[0].partition(",")[0] for report in reports]
+        names = names if self.names is None else list(self.names)
         if len(names) != len(reports):
             raise ValueError(f"names must name the {len(reports)} reports; got {len(names)}.")
         ax = new_axes(ax, (7.0, 1.6 + ROW_HEIGHT * len(reports)))
@@ -238,7 +242,7 @@ class AuditDisplay:
             if report.claim.epsilon > edge:
                 ax.annotate(f"{report.claim.epsilon:g} ", (edge, row), ha="right", va="bottom", fontsize="small")
         rows = zip(names, reports, strict=True)
-        labels = [f"{name}\nper {report.claim.unit}, delta {report.claim.delta:g}" for name, report in rows]
+        labels = [f"{fill(name, NAME)}\nper {report.claim.unit}, delta {report.claim.delta:g}" for name, report in rows]
         ax.set_yticks(range(len(reports)), labels, fontsize="small")
         ax.invert_yaxis()
         ax.set_xlim(0, edge)
@@ -256,5 +260,5 @@ class AuditDisplay:
         ax.barh(0, 0, color=BLUE, alpha=0.75, label=f"shown, with confidence {' or '.join(bounds)}")
         if any(report.violated for report in reports):
             ax.barh(0, 0, color=VERMILION, alpha=0.75, label="shown, and refutes the claim")
-        place = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.12 - 0.6 / (1 + len(reports)))}
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}  # above: the bars may be anywhere
         ax.legend(frameon=False, fontsize="small", ncols=2, **place)

@@ -278,8 +278,7 @@ class TopicDistanceDisplay:
         """Draw one cell for each pair of topics."""
         image = ax.imshow(distances, cmap=cmap, vmin=0, vmax=max(1.0, distances.max()))
         ax.set_yticks(range(len(names)), names)
-        # the rows are named in full; columns by what stands before the colon
-        ax.set_xticks(range(len(names)), [name.partition(":")[0].removeprefix("Topic ") for name in names])
+        ax.set_xticks(range(len(names)), [_short(name) for name in names])
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         if len(names) <= MOST_NUMBERS:
@@ -297,7 +296,10 @@ class TopicDistanceDisplay:
             raise ValueError(f"sizes must have one number for each of the {len(names)} topics; got {self.sizes!r}.")
         ax.scatter(*places.T, s=4000 * sizes / sizes.sum(), color=BLUE, alpha=0.35, edgecolors=BLUE)
         for name, place in zip(names, places, strict=True):
-            ax.annotate(name, place, ha="center", va="center", fontsize="small")
+            ax.annotate(_short(name), place, ha="center", va="center", fontsize="small")
+        if any(_short(name) != name for name in names):  # the words would cover each other
+            place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "handlelength": 0, "handletextpad": 0}
+            ax.legend([ax.scatter([], [], s=0) for _ in names], names, frameon=False, fontsize="small", **place)
         ax.axhline(0, color=GREY, linewidth=0.5, zorder=0)
         ax.axvline(0, color=GREY, linewidth=0.5, zorder=0)
         ax.margins(0.3)
@@ -307,9 +309,15 @@ class TopicDistanceDisplay:
         ax.spines[:].set_visible(False)
 
 
+def _short(name):
+    """Return what stands before the colon of "3: pear, plum", and the number of "Topic 3"."""
+    return name.partition(":")[0].removeprefix("Topic ")
+
+
 def distances_of_topics(topic_word):
     """Return the Jensen-Shannon distances between topics, from 0 to 1."""
-    return squareform(np.nan_to_num(pdist(topic_word, "jensenshannon", base=2)))  # rounding below 0 gives nan
+    in_nats = np.nan_to_num(pdist(topic_word, "jensenshannon"))  # rounding below 0 gives nan
+    return squareform(in_nats / np.sqrt(np.log(2)))
 
 
 def map_of_topics(distances):
