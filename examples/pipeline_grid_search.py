@@ -28,6 +28,7 @@ words = corpus.feature_names
 texts = [" ".join(words.repeat(row)) for row in corpus.data.toarray()]
 public, private = texts[: args.documents], texts[args.documents :]
 
+# %%
 # The vocabulary is given, not learned: a word list learned from private text would leak.
 pipeline = Pipeline(
     [
@@ -37,6 +38,7 @@ pipeline = Pipeline(
 )
 grid = {"lda__n_components": [3, 5], "lda__max_iter": [10, 20]}
 
+# %%
 # Public text: search at the epsilon that the private fit will have, by held-out likelihood and by coherence.
 scoring = {
     "likelihood": lambda estimator, X, y=None: estimator.score(X),
@@ -49,6 +51,7 @@ for i, candidate in enumerate(search.cv_results_["params"]):
     print(f"  {candidate}: log-likelihood {likelihood:.3f} a token, u_mass {coherence:.1f}")
 print(f"  best: {search.best_params_}")
 
+# %%
 # Private text: one fit, and nothing left.
 best = pipeline.set_params(**search.best_params_)
 with PrivacyAccountant(epsilon=3.0, delta=1e-5) as accountant:
@@ -61,6 +64,7 @@ with PrivacyAccountant(epsilon=3.0, delta=1e-5) as accountant:
     except BudgetExceededError as error:
         print(f"  a second fit is refused, before it reads a document: {error}")
 
+# %%
 # What the search would have cost on the private text: every fit of it, composed.
 fits = len(search.cv_results_["params"]) * search.n_splits_ + 1
 cost = best[-1].privacy_cost()
