@@ -52,4 +52,11 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "alabaster"
-html_theme_options = {"description": version, "fixed_sidebar": True}
+html_theme_options = {
+    "description": version,
+    "fixed_sidebar": True,
+    "page_width": "1240px",  # lines of 120 characters fit
+    "sidebar_width": "250px",
+    "body_max_width": "none",
+    "code_font_size": "0.8em",
+}

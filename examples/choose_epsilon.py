@@ -1,6 +1,6 @@
 """
-Which epsilon should I choose?
-==============================
+What an epsilon allows, and what it costs
+=========================================
 
 Three questions have answers without private data: what an epsilon still allows an attacker, how much noise it means,
 and what that noise does to topics of a corpus of this size. The last one is a curve on synthetic text: noise hides one
@@ -20,7 +20,7 @@ from skdplda.metrics import unigram_perplexity
 from skdplda.plots import PrivacyUtilityDisplay
 
 parser = argparse.ArgumentParser(description="What epsilon allows, and held-out perplexity for two sizes of corpus.")
-parser.add_argument("--documents", type=int, default=4000, help="of the smaller corpus (default: 4000)")
+parser.add_argument("--documents", type=int, default=3000, help="of the smaller corpus (default: 3000)")
 args = parser.parse_args()
 
 N_TEST, N_TOPICS, N_REPEATS, DELTA = 1000, 5, 3, 1e-5
@@ -60,7 +60,7 @@ corpus = make_lda_corpus(2 * args.documents + N_TEST, 300, N_TOPICS, mean_length
 test, train = corpus.data[:N_TEST], corpus.data[N_TEST:]
 
 # Without noise, fits cost nothing: keep the best of a few starts. The seeds make it repeatable.
-exact = [PrivateCGSLDA(N_TOPICS, epsilon=np.inf, max_iter=40, random_state=seed).fit(train) for seed in range(3)]
+exact = [PrivateCGSLDA(N_TOPICS, epsilon=np.inf, max_iter=40, random_state=seed).fit(train) for seed in range(2)]
 non_private = min(model.perplexity(test) for model in exact)
 unigram = unigram_perplexity(train, test)
 

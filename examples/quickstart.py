@@ -63,7 +63,7 @@ print(f"noise in a cell of the model: {pipeline[-1].noise_deviation()['in_model'
 
 pipeline.fit(texts)
 print(pipeline[-1].top_words(6, vocabulary).to_string())
-TopWordsDisplay.from_estimator(pipeline[-1], feature_names=vocabulary, n_words=8)
+TopWordsDisplay.from_estimator(pipeline[-1], feature_names=vocabulary, n_words=8, n_columns=3)
 
 # %%
 # New texts get proportions of topics. Those of a private text are that text's data, and not for publication.
