@@ -21,6 +21,10 @@ if root is None:
     raise FileNotFoundError(f"the examples are needed beside {Path(__file__).parent}, to build their gallery")
 figures = Path(__file__).parent / "figures"  # drawn by the benchmarks, and committed there
 shutil.copytree(root / "benchmarks" / "results", figures, ignore=shutil.ignore_patterns("*.csv"), dirs_exist_ok=True)
+page = (Path(__file__).parent / "reproductions.rst").read_text(encoding="utf-8")
+unnamed = [path.name for path in sorted((root / "benchmarks" / "reproduce").glob("*.py")) if path.name not in page]
+if unnamed:
+    raise ValueError(f"reproductions.rst must have the command of each reproduced figure; it lacks {unnamed}")
 os.environ.setdefault("MPLBACKEND", "agg")
 
 extensions = [

@@ -38,8 +38,8 @@ from skdplda.privacy import epsilon_of
 
 DELTA, ETA, ALPHA = 1e-5, 0.1, 0.1
 COLORS = {"none": "#000000", "pld": "#0072b2", "zcdp": "#009e73", "advanced": "#e69f00", "linear": "#d55e00"}
-LABELS = {"none": "no privacy", "pld": "PLD (proven)"}
-LABELS |= {name: f"{label} (claimed)" for name, label in (("zcdp", "zCDP"), ("advanced",) * 2, ("linear",) * 2)}
+LABELS = {"none": "no privacy", "pld": "PLD", "zcdp": "zCDP", "advanced": "advanced", "linear": "linear"}
+STATUS = {"none": "", "pld": " (proven)"}  # the others are claimed
 DASHES = {"none": "-.", "pld": "-", "zcdp": "--", "advanced": "--", "linear": "--"}  # dashed: claimed, not proven
 NOMINAL = {"20 Newsgroups": 20_000, "news articles": 4_000}  # public estimates
 
@@ -122,8 +122,16 @@ def draw(table, path):
             chosen = of_corpus[(of_corpus.batch == main_batch) & of_corpus.epsilon.isin([epsilon, math.inf])]
             ax.set_title(f"{name} (stand-in), $\\varepsilon$ = {epsilon:g}\n{worth(chosen)}", fontsize=8)
             for accounting, lines in chosen.groupby("accounting", sort=False):
-                color, label = COLORS[accounting], LABELS[accounting]
-                ax.plot(lines.documents_seen, lines.perplexity, marker="o", ls=DASHES[accounting], ms=3, color=color, label=label)
+                color, label = COLORS[accounting], LABELS[accounting] + STATUS.get(accounting, " (claimed)")
+                ax.plot(
+                    lines.documents_seen,
+                    lines.perplexity,
+                    marker="o",
+                    ls=DASHES[accounting],
+                    ms=3,
+                    color=color,
+                    label=label,
+                )
             ax.set_xlabel(f"documents seen, {main_batch} a mini-batch")
         ax = row[-1]
         ax.set_title(f"{name} (stand-in), $\\varepsilon$ = {budgets[-1]:g}\nafter one pass", fontsize=8)
