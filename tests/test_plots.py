@@ -23,6 +23,7 @@ from skdplda.plots import (
     VocabularySizeDisplay,
 )
 from skdplda.privacy import InherentPrivacyHistory, PrivacyGuarantee
+from skdplda.semantics import SemanticUnitVectorizer
 
 WORDS = np.array(["apple", "pear", "plum", "iron", "zinc"])
 
@@ -176,6 +177,17 @@ def test_the_curve_of_an_estimator(corpus):
     users = np.arange(400) // 4
     display = PrivacyUtilityDisplay.from_estimator(estimator, X, test, epsilons=[5.0], groups=users)
     assert display.ax_.get_xlabel() == "Privacy loss epsilon (per user)"
+
+
+def test_the_curve_and_rounds_of_a_model_of_semantic_units():
+    vectorizer = SemanticUnitVectorizer("sentence", vocabulary=["cat", "dog", "law", "tax"])
+    X = vectorizer.transform(["A cat. A dog and a cat.", "A tax. The tax law."] * 50)
+    display = PrivacyUtilityDisplay.from_estimator(PCTD(2, max_iter=3), X, X, epsilons=[50.0])
+    assert display.unigram == unigram_perplexity(X.to_counts(), X.to_counts())
+    reports = []
+    model = PCTD(2, max_iter=3, callback=reports.append).fit(X)
+    display = ConvergenceDisplay.from_reports(reports, public=X, estimator=model)
+    assert len(display.values) == 3 and display.final == model.perplexity(X)
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

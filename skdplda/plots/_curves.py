@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skdplda.metrics import unigram_perplexity
-from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, VERMILION, epsilon_axis, new_axes
+from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, VERMILION, counts_of, epsilon_axis, new_axes
 
 __all__ = ["PrivacyUtilityDisplay", "VocabularySizeDisplay"]
 
@@ -85,9 +85,9 @@ class PrivacyUtilityDisplay:
         estimator : estimator
             A topic model with `perplexity` and, fitted, `privacy_guarantee_`. It is not changed.
         X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts to fit.
+            Word counts, or semantic units, to fit.
         X_test : array-like or sparse matrix of shape (n_test, n_words)
-            Word counts to judge by.
+            The same, to judge by.
         epsilons : array-like of shape (n_epsilons,)
             Values of the parameter. The axis has the epsilon of each fit's guarantee.
         n_repeats : int, default=1
@@ -123,7 +123,7 @@ class PrivacyUtilityDisplay:
             epsilons=[promise.epsilon for promise in promises],
             scores=[[model.perplexity(X_test) for model in repeats] for repeats in models],
             non_private=fitted(np.inf).perplexity(X_test),
-            unigram=unigram_perplexity(X, X_test),
+            unigram=unigram_perplexity(counts_of(X), counts_of(X_test)),
             unit=str(promises[0].unit) if promises else None,
             status=next((status for status in ("diagnostic", "claimed") if status in statuses), "proven"),
         )

@@ -6,6 +6,7 @@ import numpy as np
 
 from skdplda._optional import import_optional
 from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.plots._style import counts_of
 from skdplda.plots._topics import distances_of_topics, map_of_topics, sizes_of_topics
 
 __all__ = ["prepare_ldavis"]
@@ -106,9 +107,7 @@ def prepare_ldavis(model, *, X=None, feature_names=None, n_words=30, relevance_s
 
 def _lengths(model, X):
     """Return the number of tokens of each document."""
-    counts = model._counts(X)
-    counts = counts.to_counts() if hasattr(counts, "to_counts") else counts
-    lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+    lengths = np.asarray(counts_of(model._counts(X)).sum(axis=1), dtype=np.float64).ravel()
     if not lengths.sum() > 0:
         raise ValueError("X must hold a word of the vocabulary; all of its documents are empty.")
     return lengths

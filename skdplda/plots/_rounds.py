@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from skdplda.metrics import perplexity
-from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, new_axes
+from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, counts_of, new_axes
 
 __all__ = ["ConvergenceDisplay", "MonitorDisplay"]
 
@@ -166,8 +166,8 @@ class ConvergenceDisplay:
         reports : sequence of RoundReport
             In the order of rounds.
         public : array-like or sparse matrix of shape (n_documents, n_words), default=None
-            Word counts of public documents, which give the perplexity after each round. None draws how far the topics
-            moved since the round before: the mean total variation distance.
+            Word counts, or semantic units, of public documents, which give the perplexity after each round. None draws
+            how far the topics moved since the round before: the mean total variation distance.
         estimator : estimator, default=None
             The fitted model; its prior is used, and its perplexity is drawn as a line.
         ax : matplotlib Axes, default=None
@@ -200,7 +200,7 @@ class ConvergenceDisplay:
             rounds, value_name = rounds[1:], "Distance to the round before"
         else:
             prior = {} if estimator is None else {"doc_topic_prior": estimator._doc_topic_prior()}
-            values = [perplexity(public, table, **prior) for table in topics]
+            values = [perplexity(counts_of(public), table, **prior) for table in topics]
             value_name = "Perplexity of public documents"
             final = None if estimator is None else estimator.perplexity(public)
         return cls(values=values, rounds=rounds, final=final, value_name=value_name).plot(ax=ax, name=name)

@@ -4,7 +4,18 @@ import numpy as np
 
 from skdplda._optional import import_optional
 
-__all__ = ["BLUE", "DASHES", "GREY", "STYLES", "VERMILION", "epsilon_axis", "names_of_topics", "new_axes", "pyplot"]
+__all__ = [
+    "BLUE",
+    "DASHES",
+    "GREY",
+    "STYLES",
+    "VERMILION",
+    "counts_of",
+    "epsilon_axis",
+    "names_of_topics",
+    "new_axes",
+    "pyplot",
+]
 
 # Okabe and Ito's palette: told apart with any colour vision. Curves differ by markers too, or by dashes.
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#555555"
@@ -24,6 +35,11 @@ DASHES = {"proven": "-", "claimed": "--", "diagnostic": ":"}  # of curves that s
 def pyplot():
     """Return matplotlib's pyplot, or say what to install."""
     return import_optional("matplotlib.pyplot", purpose="A display", install="matplotlib")
+
+
+def counts_of(X):
+    """Return word counts, also of semantic units."""
+    return X.to_counts() if hasattr(X, "to_counts") else X
 
 
 def new_axes(ax, size):
