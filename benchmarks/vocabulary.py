@@ -158,12 +158,11 @@ PAPER = ("item_frequency", "item_frequency_published")  # the selection that the
 
 def panel(table, ax):
     """Draw the curves of one corpus."""
-    curves = {
-        name.replace("_published", " (printed: no guarantee)"): part["words"].to_numpy()
-        for name, part in table.groupby("mechanism", sort=False)
-    }
+    table = table.assign(name=table["mechanism"].str.replace("_published", " (printed: no guarantee)"))
+    curves = {name: part["words"].to_numpy() for name, part in table.groupby("name", sort=False)}
+    claimed = table.loc[table["status"] != "proven", "name"].unique()
     epsilons = np.sort(table["epsilon"].unique())
-    VocabularySizeDisplay(epsilons=epsilons, sizes=curves).plot(ax)
+    VocabularySizeDisplay(epsilons=epsilons, sizes=curves, claimed=claimed).plot(ax)
 
 
 def main():

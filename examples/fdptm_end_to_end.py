@@ -15,11 +15,13 @@ import pickle
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 from skdplda import PrivacyAccountant, PrivateCGSLDA, load_released, make_fdptm_pipeline, privacy_guarantee, release
 from skdplda.datasets import load_20newsgroups, make_lda_corpus
+from skdplda.plots import TopWordsDisplay
 from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
 parser = argparse.ArgumentParser(description="Texts, private words and topics, release, new documents.")
@@ -39,6 +41,7 @@ else:
 texts = [f"{text} patient{number:06d}" for number, text in enumerate(texts)]
 private, new = texts[:-3], texts[-3:]
 
+# %%
 # One budget for the words and the topics; the price is known before any text is read.
 vectorizer = DPCountVectorizer(stop_words="english")
 pipeline = make_fdptm_pipeline(args.epsilon, 1e-6, n_components=n_topics, vectorizer=vectorizer)
@@ -49,16 +52,19 @@ print(f"words {words.epsilon:.2f} and topics {topics.epsilon:.2f} make epsilon {
 with PrivacyAccountant(args.epsilon, 1e-6):  # refuses a second fit
     pipeline.fit(private)
 
+# %%
 # What may leave: topics, words, guarantee. No pickle.
 folder = Path(tempfile.mkdtemp())
 release(pipeline).save(folder / "topics.zip")
 print(f"saved {', '.join(sorted(path.name for path in folder.iterdir()))}\n")
 
+# %%
 # Anywhere else: no data, no pipeline, no training.
 model = load_released(folder / "topics.zip")
-print(model.top_words(7).to_string(header=False))
-print(f"\nnew documents:\n{model.transform(new).round(2)}\n\n{model.privacy_guarantee_}\n")
+TopWordsDisplay.from_estimator(model, n_words=7)
+print(f"new documents:\n{model.transform(new).round(2)}\n\n{model.privacy_guarantee_}\n")
 
+# %%
 # Why not simply pickle a pipeline? Each step of this one keeps its promise as well.
 selector = DPVocabularySelector(epsilon=args.epsilon / 2, delta=5e-7)
 plain = make_pipeline(
@@ -68,3 +74,4 @@ plain.fit(private)
 published = (folder / "topics.zip").read_bytes()
 for what, content in (("pickled pipeline", pickle.dumps(plain)), ("released file", published)):
     print(f"names in the {what}: {content.count(b'patient0'):,} of {len(private):,} documents")
+plt.show()

@@ -14,7 +14,7 @@ import math
 import tempfile
 from pathlib import Path
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 
 from skdplda import LocalPrivateLDA
@@ -26,7 +26,6 @@ parser = argparse.ArgumentParser(description="Clients write randomized report fi
 parser.add_argument("--clients", type=int, default=10_000, help="clients (default: 10000)")
 parser.add_argument("--batch", type=int, default=500, help="reports of a mini-batch (default: 500)")
 parser.add_argument("--bit-epsilon", type=float, default=2.0, help="privacy loss of one bit (default: 2)")
-parser.add_argument("--output", default="local_crowd.png", help="picture (default: local_crowd.png)")
 args = parser.parse_args()
 
 N_TEST, N_TOPICS, N_WORDS = 500, 5, 300
@@ -43,6 +42,9 @@ def client(number, folder):
     path.write_bytes(make_report(words, vocabulary, randomizer))
     return path
 
+
+# %%
+# All clients report, some reports get lost or damaged, and the server reads what is left, batch after batch.
 
 with tempfile.TemporaryDirectory() as folder:
     files = [client(number, Path(folder)) for number in range(args.clients)]
@@ -69,12 +71,15 @@ with tempfile.TemporaryDirectory() as folder:
         non_private.append(exact.perplexity(test))
         print(f"{seen[-1]:>6} reports: perplexity {private[-1]:.1f}, without noise {non_private[-1]:.1f}")
 
+# %%
+# The topics, and the two promises: for one word of a document, and for the document.
+
 print(model.top_words(8, vocabulary).to_string())
 print(model.bit_guarantee_)
 print(model.privacy_guarantee_)
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+# %%
+# Held-out perplexity over time. The promise per word is strong, per document weak: a document tells up to 20 words.
 
 unigram = unigram_perplexity((documents > 0).astype(np.int32), test)
 fig, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
@@ -91,5 +96,4 @@ fig.supxlabel(
     fontsize=9,
     color="0.35",
 )
-fig.savefig(args.output, dpi=150)
-print(f"Picture saved to {args.output}")
+plt.show()

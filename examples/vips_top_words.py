@@ -20,12 +20,14 @@ import os
 import warnings
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import VIPSLDA, PrivacyLeakWarning
 from skdplda.datasets import load_20newsgroups, make_lda_corpus, topic_recovery
+from skdplda.plots import TopWordsDisplay
 from skdplda.privacy import epsilon_of
 
 ACCOUNTINGS = {"no privacy": None, "PLD": "pld", "zCDP": "zcdp", "advanced": "advanced", "linear": "linear"}
@@ -78,12 +80,15 @@ def main():
     reference = models["no privacy"].topic_word_
     shown = np.argsort(-reference.max(axis=1))[: options.show]
     for number in shown:
-        columns = {}
+        columns, weights = {}, []
         for title, model in models.items():
             like = topic_recovery(reference, model.topic_word_).permutation[number]
             columns[title] = model.top_words(10, words).iloc[like].to_list()
+            weights.append(np.sort(model.topic_word_[like])[:-11:-1])
         print(f"\nTopic {number}")
         print(pd.DataFrame(columns).to_string(index=False))
+        TopWordsDisplay(words=list(columns.values()), weights=weights, topic_names=list(columns)).plot()
+    plt.show()
 
 
 if __name__ == "__main__":

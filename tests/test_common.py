@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skdplda import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
 from skdplda.local import LocalRandomizer
-from skdplda.metrics import gensim_dictionary, make_coherence_scorer
+from skdplda.metrics import coherence, gensim_dictionary, make_coherence_scorer
 
 CHECKED = [
     PrivateCGSLDA(n_components=2, max_iter=2),
@@ -158,3 +158,30 @@ def test_gensim_judges_the_topics(texts):
         processes=1,
     )
     assert 0 < judged.get_coherence() <= 1
+
+
+JUDGED = [
+    PrivateCGSLDA(3, epsilon=0.05, max_iter=3),
+    PrivateCGSLDA(3, epsilon=0.05, max_iter=3, mechanism="laplace"),
+    VIPSLDA(3, epsilon=0.05, max_iter=3),
+    HDPLDA(3, epsilon=0.1, max_iter=3),
+    LocalPrivateLDA(3, randomizer=LocalRandomizer(bit_epsilon=0.05), max_iter=3),
+    PCTD(3, epsilon=0.05, max_iter=3),
+]
+
+
+@pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning")
+@pytest.mark.filterwarnings("ignore:no word stands out:UserWarning")
+@pytest.mark.filterwarnings("ignore:epsilon=0.1 is too small:UserWarning")
+@pytest.mark.parametrize("measure", ["u_mass", "c_v", "c_npmi"])
+@pytest.mark.parametrize("estimator", JUDGED, ids=repr)
+def test_coherence_is_finite_for_every_estimator_under_heavy_noise(estimator, measure, corpus, texts):
+    """Noise brings words to the top that the reference lacks: there gensim alone would say nan or infinity."""
+    model = clone(estimator).fit(corpus.data)
+    assert model.get_topics().shape == (3, 40)
+    lacking = corpus.feature_names[model.topic_word_.argmax(axis=1)]  # the top word of each topic
+    reference = [[word for word in text.split() if word not in lacking] for text in texts]
+    for documents in (reference, [text.split() for text in texts]):
+        assert np.isfinite(coherence(model, documents, corpus.feature_names, measure=measure, n_top=5))
+    scorer = make_coherence_scorer(measure, texts=reference, feature_names=corpus.feature_names, n_top=5)
+    assert np.isfinite(scorer(model, corpus.data))

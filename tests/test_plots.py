@@ -6,9 +6,24 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from skdplda import PrivateCGSLDA
+from skdplda import PCTD, DPCountVectorizer, DPVocabularySelector, PrivateCGSLDA
 from skdplda.attacks import AttackResult
-from skdplda.plots import AttackRocDisplay, PrivacyUtilityDisplay, TopWordsDisplay, VocabularySizeDisplay
+from skdplda.audit import AuditReport
+from skdplda.datasets import make_lda_corpus
+from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.metrics import perplexity, unigram_perplexity
+from skdplda.plots import (
+    AttackRocDisplay,
+    AuditDisplay,
+    ConvergenceDisplay,
+    MonitorDisplay,
+    PrivacyUtilityDisplay,
+    TopicDistanceDisplay,
+    TopWordsDisplay,
+    VocabularySizeDisplay,
+)
+from skdplda.privacy import InherentPrivacyHistory, PrivacyGuarantee
+from skdplda.semantics import SemanticUnitVectorizer
 
 WORDS = np.array(["apple", "pear", "plum", "iron", "zinc"])
 
@@ -49,6 +64,64 @@ def test_top_words_of_some_topics_keep_their_numbers(model):
     assert labels(display.axes_[0]) == model.top_words(2, WORDS).to_numpy()[2].tolist()
 
 
+def test_top_words_honour_names_of_topics(model):
+    options = {"feature_names": WORDS, "n_words": 2, "topic_names": ["fruit", "metal", "rest"]}
+    display = TopWordsDisplay.from_estimator(model, topics=[1, 0], **options)
+    assert [axes.get_title(loc="left") for axes in display.axes_] == ["metal", "fruit"]
+    with pytest.raises(ValueError, match="topic_names must name the 3 topics; got 1"):
+        TopWordsDisplay.from_estimator(model, n_words=2, topic_names=["fruit"])
+
+
+def test_distances_of_topics(model):
+    display = TopicDistanceDisplay.from_estimator(model, feature_names=WORDS, n_words=2)
+    p, q = model.topic_word_[:2]
+    middle = (p + q) / 2
+    divergence = (p * np.log2(p / middle) + q * np.log2(q / middle)).sum() / 2
+    np.testing.assert_allclose(display.distances[0, 1] ** 2, divergence)
+    np.testing.assert_array_equal(display.ax_.images[0].get_array(), display.distances)
+    expected = model.top_words(2, WORDS).to_numpy()
+    assert labels(display.ax_) == [f"{topic}: {', '.join(words)}" for topic, words in enumerate(expected)]
+    assert [label.get_text() for label in display.ax_.get_xticklabels()] == ["0", "1", "2"]
+    texts = [text.get_text() for text in display.ax_.texts]
+    assert texts == [f"{value:.2f}" for value in display.distances.ravel()]
+    display.figure_.canvas.draw()
+
+
+def test_the_map_keeps_distances_and_sizes(model):
+    names = ["fruit", "metal", "rest"]
+    ax = Figure().subplots()
+    display = TopicDistanceDisplay.from_estimator(model, topic_names=names, kind="map", ax=ax)
+    assert display.ax_ is ax
+    places = ax.collections[0].get_offsets()
+    apart = np.linalg.norm(places[:, None] - places, axis=-1)
+    np.testing.assert_allclose(apart, display.distances, atol=1e-7)  # three points fit into the plane
+    shares = model.components_.sum(axis=1) / model.components_.sum()
+    drawn = ax.collections[0].get_sizes()
+    np.testing.assert_allclose(drawn / drawn.sum(), shares)
+    assert [text.get_text() for text in ax.texts] == names and ax.get_legend() is None
+    ax = TopicDistanceDisplay.from_estimator(model, feature_names=WORDS, kind="map").ax_
+    assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
+    assert len(ax.get_legend().get_texts()) == 3
+    ax.figure.canvas.draw()
+
+
+def test_one_topic_and_equal_topics_have_a_map():
+    for distances in ([[0.0]], np.zeros((3, 3))):
+        ax = TopicDistanceDisplay(distances=distances).plot(kind="map").ax_
+        np.testing.assert_allclose(ax.collections[0].get_offsets(), 0, atol=1e-12)
+        ax.figure.canvas.draw()
+
+
+def test_topic_distance_errors_name_the_parameter():
+    with pytest.raises(ValueError, match="kind must be 'matrix' or 'map'; got 'tree'"):
+        TopicDistanceDisplay(distances=[[0.0]]).plot(kind="tree")
+    for distances in ([[0, 1], [2, 0]], [[1.0]], [0.0]):
+        with pytest.raises(ValueError, match="distances must be a symmetric matrix"):
+            TopicDistanceDisplay(distances=distances).plot()
+    with pytest.raises(ValueError, match="sizes must have one number for each of the 1 topics"):
+        TopicDistanceDisplay(distances=[[0.0]], sizes=[1, 2]).plot(kind="map")
+
+
 def test_top_words_on_given_axes_touch_no_pyplot_figure(model):
     before = plt.get_fignums()
     figure = Figure()
@@ -77,11 +150,57 @@ def test_curve_is_sorted_and_labelled():
     lines = {line.get_label(): line for line in ax.lines}
     assert set(lines) == {"private", "non-private", "unigram (no topics)"}
     assert lines["private"].get_xydata().tolist() == [[1, 310], [2, 260], [5, 220]]
-    assert lines["non-private"].get_linestyle() == "--" and lines["unigram (no topics)"].get_linestyle() == ":"
+    assert lines["non-private"].get_linestyle() == "-." and lines["unigram (no topics)"].get_linestyle() == ":"
     assert set(lines["non-private"].get_ydata()) == {200} and set(lines["unigram (no topics)"].get_ydata()) == {400}
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2", "5"]
     assert ax.get_xlabel() == "Privacy loss epsilon" and ax.get_ylabel() == "Held-out perplexity"
     display.figure_.canvas.draw()
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return make_lda_corpus(460, 30, 3, mean_length=20, random_state=0).data
+
+
+def test_the_curve_of_an_estimator(corpus):
+    X, test = corpus[:400], corpus[400:]
+    estimator = PrivateCGSLDA(3, max_iter=5)
+    display = PrivacyUtilityDisplay.from_estimator(estimator, X, test, epsilons=[5.0, 2.0], n_repeats=2)
+    assert not hasattr(estimator, "components_")
+    assert np.shape(display.scores) == (2, 2) and len(np.unique(display.scores)) == 4
+    lines = {line.get_label(): line for line in display.ax_.lines}
+    assert lines["PrivateCGSLDA"].get_xdata().tolist() == [2, 5]
+    assert lines["PrivateCGSLDA"].get_linestyle() == "-"
+    np.testing.assert_array_equal(lines["PrivateCGSLDA"].get_ydata(), np.mean(display.scores, axis=1)[::-1])
+    assert lines["unigram (no topics)"].get_ydata()[0] == unigram_perplexity(X, test)
+    assert display.ax_.get_xlabel() == "Privacy loss epsilon (per document)"
+    users = np.arange(400) // 4
+    display = PrivacyUtilityDisplay.from_estimator(estimator, X, test, epsilons=[5.0], groups=users)
+    assert display.ax_.get_xlabel() == "Privacy loss epsilon (per user)"
+
+
+def test_the_curve_and_rounds_of_a_model_of_semantic_units():
+    vectorizer = SemanticUnitVectorizer("sentence", vocabulary=["cat", "dog", "law", "tax"])
+    X = vectorizer.transform(["A cat. A dog and a cat.", "A tax. The tax law."] * 50)
+    display = PrivacyUtilityDisplay.from_estimator(PCTD(2, max_iter=3), X, X, epsilons=[50.0])
+    assert display.unigram == unigram_perplexity(X.to_counts(), X.to_counts())
+    reports = []
+    model = PCTD(2, max_iter=3, callback=reports.append).fit(X)
+    display = ConvergenceDisplay.from_reports(reports, public=X, estimator=model)
+    assert len(display.values) == 3 and display.final == model.perplexity(X)
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_the_curve_of_a_claim_is_dashed_and_says_so(corpus):
+    estimator = PrivateCGSLDA(3, mechanism="laplace-last", max_iter=2)
+    display = PrivacyUtilityDisplay.from_estimator(estimator, corpus, corpus, epsilons=[1.0], name="published")
+    assert display.ax_.lines[1].get_label() == "published (claimed, not proven)"
+    assert display.ax_.lines[1].get_linestyle() == "--"
+    with pytest.raises(ValueError, match="status must be one of"):
+        PrivacyUtilityDisplay(epsilons=[1], scores=[1], status="true").plot()
+    estimator.set_params(mechanism="inherent")  # no epsilon at all
+    with pytest.raises(ValueError, match="epsilons must be positive finite numbers"):
+        PrivacyUtilityDisplay.from_estimator(estimator, corpus, corpus, epsilons=[1.0])
 
 
 def test_repeats_draw_a_mean_and_a_band():
@@ -121,6 +240,35 @@ def test_vocabulary_sizes_are_labelled_curves():
     display.figure_.canvas.draw()
 
 
+def test_vocabulary_sizes_are_solid_if_proven_and_dashed_if_claimed():
+    sizes = {f"mechanism {i}": [i + 1, i + 2] for i in range(8)}
+    claimed = ["mechanism 2", "mechanism 5"]
+    ax = VocabularySizeDisplay(epsilons=[1, 2], sizes=sizes, claimed=claimed).plot().ax_
+    assert {line.get_label(): line.get_linestyle() for line in ax.lines} == {
+        name: "--" if name in claimed else "-" for name in sizes
+    }
+    assert len({line.get_color() for line in ax.lines}) == len({line.get_marker() for line in ax.lines}) == 8
+    assert ax.get_legend().get_title().get_text() == "dashed: claimed, not proven"
+    with pytest.raises(ValueError, match=r"claimed must hold names of sizes; got \['else'\]"):
+        VocabularySizeDisplay(epsilons=[1], sizes={"sieve": [1]}, claimed=["else"]).plot()
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_vocabulary_sizes_of_a_selector(corpus):
+    selector = DPVocabularySelector(max_words_per_unit=10, random_state=0)
+    mechanisms = ["sieve", "item_frequency_published"]
+    display = VocabularySizeDisplay.from_estimator(selector, corpus, epsilons=[0.001, 100.0], mechanisms=mechanisms)
+    assert list(display.sizes) == mechanisms and display.claimed == ["item_frequency_published"]
+    assert display.sizes["sieve"][0] == 0  # nothing selected is no error here
+    assert 10 < display.sizes["sieve"][1] <= 30
+    texts = ["iron zinc"] * 300
+    vectorizer = DPCountVectorizer(epsilon=1.0, delta=1e-6, random_state=0)
+    display = VocabularySizeDisplay.from_estimator(vectorizer, texts, epsilons=[50.0], groups=np.arange(300))
+    assert display.sizes["sieve"].tolist() == [2]
+    with pytest.raises(ValueError, match="mechanism"):
+        VocabularySizeDisplay.from_estimator(selector, corpus, epsilons=[1.0], mechanisms=["none"])
+
+
 @pytest.mark.parametrize(
     ("epsilons", "size", "message"),
     [
@@ -155,3 +303,108 @@ def test_roc_curves_have_logarithmic_axes_and_rates():
     display.figure_.canvas.draw()
     with pytest.raises(ValueError, match="at least one attack"):
         AttackRocDisplay(results=[]).plot()
+
+
+def test_the_roc_of_an_estimator(corpus):
+    options = {"n_models": 4, "thresholds": (), "random_state": 0}
+    model = PrivateCGSLDA(2, epsilon=np.inf, max_iter=2)
+    display = AttackRocDisplay.from_estimator(
+        model, corpus[:60], attacks=["LiRA online (zeta)"], title="One", **options
+    )
+    assert [result.name for result in display.results] == ["LiRA online (zeta)"]
+    assert len(display.results[0].labels) == 60 and display.ax_.get_title(loc="left") == "One"
+    everything = AttackRocDisplay.from_estimator(model, corpus[:60], **options)
+    assert len(everything.results) == 3
+    with pytest.raises(ValueError, match="attacks must be among"):
+        AttackRocDisplay.from_estimator(model, corpus[:60], attacks=["none"], **options)
+
+
+def report(epsilon, bound, status="proven", violated=False):
+    reason = "" if status == "proven" else "of a published sum"
+    claim = PrivacyGuarantee(epsilon=epsilon, delta=1e-6, status=status, reason=reason, mechanism="noise, on counts")
+    return AuditReport(claim, bound, 0.95, "one-run", "", violated)
+
+
+def test_audits_are_bars_beside_their_claims():
+    reports = [report(2.0, 0.5), report(1.0, 3.0, "claimed", True), report(np.inf, 1.0, "claimed")]
+    display = AuditDisplay(reports=reports, names=["a", "b", "c"]).plot()
+    ax = display.ax_
+    assert [bar.get_width() for bar in ax.patches[:3]] == [0.5, 3.0, 1.0]
+    assert len({bar.get_facecolor() for bar in ax.patches[:3]}) == 2
+    assert labels(ax) == [f"{name}\nper document, delta 1e-06" for name in "abc"]
+    assert [line.get_xdata()[0] for line in ax.lines[:2]] == [2.0, 1.0]
+    assert [line.get_markerfacecolor() for line in ax.lines[:3]] == ["black", "white", "white"]
+    assert [text.get_text() for text in ax.texts] == ["inf "]
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == [
+        "claim, proven",
+        "claim, not proven",
+        "shown, with confidence 0.95",
+        "shown, and refutes the claim",
+    ]
+    display.figure_.canvas.draw()
+    single = Figure().subplots()
+    assert AuditDisplay(reports=reports[0]).plot(single).ax_ is single
+    assert labels(single)[0].startswith("noise\n")
+    with pytest.raises(ValueError, match="at least one audit"):
+        AuditDisplay(reports=[]).plot()
+    with pytest.raises(ValueError, match="names must name the 3 reports; got 1"):
+        AuditDisplay(reports=reports, names=["a"]).plot()
+
+
+def test_the_audit_of_an_estimator(corpus, capsys):
+    model = PrivateCGSLDA(1, epsilon=2.0, max_iter=2)
+    options = {"n_canaries": 200, "confidence": 1 - 1e-6}
+    display = AuditDisplay.from_estimator(model, corpus[:20], name="gaussian", **options)
+    assert capsys.readouterr().out == ""
+    (found,) = display.reports
+    assert found.claim.epsilon == 2.0 and not found.violated
+    assert display.ax_.patches[0].get_width() == found.lower_bound
+
+
+def test_the_monitor_draws_its_history(corpus):
+    with pytest.warns(PrivacyLeakWarning):
+        model = PrivateCGSLDA(3, mechanism="inherent", max_iter=4).fit(corpus[:40])
+    ax = MonitorDisplay.from_estimator(model).ax_
+    history = model.inherent_privacy_
+    curves = [history.word_level, history.document_level, history.worst_draw, history.sum_of_draws]
+    for line, values in zip(ax.lines, curves, strict=True):
+        np.testing.assert_array_equal(line.get_xydata(), np.column_stack([[1, 2, 3, 4], values]))
+        assert line.get_linestyle() == ":"
+    assert ax.get_yscale() == "log" and "none of these is a guarantee" in ax.get_legend().get_title().get_text()
+    ax.figure.canvas.draw()
+    single = Figure().subplots()
+    assert MonitorDisplay(history=InherentPrivacyHistory([1], [2], [3], [4])).plot(single).ax_ is single
+    with pytest.raises(ValueError, match="must have been fitted with the monitor"):
+        MonitorDisplay.from_estimator(PrivateCGSLDA())
+
+
+def test_convergence_from_the_reports_of_a_fit(corpus):
+    reports, public = [], corpus[400:]
+    model = PrivateCGSLDA(3, max_iter=4, callback=reports.append).fit(corpus[:400])
+    display = ConvergenceDisplay.from_reports(reports, public=public, estimator=model)
+    tables = [report.table.T / report.table.T.sum(axis=1, keepdims=True) for report in reports]
+    expected = [perplexity(public, table, doc_topic_prior=0.1) for table in tables]
+    curve, final = display.ax_.lines
+    np.testing.assert_allclose(curve.get_ydata(), expected, rtol=1e-5)
+    assert curve.get_xdata().tolist() == [1, 2, 3, 4]
+    np.testing.assert_allclose(final.get_ydata(), model.perplexity(public))
+    moved = ConvergenceDisplay.from_reports(reports, name="moved").ax_.lines[0]
+    assert moved.get_label() == "moved" and moved.get_xdata().tolist() == [2, 3, 4]
+    np.testing.assert_allclose(moved.get_ydata()[0], np.abs(tables[1] - tables[0]).sum(axis=1).mean() / 2, rtol=1e-5)
+    display.figure_.canvas.draw()
+    with pytest.raises(ValueError, match="reports must hold at least 2 rounds; got 1"):
+        ConvergenceDisplay.from_reports(reports[:1])
+
+
+@pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning")
+def test_convergence_of_a_model_that_followed_public_documents(corpus):
+    model = PCTD(3, max_iter=3).fit(corpus[:400], public=corpus[400:])
+    ax = ConvergenceDisplay.from_estimator(model, name="public").ax_
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), model.public_perplexity_)
+    with pytest.raises(ValueError, match="without public_perplexity_"):
+        ConvergenceDisplay.from_estimator(PrivateCGSLDA())
+    with pytest.raises(ValueError, match="values must have one entry"):
+        ConvergenceDisplay(values=[]).plot()
+    with pytest.raises(ValueError, match="rounds must have one number for each of the 1 values"):
+        ConvergenceDisplay(values=[1.0], rounds=[1, 2]).plot()

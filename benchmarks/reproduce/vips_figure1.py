@@ -38,7 +38,9 @@ from skdplda.privacy import epsilon_of
 
 DELTA, ETA, ALPHA = 1e-5, 0.1, 0.1
 COLORS = {"none": "#000000", "pld": "#0072b2", "zcdp": "#009e73", "advanced": "#e69f00", "linear": "#d55e00"}
-LABELS = {"none": "no privacy", "pld": "PLD (proven)", "zcdp": "zCDP", "advanced": "advanced", "linear": "linear"}
+LABELS = {"none": "no privacy", "pld": "PLD", "zcdp": "zCDP", "advanced": "advanced", "linear": "linear"}
+STATUS = {"none": "", "pld": " (proven)"}  # the others are claimed
+DASHES = {"none": "-.", "pld": "-", "zcdp": "--", "advanced": "--", "linear": "--"}  # dashed: claimed, not proven
 NOMINAL = {"20 Newsgroups": 20_000, "news articles": 4_000}  # public estimates
 
 
@@ -120,15 +122,24 @@ def draw(table, path):
             chosen = of_corpus[(of_corpus.batch == main_batch) & of_corpus.epsilon.isin([epsilon, math.inf])]
             ax.set_title(f"{name} (stand-in), $\\varepsilon$ = {epsilon:g}\n{worth(chosen)}", fontsize=8)
             for accounting, lines in chosen.groupby("accounting", sort=False):
-                color, label = COLORS[accounting], LABELS[accounting]
-                ax.plot(lines.documents_seen, lines.perplexity, "o-", ms=3, color=color, label=label)
+                color, label = COLORS[accounting], LABELS[accounting] + STATUS.get(accounting, " (claimed)")
+                ax.plot(
+                    lines.documents_seen,
+                    lines.perplexity,
+                    marker="o",
+                    ls=DASHES[accounting],
+                    ms=3,
+                    color=color,
+                    label=label,
+                )
             ax.set_xlabel(f"documents seen, {main_batch} a mini-batch")
         ax = row[-1]
         ax.set_title(f"{name} (stand-in), $\\varepsilon$ = {budgets[-1]:g}\nafter one pass", fontsize=8)
         last = of_corpus.sort_values("documents_seen").groupby(["accounting", "epsilon", "batch"]).last().reset_index()
         for accounting, color in COLORS.items():
             lines = last[(last.accounting == accounting) & last.epsilon.isin([budgets[-1], math.inf])]
-            ax.plot(lines.batch, lines.perplexity, "o-", ms=3, color=color, label=LABELS[accounting])
+            style = {"marker": "o", "ms": 3, "ls": DASHES[accounting], "color": color, "label": LABELS[accounting]}
+            ax.plot(lines.batch, lines.perplexity, **style)
         ax.set_xlabel("documents a mini-batch")
         for ax in row:
             ax.set(xscale="log", yscale="log")

@@ -1,7 +1,19 @@
-"""Displays: the topics' words, what privacy costs in utility, how many words may be named, what attacks find."""
+"""Displays: topics and how alike they are, what privacy costs, how fits go, what attacks and audits find."""
 
-from skdplda.plots._displays import PrivacyUtilityDisplay, TopWordsDisplay
-from skdplda.plots._roc import AttackRocDisplay
-from skdplda.plots._vocabulary import VocabularySizeDisplay
+from skdplda.plots._attacks import AttackRocDisplay, AuditDisplay
+from skdplda.plots._curves import PrivacyUtilityDisplay, VocabularySizeDisplay
+from skdplda.plots._ldavis import prepare_ldavis
+from skdplda.plots._rounds import ConvergenceDisplay, MonitorDisplay
+from skdplda.plots._topics import TopicDistanceDisplay, TopWordsDisplay
 
-__all__ = ["AttackRocDisplay", "PrivacyUtilityDisplay", "TopWordsDisplay", "VocabularySizeDisplay"]
+__all__ = [
+    "AttackRocDisplay",
+    "AuditDisplay",
+    "ConvergenceDisplay",
+    "MonitorDisplay",
+    "PrivacyUtilityDisplay",
+    "TopWordsDisplay",
+    "TopicDistanceDisplay",
+    "VocabularySizeDisplay",
+    "prepare_ldavis",
+]

@@ -1,0 +1,264 @@
+"""What attacks find: ROC curves on logarithmic axes, and what audits show beside what is claimed."""
+
+from textwrap import fill
+
+import numpy as np
+
+from skdplda.attacks import membership_experiment
+from skdplda.audit import audit
+from skdplda.plots._style import BLUE, GREY, STYLES, VERMILION, new_axes
+
+__all__ = ["AttackRocDisplay", "AuditDisplay"]
+
+ROW_HEIGHT, NAME = 0.5, 40  # inches; characters of a line
+MOST_SHOWN = 1e3  # an epsilon beyond is drawn at the edge
+
+
+class AttackRocDisplay:
+    """Curves of true over false positives of attacks, both axes logarithmic.
+
+    Parameters
+    ----------
+    results : AttackResult or sequence of AttackResult
+        Attacks; their names label the curves.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure that holds it.
+
+    See Also
+    --------
+    skdplda.attacks.AttackResult : Scores and rates of an attack.
+
+    Examples
+    --------
+    >>> from skdplda.attacks import AttackResult
+    >>> from skdplda.plots import AttackRocDisplay
+    >>> result = AttackResult([3.0, 2.0, 1.0, 0.0], [True, True, False, False], "perfect")
+    >>> AttackRocDisplay(results=[result]).plot().ax_.get_xscale()
+    'log'
+    """
+
+    def __init__(self, *, results):
+        self.results = results
+
+    @classmethod
+    def from_estimator(cls, estimator, X, *, attacks=None, ax=None, least=None, fpr=0.001, title=None, **options):
+        """Attack a learner on a corpus and draw what the attacks find.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Anything with `fit` and `topic_word_` or `components_`. It is not changed.
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            Word counts; a random half trains the target.
+        attacks : sequence of str, default=None
+            Names of the attacks to draw; None draws all.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+        least : float, default=None
+            As in `plot`.
+        fpr : float, default=0.001
+            As in `plot`.
+        title : str, default=None
+            As in `plot`.
+        **options : dict
+            Further parameters of :func:`skdplda.attacks.membership_experiment`.
+
+        Returns
+        -------
+        display : AttackRocDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If there is no attack of such a name.
+        """
+        results = membership_experiment(estimator, X, **options)
+        del results["repetitions"]
+        chosen = list(results) if attacks is None else list(attacks)
+        unknown = [name for name in chosen if name not in results]
+        if unknown:
+            raise ValueError(f"attacks must be among {list(results)}; got {unknown}.")
+        display = cls(results=[results[name] for name in chosen])
+        return display.plot(ax=ax, least=least, fpr=fpr, title=title)
+
+    def plot(self, ax=None, *, least=None, fpr=0.001, title=None):
+        """Draw the curves and the line of guessing.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        least : float, default=None
+            Start of both axes. None takes the rate of one false alarm, rounded down to a power of ten.
+        fpr : float, default=0.001
+            The rate at which the true-positive rate is written beside each name; None leaves it out.
+        title : str, default=None
+            Title of the axes.
+
+        Returns
+        -------
+        display : AttackRocDisplay
+            This display.
+
+        Raises
+        ------
+        ValueError
+            If there is no result.
+        """
+        results = list(self.results) if isinstance(self.results, (list, tuple)) else [self.results]
+        if not results:
+            raise ValueError("results must hold at least one attack.")
+        ax = new_axes(ax, (4.6, 5.2))
+        self.ax_, self.figure_ = ax, ax.figure
+        if least is None:
+            negatives = max(int((~result.labels).sum()) for result in results)
+            least = 10.0 ** np.floor(np.log10(1 / max(negatives, 10)))
+        ax.plot([least, 1], [least, 1], color=GREY, linewidth=0.8, label="guessing")
+        for number, result in enumerate(results):
+            color, _, dashes = STYLES[number % len(STYLES)]
+            false, true, _ = result.roc()
+            label = result.name or f"attack {number + 1}"
+            if fpr is not None:
+                label += f" ({result.tpr_at(fpr).rate:.1%})"
+            # at fewer false alarms than the axis begins with, the curve is at what they give
+            ax.step(np.maximum(false, least), true, where="post", color=color, linestyle=dashes, label=label)
+        ax.set(xscale="log", yscale="log", xlim=(least, 1), ylim=(least, 1.02))
+        ax.set_xlabel("False-positive rate")
+        ax.set_ylabel("True-positive rate")
+        ax.set_title(title or "", fontsize="medium", loc="left")
+        heading = None if fpr is None else f"TPR at FPR {fpr:g} in parentheses"
+        place = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.17)}  # below: curves may be anywhere
+        ax.legend(frameon=False, fontsize="small", title=heading, title_fontsize="small", alignment="left", **place)
+        return self
+
+
+class AuditDisplay:
+    """What audits showed, beside what was claimed.
+
+    Each row has a bar up to the lower bound, which an attacker showed, and a mark at the claim: filled if it is proven,
+    open if it is not. A bar beyond its mark refutes the claim. Epsilons of different units stand in one picture, but
+    do not compare; each row names its unit.
+
+    Parameters
+    ----------
+    reports : AuditReport or sequence of AuditReport
+        One a row.
+    names : sequence of str, default=None
+        Of the rows. None takes the first words of what each guarantee says of its mechanism.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure that holds it.
+
+    See Also
+    --------
+    skdplda.audit.audit : Makes the reports.
+
+    Examples
+    --------
+    >>> from skdplda import PrivateCGSLDA
+    >>> from skdplda.datasets import make_lda_corpus
+    >>> from skdplda.plots import AuditDisplay
+    >>> X = make_lda_corpus(50, 20, 2, random_state=0).data
+    >>> model = PrivateCGSLDA(1, epsilon=3.0, max_iter=3)
+    >>> display = AuditDisplay.from_estimator(model, X, n_canaries=400, confidence=1 - 1e-6)
+    >>> display.ax_.get_xlabel()
+    'Privacy loss epsilon'
+    """
+
+    def __init__(self, *, reports, names=None):
+        self.reports = reports
+        self.names = names
+
+    @classmethod
+    def from_estimator(cls, estimator, corpus, *, name=None, ax=None, **options):
+        """Audit an estimator on a corpus with planted canaries and draw the report.
+
+        Parameters
+        ----------
+        estimator : estimator
+            As in :func:`skdplda.audit.audit`.
+        corpus : array-like or sparse matrix of shape (n_documents, n_words)
+            Word counts.
+        name : str, default=None
+            Of the row.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+        **options : dict
+            Further parameters of :func:`skdplda.audit.audit`.
+
+        Returns
+        -------
+        display : AuditDisplay
+            The drawn display.
+        """
+        report = audit(estimator, corpus, **{"verbose": 0, **options})
+        return cls(reports=[report], names=None if name is None else [name]).plot(ax=ax)
+
+    def plot(self, ax=None):
+        """Draw one row a report, the first on top.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+
+        Returns
+        -------
+        display : AuditDisplay
+            This display.
+
+        Raises
+        ------
+        ValueError
+            If there is no report, or another number of names.
+        """
+        reports = list(self.reports) if isinstance(self.reports, (list, tuple)) else [self.reports]
+        if not reports:
+            raise ValueError("reports must hold at least one audit.")
+        names = [report.claim.mechanism.partition(":")[0].partition(",")[0] for report in reports]
+        names = names if self.names is None else list(self.names)
+        if len(names) != len(reports):
+            raise ValueError(f"names must name the {len(reports)} reports; got {len(names)}.")
+        ax = new_axes(ax, (7.0, 1.6 + ROW_HEIGHT * len(reports)))
+        self.ax_, self.figure_ = ax, ax.figure
+        finite = [x for report in reports for x in (report.claim.epsilon, report.lower_bound) if x < MOST_SHOWN]
+        edge = 1.15 * max(finite, default=1.0) or 1.0
+        for row, report in enumerate(reports):
+            color = VERMILION if report.violated else BLUE
+            ax.barh(row, min(report.lower_bound, edge), height=0.5, color=color, alpha=0.75)
+            proven = report.claim.status == "proven"
+            face = "black" if proven else "white"
+            ax.plot(min(report.claim.epsilon, edge), row, "D", color="black", markerfacecolor=face, clip_on=False)
+            if report.claim.epsilon > edge:
+                ax.annotate(f"{report.claim.epsilon:g} ", (edge, row), ha="right", va="bottom", fontsize="small")
+        rows = zip(names, reports, strict=True)
+        labels = [f"{fill(name, NAME)}\nper {report.claim.unit}, delta {report.claim.delta:g}" for name, report in rows]
+        ax.set_yticks(range(len(reports)), labels, fontsize="small")
+        ax.invert_yaxis()
+        ax.set_xlim(0, edge)
+        ax.set_xlabel("Privacy loss epsilon")
+        self._legend(ax, reports)
+        return self
+
+    def _legend(self, ax, reports):
+        """Explain what is drawn, and nothing else."""
+        if any(report.claim.status == "proven" for report in reports):
+            ax.plot([], [], "D", color="black", label="claim, proven")
+        if any(report.claim.status != "proven" for report in reports):
+            ax.plot([], [], "D", color="black", markerfacecolor="white", label="claim, not proven")
+        bounds = sorted({f"{report.confidence:.6g}" for report in reports})
+        ax.barh(0, 0, color=BLUE, alpha=0.75, label=f"shown, with confidence {' or '.join(bounds)}")
+        if any(report.violated for report in reports):
+            ax.barh(0, 0, color=VERMILION, alpha=0.75, label="shown, and refutes the claim")
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}  # above: the bars may be anywhere
+        ax.legend(frameon=False, fontsize="small", ncols=2, **place)

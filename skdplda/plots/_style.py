@@ -1,0 +1,67 @@
+"""What all displays share: colours and dashes that any eye tells apart, axes, names of topics."""
+
+import numpy as np
+
+from skdplda._optional import import_optional
+
+__all__ = [
+    "BLUE",
+    "DASHES",
+    "GREY",
+    "STYLES",
+    "VERMILION",
+    "counts_of",
+    "epsilon_axis",
+    "names_of_topics",
+    "new_axes",
+    "pyplot",
+]
+
+# Okabe and Ito's palette: told apart with any colour vision. Curves differ by markers too, or by dashes.
+BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#555555"
+STYLES = (  # color, marker, dashes for curves without markers
+    (BLUE, "o", "-"),
+    (VERMILION, "s", "--"),
+    ("#009E73", "^", "-."),
+    ("#CC79A7", "D", ":"),
+    ("#E69F00", "v", (0, (5, 1, 1, 1, 1, 1))),
+    ("#56B4E9", "P", (0, (1, 1))),
+    (GREY, "X", (0, (8, 3))),
+    ("#000000", "*", (0, (3, 1, 1, 1))),
+)
+DASHES = {"proven": "-", "claimed": "--", "diagnostic": ":"}  # of curves that stand for a promise
+
+
+def pyplot():
+    """Return matplotlib's pyplot, or say what to install."""
+    return import_optional("matplotlib.pyplot", purpose="A display", install="matplotlib")
+
+
+def counts_of(X):
+    """Return word counts, also of semantic units."""
+    return X.to_counts() if hasattr(X, "to_counts") else X
+
+
+def new_axes(ax, size):
+    """Return the given axes, or one of a new figure of the given size in inches."""
+    plt = pyplot()
+    if ax is None:
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def epsilon_axis(ax, epsilons, unit=None):
+    """Draw the horizontal axis as epsilon, logarithmic, with a tick at each of the given values."""
+    ax.set_xscale("log")
+    ax.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+    ax.xaxis.minorticks_off()
+    ax.set_xlabel("Privacy loss epsilon" + (f" (per {unit})" if unit else ""))
+
+
+def names_of_topics(names, n_topics):
+    """Return a name for each topic; topics are never renumbered."""
+    names = [f"Topic {topic}" for topic in range(n_topics)] if names is None else [str(name) for name in names]
+    if len(names) != n_topics:
+        raise ValueError(f"topic_names must name the {n_topics} topics; got {len(names)} names.")
+    return np.array(names, dtype=object)
