@@ -4,35 +4,22 @@ import json
 import sys
 import warnings
 
+from skdplda._cli_corpus import add_corpus, add_vocabulary, read_corpus, whole
+from skdplda._cli_models import USAGE, add_jobs, add_price, make_model
 from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = ["add_attack_commands"]
 
 RATE = 0.001
+REFUTED = 1  # exit code of an audit whose bound exceeds the claim
 
 
-def add_attack_commands(commands, parents, corpus_options, whole, model, read_corpus):
-    """Add both commands to the parser.
-
-    Parameters
-    ----------
-    commands : object
-        The subparsers of argparse.
-    parents : list of ArgumentParser
-        Options of the private estimator.
-    corpus_options : callable
-        Adds the options of a corpus to a parser.
-    whole : callable
-        The argparse type of positive integers.
-    model : callable
-        Makes the estimator of parsed arguments: (args, **parameters) -> (estimator, guarantee).
-    read_corpus : callable
-        Reads counts and words of parsed arguments.
-    """
+def add_attack_commands(add):
+    """Add `attack` and `audit`; `add(name, help, usage=None)` makes the parser of a command."""
     shared = {"metavar": "N", "type": whole}
 
-    attack = commands.add_parser("attack", parents=parents, help="who of a corpus is found in a model of half of it")
-    corpus_options(attack)
+    attack = add("attack", "who of a corpus is found in a model of half of it", USAGE)
+    _add_model(attack)
     attack.add_argument("--shadow-models", default=64, help="default: 64; at least 4", **shared)
     attack.add_argument("--repetitions", default=1, help="targets, pooled (default: 1)", **shared)
     attack.add_argument(
@@ -41,26 +28,36 @@ def add_attack_commands(commands, parents, corpus_options, whole, model, read_co
     attack.add_argument("--directory", metavar="DIR", help="resume from, and save to, DIR; as private as the data")
     attack.add_argument("--seed", type=int, default=0, metavar="N", help="of the halves (default: 0)")
     attack.add_argument("--figure", metavar="FILE", help="draw the ROC curves into a .png or .pdf")
-    attack.set_defaults(run=lambda args: _attack(args, model, read_corpus))
+    attack.set_defaults(run=_attack)
 
-    audit = commands.add_parser("audit", parents=parents, help="a lower bound on epsilon, beside the claim")
-    corpus_options(audit)
+    audit = add("audit", "a lower bound on epsilon, beside the claim", USAGE)
+    _add_model(audit)
     audit.add_argument("--method", choices=("one-run", "repeated"), default="one-run", help="default: one-run")
     audit.add_argument("--canaries", default=1000, help="of one-run (default: 1000)", **shared)
     audit.add_argument("--fits", default=200, help="of repeated (default: 200)", **shared)
     audit.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of the bound (default: 0.95)")
-    audit.set_defaults(run=lambda args: _audit(args, model, read_corpus))
+    audit.set_defaults(run=_audit)
 
 
-def _attack(args, model, read_corpus):
+def _add_model(command):
+    """Add the options of the corpus and of the model."""
+    add_corpus(command)
+    add_vocabulary(command)
+    command.add_argument("--topics", type=whole, default=10, metavar="K", help="number of topics (default: 10)")
+    add_price(command)
+    add_jobs(command)
+    command.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _attack(args):
     from sklearn.decomposition import LatentDirichletAllocation
 
     from skdplda.attacks import membership_experiment
 
-    estimator, guarantee = model(args, n_components=args.topics)
+    estimator, guarantee = make_model(args, n_components=args.topics)
     if args.non_private:
         estimator, guarantee = LatentDirichletAllocation(args.topics, random_state=0), None
-    X, _ = read_corpus(args)
+    X, *_ = read_corpus(args)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)  # one for each shadow model
         results = membership_experiment(
@@ -97,11 +94,11 @@ def _attack(args, model, read_corpus):
         print(f"\nThe target claims {guarantee!r}." + (f"\n{guarantee.reason}" if guarantee.reason else ""))
 
 
-def _audit(args, model, read_corpus):
+def _audit(args):
     from skdplda.audit import audit
 
-    estimator, _ = model(args, n_components=args.topics)
-    X, _ = read_corpus(args)
+    estimator, _ = make_model(args, n_components=args.topics)
+    X, *_ = read_corpus(args)
     report = audit(
         estimator,
         X,
@@ -113,3 +110,4 @@ def _audit(args, model, read_corpus):
         verbose=2 * sys.stderr.isatty() and not args.json,
     )
     print(json.dumps(report.to_dict(), indent=2) if args.json else report)
+    return REFUTED if report.violated else 0
