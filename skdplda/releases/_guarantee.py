@@ -1,6 +1,7 @@
 """What a whole pipeline promises: its private steps composed, every other step looked at."""
 
 from dataclasses import replace
+from inspect import signature
 from numbers import Integral
 
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
@@ -106,7 +107,7 @@ def privacy_guarantee(estimator, *, groups=False):
             raise _void(*learner, LEARNS_WORDS)
         assumptions += _text_assumptions(name, step)
         if is_private(step):
-            guarantee = step.privacy_guarantee_ if fitted else step.privacy_cost(groups=groups)
+            guarantee = step.privacy_guarantee_ if fitted else _cost(step, groups)
             parts[name] = guarantee if columns == GIVEN else _answered(guarantee)
             if learner and getattr(step, "public_vocabulary", None) is not None:
                 raise _void(
@@ -166,6 +167,13 @@ def flat_steps(estimator, name=None):
 def is_private(step):
     """Whether a step says what it promises."""
     return hasattr(step, "privacy_cost")
+
+
+def _cost(step, groups):
+    """Return what a step will promise; some know no groups: their unit is the same with and without."""
+    return (
+        step.privacy_cost(groups=groups) if "groups" in signature(step.privacy_cost).parameters else step.privacy_cost()
+    )
 
 
 def selects(step):

@@ -105,8 +105,10 @@ def _calibrate(topics, epsilon, paid, groups):
             f"{type(topics).__name__} promises nothing that would fit into a total of epsilon={epsilon:g}:"
             f" {topics.privacy_cost(groups=groups)!r}."
         )
-    while excess(high) <= 0:
+    while (least := excess(high)) <= 0:
         low, high = high, 2 * high
+        if excess(high) == least:  # the model has the least noise that there is, and cannot spend more
+            return
     share = brentq(excess, low, high, xtol=TOLERANCE * epsilon / 2)
     while excess(max(share, low)) > 0:  # leaves the model with this epsilon
         share -= TOLERANCE * epsilon / 2
