@@ -17,7 +17,17 @@ from tqdm import tqdm
 
 from skdplda.exceptions import PrivacyLeakWarning
 
-__all__ = ["Documents", "add_corpus", "add_vocabulary", "number", "public_words", "read_corpus", "read_uci", "whole"]
+__all__ = [
+    "Documents",
+    "add_corpus",
+    "add_vocabulary",
+    "number",
+    "public_words",
+    "read_corpus",
+    "read_uci",
+    "seed",
+    "whole",
+]
 
 FORMATS = ("auto", "lines", "folder", "jsonl", "csv", "uci")
 STANDARD_INPUT = "-"
@@ -28,22 +38,22 @@ NO_VOCABULARY = (
 )
 
 
-def number(kind, what, largest=math.inf):
-    """Return an argparse type: a number above 0, of at most `largest`."""
+def number(kind, what, largest=math.inf, least=None):
+    """Return an argparse type: a number from `least`, or else above 0, of at most `largest`."""
 
     def parse(text):
         try:
             value = kind(text)
         except ValueError:
             value = None
-        if value is None or not 0 < value <= largest:
+        if value is None or not (0 < value <= largest or value == least):
             raise argparse.ArgumentTypeError(f"must be {what}; got {text!r}")
         return value
 
     return parse
 
 
-whole = number(int, "an integer of at least 1")
+whole, seed = number(int, "an integer of at least 1"), number(int, "an integer of at least 0", least=0)
 
 
 def add_corpus(command):

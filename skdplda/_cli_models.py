@@ -27,12 +27,12 @@ BATCH = 1000  # documents transformed at a time
 CURATOR = "topic proportions of a private document are that document's data: no guarantee covers publishing them."
 
 
-def add_price(command):
+def add_price(command, required=True):
     """Add the options that determine what a fit promises."""
     positive, share = number(float, "a positive number, or inf"), number(float, "a number above 0, at most 1", 1)
     privacy = command.add_argument_group("privacy")
     privacy.add_argument(
-        "--epsilon", type=positive, required=True, metavar="E", help="privacy loss of the whole fit; inf: no noise"
+        "--epsilon", type=positive, required=required, metavar="E", help="privacy loss of the whole fit; inf: no noise"
     )
     privacy.add_argument(
         "--delta",

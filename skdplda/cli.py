@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from skdplda._cli_attack import add_attack_commands
+from skdplda._cli_corpus import seed
 from skdplda._cli_models import add_fit_commands, add_use_commands
 from skdplda.exceptions import PrivacyLeakWarning
 
@@ -92,7 +93,7 @@ def _parser():
 
     demo = add("demo", "what topics look like with and without privacy")
     demo.add_argument("--output", default=".", metavar="DIR", help="folder of the picture (default: this one)")
-    demo.add_argument("--seed", type=int, metavar="N", help="make the noise repeatable")
+    demo.add_argument("--seed", type=seed, metavar="N", help="make the noise repeatable")
     demo.set_defaults(run=_demo)
 
     add_fit_commands(add)
@@ -101,7 +102,7 @@ def _parser():
 
     reproduce = add("reproduce", "figures of the papers, from a checkout of the source")
     reproduce.add_argument("script", nargs="?", metavar="SCRIPT", help="name of a script (default: list them)")
-    reproduce.add_argument("--directory", default=".", metavar="DIR", help="the checkout (default: this folder)")
+    reproduce.add_argument("--checkout", default=".", metavar="DIR", help="the source (default: this folder)")
     reproduce.add_argument("options", nargs=argparse.REMAINDER, metavar="...", help="for the script, such as --quick")
     reproduce.set_defaults(run=_reproduce)
     return parser
@@ -114,12 +115,12 @@ def _demo(args):
 
 
 def _reproduce(args):
-    """List the scripts of a checkout, or run one of them on the installed package; the data need no copy here."""
-    folder = Path(args.directory) / SCRIPTS
+    """List the scripts of a checkout, or run one of them on the installed package."""
+    folder = Path(args.checkout) / SCRIPTS
     scripts = {path.stem: path for path in sorted(folder.glob("*.py"))}
     if not scripts:
         raise ValueError(
-            f"--directory: {args.directory!r} holds no {SCRIPTS.as_posix()}: the scripts are in the source of skdplda,"
+            f"--checkout: {args.checkout!r} holds no {SCRIPTS.as_posix()}: the scripts are in the source of skdplda,"
             " not in the installed package. Name a checkout of the source."
         )
     if args.script is None:
@@ -128,12 +129,15 @@ def _reproduce(args):
     if args.script not in scripts:
         raise ValueError(f"SCRIPT must be one of {', '.join(scripts)}; got {args.script!r}.")
     command = [sys.executable, os.fspath(scripts[args.script].resolve()), *args.options]
-    code = subprocess.run(command, cwd=args.directory, check=False).returncode
+    code = subprocess.run(command, cwd=args.checkout, check=False).returncode
     return REFUTED if code else 0
 
 
 def _where_to_resume(args):
     """Return the end of the sentence that an interrupted user reads."""
+    directory = getattr(args, "directory", None)
+    if directory is not None:
+        return f"; the models trained are in {directory}: run the same command to go on. It is as private as the data."
     checkpoint = getattr(args, "checkpoint", None)
     if checkpoint is None:
         return "; nothing was saved."

@@ -314,14 +314,45 @@ def test_attack_prints_who_is_found(corpus, capsys):
     report = json.loads(capsys.readouterr().out)
     assert set(report["attacks"]["LiRA offline (zeta)"]) == {"auc", "tpr", "low", "high", "fpr"}
     assert report["privacy"]["epsilon"] <= 8
-    assert cli.main([*command[:4], *PRICE, "--shadow-models", "4", "--topics", "2", "--non-private"]) == 0
-    assert "claims" not in capsys.readouterr().out
+    assert cli.main([*command[:4], "--shadow-models", "4", "--topics", "2", "--non-private"]) == 0
+    out = capsys.readouterr().out
+    assert "claims" not in out and "With 200 documents outside" in out
 
 
 def test_attack_needs_shadow_models(corpus, capsys):
     command = ["attack", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), *PRICE]
     assert cli.main([*command, "--topics", "2", "--rounds", "2", "--shadow-models", "2"]) == 2
     assert "Train more shadow models" in one_line(capsys)
+
+
+def test_attack_refuses_before_it_begins(corpus, capsys, monkeypatch):
+    monkeypatch.setattr(PrivateCGSLDA, "fit", lambda *_: pytest.fail("trained a model"))
+    files = ["attack", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), "--topics", "2"]
+    for figure in ("nowhere/roc.png", "roc.svgz"):
+        assert cli.main([*files, *PRICE, "--figure", str(corpus / figure)]) == 2
+        assert "--figure" in one_line(capsys)
+    assert cli.main(files) == 2
+    assert "--epsilon is needed; or" in one_line(capsys)
+    assert "--seed: must be an integer of at least 0; got '-1'" in parse_error(capsys, *files, *PRICE, "--seed", "-1")
+
+
+def test_an_interrupted_attack_says_what_is_kept(corpus, capsys, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sklearn.decomposition.LatentDirichletAllocation.fit", interrupt)
+    files = ["attack", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), "--non-private"]
+    assert cli.main([*files, "--directory", str(corpus / "shadows")]) == 130
+    assert f"the models trained are in {corpus / 'shadows'}" in capsys.readouterr().err
+
+
+def test_audit_at_a_terminal_shows_progress_and_prints_once(corpus, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    command = ["audit", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), *PRICE]
+    assert cli.main([*command, "--topics", "2", "--rounds", "3", "--method", "repeated", "--fits", "8"]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split()[0] for line in out.splitlines()] == ["claim", "lower", "confidence", "verdict"]
+    assert "fits: 100%" in err and "reading" in err
 
 
 def test_audit_prints_claim_bound_and_verdict(corpus, capsys):
@@ -469,13 +500,13 @@ def test_an_audit_that_refutes_the_claim_says_so_by_its_exit_code(corpus, capsys
 
 
 def test_scripts_of_a_checkout_are_listed_and_run(tmp_path, capfd):
-    assert cli.main(["reproduce", "--directory", str(tmp_path)]) == 2
+    assert cli.main(["reproduce", "--checkout", str(tmp_path)]) == 2
     assert "Name a checkout of the source" in one_line(capfd)
     folder = tmp_path / "benchmarks" / "reproduce"
     folder.mkdir(parents=True)
     script = "import sys, skdplda\nprint(sys.argv[1:], skdplda.__version__)\nsys.exit(len(sys.argv) > 2)\n"
     (folder / "figure1.py").write_text(script, encoding="utf-8")
-    here = ["reproduce", "--directory", str(tmp_path)]
+    here = ["reproduce", "--checkout", str(tmp_path)]
     assert cli.main(here) == 0
     assert capfd.readouterr().out == "figure1\n"
     assert cli.main([*here, "figure1", "--quick"]) == 0
