@@ -83,7 +83,6 @@ def extensions():
             extra_compile_args=list(COMPILE_ARGS),
         )
         for name in KERNELS
-        if os.path.exists(f"skdplda/_kernels/_{name}.pyx")
     ]
     return cythonize(modules, compiler_directives={**DIRECTIVES, "linetrace": trace})
 

@@ -3,64 +3,69 @@
 import json
 import sys
 import warnings
+from pathlib import Path
 
+from skdplda._cli_corpus import add_corpus, add_vocabulary, read_corpus, seed, whole
+from skdplda._cli_models import USAGE, add_jobs, add_price, make_model
 from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = ["add_attack_commands"]
 
 RATE = 0.001
+REFUTED = 1  # exit code of an audit whose bound exceeds the claim
 
 
-def add_attack_commands(commands, parents, corpus_options, whole, model, read_corpus):
-    """Add both commands to the parser.
-
-    Parameters
-    ----------
-    commands : object
-        The subparsers of argparse.
-    parents : list of ArgumentParser
-        Options of the private estimator.
-    corpus_options : callable
-        Adds the options of a corpus to a parser.
-    whole : callable
-        The argparse type of positive integers.
-    model : callable
-        Makes the estimator of parsed arguments: (args, **parameters) -> (estimator, guarantee).
-    read_corpus : callable
-        Reads counts and words of parsed arguments.
-    """
+def add_attack_commands(add):
+    """Add `attack` and `audit`; `add(name, help, usage=None)` makes the parser of a command."""
     shared = {"metavar": "N", "type": whole}
 
-    attack = commands.add_parser("attack", parents=parents, help="who of a corpus is found in a model of half of it")
-    corpus_options(attack)
+    attack = add("attack", "who of a corpus is found in a model of half of it", USAGE)
+    _add_model(attack, required=False)
     attack.add_argument("--shadow-models", default=64, help="default: 64; at least 4", **shared)
     attack.add_argument("--repetitions", default=1, help="targets, pooled (default: 1)", **shared)
     attack.add_argument(
-        "--non-private", action="store_true", help="attack scikit-learn's LatentDirichletAllocation instead"
+        "--non-private",
+        action="store_true",
+        help="attack scikit-learn's LatentDirichletAllocation instead; needs no epsilon",
     )
     attack.add_argument("--directory", metavar="DIR", help="resume from, and save to, DIR; as private as the data")
-    attack.add_argument("--seed", type=int, default=0, metavar="N", help="of the halves (default: 0)")
+    attack.add_argument("--seed", type=seed, default=0, metavar="N", help="of the halves (default: 0)")
     attack.add_argument("--figure", metavar="FILE", help="draw the ROC curves into a .png or .pdf")
-    attack.set_defaults(run=lambda args: _attack(args, model, read_corpus))
+    attack.set_defaults(run=_attack)
 
-    audit = commands.add_parser("audit", parents=parents, help="a lower bound on epsilon, beside the claim")
-    corpus_options(audit)
+    audit = add("audit", "a lower bound on epsilon, beside the claim", USAGE)
+    _add_model(audit)
     audit.add_argument("--method", choices=("one-run", "repeated"), default="one-run", help="default: one-run")
     audit.add_argument("--canaries", default=1000, help="of one-run (default: 1000)", **shared)
     audit.add_argument("--fits", default=200, help="of repeated (default: 200)", **shared)
     audit.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of the bound (default: 0.95)")
-    audit.set_defaults(run=lambda args: _audit(args, model, read_corpus))
+    audit.set_defaults(run=_audit)
 
 
-def _attack(args, model, read_corpus):
+def _add_model(command, required=True):
+    """Add the options of the corpus and of the model."""
+    add_corpus(command)
+    add_vocabulary(command)
+    command.add_argument("--topics", type=whole, default=10, metavar="K", help="number of topics (default: 10)")
+    add_price(command, required)
+    add_jobs(command)
+    command.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _attack(args):
     from sklearn.decomposition import LatentDirichletAllocation
 
     from skdplda.attacks import membership_experiment
 
-    estimator, guarantee = model(args, n_components=args.topics)
+    if args.figure:
+        _check_figure(Path(args.figure))
     if args.non_private:
         estimator, guarantee = LatentDirichletAllocation(args.topics, random_state=0), None
-    X, _ = read_corpus(args)
+    elif args.epsilon is None:
+        raise ValueError("--epsilon is needed; or attack a model without privacy by --non-private.")
+    else:
+        estimator, guarantee = make_model(args, n_components=args.topics)
+    X, *_ = read_corpus(args)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)  # one for each shadow model
         results = membership_experiment(
@@ -76,11 +81,6 @@ def _attack(args, model, read_corpus):
         )
     results.pop("repetitions")
     rows = {name: result.tpr_at(RATE) for name, result in results.items()}
-    if args.figure:
-        from skdplda.plots import AttackRocDisplay
-
-        display = AttackRocDisplay(results=list(results.values())).plot(fpr=RATE)
-        display.figure_.savefig(args.figure, dpi=150)
     if args.json:
         report = {
             name: {"auc": results[name].auc, "tpr": at.rate, "low": at.low, "high": at.high, "fpr": at.fpr}
@@ -88,20 +88,41 @@ def _attack(args, model, read_corpus):
         }
         claim = None if guarantee is None else json.loads(guarantee.to_json())
         print(json.dumps({"at_fpr": RATE, "attacks": report, "privacy": claim}, indent=2))
-        return
+    else:
+        _print_rates(results, rows, guarantee)
+    if args.figure:
+        from skdplda.plots import AttackRocDisplay
+
+        display = AttackRocDisplay(results=list(results.values())).plot(fpr=RATE)
+        display.figure_.savefig(args.figure, dpi=150)
+
+
+def _check_figure(path):
+    """Refuse a file that could not be written, before hours of attack."""
+    if path.suffix not in (".png", ".pdf"):
+        raise ValueError(f"--figure: must end in .png or .pdf; got {str(path)!r}.")
+    if not path.parent.is_dir():
+        raise ValueError(f"--figure: there is no folder {str(path.parent)!r}.")
+
+
+def _print_rates(results, rows, guarantee):
     width = max(map(len, rows))
     print(f"{'attack':{width}}    AUC   members found at {RATE:.1%} false alarms (95 % interval)")
     for name, at in rows.items():
         print(f"{name:{width}}  {results[name].auc:.3f}   {at.rate:7.2%}   ({at.low:.2%} to {at.high:.2%})")
+    others = int((~results[name].labels).sum())
+    if others < 1 / RATE:
+        print(f"\nWith {others} documents outside the training data, {RATE:.1%} means that there was no false alarm.")
     if guarantee is not None:
         print(f"\nThe target claims {guarantee!r}." + (f"\n{guarantee.reason}" if guarantee.reason else ""))
 
 
-def _audit(args, model, read_corpus):
+def _audit(args):
     from skdplda.audit import audit
 
-    estimator, _ = model(args, n_components=args.topics)
-    X, _ = read_corpus(args)
+    estimator, _ = make_model(args, n_components=args.topics)
+    X, *_ = read_corpus(args)
+    progress = sys.stderr.isatty() and not args.json
     report = audit(
         estimator,
         X,
@@ -110,6 +131,8 @@ def _audit(args, model, read_corpus):
         n_fits=args.fits,
         confidence=args.confidence,
         n_jobs=args.jobs,
-        verbose=2 * sys.stderr.isatty() and not args.json,
+        verbose=2 * progress,
     )
-    print(json.dumps(report.to_dict(), indent=2) if args.json else report)
+    if not progress:  # which prints the report, too
+        print(json.dumps(report.to_dict(), indent=2) if args.json else report)
+    return REFUTED if report.violated else 0

@@ -1,14 +1,29 @@
 """The console script, run in this process: exit codes, what is printed, what is saved."""
 
 import csv
+import gzip
+import io
 import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
 
-from skdplda import PrivacyGuarantee, PrivateCGSLDA, ReleasedTopicModel, __version__, cli
+from skdplda import (
+    VIPSLDA,
+    PrivacyGuarantee,
+    PrivateCGSLDA,
+    ReleasedTopicModel,
+    __version__,
+    cli,
+    load_released,
+    privacy_guarantee,
+)
+from skdplda._cli_corpus import Documents, read_corpus
+from skdplda._cli_models import OUTPUTS
 from skdplda._demo import run_demo
 from skdplda._optional import import_optional
 
@@ -55,25 +70,25 @@ def test_fit_prints_the_topics_and_saves_only_what_is_released(corpus, capsys):
     assert "400 documents" in err and "400" not in out.replace(str(corpus), "")
 
     folder = corpus / "out"
-    assert sorted(path.name for path in folder.iterdir()) == sorted(cli.OUTPUTS)
-    with np.load(folder / "topics.npz", allow_pickle=False) as saved:
-        assert saved["components"].shape == (2, 8)
-        assert saved["feature_names"].tolist() == [*FRUIT, *METAL]
-        order = np.argsort(-saved["components"], axis=1, kind="stable")[:, :4]
-        assert topics == saved["feature_names"][order].tolist()
+    assert sorted(path.name for path in folder.iterdir()) == sorted(OUTPUTS)
+    released = load_released(folder / "topics.zip")
+    assert released.topic_word_.shape == (2, 8)
+    assert released.vocabulary_.tolist() == [*FRUIT, *METAL]
+    assert topics == released.top_words(4).to_numpy().tolist()
     with open(folder / "top_words.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["topic"] for row in rows] == ["0", "1"]
     assert [[row[f"word_{i}"] for i in range(1, 5)] for row in rows] == topics
     guarantee = PrivacyGuarantee.from_json((folder / "privacy.json").read_text(encoding="utf-8"))
-    expected = PrivateCGSLDA(2, epsilon=8.0, delta=1e-5, max_iter=5).privacy_cost()
-    assert guarantee == expected
+    vectorizer = CountVectorizer(vocabulary=[*FRUIT, *METAL])
+    expected = privacy_guarantee(make_pipeline(vectorizer, PrivateCGSLDA(2, epsilon=8.0, delta=1e-5, max_iter=5)))
+    assert guarantee == expected == released.privacy_guarantee_
     assert (folder / "privacy.txt").read_text(encoding="utf-8") == f"{expected}\n"
 
 
 def test_fit_refuses_to_replace_topics_before_it_spends_again(corpus, capsys, monkeypatch):
     (corpus / "out").mkdir()
-    (corpus / "out" / "topics.npz").touch()
+    (corpus / "out" / "topics.zip").touch()
     monkeypatch.setattr(PrivateCGSLDA, "fit", lambda *_: pytest.fail("fitted"))
     assert run(corpus, str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")) == 2
     assert "--output" in one_line(capsys)
@@ -94,7 +109,7 @@ def test_leaky_vocabulary_warns_and_the_statement_says_so(corpus, capsys):
     assert report["privacy"]["not_covered"][0] == leak
     assert sum(item.startswith("the vocabulary") for item in report["privacy"]["not_covered"]) == 1
     assert "without noise" in " ".join((corpus / "out" / "privacy.txt").read_text(encoding="utf-8").split())
-    assert len(report["top_words"]) == 2 and set(report["files"]) == set(cli.OUTPUTS)
+    assert len(report["top_words"]) == 2 and set(report["files"]) == set(OUTPUTS)
 
 
 def test_words_that_may_be_noise_stand_in_parentheses(tmp_path, capsys):
@@ -115,16 +130,20 @@ def test_every_format_gives_the_same_counts(tmp_path):
     (tmp_path / "corpus.jsonl").write_text("\n".join(json.dumps({"body": t}) for t in texts), encoding="utf-8")
     with open(tmp_path / "corpus.csv", "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([["id", "body"], *enumerate(texts)])
+    for name in ("corpus.csv", "corpus.jsonl"):
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress((tmp_path / name).read_bytes()))
     (tmp_path / "docword.corpus.txt").write_text("3\n4\n5\n1 1 1\n1 2 1\n1 3 1\n2 1 1\n2 4 2\n", encoding="utf-8")
     (tmp_path / "vocab.txt").write_text("apple\niron\npear\nzinc\n", encoding="utf-8")
     for name, words in {
         "folder": "words.txt",
         "corpus.jsonl": "words.txt",
         "corpus.csv": "words.txt",
+        "corpus.jsonl.gz": "words.txt",
+        "corpus.csv.gz": "words.txt",
         "docword.corpus.txt": "vocab.txt",
     }.items():
         argv = ["fit", *PRICE, str(tmp_path / name), "--column", "body", "--vocabulary", str(tmp_path / words)]
-        X, names = cli._read_corpus(cli._parser().parse_args(argv))
+        X, names, _ = read_corpus(cli._parser().parse_args(argv))
         assert X.toarray().tolist() == [[1, 1, 1, 0], [1, 0, 0, 2], [0, 0, 0, 0]], name
         assert list(names) == ["apple", "iron", "pear", "zinc"]
 
@@ -141,6 +160,12 @@ def test_every_format_gives_the_same_counts(tmp_path):
         ("apple\n", "a.txt", ["--vocabulary", "none.txt"], "none.txt"),
         ("apple\n", "a.txt", ["--vocabulary", "blank.txt"], "holds no words"),
         ("apple\n", "a.txt", ["--vocabulary", "words.txt", "--top-words", "99"], "--top-words"),
+        ("id,body\n1,a\n", "a.csv", ["--vocabulary", "words.txt", "--column", "body", "--users", "who"], "--users"),
+        ("id,body\n,a\n", "a.csv", ["--vocabulary", "words.txt", "--column", "body", "--users", "id"], "line 2"),
+        ("apple\n", "a.txt", ["--vocabulary", "words.txt", "--users", "who"], "--users needs a .csv or .jsonl"),
+        ("1\n1\n1\n1 1 1\n", "docword.a.txt", ["--private-words"], "--private-words needs texts"),
+        ("apple\n", "a.gz", ["--vocabulary", "words.txt"], "a.gz"),
+        ("apple\n", "a.txt", ["--vocabulary", "words.txt", "--model", "vips", "--mechanism", "laplace"], "--model cgs"),
     ],
 )
 def test_bad_input_takes_one_line_and_names_the_parameter(corpus, capsys, monkeypatch, content, name, options, named):
@@ -159,7 +184,7 @@ def test_missing_corpus_is_named(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("argv", "named"),
     [
-        ([], "demo,fit,cost"),
+        ([], "COMMAND"),
         (["cost"], "--epsilon"),
         (["cost", "--epsilon", "-1"], "--epsilon"),
         (["cost", "--epsilon", "nan"], "--epsilon"),
@@ -210,24 +235,26 @@ def test_interrupted_fit_says_where_the_checkpoint_is_and_resumes(corpus, capsys
         if report.n_done == 3:
             raise KeyboardInterrupt
 
-    def interrupted(self, X):
-        return fit(self.set_params(callback=stop), X)
+    def interrupted(self, X, groups):
+        return fit(self.set_params(callback=stop), X, groups=groups)
 
     monkeypatch.setattr(PrivateCGSLDA, "fit", interrupted)
     assert run(corpus, *arguments) == 130
     assert str(checkpoint) in capsys.readouterr().err and checkpoint.exists()
-    assert not (corpus / "out" / "topics.npz").exists()
+    assert not (corpus / "out" / "topics.zip").exists()
 
     rounds = []
     monkeypatch.setattr(
-        PrivateCGSLDA, "fit", lambda self, X: fit(self.set_params(callback=lambda r: rounds.append(r.n_done)), X)
+        PrivateCGSLDA,
+        "fit",
+        lambda self, X, groups: fit(self.set_params(callback=lambda r: rounds.append(r.n_done)), X),
     )
     assert run(corpus, *arguments) == 0
     assert rounds == [4, 5] and not checkpoint.exists()
 
 
 def test_interrupt_without_a_checkpoint(corpus, capsys, monkeypatch):
-    def interrupted(self, X):
+    def interrupted(self, X, groups):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(PrivateCGSLDA, "fit", interrupted)
@@ -287,14 +314,45 @@ def test_attack_prints_who_is_found(corpus, capsys):
     report = json.loads(capsys.readouterr().out)
     assert set(report["attacks"]["LiRA offline (zeta)"]) == {"auc", "tpr", "low", "high", "fpr"}
     assert report["privacy"]["epsilon"] <= 8
-    assert cli.main([*command[:4], *PRICE, "--shadow-models", "4", "--topics", "2", "--non-private"]) == 0
-    assert "claims" not in capsys.readouterr().out
+    assert cli.main([*command[:4], "--shadow-models", "4", "--topics", "2", "--non-private"]) == 0
+    out = capsys.readouterr().out
+    assert "claims" not in out and "With 200 documents outside" in out
 
 
 def test_attack_needs_shadow_models(corpus, capsys):
     command = ["attack", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), *PRICE]
     assert cli.main([*command, "--topics", "2", "--rounds", "2", "--shadow-models", "2"]) == 2
     assert "Train more shadow models" in one_line(capsys)
+
+
+def test_attack_refuses_before_it_begins(corpus, capsys, monkeypatch):
+    monkeypatch.setattr(PrivateCGSLDA, "fit", lambda *_: pytest.fail("trained a model"))
+    files = ["attack", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), "--topics", "2"]
+    for figure in ("nowhere/roc.png", "roc.svgz"):
+        assert cli.main([*files, *PRICE, "--figure", str(corpus / figure)]) == 2
+        assert "--figure" in one_line(capsys)
+    assert cli.main(files) == 2
+    assert "--epsilon is needed; or" in one_line(capsys)
+    assert "--seed: must be an integer of at least 0; got '-1'" in parse_error(capsys, *files, *PRICE, "--seed", "-1")
+
+
+def test_an_interrupted_attack_says_what_is_kept(corpus, capsys, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sklearn.decomposition.LatentDirichletAllocation.fit", interrupt)
+    files = ["attack", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), "--non-private"]
+    assert cli.main([*files, "--directory", str(corpus / "shadows")]) == 130
+    assert f"the models trained are in {corpus / 'shadows'}" in capsys.readouterr().err
+
+
+def test_audit_at_a_terminal_shows_progress_and_prints_once(corpus, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    command = ["audit", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), *PRICE]
+    assert cli.main([*command, "--topics", "2", "--rounds", "3", "--method", "repeated", "--fits", "8"]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split()[0] for line in out.splitlines()] == ["claim", "lower", "confidence", "verdict"]
+    assert "fits: 100%" in err and "reading" in err
 
 
 def test_audit_prints_claim_bound_and_verdict(corpus, capsys):
@@ -309,3 +367,191 @@ def test_audit_prints_claim_bound_and_verdict(corpus, capsys):
     assert report["claimed_epsilon"] <= 8 and not report["violated"]
     assert cli.main([*command, "--canaries", "5"]) == 2
     assert "n_guesses" in one_line(capsys)
+
+
+def test_words_and_topics_share_one_budget(tmp_path, capsys):
+    """Of users, who wrote several texts each; what only one of them wrote is not released."""
+    rows = [{"text": f"{' '.join(words)} secret{n}", "who": f"u{n // 4}"} for n in range(1000) for words in (FRUIT,)]
+    rows += [{"text": " ".join(METAL), "who": f"u{n // 4}"} for n in range(1000)]
+    (tmp_path / "mail.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    options = ["--column", "text", "--users", "who", "--private-words", "0.4", "--json"]
+    assert run(tmp_path, str(tmp_path / "mail.jsonl"), *options) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["privacy"]["unit"], report["privacy"]["status"]) == ("user", "proven")
+    assert 7.99 < report["privacy"]["epsilon"] <= 8 and report["privacy"]["delta"] <= 1e-5
+    released = load_released(tmp_path / "out" / "topics.zip")
+    assert set(released.vocabulary_) == {*FRUIT, *METAL}
+    assert "text" in released.card() and "secret" not in released.card()
+
+
+def test_variational_topics(corpus, capsys):
+    assert run(corpus, str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), "--model", "vips") == 0
+    assert "(apple)" not in capsys.readouterr().out  # it does not tell its noise
+    guarantee = load_released(corpus / "out" / "topics.zip").privacy_guarantee_
+    assert guarantee.event == VIPSLDA(2, epsilon=8.0, delta=1e-5, max_iter=5).privacy_cost().event
+
+
+@pytest.fixture
+def fitted(corpus, capsys):
+    assert run(corpus, str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")) == 0
+    capsys.readouterr()
+    return corpus
+
+
+def test_a_fit_is_shown_released_and_used(fitted, capsys):
+    model, output = load_released(fitted / "out" / "topics.zip"), fitted / "topics.zip"
+    assert cli.main(["release", str(fitted / "out"), str(output)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == repr(model.privacy_guarantee_)
+    assert sorted(path.name for path in fitted.glob("topics*")) == ["topics.card.json", "topics.card.md", "topics.zip"]
+    assert output.read_bytes() == (fitted / "out" / "topics.zip").read_bytes()
+    assert cli.main(["release", str(fitted / "out"), str(output)]) == 2
+    assert "is there already" in one_line(capsys)
+    assert cli.main(["release", str(fitted / "out"), str(fitted / "other.zip"), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["files"]) == 3
+
+    for where in (fitted / "out", output):
+        assert cli.main(["top-words", str(where), "-n", "3"]) == 0
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert [line[2:] for line in lines] == model.top_words(3).to_numpy().tolist()
+    assert cli.main(["top-words", str(output), "--json"]) == 2
+    assert "between 1 and the 8 words" in one_line(capsys)
+    assert cli.main(["top-words", str(output), "--json", "-n", "8"]) == 0
+    assert json.loads(capsys.readouterr().out) == model.top_words(8).to_numpy().tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--mechanism", "laplace-last", "--vocabulary", "words.txt"], "no proven, finite guarantee"),
+        (["--epsilon", "inf", "--vocabulary", "words.txt"], "no proven, finite guarantee"),
+        (["--leaky-vocabulary", "9"], "the 9 most frequent words were taken from the documents"),
+    ],
+)
+def test_what_nothing_covers_is_released_on_demand_only(corpus, capsys, monkeypatch, options, message):
+    monkeypatch.chdir(corpus)
+    assert run(corpus, "corpus.txt", *options) == 0
+    capsys.readouterr()
+    assert cli.main(["release", "out", "topics.zip"]) == 2
+    assert message in one_line(capsys) and not (corpus / "topics.zip").exists()
+    assert cli.main(["release", "out", "topics.zip", "--allow-unproven"]) == 0
+    assert load_released("topics.zip") is not None
+
+
+def test_proportions_of_every_format(fitted, capsys, monkeypatch):
+    monkeypatch.chdir(fitted)
+    texts = ["apple pear plum apple", "", "zinc iron lead\tzinc"]
+    (fitted / "texts").mkdir()
+    for number, text in enumerate(texts):
+        (fitted / "texts" / f"{number}.txt").write_text(text, encoding="utf-8")
+    (fitted / "texts.jsonl").write_text("\n".join(json.dumps({"t": t}) for t in texts), encoding="utf-8")
+    (fitted / "docword.x.txt").write_text("3\n3\n3\n1 1 2\n1 2 1\n3 3 2\n", encoding="utf-8")
+    (fitted / "vocab.txt").write_text("apple\nunknown\nzinc\n", encoding="utf-8")
+    model = load_released("out/topics.zip")
+    expected = model.transform(texts)
+
+    assert cli.main(["transform", "out", "texts"]) == 0
+    out, err = capsys.readouterr()
+    rows = list(csv.reader(io.StringIO(out)))
+    assert rows[0] == ["document", "topic_0", "topic_1"]
+    assert [row[0] for row in rows[1:]] == ["0.txt", "1.txt", "2.txt"]
+    np.testing.assert_allclose(np.array(rows[1:])[:, 1:].astype(float), expected, rtol=1e-5)
+    assert "that document's data" in err
+
+    assert cli.main(["transform", "out", "texts.jsonl", "--column", "t", "--json", "--output", "a.jsonl"]) == 0
+    found = [json.loads(line) for line in (fitted / "a.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["document"] for row in found] == [0, 1, 2]
+    np.testing.assert_array_equal([row["topics"] for row in found], expected)
+    assert cli.main(["transform", "out", "texts.jsonl", "--column", "t", "--output", "a.jsonl"]) == 2
+    assert "is there already" in capsys.readouterr().err.splitlines()[-1]
+
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{texts[0]}\n\n{texts[2]}\n"))
+    assert cli.main(["transform", "out", "-", "--json"]) == 0
+    found = [json.loads(line)["topics"] for line in capsys.readouterr().out.splitlines()]
+    np.testing.assert_array_equal(found, expected[[0, 2]])
+
+    counts = model.make_vectorizer().transform(["apple apple", "", "zinc zinc"])
+    assert cli.main(["transform", "out", "docword.x.txt", "--vocabulary", "vocab.txt", "--json"]) == 0
+    found = [json.loads(line)["topics"] for line in capsys.readouterr().out.splitlines()]
+    np.testing.assert_array_equal(found, model.transform(counts))
+    (fitted / "vocab.txt").write_text("a\nb\nc\n", encoding="utf-8")
+    assert cli.main(["transform", "out", "docword.x.txt", "--vocabulary", "vocab.txt"]) == 2
+    assert "no word of the corpus" in capsys.readouterr().err
+
+
+def test_batches_of_a_corpus_make_the_whole(tmp_path):
+    (tmp_path / "a.txt").write_text("\n".join(f"word{i}" for i in range(7)), encoding="utf-8")
+    args = cli._parser().parse_args(["transform", "x.zip", str(tmp_path / "a.txt")])
+    batches = list(Documents(args).batches(3))
+    assert [names for names, _ in batches] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert [text.strip() for _, texts in batches for text in texts] == [f"word{i}" for i in range(7)]
+
+
+def test_an_audit_that_refutes_the_claim_says_so_by_its_exit_code(corpus, capsys, monkeypatch):
+    class Refuted:
+        violated = True
+
+        def __str__(self):
+            return "VIOLATED"
+
+    monkeypatch.setattr("skdplda.audit.audit", lambda *args, **options: Refuted())
+    files = [str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")]
+    assert cli.main(["audit", *files, *PRICE]) == 1
+    assert capsys.readouterr().out == "VIOLATED\n"
+
+
+def test_scripts_of_a_checkout_are_listed_and_run(tmp_path, capfd):
+    assert cli.main(["reproduce", "--checkout", str(tmp_path)]) == 2
+    assert "Name a checkout of the source" in one_line(capfd)
+    folder = tmp_path / "benchmarks" / "reproduce"
+    folder.mkdir(parents=True)
+    script = "import sys, skdplda\nprint(sys.argv[1:], skdplda.__version__)\nsys.exit(len(sys.argv) > 2)\n"
+    (folder / "figure1.py").write_text(script, encoding="utf-8")
+    here = ["reproduce", "--checkout", str(tmp_path)]
+    assert cli.main(here) == 0
+    assert capfd.readouterr().out == "figure1\n"
+    assert cli.main([*here, "figure1", "--quick"]) == 0
+    assert capfd.readouterr().out == f"['--quick'] {__version__}\n"
+    assert cli.main([*here, "figure1", "--quick", "--fail"]) == 1
+    capfd.readouterr()
+    assert cli.main([*here, "figure2"]) == 2
+    assert "figure1" in one_line(capfd)
+
+
+def test_a_defect_takes_one_line_too(capsys, monkeypatch):
+    monkeypatch.setattr("skdplda._cli_models.load_released", lambda path: 1 / 0)
+    assert cli.main(["show", "x.zip"]) == 70
+    assert "ZeroDivisionError" in (line := one_line(capsys)) and "SKDPLDA_TRACEBACK=1" in line
+    monkeypatch.setenv("SKDPLDA_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["show", "x.zip"])
+
+
+COMMANDS = ["demo", "fit", "cost", "top-words", "show", "release", "transform", "attack", "audit", "reproduce"]
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+def test_help_reads_well_at_80_columns(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as stopped:
+        cli.main([*command, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert stopped.value.code == 0 and lines[0].startswith("usage: skdplda")
+    assert max(map(len, lines)) <= 80
+    for number, line in enumerate(lines):  # every option is explained
+        if line.strip().startswith("-") and not line.strip().startswith("-:"):
+            explained = "  " in line.strip() or lines[number + 1].startswith(" " * 8)
+            assert explained, line
+    if not command:
+        assert [line.split()[0] for line in lines if line.startswith("    ") and line[4:5].isalpha()] == COMMANDS
+        assert "exit codes:" in lines
+
+
+def test_help_imports_nothing_heavy(tmp_path):
+    code = (
+        "import sys\nfrom skdplda import cli\n"
+        "try:\n    cli.main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print([m for m in ('gensim', 'matplotlib', 'dp_accounting', 'pyLDAvis', 'dask') if m in sys.modules])"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -191,6 +191,13 @@ def test_users(texts):
     assert privacy_guarantee(routed).unit == "user"
 
 
+@pytest.mark.parametrize("epsilon", [20.0, 60.0])
+def test_a_total_beyond_the_least_noise_is_not_spent(epsilon):
+    """The model's noise has a floor: where words and topics cost less than the total, less is what they cost."""
+    pipeline = make_fdptm_pipeline(epsilon)
+    assert pipeline["words"].epsilon < privacy_guarantee(pipeline).epsilon <= epsilon
+
+
 def test_without_noise():
     pipeline = make_fdptm_pipeline(np.inf, 1e-6, n_components=2).fit(["pear plum", "zinc iron"] * 20)
     assert release(pipeline, allow_unproven=True).vocabulary_.tolist() == ["iron", "pear", "plum", "zinc"]

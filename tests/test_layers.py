@@ -9,14 +9,16 @@ import skdplda
 
 ROOT = Path(skdplda.__file__).parent
 FLOORS = [  # rooms of each floor; whoever is in no list fails the test
-    {"_kernels", "_validation", "_files", "_optional", "exceptions"},
+    {"_kernels", "_types", "_validation", "_files", "_optional", "exceptions"},
     {"privacy", "metrics", "datasets", "semantics"},
     {"local"},
     {"models", "vocabulary", "attacks"},
     {"releases", "audit", "distributed"},
     {"model_selection"},
     {"plots"},
-    {"_demo", "_cli_attack"},
+    {"_demo", "_cli_corpus"},
+    {"_cli_models"},
+    {"_cli_attack"},
     {"cli"},
     {"__init__", "__main__"},
 ]

@@ -7,10 +7,12 @@ import pickletools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from matplotlib.figure import Figure
 
 from skdplda import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.local import LocalRandomizer
 from skdplda.models._live import MECHANISMS as PUBLISHED
+from skdplda.plots import TopWordsDisplay
 from skdplda.semantics import UnitMatrix
 
 CANARY = 7919  # tokens of one word in one document; prime, and nowhere else
@@ -148,6 +150,22 @@ def test_a_randomizer_keeps_the_number_of_words(corpus):
     reports = randomizer.transform(corpus)
     assert set(vars(randomizer)) - set(randomizer.get_params()) == {"n_features_in_"}
     assert reports.shape == corpus.shape and set(reports.data) == {1}  # what is sent says nothing of counts
+
+
+@pytest.mark.parametrize("model", [PrivateCGSLDA(3, max_iter=3), VIPSLDA(3, max_iter=3)])
+def test_a_plot_holds_what_the_model_released(corpus, model):
+    """Neither the display nor what it draws: words and weights of topics."""
+    display = TopWordsDisplay.from_estimator(
+        model.fit(corpus), n_words=4, ax=Figure().subplots(1, 3), feature_names=[f"w{i}" for i in range(N_WORDS)]
+    )
+    drawn = [float(bar.get_width()) for axes in np.ravel(display.axes_) for bar in axes.patches]
+    numbers = secrets(corpus)[0]
+    assert len(drawn) == 12 and not {round(width) for width in drawn} & numbers
+    for name, value in vars(display).items():
+        if not name.endswith("_"):  # what is kept beside the artists
+            holder = PrivateCGSLDA()
+            holder.trace_ = value
+            assert list(found_in(holder, corpus)) == [], name
 
 
 def test_an_interrupted_fit_leaves_no_state(corpus):

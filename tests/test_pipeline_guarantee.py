@@ -11,13 +11,16 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer, StandardScaler
 
 from skdplda import (
+    HDPLDA,
     DPCountVectorizer,
     DPVocabularySelector,
     IncompatibleGuaranteeError,
+    LocalPrivateLDA,
     PrivacyGuarantee,
     PrivateCGSLDA,
     privacy_guarantee,
 )
+from skdplda.local import LocalRandomizer
 from skdplda.privacy import gaussian_event
 
 PUBLIC = ["pear", "plum", "zinc", "iron"]
@@ -245,3 +248,10 @@ def test_failures_beside_noise_by_summation(failure):
         exact = [np.maximum(a - np.exp(epsilon) * b, 0).sum() for a, b in ((law(1), law(0)), (law(0), law(1)))]
         assert max(exact) <= total.delta_at(epsilon) * (1 + 1e-9)
         assert total.delta_at(epsilon) <= 1.25 * max(exact)  # what rounding hides, and the sum for the union
+
+
+def test_steps_whose_unit_has_no_groups_have_a_price_too():
+    local = LocalPrivateLDA(randomizer=LocalRandomizer(max_words=5))
+    for model in (HDPLDA(), local):
+        assert privacy_guarantee(model) == model.privacy_cost()
+        assert privacy_guarantee(model, groups=True).unit == model.privacy_cost().unit

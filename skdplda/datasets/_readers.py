@@ -6,14 +6,18 @@ import json
 import lzma
 import os
 import re
+from operator import index
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix
 from sklearn.utils import Bunch
 
-__all__ = ["load_20newsgroups", "load_lee", "load_uci_bow"]
+from skdplda._types import Iterable, PathLike, Sequence
+
+__all__ = ["load_20newsgroups", "load_gensim_corpus", "load_lee", "load_uci_bow"]
 
 _HEADER = ("documents", "words", "entries")  # the first three lines of a UCI bag-of-words file
 _INT32_MAX = 2**31 - 1
@@ -24,7 +28,7 @@ _SUBSETS = ("train", "test", "all")
 _PARTS = ("headers", "footers", "quotes")
 
 
-def load_lee():
+def load_lee() -> Any:
     """Load 300 short news articles, as bundled with gensim.
 
     The background corpus of [1]_, for examples and tests without a download.
@@ -58,7 +62,7 @@ def load_lee():
     return Bunch(data=data, tokens=[_WORD.findall(text.lower()) for text in data])
 
 
-def load_uci_bow(docword, vocabulary=None):
+def load_uci_bow(docword: PathLike, vocabulary: PathLike | Sequence[str] | None = None) -> Any:
     """Load a corpus in the UCI bag-of-words format [1]_.
 
     Three lines hold the number of documents D, of words W and of entries NNZ; each further line holds a
@@ -124,7 +128,76 @@ def load_uci_bow(docword, vocabulary=None):
     return Bunch(data=data, feature_names=_read_vocabulary(vocabulary, path, n_words))
 
 
-def load_20newsgroups(subset="train", *, path=None, remove=("headers",)):
+def load_gensim_corpus(corpus: Iterable[Sequence[tuple[int, int]]], dictionary: Any) -> Any:
+    """Turn a gensim corpus into word counts.
+
+    The columns are those of the dictionary, which the guarantee of a model does not cover: a dictionary that was made
+    from private documents tells which words occur in them.
+
+    Parameters
+    ----------
+    corpus : iterable of list of (int, int)
+        Documents as gensim's bags of words: numbers of words, and how often each stands in the document.
+    dictionary : :class:`gensim.corpora.Dictionary` or dict of {int: str}
+        The words by number, from 0 without a gap.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        With the entries
+
+        data : csr_matrix of shape (n_documents, n_words), int32
+            Counts of each word in each document, in canonical form; a word that is given twice counts twice.
+        feature_names : ndarray of shape (n_words,)
+            The words.
+
+    Raises
+    ------
+    ValueError
+        If the dictionary has gaps or nothing, or a document (which the message numbers from 0) holds anything but
+        numbers of words and positive counts.
+
+    Examples
+    --------
+    >>> from gensim.corpora import Dictionary
+    >>> from skdplda.datasets import load_gensim_corpus
+    >>> dictionary = Dictionary([["iron", "zinc"]])  # public words
+    >>> corpus = [dictionary.doc2bow(text) for text in (["zinc", "iron", "zinc"], [], ["apple"])]
+    >>> load_gensim_corpus(corpus, dictionary).data.toarray().tolist()
+    [[1, 2], [0, 0], [0, 0]]
+    """
+    words = dict(dictionary.items())
+    if not words or set(words) != set(range(len(words))):
+        raise ValueError(
+            f"dictionary must number at least one word, from 0 without a gap; got {len(words)} words. gensim's"
+            " Dictionary.compactify() closes gaps."
+        )
+    columns, counts, start = [], [], [0]
+    for number, document in enumerate(corpus):
+        try:
+            pairs = [(index(word), index(count)) for word, count in document]
+        except (TypeError, ValueError):
+            pairs = [(-1, 0)]
+        if any(not (0 <= word < len(words) and 0 < count <= _INT32_MAX) for word, count in pairs):
+            raise ValueError(
+                f"corpus, document {number}: must hold pairs of a word's number, below {len(words)}, and a positive"
+                f" integer count; got {document!r:.60}."
+            )
+        columns += [word for word, _ in pairs]
+        counts += [count for _, count in pairs]
+        start.append(len(columns))
+    shape = (len(start) - 1, len(words))
+    data = csr_matrix((np.array(counts, np.int32), np.array(columns, np.int32), np.array(start)), shape=shape)
+    data.sum_duplicates()
+    return Bunch(data=data, feature_names=np.array([words[number] for number in range(len(words))], dtype=object))
+
+
+def load_20newsgroups(
+    subset: Literal["train", "test", "all"] = "train",
+    *,
+    path: PathLike | None = None,
+    remove: tuple[Literal["headers", "footers", "quotes"], ...] = ("headers",),
+) -> Any:
     """Load the 20 Newsgroups posts, split by date.
 
     Parameters

@@ -1,14 +1,17 @@
 """What a whole pipeline promises: its private steps composed, every other step looked at."""
 
 from dataclasses import replace
+from inspect import signature
 from numbers import Integral
 
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer
 
+from skdplda._types import Estimator
 from skdplda._validation import is_integer
 from skdplda.exceptions import IncompatibleGuaranteeError
+from skdplda.privacy import PrivacyGuarantee
 from skdplda.semantics import SemanticUnitVectorizer
 
 __all__ = ["flat_steps", "privacy_guarantee"]
@@ -40,7 +43,7 @@ UNKNOWN = (
 )
 
 
-def privacy_guarantee(estimator, *, groups=False):
+def privacy_guarantee(estimator: Estimator, *, groups: bool = False) -> PrivacyGuarantee:
     """Compute what a pipeline promises as a whole.
 
     The private steps (those with `privacy_cost`) are composed: accounted jointly where their events allow it, by
@@ -106,7 +109,7 @@ def privacy_guarantee(estimator, *, groups=False):
             raise _void(*learner, LEARNS_WORDS)
         assumptions += _text_assumptions(name, step)
         if is_private(step):
-            guarantee = step.privacy_guarantee_ if fitted else step.privacy_cost(groups=groups)
+            guarantee = step.privacy_guarantee_ if fitted else _cost(step, groups)
             parts[name] = guarantee if columns == GIVEN else _answered(guarantee)
             if learner and getattr(step, "public_vocabulary", None) is not None:
                 raise _void(
@@ -142,7 +145,7 @@ def privacy_guarantee(estimator, *, groups=False):
     )
 
 
-def flat_steps(estimator, name=None):
+def flat_steps(estimator: Estimator, name: str | None = None) -> list[tuple[str, Estimator]]:
     """List the steps of an estimator, nested pipelines opened, empty steps left out.
 
     Parameters
@@ -168,6 +171,13 @@ def flat_steps(estimator, name=None):
 def is_private(step):
     """Whether a step says what it promises."""
     return hasattr(step, "privacy_cost")
+
+
+def _cost(step, groups):
+    """Return what a step will promise; some know no groups: their unit is the same with and without."""
+    return (
+        step.privacy_cost(groups=groups) if "groups" in signature(step.privacy_cost).parameters else step.privacy_cost()
+    )
 
 
 def selects(step):

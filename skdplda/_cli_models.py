@@ -1,0 +1,381 @@
+"""The commands that fit, price, release and use a model."""
+
+import csv
+import io
+import json
+import math
+import os
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from skdplda._cli_corpus import Documents, add_corpus, add_vocabulary, number, public_words, read_uci, whole
+from skdplda._files import whole_file
+from skdplda.models import VIPSLDA, PrivateCGSLDA
+from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
+
+__all__ = ["OUTPUTS", "USAGE", "add_fit_commands", "add_jobs", "add_price", "add_use_commands", "make_model"]
+
+USAGE = "[options] CORPUS --epsilon E [--delta D]"
+SURE = 4  # standard deviations of noise that a count must exceed to be shown without doubt
+MECHANISMS = ("gaussian", "laplace", "inherent", "laplace-first", "laplace-every", "laplace-last")
+MODELS = {"cgs": PrivateCGSLDA, "vips": VIPSLDA}
+OUTPUTS = ("topics.zip", "top_words.csv", "privacy.txt", "privacy.json")
+LEAK = "the vocabulary: the {} most frequent words were taken from the documents without noise"
+BATCH = 1000  # documents transformed at a time
+CURATOR = "topic proportions of a private document are that document's data: no guarantee covers publishing them."
+
+
+def add_price(command, required=True):
+    """Add the options that determine what a fit promises."""
+    positive, share = number(float, "a positive number, or inf"), number(float, "a number above 0, at most 1", 1)
+    privacy = command.add_argument_group("privacy")
+    privacy.add_argument(
+        "--epsilon", type=positive, required=required, metavar="E", help="privacy loss of the whole fit; inf: no noise"
+    )
+    privacy.add_argument(
+        "--delta",
+        metavar="D",
+        type=number(float, "a number above 0, below 1", math.nextafter(1, 0)),
+        help="probability of a larger loss, well below 1 / (public estimate of the number of documents);"
+        " needed for Gaussian noise",
+    )
+    privacy.add_argument("--rounds", type=whole, metavar="T", help="noisy releases (default: 20, or 100 without noise)")
+    privacy.add_argument(
+        "--model",
+        choices=MODELS,
+        default="cgs",
+        help="PrivateCGSLDA, collapsed Gibbs sampling (default), or VIPSLDA, variational inference",
+    )
+    privacy.add_argument(
+        "--mechanism",
+        choices=MECHANISMS,
+        default="gaussian",
+        metavar="M",
+        help=f"of cgs: gaussian (default), laplace; published forms, whose claims fail: {', '.join(MECHANISMS[2:])}",
+    )
+    privacy.add_argument(
+        "--sampling-rate", type=share, default=1.0, metavar="Q", help="of documents a round, for cgs (default: 1)"
+    )
+
+
+def add_fit_commands(add):
+    """Add `fit` and `cost`; `add(name, help, usage=None)` makes the parser of a command."""
+    fit = add("fit", "private topics of a corpus", USAGE)
+    documents = add_corpus(fit)
+    documents.add_argument(
+        "--users", metavar="NAME", help="column or key of the author, for .csv and .jsonl: protects all that one wrote"
+    )
+    words = add_vocabulary(fit)
+    words.add_argument(
+        "--private-words",
+        type=number(float, "a share of epsilon above 0, below 1", math.nextafter(1, 0)),
+        nargs="?",
+        const=0.3,
+        metavar="S",
+        help="select the words privately, for the share S of epsilon (default: 0.3)",
+    )
+    add_price(fit)
+    fit.add_argument("--topics", type=whole, default=10, metavar="K", help="number of topics (default: 10)")
+    fit.add_argument("--top-words", type=whole, default=10, metavar="N", help="words shown a topic (default: 10)")
+    fit.add_argument("--output", default="skdplda_topics", metavar="DIR", help="new folder (default: skdplda_topics)")
+    fit.add_argument("--checkpoint", metavar="FILE", help="resume from, and save to, FILE; as private as the data")
+    add_jobs(fit)
+    fit.add_argument("--json", action="store_true", help="print JSON")
+    fit.set_defaults(run=_fit)
+
+    cost = add("cost", "what a fit would promise, without data")
+    add_price(cost)
+    cost.add_argument("--json", action="store_true", help="print JSON")
+    cost.set_defaults(run=_cost)
+
+
+def add_jobs(command):
+    """Add the number of threads."""
+    command.add_argument("--jobs", type=int, default=1, metavar="N", help="threads (default: 1; -1: all cores)")
+
+
+def add_use_commands(add):
+    """Add `top-words`, `show`, `release` and `transform`; `add(name, help)` makes the parser of a command."""
+    stored = {"metavar": "MODEL", "help": "released model (.zip), or the folder that fit wrote"}
+
+    top = add("top-words", "the most probable words of each topic")
+    top.add_argument("model_path", **stored)
+    top.add_argument("-n", "--number", type=whole, default=10, metavar="N", help="words a topic (default: 10)")
+    top.add_argument("--json", action="store_true", help="print JSON")
+    top.set_defaults(run=_top_words)
+
+    show = add("show", "the model card: what was promised, the topics")
+    show.add_argument("model_path", **stored)
+    show.add_argument("--json", action="store_true", help="print JSON")
+    show.set_defaults(run=_show)
+
+    publish = add("release", "one file to publish, and its card, if a proof covers it")
+    publish.add_argument("model_path", **stored)
+    publish.add_argument("output", metavar="FILE", help="new .zip file; its cards are written beside it")
+    publish.add_argument(
+        "--allow-unproven", action="store_true", help="although nothing proven covers it; the card will say so"
+    )
+    publish.add_argument("--json", action="store_true", help="print JSON")
+    publish.set_defaults(run=_release)
+
+    transform = add("transform", "topic proportions of documents, as CSV")
+    transform.add_argument("model_path", **stored)
+    documents = add_corpus(transform)
+    documents.add_argument("--vocabulary", metavar="FILE", help="for UCI: the vocab file")
+    transform.add_argument("--output", metavar="FILE", help="new file (default: the standard output)")
+    add_jobs(transform)
+    transform.add_argument("--json", action="store_true", help="write JSON lines instead of CSV")
+    transform.set_defaults(run=_transform)
+
+
+def make_model(args, **options):
+    """Return the estimator, its parameters checked and its price known."""
+    delta = args.delta
+    if delta is None:
+        if args.mechanism == "gaussian" and math.isfinite(args.epsilon):
+            raise ValueError(
+                "--delta is needed for Gaussian noise; choose it well below 1 / (public estimate of the number of"
+                " documents), or use --mechanism laplace, which has none."
+            )
+        delta = 1e-5  # not used
+    if args.model != "cgs":
+        if args.mechanism != "gaussian" or args.sampling_rate != 1.0:
+            raise ValueError(f"--mechanism and --sampling-rate are of --model cgs; got --model {args.model}.")
+    else:
+        options |= {"mechanism": args.mechanism, "sampling_rate": args.sampling_rate}
+    model = MODELS[args.model](epsilon=args.epsilon, delta=delta, max_iter=args.rounds, **options)
+    return model, model.privacy_cost()
+
+
+def _noise(model):
+    """Return the noise of a model, or None where it cannot tell."""
+    return model.noise_deviation() if hasattr(model, "noise_deviation") else None
+
+
+def _cost(args):
+    model, guarantee = make_model(args)
+    noise = _noise(model)
+    if args.json:
+        print(json.dumps({"privacy": json.loads(guarantee.to_json()), "noise": noise}, indent=2))
+        return
+    print(guarantee)
+    if noise:
+        print(
+            f"\nEach cell of the topic-word table gets noise of standard deviation {noise['first_round']:.4g} in the"
+            f" first and {noise['last_round']:.4g} in the\nlast of {noise['rounds']} rounds; the model, which weighs"
+            f" them, is left with {noise['in_model']:.4g}. Here a document of 25\ndifferent words counts each once,"
+            " and every document weighs the same. A word stands out in a\ntopic where the corpus has it there clearly"
+            " more often than that."
+        )
+
+
+def _fit(args):
+    options = {"n_jobs": args.jobs, "checkpoint": args.checkpoint, "verbose": sys.stderr.isatty()}
+    model, _ = make_model(args, n_components=args.topics, **options)
+    output = Path(args.output)
+    if (output / OUTPUTS[0]).exists():
+        raise ValueError(f"--output: {os.fspath(output)!r} already holds {OUTPUTS[0]}; give another folder.")
+    X, words, users, vectorizer, model = _counts(args, model)
+    if not X.shape[0]:
+        raise ValueError(f"CORPUS: {args.corpus!r} holds no documents.")
+    if args.top_words > len(words):
+        raise ValueError(f"--top-words must be at most the {len(words)} words of the vocabulary; got {args.top_words}.")
+    output.mkdir(parents=True, exist_ok=True)
+    print(f"{X.shape[0]:,} documents, {X.sum():,} tokens of {len(words):,} words (not released)", file=sys.stderr)
+    model.fit(X, groups=users)
+    released = _released(args, vectorizer, model, words)
+    top = model.top_words(args.top_words, words)
+    _save(output, released, top)
+    guarantee = released.privacy_guarantee_
+    if args.json:
+        files = {name: os.fspath((output / name).resolve()) for name in OUTPUTS}
+        report = {
+            "top_words": top.to_numpy().tolist(),
+            "privacy": json.loads(guarantee.to_json()),
+            "noise": _noise(model),
+            "files": files,
+        }
+        print(json.dumps(report, indent=2))
+        return
+    _print_topics(model, top)
+    print(f"\n{guarantee}\n\nSaved {', '.join(OUTPUTS)} to {output.resolve()}")
+
+
+def _counts(args, model):
+    """Return counts, words, users or None, the vectorizer or None, and the model, all within the budget."""
+    documents = Documents(args)
+    if documents.form == "uci":
+        if args.private_words is not None:
+            raise ValueError("--private-words needs texts; the words of a UCI corpus are given by its vocab file.")
+        return *read_uci(args), None, None, model
+    if args.private_words is None:
+        vectorizer = public_words(args, documents)
+        X = vectorizer.transform(documents)
+    else:
+        vectorizer, model = _private_words(args, model)
+        texts = list(documents)
+        X = vectorizer.fit_transform(texts, groups=documents.users)
+    return X, vectorizer.get_feature_names_out(), documents.users, vectorizer, model
+
+
+def _private_words(args, model):
+    """Return an unfitted vectorizer and model that share the budget."""
+    from skdplda.vocabulary import DPCountVectorizer
+
+    if args.delta is None:
+        raise ValueError("--delta is needed for --private-words: no word could be released without it.")
+    pipeline = make_fdptm_pipeline(
+        args.epsilon,
+        args.delta,
+        vocabulary_share=args.private_words,
+        vectorizer=DPCountVectorizer(stop_words="english"),
+        model=model,
+        groups=args.users is not None,
+    )
+    return pipeline["words"], pipeline["topics"]
+
+
+def _released(args, vectorizer, model, words):
+    """Return what a fit releases, with the guarantee of words and topics together."""
+    from sklearn.pipeline import make_pipeline
+
+    if vectorizer is None:
+        return release(model, feature_names=words, allow_unproven=True)
+    found = release(make_pipeline(vectorizer, model), allow_unproven=True)
+    if not args.leaky_vocabulary:
+        return found
+    guarantee = privacy_guarantee(model)
+    others = (item for item in guarantee.not_covered if not item.startswith("the vocabulary"))
+    return ReleasedTopicModel(
+        found.topic_word_,
+        found.vocabulary_,
+        privacy_guarantee=replace(guarantee, not_covered=(LEAK.format(len(words)), *others)),
+        doc_topic_prior=found.doc_topic_prior_,
+        text=found.text_,
+        details={**found.details_, "leaky_vocabulary": True},
+    )
+
+
+def _print_topics(model, top):
+    """Print the top words, those that noise alone could have brought up in parentheses: post-processing."""
+    import numpy as np
+
+    noise = _noise(model)
+    least = SURE * noise["in_model"] if noise else 0.0
+    weights = -np.sort(-model.components_, axis=1)
+    for topic, row in enumerate(top.to_numpy()):
+        shown = (word if weight > least else f"({word})" for word, weight in zip(row, weights[topic], strict=False))
+        print(f"topic {topic:<3}  {' '.join(shown)}")
+    if (weights[:, : top.shape[1]] <= least).any():
+        print(
+            f"\nWords in parentheses may be noise: their count is below {least:.4g}, {SURE} standard deviations of it."
+        )
+
+
+def _save(output, released, top):
+    """Write the released values and what was promised; nothing else of the fit."""
+    guarantee = released.privacy_guarantee_
+    released.save(output / OUTPUTS[0], card=False)
+    top.columns = [f"word_{place}" for place in range(1, top.shape[1] + 1)]
+    top.reset_index(drop=True).to_csv(output / OUTPUTS[1], index_label="topic")
+    (output / OUTPUTS[2]).write_text(f"{guarantee}\n", encoding="utf-8")
+    (output / OUTPUTS[3]).write_text(f"{guarantee.to_json()}\n", encoding="utf-8")
+
+
+def _load(path):
+    """Return the model of a file, or of the folder of a fit."""
+    path = Path(path)
+    return load_released(path / OUTPUTS[0] if path.is_dir() else path)
+
+
+def _top_words(args):
+    words = _load(args.model_path).top_words(args.number).to_numpy()
+    if args.json:
+        print(json.dumps(words.tolist()))
+        return
+    for topic, row in enumerate(words):
+        print(f"topic {topic:<3}  {' '.join(row)}")
+
+
+def _show(args):
+    print(_load(args.model_path).card("json" if args.json else "markdown"), end="")
+
+
+def _release(args):
+    model, output = _load(args.model_path), Path(args.output)
+    guarantee = model.privacy_guarantee_
+    if output.exists():
+        raise ValueError(f"FILE: {args.output!r} is there already; give another name.")
+    if not args.allow_unproven:
+        if guarantee.status != "proven" or not math.isfinite(guarantee.epsilon):
+            raise ValueError(
+                f"no proven, finite guarantee covers this model ({guarantee!r}). Fit a proven mechanism with a finite"
+                " --epsilon, or use --allow-unproven; the model card will say it."
+            )
+        if model.details_.get("leaky_vocabulary"):
+            raise ValueError(
+                f"{guarantee.not_covered[0]}. Fit with --vocabulary or --private-words, or use --allow-unproven; the"
+                " model card will say it."
+            )
+    model.save(output)
+    files = [output, *(output.with_name(output.stem + suffix) for suffix in (".card.md", ".card.json"))]
+    files = [os.fspath(file.resolve()) for file in files]
+    if args.json:
+        print(json.dumps({"files": files, "privacy": json.loads(guarantee.to_json())}, indent=2))
+        return
+    print("\n".join([*files, repr(guarantee)]))
+
+
+def _transform(args):
+    model = _load(args.model_path).set_params(n_jobs=args.jobs)
+    if args.output is not None and Path(args.output).exists():
+        raise ValueError(f"--output: {args.output!r} is there already; give another name.")
+    documents = Documents(args)
+    if documents.form == "uci":
+        batches = _uci_batches(args, model)
+    else:
+        model.make_vectorizer()  # says what is missing of a model that takes counts only
+        batches = documents.batches(BATCH)
+    print(f"skdplda: note: {CURATOR}", file=sys.stderr)
+    columns = None if args.json else ["document", *(f"topic_{topic}" for topic in range(len(model.topic_word_)))]
+    with nullcontext() if args.output is None else whole_file(args.output) as file:
+        for names, X in batches:
+            text = _rows(names, model.transform(X), columns)
+            columns = columns and []  # once
+            if file is None:
+                sys.stdout.write(text)
+            else:
+                file.write(text.encode())
+
+
+def _rows(names, doc_topic, columns):
+    """Return lines of JSON (no columns) or of CSV, beginning with the columns."""
+    if columns is None:
+        rows = zip(names, doc_topic.tolist(), strict=True)
+        return "".join(f"{json.dumps({'document': name, 'topics': row})}\n" for name, row in rows)
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerows([columns] if columns else [])
+    writer.writerows([name, *(f"{share:.6g}" for share in row)] for name, row in zip(names, doc_topic, strict=True))
+    return lines.getvalue()
+
+
+def _uci_batches(args, model):
+    """Yield (numbers, counts) with the columns of the model."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    X, words = read_uci(args)
+    if model.vocabulary_ is None:
+        raise ValueError("this model was released without words: nothing tells which column of the corpus is which.")
+    column = {word: place for place, word in enumerate(model.vocabulary_)}
+    kept = [place for place, word in enumerate(words) if word in column]
+    if not kept:
+        raise ValueError("--vocabulary: no word of the corpus is a word of the model.")
+    places = [column[words[place]] for place in kept]
+    to_model = sp.csr_array((np.ones(len(kept), int), (kept, places)), shape=(X.shape[1], len(column)))
+    for start in range(0, X.shape[0], BATCH):
+        rows = sp.csr_array(X[start : start + BATCH]) @ to_model
+        yield list(range(start, start + rows.shape[0])), rows

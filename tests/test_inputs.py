@@ -1,0 +1,331 @@
+"""What goes in and out of every estimator: matrices, data frames, gensim corpora, groups, scorers."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from skdplda import (
+    HDPLDA,
+    PCTD,
+    VIPSLDA,
+    DPCountVectorizer,
+    DPVocabularySelector,
+    LocalPrivateLDA,
+    PrivateCGSLDA,
+    make_fdptm_pipeline,
+    privacy_guarantee,
+)
+from skdplda.datasets import load_gensim_corpus, make_lda_corpus
+from skdplda.local import LocalRandomizer
+from skdplda.metrics import coherence, gensim_dictionary, make_coherence_scorer
+from skdplda.model_selection import PrivateSearchCV, search_cost
+from skdplda.semantics import SemanticUnitVectorizer
+
+MODELS = [
+    PrivateCGSLDA(3, max_iter=2),
+    VIPSLDA(3, max_iter=2),
+    HDPLDA(3, max_iter=2),
+    PCTD(3, max_iter=2),
+    LocalPrivateLDA(3, randomizer=LocalRandomizer(max_words=10, reports_per_user=4), max_iter=2),
+]
+GROUPED = [model for model in MODELS if not isinstance(model, HDPLDA)]  # its unit is a token
+EPSILON = {LocalPrivateLDA: "randomizer__bit_epsilon"}  # elsewhere "epsilon"
+SELECTOR = DPVocabularySelector(epsilon=50.0)
+
+every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+every_grouped_model = pytest.mark.parametrize("model", GROUPED, ids=lambda model: type(model).__name__)
+every_transformer = pytest.mark.parametrize("model", [*MODELS, SELECTOR], ids=lambda model: type(model).__name__)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning"),  # equal fits need seeds
+    pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning"),  # of PCTD, without units
+    pytest.mark.filterwarnings("ignore:no word stands out:UserWarning"),
+    pytest.mark.filterwarnings("ignore:epsilon=.* is too small:UserWarning"),  # these corpora are
+]
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    corpus = make_lda_corpus(120, 30, 3, mean_length=25, random_state=0)
+    corpus.data.data[corpus.data.indptr[7] : corpus.data.indptr[8]] = 0  # an empty document
+    corpus.data.eliminate_zeros()
+    return corpus
+
+
+@pytest.fixture(scope="module")
+def texts(corpus):
+    return [" ".join(np.repeat(corpus.feature_names, row)) for row in corpus.data.toarray()]
+
+
+def seeded(model):
+    return clone(model).set_params(random_state=0)
+
+
+def result(model):
+    """Return what a fit released."""
+    return model.topic_word_ if hasattr(model, "topic_word_") else model.noisy_weights_
+
+
+def frames(corpus):
+    dense, names = corpus.data.toarray(), list(corpus.feature_names)
+    yield pd.DataFrame(dense, columns=names)
+    yield pd.DataFrame(dense, columns=names).astype("Int64")
+    yield pd.DataFrame.sparse.from_spmatrix(corpus.data, columns=names)
+    yield pl.DataFrame(dense, schema=names)
+
+
+@every_transformer
+def test_every_kind_of_matrix_gives_the_same_fit(model, corpus):
+    dense = corpus.data.toarray()
+    first = seeded(model).fit(corpus.data)
+    kinds = [
+        dense,
+        dense.astype(np.float32),
+        np.asfortranarray(dense),
+        dense.tolist(),
+        sp.csr_array(corpus.data).astype(np.int64),
+        sp.csc_matrix(corpus.data),
+        sp.coo_array(corpus.data),
+        *frames(corpus),
+    ]
+    for X in kinds:
+        fitted = seeded(model).fit(X)
+        np.testing.assert_array_equal(result(fitted), result(first), err_msg=str(type(X)))
+        np.testing.assert_array_equal(as_array(fitted.transform(X)), as_array(first.transform(corpus.data)))
+        assert list(getattr(fitted, "feature_names_in_", [])) == list(getattr(X, "columns", []))
+    X = corpus.data  # unsorted, with repeated entries
+    halves = (np.concatenate([X.data - 1, X.data**0])[::-1], np.tile(X.indices, 2)[::-1])
+    rows = np.tile(np.repeat(np.arange(120), np.diff(X.indptr)), 2)[::-1]
+    order = np.argsort(rows, kind="stable")
+    pointers = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=120))])
+    repeated = sp.csr_array((halves[0][order], halves[1][order], pointers), shape=X.shape)
+    assert not repeated.has_canonical_format and repeated.nnz == 2 * X.nnz
+    np.testing.assert_array_equal(result(seeded(model).fit(repeated)), result(first))
+
+
+def as_array(X):
+    return X.toarray() if sp.issparse(X) else np.asarray(X)
+
+
+@every_transformer
+def test_a_fit_changes_nothing_that_it_is_given(model, corpus):
+    X, frame = corpus.data.copy(), next(frames(corpus))
+    indptr, indices, data, users = X.indptr.copy(), X.indices.copy(), X.data.copy(), np.arange(120) // 3
+    parameters = {name: repr(value) for name, value in model.get_params().items()}
+    options = {} if isinstance(model, HDPLDA) else {"groups": users}
+    fitted = clone(model).fit(X, **options)
+    fitted.transform(X)
+    for before, after in zip((indptr, indices, data), (X.indptr, X.indices, X.data), strict=True):
+        np.testing.assert_array_equal(before, after)
+    np.testing.assert_array_equal(users, np.arange(120) // 3)
+    clone(model).fit(frame).transform(frame)
+    np.testing.assert_array_equal(frame.to_numpy(), corpus.data.toarray())
+    assert {name: repr(value) for name, value in fitted.get_params().items()} == parameters
+
+
+@every_transformer
+def test_other_columns_are_refused(model, corpus):
+    frame, _, _, polars = frames(corpus)
+    fitted = clone(model).fit(frame)
+    for other in (frame.iloc[:, ::-1], polars.rename({"word00": "word99"})):
+        with pytest.raises(ValueError, match="feature names should match"):
+            fitted.transform(other)
+
+
+@every_transformer
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_output_of_both_libraries(model, corpus, library):
+    frame, _, _, polars = frames(corpus)
+    X = frame if library == "pandas" else polars
+    fitted = clone(model).set_output(transform=library).fit(X)
+    out = fitted.transform(X)
+    assert isinstance(out, pd.DataFrame if library == "pandas" else pl.DataFrame)
+    assert list(out.columns) == fitted.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(out.to_numpy(), as_array(clone_of(fitted).transform(X)))
+    together = clone(make_pipeline(SELECTOR, clone(model)) if model is not SELECTOR else model)
+    out = together.set_output(transform=library).fit_transform(X)
+    assert out.shape[0] == 120 and isinstance(out, pd.DataFrame if library == "pandas" else pl.DataFrame)
+
+
+def clone_of(fitted):
+    """Return the same fitted model, with arrays as output."""
+    return fitted.set_output(transform="default")
+
+
+@every_model
+def test_a_gensim_corpus(model, corpus):
+    dictionary = gensim_dictionary(list(corpus.feature_names))
+    bags = [[(int(word), int(row[word])) for word in np.flatnonzero(row)] for row in corpus.data.toarray()]
+    loaded = load_gensim_corpus(iter(bags), dictionary)
+    assert (loaded.data != corpus.data).nnz == 0 and loaded.data.dtype == np.int32
+    assert loaded.feature_names.tolist() == list(corpus.feature_names)
+    fitted = seeded(model).fit(loaded.data)
+    np.testing.assert_array_equal(fitted.topic_word_, seeded(model).fit(corpus.data).topic_word_)
+    assert list(fitted.top_words(2, loaded.feature_names).shape) == [3, 2]
+
+
+def test_bags_of_words_are_checked():
+    words = {0: "iron", 1: "zinc"}
+    twice = load_gensim_corpus([[(1, 2), (0, 1), (1, 1)], []], words)
+    assert twice.data.toarray().tolist() == [[1, 3], [0, 0]]
+    assert load_gensim_corpus([], words).data.shape == (0, 2)
+    for bad in ([(2, 1)], [(-1, 1)], [(0, 0)], [(0, 0.5)], [(0, 2**31)], ["iron"], [3]):
+        with pytest.raises(ValueError, match="corpus, document 1: must hold pairs"):
+            load_gensim_corpus([[(0, 1)], bad], words)
+    for bad in ({}, {1: "zinc"}):
+        with pytest.raises(ValueError, match="dictionary must number at least one word"):
+            load_gensim_corpus([], bad)
+
+
+@every_model
+@pytest.mark.parametrize("library", [pd, pl])
+def test_columns_of_text(model, texts, corpus, library):
+    """From a column of a data frame to topics; a pandas index is not looked at."""
+    frame = library.DataFrame({"text": texts, "length": [len(text) for text in texts]})
+    if library is pd:
+        frame.index = np.arange(120)[::-1] + 7
+    words = list(corpus.feature_names)
+    vectorizer = (
+        SemanticUnitVectorizer(vocabulary=words) if isinstance(model, PCTD) else CountVectorizer(vocabulary=words)
+    )
+    pipe = make_pipeline(vectorizer, seeded(model))
+    expected = clone(pipe).fit(texts)
+    found = clone(pipe).fit(frame["text"])
+    np.testing.assert_array_equal(found[-1].topic_word_, expected[-1].topic_word_)
+    np.testing.assert_array_equal(found.transform(frame["text"]), expected.transform(texts))
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_words_of_a_column_are_selected(texts, library):
+    frame = library.DataFrame({"text": texts, "user": [f"u{i // 2}" for i in range(120)]})
+    expected = DPCountVectorizer(epsilon=50.0, random_state=0).fit(texts)
+    found = DPCountVectorizer(epsilon=50.0, random_state=0).fit(frame["text"])
+    assert found.vocabulary_ == expected.vocabulary_
+    assert (found.transform(frame["text"]) != expected.transform(texts)).nnz == 0
+    users = DPCountVectorizer(epsilon=50.0).fit(frame["text"], groups=frame["user"])
+    assert users.privacy_guarantee_.unit == "user"
+    columns = ColumnTransformer([("words", DPCountVectorizer(epsilon=50.0), "text")])
+    assert columns.fit_transform(frame).shape[0] == 120
+    pipe = make_fdptm_pipeline(50.0, n_components=2, groups=True)
+    pipe.fit(frame["text"], words__groups=frame["user"], topics__groups=frame["user"])
+    assert privacy_guarantee(pipe).unit == "user"
+
+
+@every_grouped_model
+def test_groups_of_any_kind_are_the_same_users(model, corpus):
+    users = np.arange(120) // 4
+    names = np.array([f"user {user:02d}" for user in users])
+    expected = seeded(model).fit(corpus.data, groups=users)
+    for groups in (users.tolist(), names, pd.Series(names, index=np.arange(120)[::-1]), pl.Series(names)):
+        fitted = seeded(model).fit(corpus.data, groups=groups)
+        np.testing.assert_array_equal(fitted.topic_word_, expected.topic_word_)
+        assert fitted.privacy_guarantee_ == expected.privacy_guarantee_
+
+
+def unit_of(model):
+    """In the local model groups are checked, and change no promise."""
+    return "document" if isinstance(model, LocalPrivateLDA) else "user"
+
+
+@every_grouped_model
+def test_groups_are_routed_through_pipelines_and_cross_validation(model, texts, corpus):
+    users = np.repeat(np.arange(40), 3)
+    kind = SemanticUnitVectorizer if isinstance(model, PCTD) else CountVectorizer
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipe = make_pipeline(kind(vocabulary=list(corpus.feature_names)), clone(model).set_fit_request(groups=True))
+        fitted = clone(pipe).fit(texts, groups=users)
+        found = cross_validate(
+            pipe, texts, params={"groups": users}, cv=GroupKFold(3), return_estimator=True, error_score="raise"
+        )
+        with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="groups"):
+            make_pipeline(kind(vocabulary=list(corpus.feature_names)), clone(model)).fit(texts, groups=users)
+        for one in (fitted, *found["estimator"]):
+            assert one[-1].privacy_guarantee_.unit == unit_of(model)
+        assert np.isfinite(found["test_score"]).all()
+        assert np.isfinite(clone(pipe).fit(texts, groups=users).score(texts, sample_weight=None))
+
+
+def test_groups_are_routed_to_several_private_steps(texts):
+    users = np.arange(120) // 3
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipe = make_fdptm_pipeline(60.0, n_components=2, groups=True)
+        found = cross_validate(pipe, texts, params={"groups": users}, cv=GroupKFold(3), return_estimator=True)
+        chain = Pipeline(
+            [
+                ("counts", CountVectorizer()),
+                ("words", DPVocabularySelector(epsilon=50.0).set_fit_request(groups=True)),
+                ("lda", VIPSLDA(2, max_iter=2).set_fit_request(groups=True)),
+            ]
+        ).fit(texts, groups=users)
+    for fitted in (*found["estimator"], chain):
+        assert privacy_guarantee(fitted).unit == "user"
+
+
+@pytest.mark.parametrize("model", [VIPSLDA(2, learning_method="online", max_iter=4)], ids=["VIPSLDA"])
+def test_groups_are_routed_to_partial_fit(model, corpus):
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = clone(model).set_partial_fit_request(groups=True)
+        assert asking.get_metadata_routing().partial_fit.requests["groups"] is True
+    fitted = clone(model).partial_fit(corpus.data, groups=np.arange(120) // 3)
+    assert fitted.privacy_guarantee_.unit == "user"
+
+
+def grid(model, step=None):
+    """Return candidates of the parameter that sets the privacy loss."""
+    name = EPSILON.get(type(model), "epsilon")
+    return {name if step is None else f"{step}__{name}": [2.0, float("inf")]}
+
+
+@every_model
+@pytest.mark.parametrize("measure", [None, "u_mass", "c_npmi"])
+def test_searches_over_epsilon_with_every_scorer(model, texts, corpus, measure):
+    """Held-out likelihood, and coherence on a reference corpus: all of these documents."""
+    words = list(corpus.feature_names)
+    reference = [text.split() for text in texts]
+    scoring = None if measure is None else make_coherence_scorer(measure, texts=reference, n_top=5)
+    kind = SemanticUnitVectorizer if isinstance(model, PCTD) else CountVectorizer
+    pipe = Pipeline([("counts", kind(vocabulary=words)), ("lda", clone(model))])
+    search = GridSearchCV(pipe, grid(model, "lda"), cv=2, scoring=scoring, error_score="raise").fit(texts)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    scores = cross_val_score(pipe, texts, cv=2, scoring=scoring, error_score="raise")
+    assert np.isfinite(scores).all()
+    bare = None if measure is None else make_coherence_scorer(measure, reference, words, n_top=5)
+    assert np.isfinite(cross_val_score(clone(model), corpus.data, cv=2, scoring=bare, error_score="raise")).all()
+
+
+@every_model
+def test_a_grid_search_has_its_price(model):
+    """Of the candidates that have one; without noise there is none."""
+    name = EPSILON.get(type(model), "epsilon")
+    search = GridSearchCV(clone(model), {name: [1.0, 2.0]}, cv=3)
+    one = clone(model).set_params(**{name: 2.0}).privacy_cost()
+    cost = search_cost(search)
+    assert one.epsilon < cost.epsilon <= 3 * 2 * one.epsilon
+    assert (cost.unit, cost.adjacency, cost.trust) == (one.unit, one.adjacency, one.trust)
+    assert search_cost(GridSearchCV(clone(model), {name: [1.0, float("inf")]}, cv=3)).epsilon == float("inf")
+
+
+@pytest.mark.parametrize("model", [PrivateCGSLDA(max_iter=2), VIPSLDA(max_iter=2), PCTD(max_iter=2)])
+def test_a_private_search_over_users(model, corpus):
+    search = PrivateSearchCV(clone(model), {"n_components": [2, 3]}, mean_trials=1.5)
+    search.fit(corpus.data, groups=np.arange(120) // 3)
+    assert search.privacy_guarantee_.unit == "user" and search.privacy_guarantee_.epsilon <= 5.0
+
+
+@every_model
+@pytest.mark.parametrize("measure", ["u_mass", "c_v", "c_npmi"])
+def test_coherence_is_finite_under_heavy_noise(model, texts, corpus, measure):
+    """Also where top words are in no reference document."""
+    X = sp.hstack([corpus.data, sp.csr_matrix((120, 30), dtype=corpus.data.dtype)], format="csr")
+    names = [*corpus.feature_names, *(f"absent{i}" for i in range(30))]
+    noisy = clone(model).set_params(**{EPSILON.get(type(model), "epsilon"): 0.05}).fit(X)
+    assert noisy.top_words(10, names).isin(names[30:]).any(axis=None)
+    assert np.isfinite(coherence(noisy, [text.split() for text in texts], names, measure=measure, n_top=10))
