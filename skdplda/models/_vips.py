@@ -29,10 +29,10 @@ __all__ = ["VIPSLDA"]
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 50
 PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all documents on average
 PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
-SMOOTHING = 0.7  # of private tables, as in SmoothedTables: soft shares bear more of it than draws
+SMOOTHING = 1.0  # of private tables, as in SmoothedTables: soft shares bear more of it than draws
 OFFSET = 0.4  # of alpha in private rounds: exp(digamma(x + 1/2)) is about x, so a topic of few counts is not lost
 REMEMBERED_UPDATES, FRESH_UPDATES = 8, 50  # iterations for a document that goes on, and for one that starts anew
-EXACT_EVENNESS = 10.0  # of the first table: topics that start far apart settle too early
+EVENNESS = 10.0  # of the first table: topics that start far apart settle too early
 
 
 class VIPSLDA(BaseTopicModel):
@@ -493,7 +493,6 @@ class VIPSLDA(BaseTopicModel):
 
     def _rule(self, plan, units, randomness):
         shape, key, unit = (self.n_features_in_, self.n_components), randomness.key, self._unit(plan)
-        evenness = EXACT_EVENNESS if plan.noiseless else 1.0
         if self.learning_method == "batch":
-            return SmoothedTables(shape, plan, key, unit, evenness, SMOOTHING, self._weighted(plan, units))
-        return OnlineTables(shape, self._rate(), key, unit, self.learning_offset, self.learning_decay, evenness)
+            return SmoothedTables(shape, plan, key, unit, EVENNESS, SMOOTHING, self._weighted(plan, units))
+        return OnlineTables(shape, self._rate(), key, unit, self.learning_offset, self.learning_decay, EVENNESS)

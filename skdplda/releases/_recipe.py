@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 
 from skdplda._types import Estimator
 from skdplda._validation import is_real
-from skdplda.models import PrivateCGSLDA
+from skdplda.models import VIPSLDA
 from skdplda.privacy import check_delta, check_epsilon
 from skdplda.vocabulary import DPCountVectorizer
 
@@ -50,7 +50,7 @@ def make_fdptm_pipeline(
     vectorizer : DPCountVectorizer or None, default=None
         Its text settings and mechanism are kept, its budget is replaced.
     model : private topic model or None, default=None
-        With parameters `epsilon` and `delta`, which are replaced. None: `PrivateCGSLDA()`.
+        With parameters `epsilon` and `delta`, which are replaced. None: `VIPSLDA()`, the best topics at small epsilon.
     groups : bool, default=False
         Whether `fit` will be given groups. Where metadata routing is on, both steps request them.
 
@@ -82,7 +82,7 @@ def make_fdptm_pipeline(
         raise ValueError(f"vocabulary_share must be a number above 0 and below 1; got {vocabulary_share!r}.")
     words = clone(DPCountVectorizer() if vectorizer is None else vectorizer)
     words.set_params(epsilon=vocabulary_share * epsilon, delta=delta / 2)
-    topics = clone(PrivateCGSLDA() if model is None else model).set_params(epsilon=epsilon, delta=delta / 2)
+    topics = clone(VIPSLDA() if model is None else model).set_params(epsilon=epsilon, delta=delta / 2)
     if n_components is not None:
         topics.set_params(n_components=n_components)
     if math.isfinite(epsilon):
