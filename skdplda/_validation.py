@@ -1,15 +1,19 @@
 """Checks of what users pass. The only file that names scikit-learn's semi-private helpers."""
 
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn.base import _fit_context as fit_context
+from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+
+from skdplda._types import Function
 
 __all__ = [
     "Interval",
@@ -24,6 +28,12 @@ __all__ = [
 ]
 
 LARGEST_COUNT = 2**31 - 1
+Method = TypeVar("Method", bound=Function)
+
+
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
+    """Return scikit-learn's decorator, which checks parameters; type checkers see the method as it is."""
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 def check_counts(estimator, X, *, reset):

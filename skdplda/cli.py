@@ -37,7 +37,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(USAGE_ERROR, f"{self.prog}: error: {message}\n")
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> int:
     """Run the console script.
 
     Parameters

@@ -177,11 +177,11 @@ def test_gensim_asks_every_model_for_its_topics(model, frame):
     from gensim.models import CoherenceModel
 
     fitted = clone(model).fit(frame)
-    texts = [list(np.repeat(frame.columns, row)) for row in frame.to_numpy()]
     dictionary = gensim_dictionary(list(frame.columns))
-    judge = CoherenceModel(fitted, texts=texts, dictionary=dictionary, coherence="c_npmi", topn=5, processes=1)
+    bags = [dictionary.doc2bow(np.repeat(frame.columns, row).tolist()) for row in frame.to_numpy()]
+    judge = CoherenceModel(fitted, corpus=bags, dictionary=dictionary, coherence="u_mass", topn=5, processes=1)
     assert len(judge.topics) == 3
-    assert -1 <= judge.get_coherence() <= 1
+    assert np.isfinite(judge.get_coherence())
 
 
 @every_model

@@ -9,7 +9,7 @@ import skdplda
 
 ROOT = Path(skdplda.__file__).parent
 FLOORS = [  # rooms of each floor; whoever is in no list fails the test
-    {"_kernels", "_validation", "_files", "_optional", "exceptions"},
+    {"_kernels", "_types", "_validation", "_files", "_optional", "exceptions"},
     {"privacy", "metrics", "datasets", "semantics"},
     {"local"},
     {"models", "vocabulary", "attacks"},

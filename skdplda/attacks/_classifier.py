@@ -1,6 +1,6 @@
 """Shadow classifiers: membership read off how sure a text classifier is, for one built on topics."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.preprocessing import StandardScaler
 
+from skdplda._types import Estimator, Matrix
 from skdplda.attacks._result import AttackResult
 from skdplda.attacks._shadow import reseed
 from skdplda.attacks._statistics import check_documents
@@ -39,7 +40,16 @@ class ClassifierAttack(NamedTuple):
     f1: float
 
 
-def shadow_classifier_attack(classifier, X, y, *, n_shadows=8, attack_model=None, n_jobs=None, random_state=None):
+def shadow_classifier_attack(
+    classifier: Estimator,
+    X: Matrix,
+    y: Any,
+    *,
+    n_shadows: int = 8,
+    attack_model: Estimator = None,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+) -> ClassifierAttack:
     """Attack a classifier through shadow classifiers, as in [1]_; on topics, the experiment of [2]_.
 
     Half of the documents belong to the curator: a half of them trains the target. The attacker has the other half, and

@@ -1,10 +1,12 @@
 """The whole attack on one's own corpus: a target on half of it, shadow models, and every score beside the truth."""
 
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
 
+from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
 from skdplda.attacks._lira import likelihood_ratio_attack
 from skdplda.attacks._result import AttackResult
 from skdplda.attacks._shadow import released_topics, reseed, train_shadow_models
@@ -17,22 +19,22 @@ HUANG = ("max", "std", "negative_entropy")
 
 
 def membership_experiment(
-    estimator,
-    X,
+    estimator: Estimator,
+    X: Matrix,
     *,
-    n_models=128,
-    repetitions=1,
-    statistics=("zeta",),
-    thresholds=HUANG,
-    proportions="fold-in",
-    vocabulary="target",
-    topic_word=None,
-    directory=None,
-    n_jobs=None,
-    random_state=None,
-    callback=None,
-    verbose=0,
-):
+    n_models: int = 128,
+    repetitions: int = 1,
+    statistics: Sequence[str | Function] = ("zeta",),
+    thresholds: Sequence[str] = HUANG,
+    proportions: Literal["fold-in", "maximum"] = "fold-in",
+    vocabulary: Literal["target", "given"] = "target",
+    topic_word: Function | None = None,
+    directory: PathLike | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+    callback: Function | None = None,
+    verbose: int = 0,
+) -> Any:
     """Attack a learner on a corpus, as section 3.5 of [1]_ does.
 
     In each repetition a random half of the documents trains the target; the attacks then score all documents.

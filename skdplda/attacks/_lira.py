@@ -1,7 +1,10 @@
 """The likelihood ratio attack: is the target's statistic more like that of models with the document, or without?"""
 
+from typing import Any, Literal
+
 import numpy as np
 
+from skdplda._types import ArrayLike, Matrix, Sequence
 from skdplda.attacks._result import AttackResult
 from skdplda.attacks._statistics import document_statistics
 
@@ -11,7 +14,16 @@ LEAST_MODELS = 2  # of a kind: a variance needs two
 RIDGE = 1e-12  # of the mean square, added to a variance: statistics that never change decide nothing
 
 
-def likelihood_ratio_attack(topic_word, X, members, shadows, *, mode="online", statistics=None, n_jobs=None):
+def likelihood_ratio_attack(
+    topic_word: ArrayLike,
+    X: Matrix,
+    members: ArrayLike,
+    shadows: Any,
+    *,
+    mode: Literal["online", "offline"] = "online",
+    statistics: Sequence[str] | None = None,
+    n_jobs: int | None = None,
+) -> AttackResult:
     """Score every document by the likelihood ratio attack (LiRA) [1]_ on topic models [2]_.
 
     Online, a document's score is the logarithm of the ratio of two normal densities, fitted to its statistic under

@@ -1,7 +1,7 @@
 """What an attack found out: scores beside the truth, and the rates that matter."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import beta, rankdata
@@ -81,7 +81,7 @@ class AttackResult:
             object.__setattr__(self, name, values)
 
     @classmethod
-    def pool(cls, results):
+    def pool(cls, results: Any) -> "AttackResult":
         """Put repetitions of one attack together; scores of all must mean the same.
 
         Parameters
@@ -99,13 +99,13 @@ class AttackResult:
         return cls(scores, np.concatenate([result.labels for result in results]), results[0].name)
 
     @property
-    def auc(self):
+    def auc(self) -> float:
         """Probability that a member's score exceeds a non-member's, ties counted half."""
         ranks = rankdata(self.scores)[self.labels]
         members, others = len(ranks), len(self.labels) - len(ranks)
         return float((ranks.sum() - members * (members + 1) / 2) / (members * others))
 
-    def roc(self):
+    def roc(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Compute the rates at every threshold that tells documents apart.
 
         Returns
@@ -124,7 +124,7 @@ class AttackResult:
         fpr = np.append(0.0, false / (~labels).sum())
         return fpr, tpr, np.append(np.inf, scores[last])
 
-    def tpr_at(self, fpr, confidence=0.95):
+    def tpr_at(self, fpr: float, confidence: float = 0.95) -> RateAt:
         """Share of members found at no more than a false-positive rate.
 
         Parameters

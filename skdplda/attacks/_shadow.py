@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -10,6 +11,7 @@ from joblib import hash as digest_of
 from sklearn.base import clone
 from tqdm import tqdm
 
+from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
 from skdplda.attacks._statistics import check_documents, check_names, document_statistics
 
 __all__ = ["ShadowModels", "released_topics", "train_shadow_models"]
@@ -38,19 +40,19 @@ class ShadowModels:
 
 
 def train_shadow_models(
-    estimator,
-    X,
-    n_models=128,
+    estimator: Estimator,
+    X: Matrix,
+    n_models: int = 128,
     *,
-    statistics=("zeta",),
-    proportions="fold-in",
-    sampling=0.5,
-    topic_word=None,
-    directory=None,
-    n_jobs=None,
-    random_state=None,
-    verbose=0,
-):
+    statistics: Sequence[str | Function] = ("zeta",),
+    proportions: Literal["fold-in", "maximum"] = "fold-in",
+    sampling: float = 0.5,
+    topic_word: Function | None = None,
+    directory: PathLike | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+    verbose: int = 0,
+) -> ShadowModels:
     """Train a learner on random parts of the documents and keep the statistics of every document.
 
     Models come in pairs that share the documents out between them, so that each document is in exactly half of them;
@@ -166,7 +168,7 @@ def reseed(model, seed):
     model.set_params(**{name: int(state >> 1) for name, state in zip(seeded, states, strict=True)})
 
 
-def released_topics(model):
+def released_topics(model: Estimator) -> np.ndarray:
     """Return the topic table of a fitted model.
 
     Parameters

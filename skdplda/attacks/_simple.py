@@ -1,16 +1,25 @@
 """Attacks that train nothing: thresholds, the vocabulary, and the counts behind a table."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from skdplda._types import ArrayLike, Function, Matrix
 from skdplda.attacks._result import AttackResult
 from skdplda.attacks._statistics import check_documents, check_topic_word, document_statistics
 
 __all__ = ["ReconstructedCounts", "reconstruct_counts", "threshold_attack", "vocabulary_attack"]
 
 
-def threshold_attack(topic_word, X, members, statistic="max", *, proportions="fold-in", n_jobs=None):
+def threshold_attack(
+    topic_word: ArrayLike,
+    X: Matrix,
+    members: ArrayLike,
+    statistic: str | Function = "max",
+    *,
+    proportions: Literal["fold-in", "maximum"] = "fold-in",
+    n_jobs: int | None = None,
+) -> AttackResult:
     """Call documents members whose statistic is large, with one threshold for all, as in [1]_.
 
     Parameters
@@ -49,7 +58,7 @@ def threshold_attack(topic_word, X, members, statistic="max", *, proportions="fo
     return AttackResult(scores, members, f"threshold ({name})")
 
 
-def vocabulary_attack(vocabulary, X, members, *, sampling=0.5):
+def vocabulary_attack(vocabulary: ArrayLike, X: Matrix, members: ArrayLike, *, sampling: float = 0.5) -> AttackResult:
     """Find members by the released vocabulary alone, without a look at any topic.
 
     A member's words are all in a vocabulary learned from the members. For a document whose words all are, the score
@@ -117,12 +126,12 @@ class ReconstructedCounts(NamedTuple):
     error: float
 
     @property
-    def exact(self):
+    def exact(self) -> bool:
         """Whether the table holds whole counts, within rounding, of more than one value."""
         return bool(self.error < 1e-3 and np.ptp(self.counts) > 0)
 
 
-def reconstruct_counts(topic_word, topic_word_prior):
+def reconstruct_counts(topic_word: ArrayLike, topic_word_prior: float) -> ReconstructedCounts:
     """Read the topic-word counts off a table of (count + prior) / (total + n_words * prior).
 
     Needs a word without tokens in each topic, which sets the scale: the usual case. Tables of pseudo-counts,

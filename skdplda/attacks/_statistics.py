@@ -1,11 +1,14 @@
 """What a released topic table says about a document: one number each, larger where it was trained on."""
 
+from typing import Literal
+
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
 
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._zeta import zeta
+from skdplda._types import ArrayLike, Function, Matrix, Sequence
 
 __all__ = ["STATISTICS", "document_statistics", "max_log_likelihood"]
 
@@ -20,7 +23,9 @@ STATISTICS = {  # name -> of topic proportions, rows summing to 1; zeta stands a
 }
 
 
-def max_log_likelihood(topic_word, X, *, tol=1e-6, max_iter=200, n_jobs=None):
+def max_log_likelihood(
+    topic_word: ArrayLike, X: Matrix, *, tol: float = 1e-6, max_iter: int = 200, n_jobs: int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Largest log-likelihood of each document over all mixtures of the topics: the statistic zeta of [1]_.
 
     Parameters
@@ -70,7 +75,14 @@ def max_log_likelihood(topic_word, X, *, tol=1e-6, max_iter=200, n_jobs=None):
     return tuple(part[0] for part in found) if single else found
 
 
-def document_statistics(topic_word, X, names=("zeta",), *, proportions="fold-in", n_jobs=None):
+def document_statistics(
+    topic_word: ArrayLike,
+    X: Matrix,
+    names: Sequence[str | Function] = ("zeta",),
+    *,
+    proportions: Literal["fold-in", "maximum"] = "fold-in",
+    n_jobs: int | None = None,
+) -> np.ndarray:
     """Compute statistics of documents under one released table, for the likelihood ratio attack and thresholds.
 
     Parameters
@@ -135,7 +147,7 @@ def document_statistics(topic_word, X, names=("zeta",), *, proportions="fold-in"
             if column.shape != (X.shape[0],) or not np.isfinite(column).all():
                 raise ValueError(f"the statistic {name!r} must return one finite number a document.")
         else:
-            column = value if name == "zeta" else STATISTICS[name](theta)
+            column = value if name == "zeta" else STATISTICS[name](theta)  # type: ignore[misc]
         columns.append(column)
     return np.column_stack(columns)
 

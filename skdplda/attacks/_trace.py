@@ -1,8 +1,11 @@
 """The topic-based attack: guess words from the topics that a sampler drew for them."""
 
 from numbers import Integral
+from typing import Any, Literal, Self
 
 import numpy as np
+
+from skdplda._types import ArrayLike
 
 __all__ = ["TopicTraceAttack"]
 
@@ -51,7 +54,9 @@ class TopicTraceAttack:
     [[1.0, 0.0], [0.1, 0.9]]
     """
 
-    def __init__(self, n_tokens, n_words, rule="paper", smoothing=0.01):
+    def __init__(
+        self, n_tokens: int, n_words: int, rule: Literal["paper", "bayes"] = "paper", smoothing: float = 0.01
+    ) -> None:
         if rule not in RULES:
             raise ValueError(f"rule must be one of {RULES}; got {rule!r}.")
         if not 0 < smoothing < np.inf:
@@ -68,7 +73,13 @@ class TopicTraceAttack:
         self._frequency = np.zeros(n_words)
 
     @classmethod
-    def of_trace(cls, trace, tokens=None, rule="paper", smoothing=0.01):
+    def of_trace(
+        cls,
+        trace: Any,
+        tokens: ArrayLike | None = None,
+        rule: Literal["paper", "bayes"] = "paper",
+        smoothing: float = 0.01,
+    ) -> "TopicTraceAttack":
         """Attack a whole trace.
 
         Parameters
@@ -99,7 +110,7 @@ class TopicTraceAttack:
             attack.observe(table, topics[tokens])
         return attack
 
-    def observe(self, table, topics):
+    def observe(self, table: ArrayLike, topics: ArrayLike) -> Self:
         """Take in one sweep.
 
         Parameters
@@ -135,7 +146,7 @@ class TopicTraceAttack:
         self.n_sweeps_ += 1
         return self
 
-    def posterior(self):
+    def posterior(self) -> np.ndarray:
         """Return the inferred probability of each word.
 
         Returns
@@ -151,7 +162,7 @@ class TopicTraceAttack:
         score /= score.sum(axis=1, keepdims=True)
         return score
 
-    def success(self, words):
+    def success(self, words: ArrayLike) -> dict[str, float]:
         """Return how well the attack does, given the truth.
 
         Parameters

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._types import Estimator, Matrix
 from skdplda.audit._bounds import (
     epsilon_lower_bound,
     epsilon_of_mu,
@@ -50,7 +52,7 @@ class AuditReport:
     violated: bool
 
     @property
-    def verdict(self):
+    def verdict(self) -> str:
         """One sentence."""
         if self.violated:
             return "VIOLATED: the claimed epsilon is below what an attacker showed."
@@ -58,7 +60,7 @@ class AuditReport:
             return f"not refuted, and not proven either ({self.claim.status}): {self.claim.reason}"
         return "consistent: no attack of this audit exceeds the claim. An audit cannot prove it."
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values.
 
         Returns
@@ -94,20 +96,20 @@ class AuditReport:
 
 
 def audit(
-    estimator,
-    corpus,
+    estimator: Estimator,
+    corpus: Matrix,
     *,
-    method="one-run",
-    n_canaries=1000,
-    n_guesses=None,
-    n_fits=500,
-    gdp=False,
-    confidence=0.95,
-    canary_tokens=None,
-    n_jobs=None,
-    random_state=None,
-    verbose=1,
-):
+    method: Literal["one-run", "repeated"] = "one-run",
+    n_canaries: int = 1000,
+    n_guesses: int | None = None,
+    n_fits: int = 500,
+    gdp: bool = False,
+    confidence: float = 0.95,
+    canary_tokens: int | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+    verbose: int = 1,
+) -> AuditReport:
     """Attack an estimator on a corpus with planted canaries, and compare with what it claims.
 
     "one-run" plants many canaries, each by a coin, fits once, and guesses which are in [1]_. "repeated" fits many times

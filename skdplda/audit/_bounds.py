@@ -13,7 +13,15 @@ __all__ = ["epsilon_lower_bound", "mu_lower_bound", "one_run_lower_bound", "one_
 LARGEST_EPSILON = 50.0  # beyond what any number of guesses can show
 
 
-def epsilon_lower_bound(true_positives, positives, false_positives, negatives, *, delta=0.0, confidence=0.95):
+def epsilon_lower_bound(
+    true_positives: int,
+    positives: int,
+    false_positives: int,
+    negatives: int,
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+) -> float:
     """Smallest epsilon that an attacker's hits leave possible, by Clopper-Pearson bounds.
 
     An (epsilon, delta) mechanism keeps TPR <= e^epsilon FPR + delta and 1 - FPR <= e^epsilon (1 - TPR) + delta [1]_.
@@ -62,7 +70,9 @@ def epsilon_lower_bound(true_positives, positives, false_positives, negatives, *
     return max(bounds)
 
 
-def mu_lower_bound(true_positives, positives, false_positives, negatives, *, confidence=0.95):
+def mu_lower_bound(
+    true_positives: int, positives: int, false_positives: int, negatives: int, *, confidence: float = 0.95
+) -> float:
     """Smallest mu of Gaussian differential privacy that an attacker's hits leave possible, as in [1]_.
 
     Parameters
@@ -98,7 +108,7 @@ def epsilon_of_mu(mu, delta):
     return 0.0 if mu == 0 else epsilon_of(gaussian_event(1 / mu), delta)
 
 
-def one_run_p_value(n_canaries, n_guesses, n_correct, epsilon, delta=0.0):
+def one_run_p_value(n_canaries: int, n_guesses: int, n_correct: int, epsilon: float, delta: float = 0.0) -> float:
     """Largest probability of so many right guesses about one run of an (epsilon, delta) mechanism [1]_.
 
     Each canary was put in by a fair coin of its own. With W of the binomial law of `n_guesses` trials of probability
@@ -149,7 +159,9 @@ def one_run_p_value(n_canaries, n_guesses, n_correct, epsilon, delta=0.0):
     return min(tail + 2 * n_canaries * delta * steepest, 1.0)
 
 
-def one_run_lower_bound(n_canaries, n_guesses, n_correct, *, delta=0.0, confidence=0.95):
+def one_run_lower_bound(
+    n_canaries: int, n_guesses: int, n_correct: int, *, delta: float = 0.0, confidence: float = 0.95
+) -> float:
     """Smallest epsilon that right guesses about one run leave possible [1]_.
 
     Parameters

@@ -6,6 +6,7 @@ from inspect import signature
 from pathlib import Path
 from typing import NamedTuple
 
+from skdplda._types import Sequence
 from skdplda.audit._checks import (
     LONE_WORDS,
     PRIOR,
@@ -165,7 +166,7 @@ def estimator_class(name):
     return None
 
 
-def mechanism_audits(names=None):
+def mechanism_audits(names: Sequence[str] | None = None) -> list[Finding]:
     """Run the audits of every mechanism that the package offers.
 
     Parameters
@@ -198,7 +199,7 @@ def mechanism_audits(names=None):
         raise ValueError(f"there are no audits of {', '.join(unknown)}; known are {', '.join(known)}.")
     findings = []
     for name in names:
-        for parameters, checks in MECHANISMS[name]:
+        for parameters, checks in MECHANISMS[name]:  # type: ignore[attr-defined]
             estimator = estimator_class(name)(**parameters)
             sized = "n_words" in signature(estimator.privacy_cost).parameters
             status = str(estimator.privacy_cost(*[REPORT_WORDS] * sized).status)

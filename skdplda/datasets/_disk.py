@@ -4,9 +4,12 @@ import hashlib
 import json
 import os
 from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from skdplda._types import ArrayLike, Iterator, PathLike
 
 __all__ = ["DiskCounts", "open_counts", "write_counts"]
 
@@ -16,7 +19,7 @@ ARRAYS = {"indptr": np.int64, "indices": np.int32, "data": np.int32}
 BLOCK = 8192  # documents read at a time
 
 
-def write_counts(path, chunks):
+def write_counts(path: PathLike, chunks: Any) -> "DiskCounts":
     """Write a stream of documents to a folder, to be fitted without holding them in memory.
 
     Parameters
@@ -76,7 +79,7 @@ def write_counts(path, chunks):
     return open_counts(path)
 
 
-def open_counts(path):
+def open_counts(path: PathLike) -> "DiskCounts":
     """Open a folder of `write_counts`.
 
     Parameters
@@ -123,15 +126,15 @@ class DiskCounts:
         Of the content.
     """
 
-    def __init__(self, path, shape, digest):
+    def __init__(self, path: str, shape: tuple[int, ...], digest: str) -> None:
         self.path, self.shape, self.digest = path, shape, digest
 
     @property
-    def nnz(self):
+    def nnz(self) -> int:
         """Number of entries."""
         return int(self._read("indptr", self.shape[0], self.shape[0] + 1)[0])
 
-    def blocks(self, active=None):
+    def blocks(self, active: ArrayLike | None = None) -> Iterator[Any]:
         """Read documents in order, some thousand at a time.
 
         Parameters

@@ -8,11 +8,14 @@ import os
 import re
 from operator import index
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix
 from sklearn.utils import Bunch
+
+from skdplda._types import Iterable, PathLike, Sequence
 
 __all__ = ["load_20newsgroups", "load_gensim_corpus", "load_lee", "load_uci_bow"]
 
@@ -25,7 +28,7 @@ _SUBSETS = ("train", "test", "all")
 _PARTS = ("headers", "footers", "quotes")
 
 
-def load_lee():
+def load_lee() -> Any:
     """Load 300 short news articles, as bundled with gensim.
 
     The background corpus of [1]_, for examples and tests without a download.
@@ -59,7 +62,7 @@ def load_lee():
     return Bunch(data=data, tokens=[_WORD.findall(text.lower()) for text in data])
 
 
-def load_uci_bow(docword, vocabulary=None):
+def load_uci_bow(docword: PathLike, vocabulary: PathLike | Sequence[str] | None = None) -> Any:
     """Load a corpus in the UCI bag-of-words format [1]_.
 
     Three lines hold the number of documents D, of words W and of entries NNZ; each further line holds a
@@ -125,7 +128,7 @@ def load_uci_bow(docword, vocabulary=None):
     return Bunch(data=data, feature_names=_read_vocabulary(vocabulary, path, n_words))
 
 
-def load_gensim_corpus(corpus, dictionary):
+def load_gensim_corpus(corpus: Iterable[Sequence[tuple[int, int]]], dictionary: Any) -> Any:
     """Turn a gensim corpus into word counts.
 
     The columns are those of the dictionary, which the guarantee of a model does not cover: a dictionary that was made
@@ -189,7 +192,12 @@ def load_gensim_corpus(corpus, dictionary):
     return Bunch(data=data, feature_names=np.array([words[number] for number in range(len(words))], dtype=object))
 
 
-def load_20newsgroups(subset="train", *, path=None, remove=("headers",)):
+def load_20newsgroups(
+    subset: Literal["train", "test", "all"] = "train",
+    *,
+    path: PathLike | None = None,
+    remove: tuple[Literal["headers", "footers", "quotes"], ...] = ("headers",),
+) -> Any:
     """Load the 20 Newsgroups posts, split by date.
 
     Parameters

@@ -1,11 +1,14 @@
 """Synthetic corpora with planted topics, and how well a model finds them."""
 
 from numbers import Integral, Real
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_matrix
 from sklearn.utils import Bunch, check_array
+
+from skdplda._types import ArrayLike
 
 __all__ = ["make_lda_corpus", "topic_recovery"]
 
@@ -14,16 +17,16 @@ _MEASURES = ("total-variation", "cosine")
 
 
 def make_lda_corpus(
-    n_documents=1000,
-    n_words=500,
-    n_components=10,
+    n_documents: int = 1000,
+    n_words: int = 500,
+    n_components: int = 10,
     *,
-    mean_length=100,
-    doc_topic_prior=0.1,
-    topic_word_prior=0.05,
-    max_length=None,
-    random_state=None,
-):
+    mean_length: float = 100,
+    doc_topic_prior: float = 0.1,
+    topic_word_prior: float = 0.05,
+    max_length: int | None = None,
+    random_state: Any = None,
+) -> Any:
     """Draw a corpus from latent Dirichlet allocation with known topics.
 
     Topics and topic proportions are symmetric Dirichlet, document lengths Poisson: the generative model of
@@ -135,7 +138,12 @@ def make_lda_corpus(
     return Bunch(data=data, topic_word=topic_word, doc_topic=doc_topic, feature_names=feature_names)
 
 
-def topic_recovery(topic_word_true, topic_word_found, *, measure="total-variation"):
+def topic_recovery(
+    topic_word_true: ArrayLike,
+    topic_word_found: ArrayLike,
+    *,
+    measure: Literal["total-variation", "cosine"] = "total-variation",
+) -> Any:
     """Match found topics to planted ones, and measure how alike they are.
 
     The matching is the one-to-one assignment of largest total similarity.

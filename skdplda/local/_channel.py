@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral
+from typing import Any, Literal
 
 import mpmath
 import numpy as np
@@ -27,7 +28,7 @@ PRECISION = 400  # bits
 OUTWARDS = 1 + 2.0**-40
 
 
-def bit_epsilon_of_coin(f):
+def bit_epsilon_of_coin(f: float) -> float:
     """Privacy loss of a bit that is replaced by a fair coin with probability f.
 
     Parameters
@@ -63,7 +64,7 @@ def bit_epsilon_of_coin(f):
     return math.log((2 - f) / f) if f else math.inf
 
 
-def coin_probability(bit_epsilon):
+def coin_probability(bit_epsilon: float) -> float:
     """Probability f of a fair coin in the place of a bit, 2 / (1 + e^epsilon).
 
     Parameters
@@ -153,23 +154,25 @@ class BitChannel:
         object.__setattr__(self, "bit_epsilon", epsilon)
 
     @property
-    def flips(self):
+    def flips(self) -> int:
         """2**64 times the probability that an absent word's bit is 1."""
         return _flips(self.bit_epsilon, self.mechanism, self.n_words)
 
     @property
-    def one_if_absent(self):
+    def one_if_absent(self) -> float:
         """Probability q that an absent word's bit is 1."""
         return self.flips / 2**64
 
     @property
-    def one_if_present(self):
+    def one_if_present(self) -> float:
         """Probability p that a present word's bit is 1."""
         if not self.flips:
             return 1.0
         return 0.5 if self.mechanism == "asymmetric" else 1 - self.one_if_absent
 
-    def guarantee(self, unit="document", *, seeded=False):
+    def guarantee(
+        self, unit: Literal["document", "user", "bit"] = "document", *, seeded: bool = False
+    ) -> PrivacyGuarantee:
         """What is promised to a user who randomizes on the own device.
 
         Parameters
@@ -310,7 +313,7 @@ def _key_of(random_state):
     return np.frombuffer(material, dtype="<u4").astype(np.uint32)
 
 
-def randomize_bits(X, channel, random_state=None, n_threads=1):
+def randomize_bits(X: Any, channel: BitChannel, random_state: int | None = None, n_threads: int = 1) -> np.ndarray:
     """Randomize the presence bits of documents, packed eight a byte.
 
     Parameters

@@ -2,6 +2,7 @@
 
 import warnings
 from numbers import Integral, Real
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,9 +11,11 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from skdplda._kernels._reports import positions
+from skdplda._types import Matrix, Seed
 from skdplda._validation import Interval, StrOptions, check_counts, check_is_fitted, fit_context, is_integer
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.local._channel import MECHANISMS, BitChannel, randomize_bits
+from skdplda.privacy import PrivacyGuarantee
 
 __all__ = ["LocalRandomizer"]
 
@@ -83,14 +86,14 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        bit_epsilon=2.0,
+        bit_epsilon: float = 2.0,
         *,
-        mechanism="symmetric",
-        max_words=None,
-        reports_per_user=1,
-        n_jobs=None,
-        random_state=None,
-    ):
+        mechanism: Literal["symmetric", "asymmetric"] = "symmetric",
+        max_words: int | None = None,
+        reports_per_user: int = 1,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.bit_epsilon = bit_epsilon
         self.mechanism = mechanism
         self.max_words = max_words
@@ -107,7 +110,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Matrix, y: Any = None) -> Self:
         """Learn the number of words; nothing else of X is kept.
 
         Parameters
@@ -126,7 +129,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.channel(self.n_features_in_)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Matrix) -> Any:
         """Draw a fresh report for each document.
 
         Parameters
@@ -152,7 +155,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         indptr, indices = positions(bits)
         return sp.csr_matrix((np.ones(len(indices), np.int32), indices, indptr), shape=X.shape)
 
-    def channel(self, n_words):
+    def channel(self, n_words: int) -> BitChannel:
         """Return the law of a report over a vocabulary.
 
         Parameters
@@ -168,7 +171,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return BitChannel(self.bit_epsilon, self.mechanism, n_words, self.max_words, self.reports_per_user)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self, n_words, *, unit="document"):
+    def privacy_cost(self, n_words: int, *, unit: Literal["document", "user", "bit"] = "document") -> PrivacyGuarantee:
         """What is promised to a user, without data.
 
         Parameters
@@ -185,7 +188,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         return self.channel(n_words).guarantee(unit, seeded=self.random_state is not None)
 
-    def seed(self):
+    def seed(self) -> int | None:
         """Return the seed of a call: None for the system's entropy, else an integer, with a warning.
 
         Returns

@@ -4,13 +4,14 @@ import hashlib
 import os
 import struct
 import zlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
 
 from skdplda._kernels._reports import positions
+from skdplda._types import Iterable, Matrix, Sequence
 from skdplda._validation import check_counts
 from skdplda.local._channel import MECHANISMS, randomize_bits
 
@@ -40,7 +41,7 @@ class ReportBatch(NamedTuple):
     rejected: list
 
 
-def report_size(n_words):
+def report_size(n_words: int) -> int:
     """Count the bytes of a report.
 
     Parameters
@@ -62,7 +63,7 @@ def report_size(n_words):
     return HEADER.size + (n_words + 7) // 8 + CHECKSUM.size
 
 
-def make_report(words, vocabulary, randomizer):
+def make_report(words: Iterable[str], vocabulary: Sequence[str], randomizer: Any) -> bytes:
     """Randomize one document on the device, and pack its report.
 
     Parameters
@@ -101,7 +102,7 @@ def make_report(words, vocabulary, randomizer):
     return _packed(header, randomize_bits(X, randomizer.channel(len(column)), randomizer.seed()))[0].tobytes()
 
 
-def make_reports(X, vocabulary, randomizer):
+def make_reports(X: Matrix, vocabulary: Sequence[str], randomizer: Any) -> np.ndarray:
     """Randomize many documents, and pack a report of each; a simulation of as many devices.
 
     Parameters
@@ -131,7 +132,7 @@ def make_reports(X, vocabulary, randomizer):
     return _packed(header, bits)
 
 
-def read_reports(files, vocabulary, randomizer):
+def read_reports(files: Any, vocabulary: Sequence[str], randomizer: Any) -> ReportBatch:
     """Read reports, keep the good ones and say why the others are not.
 
     A file may hold many reports, one after the other. What is damaged is skipped up to the next report. Refused are

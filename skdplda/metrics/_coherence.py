@@ -1,14 +1,17 @@
 """Coherence and diversity of topics, from counts alone."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_matrix
 
+from skdplda._types import ArrayLike, Matrix
+
 __all__ = ["topic_diversity", "u_mass_coherence"]
 
 
-def topic_diversity(topic_word, n_top=25):
+def topic_diversity(topic_word: ArrayLike, n_top: int = 25) -> float:
     """Share of distinct words among the top words of all topics.
 
     Parameters
@@ -37,7 +40,7 @@ def topic_diversity(topic_word, n_top=25):
     return len(np.unique(top)) / top.size
 
 
-def u_mass_coherence(topics, X, *, n_top=10, eps=1.0):
+def u_mass_coherence(topics: Any, X: Matrix, *, n_top: int = 10, eps: float = 1.0) -> np.ndarray:
     """UMass coherence of each topic: how often its top words share a document.
 
     For the top words v_1, ..., v_M of a topic, sum_{m=2}^M sum_{l<m} log((D(v_m, v_l) + eps) / D(v_l)), where

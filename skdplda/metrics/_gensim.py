@@ -2,10 +2,12 @@
 
 from itertools import chain
 from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
+from skdplda._types import Function, Sequence
 from skdplda.metrics._coherence import _top_words, u_mass_coherence
 
 __all__ = ["coherence", "gensim_dictionary", "make_coherence_scorer"]
@@ -15,7 +17,7 @@ _EPSILON = 1e-12  # what gensim adds to each joint probability
 _WORST = {"u_mass": np.log(_EPSILON), "c_v": 0.0, "c_uci": np.log(_EPSILON), "c_npmi": -1.0}
 
 
-def gensim_dictionary(features):
+def gensim_dictionary(features: Any) -> Any:
     """Make a gensim dictionary whose ids are the columns of a document-word matrix.
 
     Parameters
@@ -57,7 +59,14 @@ def gensim_dictionary(features):
     return dictionary
 
 
-def coherence(model, reference, dictionary, *, measure="c_v", n_top=10):
+def coherence(
+    model: Any,
+    reference: Any,
+    dictionary: Any,
+    *,
+    measure: Literal["u_mass", "c_v", "c_uci", "c_npmi"] = "c_v",
+    n_top: int = 10,
+) -> float:
     """Mean coherence of the topics of a model as gensim computes it [1]_, always finite.
 
     gensim returns nan or infinity when a top word is missing from the reference, which topics under strong
@@ -217,7 +226,12 @@ class _CoherenceScorer:
         )
 
 
-def make_coherence_scorer(measure="u_mass", texts=None, feature_names=None, n_top=10):
+def make_coherence_scorer(
+    measure: Literal["u_mass", "c_v", "c_uci", "c_npmi"] = "u_mass",
+    texts: list[list[str]] | None = None,
+    feature_names: Sequence[str] | None = None,
+    n_top: int = 10,
+) -> Function:
     """Make a scorer of topic coherence for `scoring=` in cross validation and grid search.
 
     It takes a bare model (`X` holds counts) or a pipeline from raw texts to a model (vectorizer, perhaps a

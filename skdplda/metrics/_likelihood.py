@@ -1,11 +1,13 @@
 """Held-out likelihood and perplexity: per document, so no batch split changes them."""
 
 from numbers import Integral, Real
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from skdplda._kernels._foldin import fold_in
+from skdplda._types import ArrayLike, Matrix
 
 __all__ = ["held_out_log_likelihood", "log_likelihood", "perplexity", "score", "score_samples", "unigram_perplexity"]
 
@@ -14,7 +16,7 @@ _METHODS = ("document-completion", "fold-in")
 _KINDS = {Integral: "an integer", Real: "a number"}
 
 
-def log_likelihood(X, topic_word, doc_topic):
+def log_likelihood(X: Matrix, topic_word: ArrayLike, doc_topic: ArrayLike) -> np.ndarray:
     """Log-likelihood of each document under given topics and topic proportions.
 
     For document d, sum_w c_dw log(sum_k theta_dk phi_kw).
@@ -57,16 +59,16 @@ def log_likelihood(X, topic_word, doc_topic):
 
 
 def held_out_log_likelihood(
-    X,
-    topic_word,
+    X: Matrix,
+    topic_word: ArrayLike,
     *,
-    doc_topic_prior=None,
-    method="document-completion",
-    max_iter=100,
-    tol=1e-4,
-    n_threads=1,
-    sample_weight=None,
-):
+    doc_topic_prior: ArrayLike | None = None,
+    method: Literal["document-completion", "fold-in"] = "document-completion",
+    max_iter: int = 100,
+    tol: float = 1e-4,
+    n_threads: int = 1,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[float, float]:
     """Sum of the log-likelihood of held-out tokens, and their number.
 
     The sums of several batches add up to those of the whole, whatever the split.
@@ -119,10 +121,10 @@ def held_out_log_likelihood(
     (-1.386, 2.0)
     """
     options = {"method": method, "max_iter": max_iter, "tol": tol, "n_threads": n_threads}
-    return _weighted_sums(*_held_out(X, topic_word, doc_topic_prior, **options), sample_weight)
+    return _weighted_sums(*_held_out(X, topic_word, doc_topic_prior, **options), sample_weight)  # type: ignore[call-arg]
 
 
-def score_samples(X, topic_word, **options):
+def score_samples(X: Matrix, topic_word: ArrayLike, **options: Any) -> np.ndarray:
     """Mean log-likelihood per held-out token of each document: the larger the better.
 
     Parameters
@@ -155,7 +157,7 @@ def score_samples(X, topic_word, **options):
     return np.divide(per_document, n_tokens, out=np.full(len(per_document), np.nan), where=n_tokens > 0)
 
 
-def score(X, topic_word, **options):
+def score(X: Matrix, topic_word: ArrayLike, **options: Any) -> float:
     """Mean log-likelihood per held-out token: the larger the better.
 
     Parameters
@@ -180,7 +182,7 @@ def score(X, topic_word, **options):
     return _mean(*held_out_log_likelihood(X, topic_word, **options))
 
 
-def perplexity(X, topic_word, **options):
+def perplexity(X: Matrix, topic_word: ArrayLike, **options: Any) -> float:
     """Held-out perplexity, exp(-score): the smaller the better, the vocabulary size for blind guessing.
 
     Parameters
@@ -213,7 +215,14 @@ def perplexity(X, topic_word, **options):
     return float(np.exp(-score(X, topic_word, **options)))
 
 
-def unigram_perplexity(words, X, *, method="document-completion", smoothing=1.0, sample_weight=None):
+def unigram_perplexity(
+    words: Any,
+    X: Matrix,
+    *,
+    method: Literal["document-completion", "fold-in"] = "document-completion",
+    smoothing: float = 1.0,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Perplexity of a model without topics, on the same held-out tokens as :func:`perplexity`.
 
     Of the gain of topics, a private model keeps the share (unigram - private) / (unigram - non-private).

@@ -5,12 +5,14 @@ from dataclasses import replace
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, check_cv
 
+from skdplda._types import Estimator
+from skdplda.privacy import PrivacyGuarantee
 from skdplda.releases import privacy_guarantee
 
 __all__ = ["search_cost"]
 
 
-def search_cost(search, *, groups=False):
+def search_cost(search: Estimator, *, groups: bool = False) -> PrivacyGuarantee:
     """What scikit-learn's grid search costs when it is run on private data, to spend it in a ledger.
 
     A grid search fits each candidate on all folds but one, once a fold, and the best again on everything. Each fit

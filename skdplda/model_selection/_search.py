@@ -4,6 +4,7 @@ import math
 import os
 from dataclasses import replace
 from numbers import Real
+from typing import Any, Self
 from uuid import uuid4
 
 import numpy as np
@@ -14,10 +15,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from tqdm import tqdm
 
+from skdplda._types import ArrayLike, Estimator, Function, Matrix, Seed
 from skdplda._validation import Interval, check_groups, check_is_fitted, fit_context, take_rows
 from skdplda.model_selection._trials import draw_trials, fit_trial, is_seed, private_score, private_steps, seed_all
 from skdplda.privacy import (
     Payment,
+    PrivacyGuarantee,
     Status,
     calibrate_gaussian,
     compose_events,
@@ -132,19 +135,19 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator,
-        param_grid,
+        estimator: Estimator,
+        param_grid: dict[str, Any] | list[dict[str, Any]],
         *,
-        epsilon=5.0,
-        delta=1e-5,
-        epsilon_parameter="epsilon",
-        mean_trials=10.0,
-        shape=1.0,
-        scoring=None,
-        validation_fraction=0.1,
-        random_state=None,
-        verbose=0,
-    ):
+        epsilon: float = 5.0,
+        delta: float = 1e-5,
+        epsilon_parameter: str = "epsilon",
+        mean_trials: float = 10.0,
+        shape: float = 1.0,
+        scoring: Function | None = None,
+        validation_fraction: float = 0.1,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.epsilon = epsilon
@@ -158,7 +161,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None, *, groups=None, X_public=None):
+    def fit(self, X: Matrix, y: Any = None, *, groups: ArrayLike | None = None, X_public: Matrix = None) -> Self:
         """Search, and keep the best model.
 
         The budget of an open `PrivacyAccountant` is checked before X is read and charged once for the whole search.
@@ -228,7 +231,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return self
 
     @fit_context(prefer_skip_nested_validation=False)
-    def privacy_cost(self, *, groups=False, public=False):
+    def privacy_cost(self, *, groups: bool = False, public: bool = False) -> PrivacyGuarantee:
         """What `fit` would promise, without data.
 
         Parameters
@@ -246,7 +249,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return self._plan(groups, public)[-1]
 
     @fit_context(prefer_skip_nested_validation=False)
-    def trial_epsilon(self, *, groups=False, public=False):
+    def trial_epsilon(self, *, groups: bool = False, public: bool = False) -> float:
         """Epsilon that each trial gets, without data: what the search leaves of the total.
 
         Parameters
@@ -264,7 +267,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return self._plan(groups, public)[1]
 
     @available_if(_final_has("transform"))
-    def transform(self, X):
+    def transform(self, X: Matrix) -> np.ndarray:
         """Transform by the best estimator.
 
         Parameters
@@ -281,7 +284,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return self.best_estimator_.transform(X)
 
     @available_if(_final_has("score"))
-    def score(self, X, y=None):
+    def score(self, X: Matrix, y: Any = None) -> float:
         """Score by the best estimator.
 
         Parameters

@@ -1,8 +1,11 @@
 """Traces together with the words they hide: for attacks by the curator, never for release."""
 
+from typing import Any
+
 import numpy as np
 from joblib import effective_n_jobs
 
+from skdplda._types import Matrix
 from skdplda._validation import check_counts, check_prior
 from skdplda.models._cgs import LIVE_SWEEPS, PrivateCGSLDA
 from skdplda.models._hdp import HDPLDA
@@ -13,7 +16,7 @@ from skdplda.privacy import Randomness
 __all__ = ["audit_trace"]
 
 
-def audit_trace(estimator, X):
+def audit_trace(estimator: Any, X: Matrix) -> tuple[Any, np.ndarray]:
     """Sample the trace that a fit would release, and return it with the words that an attack is to find.
 
     For audits by the curator: the words are the data. No ledger is charged, since nothing is released.

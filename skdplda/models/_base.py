@@ -1,11 +1,14 @@
 """What every fitted topic model can do, from its topic-word distributions alone."""
 
+from typing import Any, Literal
+
 import numpy as np
 import pandas as pd
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from skdplda._kernels._foldin import fold_in
+from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import check_counts, check_is_fitted
 from skdplda.metrics import perplexity, score, score_samples
 
@@ -33,7 +36,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _n_features_out(self):
         return self.topic_word_.shape[0]
 
-    def transform(self, X):
+    def transform(self, X: Matrix) -> np.ndarray:
         """Topic proportions of documents under the fitted topics.
 
         Each row depends on its own document and on the released topics only, never on other rows: nothing of
@@ -70,7 +73,13 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             effective_n_jobs(self.n_jobs),
         )
 
-    def score(self, X, y=None, sample_weight=None, method="document-completion"):
+    def score(
+        self,
+        X: Matrix,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        method: Literal["document-completion", "fold-in"] = "document-completion",
+    ) -> float:
         """Mean held-out log-likelihood per token; larger is better.
 
         Parameters
@@ -92,7 +101,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         return score(*self._held_out(X), **self._held_out_options(sample_weight, method))
 
-    def score_samples(self, X, method="document-completion"):
+    def score_samples(
+        self, X: Matrix, method: Literal["document-completion", "fold-in"] = "document-completion"
+    ) -> np.ndarray:
         """Mean held-out log-likelihood per token of each document; larger is better.
 
         The numbers of private documents are these documents' data, as with `transform`.
@@ -113,7 +124,13 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         del options["sample_weight"]
         return score_samples(*self._held_out(X), **options)
 
-    def perplexity(self, X, y=None, sample_weight=None, method="document-completion"):
+    def perplexity(
+        self,
+        X: Matrix,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        method: Literal["document-completion", "fold-in"] = "document-completion",
+    ) -> float:
         """Held-out perplexity, exp(-score); smaller is better.
 
         Parameters
@@ -134,7 +151,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         return perplexity(*self._held_out(X), **self._held_out_options(sample_weight, method))
 
-    def get_topics(self):
+    def get_topics(self) -> np.ndarray:
         """Topic-word distributions, the name by which gensim's `CoherenceModel` asks for them.
 
         Returns
@@ -145,7 +162,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self)
         return self.topic_word_
 
-    def top_words(self, n=10, feature_names=None):
+    def top_words(self, n: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
         """The most probable words of each topic.
 
         Parameters

@@ -3,11 +3,13 @@
 import warnings
 from numbers import Integral, Real
 from os import PathLike
+from typing import Any, NoReturn, Self
 from uuid import uuid4
 
 import numpy as np
 from joblib import effective_n_jobs
 
+from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
@@ -161,22 +163,22 @@ class PrivateCGSLDA(BaseTopicModel):
 
     def __init__(
         self,
-        n_components=10,
+        n_components: int = 10,
         *,
-        epsilon=5.0,
-        delta=1e-5,
-        mechanism="gaussian",
-        max_iter=None,
-        local_sweeps=None,
-        sampling_rate=1.0,
-        doc_topic_prior=None,
-        topic_word_prior=None,
-        checkpoint=None,
-        callback=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        epsilon: float = 5.0,
+        delta: float = 1e-5,
+        mechanism: str = "gaussian",
+        max_iter: int | None = None,
+        local_sweeps: int | None = None,
+        sampling_rate: float = 1.0,
+        doc_topic_prior: ArrayLike | None = None,
+        topic_word_prior: float | None = None,
+        checkpoint: PathLike | None = None,
+        callback: Function | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -193,7 +195,7 @@ class PrivateCGSLDA(BaseTopicModel):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, groups=None):
+    def fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Fit the topics.
 
         The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
@@ -230,18 +232,18 @@ class PrivateCGSLDA(BaseTopicModel):
         else:
             self._fit_rounds(X, groups, payment)
         if self.mechanism != "inherent":
-            vars(self).pop("inherent_privacy_", None)  # of an earlier fit: the new guarantee does not cover it
+            self.__dict__.pop("inherent_privacy_", None)  # of an earlier fit: the new guarantee does not cover it
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
         self.privacy_guarantee_ = guarantee
         return self
 
     @property
-    def partial_fit(self):
+    def partial_fit(self) -> NoReturn:
         """Not available: raises AttributeError with the reason."""
         raise AttributeError(PARTIAL_FIT)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self, *, groups=False):
+    def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
         """What `fit` would promise, without data.
 
         Parameters
@@ -257,7 +259,7 @@ class PrivateCGSLDA(BaseTopicModel):
         return self._guarantee("user" if groups else "document", self._plan())
 
     @fit_context(prefer_skip_nested_validation=True)
-    def noise_deviation(self):
+    def noise_deviation(self) -> dict[str, Any] | None:
         """Standard deviation of the noise in a cell of the topic-word tables, without data.
 
         The unit is that of `components_`: a document of 25 different words counts each of them once, and every

@@ -4,12 +4,14 @@ import math
 import warnings
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any, Literal, Self
 from uuid import uuid4
 
 import numpy as np
 import pandas as pd
 from joblib import effective_n_jobs
 
+from skdplda._types import ArrayLike, Matrix, Seed, Sequence
 from skdplda._validation import Interval, StrOptions, check_counts, check_prior, fit_context
 from skdplda.datasets import make_lda_corpus
 from skdplda.exceptions import PrivacyLeakWarning
@@ -21,9 +23,8 @@ from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, sampler_slack
 
 __all__ = ["HDPLDA"]
 
-LARGEST_SCALE = 2.0**50  # of the noise samplers
 EPSILON, SHARE, SWEEPS, EXACT_SWEEPS = 10.0, 0.25, 25, 100
-TOPIC_WORD_PRIOR = 0.01
+TOPIC_WORD_PRIOR, LARGEST_SCALE = 0.01, 2.0**50  # the scale: of the noise samplers
 LIVE = (
     "the table changes within a sweep, so that a replaced token changes the draws of all tokens of both words, not only"
     " its own (with 10 related tokens the exact loss of one sweep's draws is 6.93 where 3.58 is claimed); noise on"
@@ -39,12 +40,10 @@ class HDPLDA(BaseTopicModel):
     the randomness of the topic draws themselves.
 
     The promise is for one *token*: one word replaced by another in its place. It covers all topic assignments and
-    tables of all sweeps. For documents, and where assignments need not be published, `PrivateCGSLDA` promises more and
-    learns better.
+    tables of all sweeps. For documents, and where assignments need not be published, `PrivateCGSLDA` is better.
 
     Give a total `epsilon`, or what each sweep may spend (`noise_epsilon` and `inherent_epsilon`, as in [1]_); then the
-    total is computed and reported. For instance 300 sweeps with the 1 and 10 of [1]_ are, in total, an epsilon above
-    2,400.
+    total is computed and reported. For instance 300 sweeps with the 1 and 10 of [1]_ make an epsilon above 2,400.
 
     Parameters
     ----------
@@ -81,8 +80,7 @@ class HDPLDA(BaseTopicModel):
         2 ln(1 + C / beta). None: 0.01 in the model, and in the draws what their range leaves. Affects privacy: no,
         alone; it does with `count_clip`.
     return_trace : bool, default=False
-        Whether to keep the released topics and tables of all sweeps in `trace_`. Affects privacy: no, they are
-        covered.
+        Whether to keep the released topics and tables of all sweeps in `trace_`. Affects privacy: no.
     n_jobs : int or None, default=None
         Threads, as in joblib. Same result for any number. Affects privacy: no.
     random_state : int, RandomState or None, default=None
@@ -153,23 +151,23 @@ class HDPLDA(BaseTopicModel):
 
     def __init__(
         self,
-        n_components=10,
+        n_components: int = 10,
         *,
-        epsilon=None,
-        delta=1e-5,
-        table="frozen",
-        max_iter=None,
-        noise_share=None,
-        noise_epsilon=None,
-        inherent_epsilon=None,
-        count_clip=None,
-        doc_topic_prior=None,
-        topic_word_prior=None,
-        return_trace=False,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        table: Literal["frozen", "live"] = "frozen",
+        max_iter: int | None = None,
+        noise_share: float | None = None,
+        noise_epsilon: float | None = None,
+        inherent_epsilon: float | None = None,
+        count_clip: float | None = None,
+        doc_topic_prior: ArrayLike | None = None,
+        topic_word_prior: float | None = None,
+        return_trace: bool = False,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -187,7 +185,7 @@ class HDPLDA(BaseTopicModel):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Matrix, y: Any = None) -> Self:
         """Fit the topics.
 
         The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
@@ -236,7 +234,7 @@ class HDPLDA(BaseTopicModel):
             self._warn_if_hopeless(plan, X.sum() / X.shape[1] / self.n_components)
         payment.charge(uuid4().hex)
         counts, trace = self._run(X, plan, randomness, self.return_trace)
-        vars(self).pop("trace_", None)  # of an earlier fit
+        self.__dict__.pop("trace_", None)  # of an earlier fit
         if self.return_trace:
             self.trace_ = trace
         self.components_ = np.ascontiguousarray(counts.T) + self._model_prior()
@@ -246,7 +244,7 @@ class HDPLDA(BaseTopicModel):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self):
+    def privacy_cost(self) -> PrivacyGuarantee:
         """What `fit` would promise, without data.
 
         Returns
@@ -257,7 +255,7 @@ class HDPLDA(BaseTopicModel):
         return self._guarantee(self._plan())
 
     @fit_context(prefer_skip_nested_validation=True)
-    def document_cost(self, n_tokens):
+    def document_cost(self, n_tokens: int) -> PrivacyGuarantee:
         """What the promise for tokens amounts to for a document: all of its words replaced at once.
 
         The draws of n tokens cost n times as much as those of one, their counts move the tables n times as far. That
@@ -302,7 +300,15 @@ class HDPLDA(BaseTopicModel):
         )
 
     @fit_context(prefer_skip_nested_validation=True)
-    def recommend(self, n_documents=1000, mean_length=60, n_words=500, *, max_iter=(6, 12, 25, 50), random_state=0):
+    def recommend(
+        self,
+        n_documents: int = 1000,
+        mean_length: int = 60,
+        n_words: int = 500,
+        *,
+        max_iter: Sequence[int] = (6, 12, 25, 50),
+        random_state: int = 0,
+    ) -> pd.DataFrame:
         """Find which sweeps and shares use a total budget best, by trial on synthetic corpora: no data are read.
 
         Parameters
@@ -324,8 +330,7 @@ class HDPLDA(BaseTopicModel):
         Raises
         ------
         ValueError
-            If the budget is not a finite total `epsilon`, the form is the published one, or an argument is none that
-            is described.
+            If the budget is not a finite total `epsilon`, the form is the published one, or an argument is bad.
         """
         if not self._by_total() or math.isinf(self._total()) or self.table == "live" or self.count_clip is not None:
             raise ValueError(

@@ -3,6 +3,7 @@
 import math
 import warnings
 from numbers import Integral, Real
+from typing import Any, Literal, Self
 from uuid import uuid4
 
 import numpy as np
@@ -13,6 +14,7 @@ from tqdm import tqdm
 
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._reports import positions
+from skdplda._types import ArrayLike, Matrix, Seed
 from skdplda._validation import (
     Interval,
     StrOptions,
@@ -25,7 +27,7 @@ from skdplda.local import BitChannel, LocalRandomizer, randomize_bits
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._local_denoise import bayes_estimate, moment_estimate, moment_variance, reconstruct
 from skdplda.models._rules import annealed, initial_table
-from skdplda.privacy import Payment, Randomness
+from skdplda.privacy import Payment, PrivacyGuarantee, Randomness
 
 __all__ = ["LocalPrivateLDA"]
 
@@ -153,20 +155,20 @@ class LocalPrivateLDA(BaseTopicModel):
 
     def __init__(
         self,
-        n_components=10,
+        n_components: int = 10,
         *,
-        randomizer=None,
-        input="counts",
-        reconstruction="likelihood",
-        max_iter=SWEEPS,
-        doc_topic_prior=None,
-        topic_word_prior=None,
-        correlation=0.5,
-        prior_weight=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        randomizer: LocalRandomizer | None = None,
+        input: Literal["counts", "reports"] = "counts",
+        reconstruction: Literal["likelihood", "bayes", "moment"] = "likelihood",
+        max_iter: int = SWEEPS,
+        doc_topic_prior: ArrayLike | None = None,
+        topic_word_prior: float | None = None,
+        correlation: float = 0.5,
+        prior_weight: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.randomizer = randomizer
         self.input = input
@@ -181,7 +183,7 @@ class LocalPrivateLDA(BaseTopicModel):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, groups=None):
+    def fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Fit the topics to one batch, and forget what was fitted before, a public prior corpus included.
 
         With `input="counts"`, the budget of an open `PrivacyAccountant` is checked before X is read and charged before
@@ -211,7 +213,7 @@ class LocalPrivateLDA(BaseTopicModel):
         return self._fit_batch(X, groups, first=True)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None, groups=None):
+    def partial_fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Go on with another batch: OLP-LDA; without noise O-LDA.
 
         Users of different batches are taken to be different ones, or to be within `reports_per_user` altogether: the
@@ -243,7 +245,7 @@ class LocalPrivateLDA(BaseTopicModel):
         return self._fit_batch(X, groups, first=not hasattr(self, "components_"))
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_prior(self, X):
+    def fit_prior(self, X: Matrix) -> Self:
         """Start a stream from a public corpus, which gets no guarantee; `partial_fit` goes on from it.
 
         Parameters
@@ -270,7 +272,9 @@ class LocalPrivateLDA(BaseTopicModel):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self, n_words=None, *, unit="document"):
+    def privacy_cost(
+        self, n_words: int | None = None, *, unit: Literal["document", "user", "bit"] = "document"
+    ) -> PrivacyGuarantee:
         """What is promised to a user, without data.
 
         Parameters

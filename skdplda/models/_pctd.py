@@ -4,6 +4,7 @@ import warnings
 from itertools import pairwise
 from numbers import Integral, Real
 from os import PathLike
+from typing import Any, Literal, Self
 from uuid import uuid4
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 
 from skdplda._kernels._foldin import fold_in
+from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import (
     Interval,
     StrOptions,
@@ -29,7 +31,7 @@ from skdplda.models._pctd_promise import CLAIMED, GUIDE, TOKEN_L2, once_guarante
 from skdplda.models._promise import rounds_guarantee
 from skdplda.models._rounds import NoisePlan, run_rounds
 from skdplda.models._unit_step import ConsistentTables, LastTable, PublicPerplexity, UnitStep
-from skdplda.privacy import Payment, Randomness, calibrate_gaussian, gaussian_event
+from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, calibrate_gaussian, gaussian_event
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["PCTD"]
@@ -165,25 +167,25 @@ class PCTD(BaseTopicModel):
 
     def __init__(
         self,
-        n_components=10,
+        n_components: int = 10,
         *,
-        epsilon=5.0,
-        delta=1e-5,
-        noise="statistics",
-        noise_support="all",
-        similarity=None,
-        tau=0.3,
-        max_iter=None,
-        local_updates=None,
-        sampling_rate=1.0,
-        doc_topic_prior=None,
-        topic_word_prior=None,
-        checkpoint=None,
-        callback=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        epsilon: float = 5.0,
+        delta: float = 1e-5,
+        noise: Literal["statistics", "units", "units-each-iteration"] = "statistics",
+        noise_support: Literal["all", "observed"] = "all",
+        similarity: Matrix | None = None,
+        tau: float = 0.3,
+        max_iter: int | None = None,
+        local_updates: int | None = None,
+        sampling_rate: float = 1.0,
+        doc_topic_prior: ArrayLike | None = None,
+        topic_word_prior: float | None = None,
+        checkpoint: PathLike | None = None,
+        callback: Function | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -203,7 +205,7 @@ class PCTD(BaseTopicModel):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, groups=None, public=None):
+    def fit(self, X: Any, y: Any = None, groups: ArrayLike | None = None, public: Any = None) -> Self:
         """Fit the topics.
 
         The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
@@ -265,13 +267,13 @@ class PCTD(BaseTopicModel):
             self._fit_units(X, privacy_units, plan, rule, randomness, payment)
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
         self.privacy_guarantee_ = guarantee
-        vars(self).pop("public_perplexity_", None)  # of an earlier fit
+        self.__dict__.pop("public_perplexity_", None)  # of an earlier fit
         if public is not None:
             self.public_perplexity_ = np.array(watch.history)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self, *, groups=False):
+    def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
         """What `fit` would promise, without data.
 
         Parameters
@@ -291,7 +293,7 @@ class PCTD(BaseTopicModel):
         """
         return self._guarantee("user" if groups else "document", self._plan())
 
-    def transform(self, X):
+    def transform(self, X: Any) -> np.ndarray:
         """Topic proportions of documents under the fitted topics.
 
         Each row depends on its own document and on the released topics only. The proportions of a *training* document,
@@ -371,7 +373,7 @@ class PCTD(BaseTopicModel):
         if len(X) == 0 or X.shape[1] == 0:
             raise ValueError(f"X must have documents and words; got shape {X.shape}.")
         self.n_features_in_ = X.shape[1]
-        vars(self).pop("feature_names_in_", None)
+        self.__dict__.pop("feature_names_in_", None)
         return X
 
     def _similarity(self, n_words):

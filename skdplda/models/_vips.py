@@ -4,12 +4,14 @@ import math
 import warnings
 from numbers import Integral, Real
 from os import PathLike
+from typing import Any, Literal, Self
 from uuid import uuid4
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 
+from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
 from skdplda.datasets import DiskCounts
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
@@ -20,7 +22,7 @@ from skdplda.models._promise import claimed_path, rounds_guarantee
 from skdplda.models._rounds import GRID, NoisePlan, run_round
 from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed
 from skdplda.models._variational_step import EXACT_UNIT, VariationalStep
-from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment, Randomness
+from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment, PrivacyGuarantee, Randomness
 
 __all__ = ["VIPSLDA"]
 
@@ -53,8 +55,7 @@ class VIPSLDA(BaseTopicModel):
     learning_method : {"batch", "online"}, default="batch"
         Affects privacy: no, the noise is calibrated to it.
 
-        * "batch": each round starts from its predecessor's release; noise falls from round to round; the model is the
-          mean of releases.
+        * "batch": each round starts from its predecessor's release, with falling noise; the model is their mean.
         * "online": the stochastic form of [1]_, for mini-batches and streams. Each step moves the table by
           (`learning_offset` + step) ** -`learning_decay` towards its release; noise stays the same.
     max_iter : int or None, default=None
@@ -125,8 +126,7 @@ class VIPSLDA(BaseTopicModel):
 
     References
     ----------
-    .. [1] M. Park, J. Foulds, K. Chaudhuri, M. Welling (2016). Private topic modeling. arXiv:1609.04120. Algorithm 1,
-       eqs. 3 to 6.
+    .. [1] M. Park, J. Foulds, K. Chaudhuri, M. Welling (2016). Private topic modeling. arXiv:1609.04120. Algorithm 1.
     .. [2] M. Hoffman, D. Blei, F. Bach (2010). Online learning for latent Dirichlet allocation. NIPS. Algorithm 2.
 
     Examples
@@ -178,31 +178,31 @@ class VIPSLDA(BaseTopicModel):
 
     def __init__(
         self,
-        n_components=10,
+        n_components: int = 10,
         *,
-        epsilon=5.0,
-        delta=1e-5,
-        accounting="pld",
-        learning_method="batch",
-        max_iter=None,
-        sampling_rate=None,
-        batch_size=None,
-        nominal_size=None,
-        max_visits=None,
-        max_norm=None,
-        max_doc_length=None,
-        learning_offset=10.0,
-        learning_decay=0.7,
-        max_doc_update_iter=50,
-        mean_change_tol=1e-3,
-        doc_topic_prior=None,
-        topic_word_prior=None,
-        checkpoint=None,
-        callback=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        epsilon: float = 5.0,
+        delta: float = 1e-5,
+        accounting: Literal["pld", "rdp", "zcdp", "advanced", "linear"] = "pld",
+        learning_method: Literal["batch", "online"] = "batch",
+        max_iter: int | None = None,
+        sampling_rate: float | None = None,
+        batch_size: int | None = None,
+        nominal_size: int | None = None,
+        max_visits: int | None = None,
+        max_norm: float | None = None,
+        max_doc_length: int | None = None,
+        learning_offset: float = 10.0,
+        learning_decay: float = 0.7,
+        max_doc_update_iter: int = 50,
+        mean_change_tol: float = 1e-3,
+        doc_topic_prior: ArrayLike | None = None,
+        topic_word_prior: float | None = None,
+        checkpoint: PathLike | None = None,
+        callback: Function | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -228,7 +228,7 @@ class VIPSLDA(BaseTopicModel):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, groups=None):
+    def fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Fit the topics.
 
         The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
@@ -262,7 +262,7 @@ class VIPSLDA(BaseTopicModel):
         if isinstance(X, DiskCounts):
             if groups is not None:
                 raise ValueError("groups must be None for documents on disk: a user's documents are not read together.")
-            vars(self).pop("feature_names_in_", None)
+            self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_, units, data = X.shape[1], None, (np.frombuffer(bytes.fromhex(X.digest), np.uint8),)
         else:
             X = check_counts(self, X, reset=True)
@@ -272,7 +272,7 @@ class VIPSLDA(BaseTopicModel):
         randomness = Randomness(self.random_state)
         if not plan.noiseless:
             randomness.warn_if_seeded(self)
-        vars(self).pop("_stream", None)
+        self.__dict__.pop("_stream", None)
         n_threads = effective_n_jobs(self.n_jobs)
         fit_rounds(
             self,
@@ -289,7 +289,7 @@ class VIPSLDA(BaseTopicModel):
 
     @available_if(lambda self: self.learning_method == "online")
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None, groups=None):
+    def partial_fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Take one step, with one mini-batch of a stream. Only for `learning_method="online"`.
 
         The first call pays for all `max_iter` steps. The model holds released values only: pickle it between steps, and
@@ -363,7 +363,7 @@ class VIPSLDA(BaseTopicModel):
         return self._finish(guarantee)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self, *, groups=False, stream=False):
+    def privacy_cost(self, *, groups: bool = False, stream: bool = False) -> PrivacyGuarantee:
         """What `fit` or a stream would promise, without data.
 
         Parameters

@@ -4,7 +4,7 @@ import json
 import math
 from contextvars import ContextVar
 from threading import RLock
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from skdplda.exceptions import BudgetExceededError
 from skdplda.privacy._events import check_delta, check_epsilon, number_from_json, number_to_json
@@ -34,7 +34,7 @@ class LedgerEntry(NamedTuple):
     guarantee: PrivacyGuarantee
 
 
-def active_accountant():
+def active_accountant() -> "PrivacyAccountant | None":
     """Return the ledger of the innermost enclosing `with PrivacyAccountant(...)` block.
 
     A `fit` calls its `check` before it reads data, and its `spend` when the first value has been
@@ -95,14 +95,14 @@ class PrivacyAccountant:
 
     def __init__(
         self,
-        epsilon,
-        delta=0.0,
+        epsilon: float,
+        delta: float = 0.0,
         *,
-        unit="document",
-        adjacency="add-remove",
-        trust="central",
-        accept_claimed=False,
-    ):
+        unit: Literal["document", "token", "user", "bit"] = "document",
+        adjacency: Literal["add-remove", "replace"] = "add-remove",
+        trust: Literal["central", "local"] = "central",
+        accept_claimed: bool = False,
+    ) -> None:
         self._epsilon = check_epsilon(epsilon)
         self._delta = check_delta(delta)
         self._unit = PrivacyUnit(unit)
@@ -115,43 +115,43 @@ class PrivacyAccountant:
         self._lock = RLock()
 
     @property
-    def epsilon(self):
+    def epsilon(self) -> float:
         """Total budget."""
         return self._epsilon
 
     @property
-    def delta(self):
+    def delta(self) -> float:
         """Total delta."""
         return self._delta
 
     @property
-    def unit(self):
+    def unit(self) -> PrivacyUnit:
         """Privacy unit of the ledger."""
         return self._unit
 
     @property
-    def adjacency(self):
+    def adjacency(self) -> Adjacency:
         """Adjacency of the ledger."""
         return self._adjacency
 
     @property
-    def trust(self):
+    def trust(self) -> TrustModel:
         """Trust model of the ledger."""
         return self._trust
 
     @property
-    def ledger(self):
+    def ledger(self) -> tuple[LedgerEntry, ...]:
         """What was spent, in order, as (label, guarantee) entries."""
         return self._entries
 
     @property
-    def total(self):
+    def total(self) -> PrivacyGuarantee | None:
         """Joint guarantee of everything spent, or None if nothing was."""
         guarantees = [entry.guarantee for entry in self._entries]
         return guarantees[0].compose(*guarantees[1:]) if guarantees else None
 
     @property
-    def remaining_epsilon(self):
+    def remaining_epsilon(self) -> float:
         """What the budget leaves at the ledger's delta.
 
         A guarantee of this epsilon and delta 0 always fits. Where events are accounted jointly, a larger
@@ -165,7 +165,7 @@ class PrivacyAccountant:
             rest -= math.ulp(self._epsilon)
         return max(0.0, rest)
 
-    def check(self, guarantee):
+    def check(self, guarantee: PrivacyGuarantee) -> None:
         """Raise what `spend` would raise, and spend nothing.
 
         Parameters
@@ -185,7 +185,7 @@ class PrivacyAccountant:
         with self._lock:
             self._check(guarantee)
 
-    def spend(self, guarantee, label=None):
+    def spend(self, guarantee: PrivacyGuarantee, label: str | None = None) -> None:
         """Record a release, or refuse it and leave the ledger as it was.
 
         Parameters
@@ -210,7 +210,7 @@ class PrivacyAccountant:
             self._check(guarantee)
             self._entries = (*self._entries, LedgerEntry(label, guarantee))
 
-    def to_json(self):
+    def to_json(self) -> str:
         """Write budget and ledger as JSON, the only way to save them.
 
         Returns
@@ -232,7 +232,7 @@ class PrivacyAccountant:
         return json.dumps(data, indent=2, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text):
+    def from_json(cls, text: str) -> "PrivacyAccountant":
         """Read what `to_json` has written; go on with one of the two ledgers only.
 
         What was spent is taken as it stands, without asking again whether the budget covers it.
@@ -283,11 +283,11 @@ class PrivacyAccountant:
                 "Nothing was spent"
             )
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         ENTERED.set((*ENTERED.get(), self))
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: Any) -> None:
         ENTERED.set(ENTERED.get()[:-1])
 
     def __copy__(self):

@@ -7,7 +7,7 @@ dp-accounting is imported inside the functions (see `_events`).
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import erfcx, ndtr
@@ -109,7 +109,7 @@ def parts_of(event):
 # --- the cost of an event -----------------------------------------------------------------------------
 
 
-def epsilon_of(event, delta):
+def epsilon_of(event: Any, delta: float) -> float:
     """Compute the smallest known epsilon of an event at a given delta.
 
     Parameters
@@ -150,7 +150,7 @@ def epsilon_of(event, delta):
     return _epsilon(parts_of(event), delta)
 
 
-def delta_of(event, epsilon):
+def delta_of(event: Any, epsilon: float) -> float:
     """Compute the smallest known delta of an event at a given epsilon.
 
     Parameters

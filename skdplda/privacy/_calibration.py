@@ -11,7 +11,7 @@ CALIBRATION_RTOL = 4e-4
 LEAST_NOISE = 0.05  # where delta alone pays for everything, calibration stops here
 
 
-def calibrate_gaussian(epsilon, delta, steps=1, sampling_rate=1.0):
+def calibrate_gaussian(epsilon: float, delta: float, steps: int = 1, sampling_rate: float = 1.0) -> float:
     """Find the least Gaussian noise for a total privacy budget.
 
     Parameters
@@ -62,7 +62,7 @@ def calibrate_gaussian(epsilon, delta, steps=1, sampling_rate=1.0):
     return search_noise(cost, epsilon, guess)
 
 
-def calibrate_laplace(epsilon, steps=1, delta=0.0):
+def calibrate_laplace(epsilon: float, steps: int = 1, delta: float = 0.0) -> float:
     """Find the least Laplace noise for a total privacy budget.
 
     Parameters

@@ -1,6 +1,7 @@
 """Noise for a budget under a named accounting: ours, and what a paper of 2016 compared."""
 
 import math
+from typing import Literal
 
 from scipy.optimize import brentq
 
@@ -15,7 +16,13 @@ ACCOUNTINGS = ("pld", "rdp", *CLAIMED_ACCOUNTINGS)
 STEP_DELTA = 1e-6  # delta of one step before subsampling, where the zCDP path leaves it open
 
 
-def noise_multiplier(accounting, epsilon, delta, steps, sampling_rate):
+def noise_multiplier(
+    accounting: Literal["pld", "rdp", "zcdp", "advanced", "linear"],
+    epsilon: float,
+    delta: float,
+    steps: int,
+    sampling_rate: float,
+) -> float:
     """Find the Gaussian noise that an accounting asks for.
 
     Parameters

@@ -8,8 +8,11 @@ guarantee's own adjacency).
 
 import math
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+
+from skdplda._types import Iterable
 
 __all__ = [
     "bounded_range_event",
@@ -50,7 +53,7 @@ def check_steps(steps):
     return int(steps)
 
 
-def check_epsilon(epsilon):
+def check_epsilon(epsilon: float) -> float:
     """Check a privacy parameter epsilon.
 
     Parameters
@@ -86,7 +89,7 @@ def check_epsilon(epsilon):
     return checked
 
 
-def check_delta(delta):
+def check_delta(delta: float) -> float:
     """Check a privacy parameter delta.
 
     Parameters
@@ -121,7 +124,7 @@ def _repeat(event, steps):
     return event if steps == 1 else SelfComposedDpEvent(event, steps)
 
 
-def gaussian_event(noise_multiplier, steps=1, sampling_rate=1.0):
+def gaussian_event(noise_multiplier: float, steps: int = 1, sampling_rate: float = 1.0) -> Any:
     """Describe `steps` adaptive releases through the (Poisson-subsampled) Gaussian mechanism.
 
     Parameters
@@ -153,7 +156,7 @@ def gaussian_event(noise_multiplier, steps=1, sampling_rate=1.0):
     return _repeat(event if rate == 1 else PoissonSampledDpEvent(rate, event), steps)
 
 
-def laplace_event(scale, steps=1):
+def laplace_event(scale: float, steps: int = 1) -> Any:
     """Describe `steps` adaptive releases through the (discrete) Laplace mechanism.
 
     Parameters
@@ -172,7 +175,7 @@ def laplace_event(scale, steps=1):
     return pure_event(1 / scale if scale else math.inf, steps)
 
 
-def pure_event(epsilon, steps=1):
+def pure_event(epsilon: float, steps: int = 1) -> Any:
     """Describe `steps` adaptive mechanisms, each of them `epsilon`-differentially private.
 
     Parameters
@@ -202,7 +205,7 @@ def pure_event(epsilon, steps=1):
     return _repeat(DiscreteLaplaceDpEvent(epsilon, 1), steps) if epsilon else NoOpDpEvent()
 
 
-def zcdp_event(rho):
+def zcdp_event(rho: float) -> Any:
     """Describe a mechanism that is `rho`-zero-concentrated differentially private.
 
     Parameters
@@ -224,7 +227,7 @@ def zcdp_event(rho):
     return ZCDpEvent(rho) if rho else NoOpDpEvent()
 
 
-def bounded_range_event(eta, steps=1):
+def bounded_range_event(eta: float, steps: int = 1) -> Any:
     """Describe `steps` adaptive draws of bounded range: log-ratios on neighbours differ by at most `eta`.
 
     Such a draw is `eta`-private, and rho-zero-concentrated private with
@@ -263,7 +266,7 @@ def bounded_range_event(eta, steps=1):
     return zcdp_event(steps * rho)
 
 
-def selection_event(event, mean_runs, shape=1.0):
+def selection_event(event: Any, mean_runs: float, shape: float = 1.0) -> Any:
     """Describe a random number of runs of a mechanism, of which only the best is released.
 
     Parameters
@@ -309,7 +312,7 @@ def leaves_of(event, count=1):
         yield event, count
 
 
-def gaussian_part(event):
+def gaussian_part(event: Any) -> tuple[float, Any]:
     """Split a composition into its plain Gaussian releases, which amount to one, and the rest.
 
     Parameters
@@ -333,7 +336,7 @@ def gaussian_part(event):
     return precision**-0.5 if precision else math.inf, compose_events(rest)
 
 
-def compose_events(events):
+def compose_events(events: Iterable[Any]) -> Any:
     """Describe the adaptive composition of several events.
 
     Parameters

@@ -130,7 +130,7 @@ class PrivacyGuarantee:
         if self.event is not None:
             _check_event(self.event, self.adjacency)
 
-    def epsilon_at(self, delta):
+    def epsilon_at(self, delta: float) -> float:
         """Compute the epsilon that the mechanism gives at another delta.
 
         Parameters
@@ -152,7 +152,7 @@ class PrivacyGuarantee:
         epsilon = epsilon_of(self._known_event(), left) if left >= 0 else math.inf
         return min(self.epsilon, epsilon) if delta >= self.delta else epsilon
 
-    def delta_at(self, epsilon):
+    def delta_at(self, epsilon: float) -> float:
         """Compute the delta that the mechanism gives at another epsilon.
 
         Parameters
@@ -173,7 +173,7 @@ class PrivacyGuarantee:
         delta = min(1.0, delta_of(self._known_event(), epsilon) + self.event_delta)
         return min(self.delta, delta) if epsilon >= self.epsilon else delta
 
-    def compose(self, *others):
+    def compose(self, *others: "PrivacyGuarantee") -> "PrivacyGuarantee":
         """Compose with guarantees for further releases from the same data.
 
         Parameters
@@ -216,7 +216,7 @@ class PrivacyGuarantee:
             event_delta=0.0 if None in events else min(delta, math.fsum(g.event_delta for g in guarantees)),
         )
 
-    def for_group(self, size):
+    def for_group(self, size: int) -> "PrivacyGuarantee":
         """Compute what is promised to several units together, for instance all documents of one author.
 
         Parameters
@@ -259,7 +259,7 @@ class PrivacyGuarantee:
             self, epsilon=epsilon, delta=delta, event=event, event_delta=0.0, assumptions=(*self.assumptions, note)
         )
 
-    def to_json(self):
+    def to_json(self) -> str:
         """Write the guarantee, with its event, as JSON.
 
         Returns
@@ -273,7 +273,7 @@ class PrivacyGuarantee:
         return json.dumps({"format": FORMAT, "version": VERSION, **data}, indent=2, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text):
+    def from_json(cls, text: str) -> "PrivacyGuarantee":
         """Read what `to_json` has written.
 
         Parameters

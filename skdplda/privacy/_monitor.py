@@ -3,6 +3,9 @@
 from dataclasses import dataclass, fields
 
 import numpy as np
+import pandas as pd
+
+from skdplda._types import ArrayLike
 
 __all__ = ["InherentPrivacyHistory", "exact_draw_loss", "monitor_draw"]
 
@@ -60,7 +63,7 @@ class InherentPrivacyHistory:
             values.setflags(write=False)
             object.__setattr__(self, field.name, values)
 
-    def to_frame(self):
+    def to_frame(self) -> pd.DataFrame:
         """Return the history as a table with one row an iteration.
 
         The table is a diagnostic and not a promise: no column is the epsilon of a differential privacy
@@ -77,7 +80,15 @@ class InherentPrivacyHistory:
         return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self.word_level) + 1, name="iteration"))
 
 
-def monitor_draw(word_counts_k, topic_totals_k, doc_counts_k, n_removed, alpha, beta, n_words):
+def monitor_draw(
+    word_counts_k: ArrayLike,
+    topic_totals_k: ArrayLike,
+    doc_counts_k: ArrayLike,
+    n_removed: float,
+    alpha: ArrayLike,
+    beta: float,
+    n_words: int,
+) -> float:
     r"""Return the epsilon that the monitor gives to one draw of collapsed Gibbs sampling.
 
     With :math:`r_k` the weight of topic k and :math:`q_k` the same with `n_removed` tokens taken from the
@@ -119,14 +130,23 @@ def monitor_draw(word_counts_k, topic_totals_k, doc_counts_k, n_removed, alpha, 
     """
     topic_totals_k = np.asarray(topic_totals_k, dtype=np.float64)
     total = topic_totals_k + n_words * beta
-    r = (np.asarray(word_counts_k) + beta) / total * (np.asarray(doc_counts_k) + alpha)
+    r = (np.asarray(word_counts_k) + beta) / total * (np.asarray(doc_counts_k) + alpha)  # type: ignore[operator]
     q = r * total / (total - np.minimum(n_removed, topic_totals_k))
     growth = (r.sum() - r + q) / r.sum()
     largest = np.argmax(np.abs(r - q))
     return float(2 * max(np.abs(np.log(growth * r / q)).max(), np.log(growth[largest])))
 
 
-def exact_draw_loss(word_counts_k, topic_totals_k, doc_counts_k, alpha, beta, n_words, *, twin_counts_k=0):
+def exact_draw_loss(
+    word_counts_k: ArrayLike,
+    topic_totals_k: ArrayLike,
+    doc_counts_k: ArrayLike,
+    alpha: ArrayLike,
+    beta: float,
+    n_words: int,
+    *,
+    twin_counts_k: ArrayLike = 0,
+) -> float:
     r"""Return the worst privacy loss of one draw over the corpora that lack one other token.
 
     The loss is :math:`\max_k |\ln p'_k / p_k|`, all other assignments being equal on both corpora. Removing

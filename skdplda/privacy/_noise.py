@@ -10,7 +10,7 @@ import math
 from functools import lru_cache
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
@@ -41,7 +41,7 @@ class Table(NamedTuple):
     wedge: np.ndarray
 
 
-def discrete_laplace(scale, shape, random_state=None, n_threads=1):
+def discrete_laplace(scale: float, shape: int | tuple[int, ...], random_state: Any = None, n_threads: int = 1) -> Any:
     """Draw from the discrete Laplace law, P(x) proportional to exp(-abs(x) / scale) on the integers.
 
     Added to an integer statistic of L1 sensitivity s, it is (s / scale)-differentially private, up to
@@ -88,7 +88,7 @@ def discrete_laplace(scale, shape, random_state=None, n_threads=1):
     return _draw(_laplace_table, LAPLACE_DOMAIN, scale, shape, random_state, n_threads)
 
 
-def rounded_gaussian(sigma, shape, random_state=None, n_threads=1):
+def rounded_gaussian(sigma: float, shape: int | tuple[int, ...], random_state: Any = None, n_threads: int = 1) -> Any:
     """Draw from the Gaussian law of standard deviation sigma, rounded to the nearest integer.
 
     Its law is P(x) = Phi((x + 1/2) / sigma) - Phi((x - 1/2) / sigma). On integer statistics, adding it is
@@ -135,7 +135,7 @@ def rounded_gaussian(sigma, shape, random_state=None, n_threads=1):
     return _draw(_gaussian_table, GAUSSIAN_DOMAIN, sigma, shape, random_state, n_threads)
 
 
-def sampler_slack():
+def sampler_slack() -> float:
     """Return an upper bound on the total variation distance of one draw from its exact law.
 
     It holds for both laws and every scale, under the assumption that ChaCha20 under a secret random key gives
@@ -155,7 +155,7 @@ def sampler_slack():
     return SLACK
 
 
-def delta_slack(n_draws, epsilon):
+def delta_slack(n_draws: int, epsilon: float) -> float:
     """Return what the sampler's numerical error adds to delta.
 
     A mechanism that is (epsilon, delta)-differentially private with exact noise, and uses at most `n_draws`

@@ -10,12 +10,12 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import log_ndtr
 
-from skdplda._kernels import _partition
+from skdplda._kernels import _partition  # type: ignore[attr-defined]
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._events import gaussian_event, laplace_event, pure_event
 from skdplda.privacy._noise import LARGEST_SCALE, delta_slack, discrete_laplace, rounded_gaussian
@@ -85,7 +85,7 @@ class PartitionPlan:
     event: object
     event_delta: float
 
-    def new_word_delta(self, n_words, round_=None):
+    def new_word_delta(self, n_words: int, round_: int | None = None) -> float:
         """Return an upper bound on the probability that a unit's new words do not all stay hidden.
 
         Parameters
@@ -104,7 +104,7 @@ class PartitionPlan:
             return float(_escapes(self, round_, self.thresholds[round_], n_words)[-1])
         return math.fsum(self.new_word_delta(n_words, i) for i in range(len(self.scales)))
 
-    def units_needed(self, n_words):
+    def units_needed(self, n_words: int) -> int:
         """Return how many units make a word as likely as not to be released, without data.
 
         Parameters
@@ -130,7 +130,7 @@ def equal_share(grid, n_words):
     return math.isqrt(grid * grid // n_words)
 
 
-def plan_partition(mechanism, epsilon, delta, max_items, cutoff):
+def plan_partition(mechanism: str, epsilon: float, delta: float, max_items: int, cutoff: float) -> PartitionPlan:
     """Find noise and thresholds for a privacy budget.
 
     Parameters
@@ -188,7 +188,7 @@ def _can_be_drawn(plan):
     return max(plan.scales) <= min(most, LARGEST_SCALE)
 
 
-def epsilon_needed(n_units, n_words, mechanism, delta, max_items, cutoff):
+def epsilon_needed(n_units: int, n_words: int, mechanism: Any, delta: Any, max_items: Any, cutoff: Any) -> float:
     """Find an epsilon at which `PartitionPlan.units_needed` is at most `n_units`, without data.
 
     Parameters
@@ -336,7 +336,9 @@ def _least(safe):
     return high
 
 
-def select_partitions(plan, start, words, counts, n_words, randomness):
+def select_partitions(
+    plan: PartitionPlan, start: np.ndarray, words: np.ndarray, counts: np.ndarray, n_words: int, randomness: Any
+) -> tuple[np.ndarray, np.ndarray]:
     """Run a selection.
 
     Parameters

@@ -1,8 +1,11 @@
 """How a fit pays: asked before it reads data, charged before its first release, once for an interrupted run."""
 
 from contextlib import contextmanager
+from typing import Any
 
+from skdplda._types import Iterator
 from skdplda.privacy._accountant import ENTERED, active_accountant
+from skdplda.privacy._guarantee import PrivacyGuarantee
 
 __all__ = ["Payment", "prepaid"]
 
@@ -29,11 +32,11 @@ class Payment:
     0.5
     """
 
-    def __init__(self, guarantee, label):
+    def __init__(self, guarantee: PrivacyGuarantee, label: str) -> None:
         self.guarantee, self._label = guarantee, label
         self._accountant = active_accountant()
 
-    def check(self, run=None):
+    def check(self, run: str | None = None) -> None:
         """Raise what the ledger raises if it cannot afford the fit, and spend nothing.
 
         Parameters
@@ -49,7 +52,7 @@ class Payment:
         if self._accountant is not None and not self._charged(run):
             self._accountant.check(self.guarantee)
 
-    def charge(self, run):
+    def charge(self, run: str) -> None:
         """Spend, unless this run has been paid for.
 
         Parameters
@@ -73,7 +76,7 @@ class Payment:
 
 
 @contextmanager
-def prepaid():
+def prepaid() -> Iterator[Any]:
     """Let fits inside the block pass the open ledger by: an enclosing release has paid for them.
 
     Examples

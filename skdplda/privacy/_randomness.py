@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skdplda._types import Estimator, Seed
 from skdplda._validation import is_integer
 from skdplda.exceptions import PrivacyLeakWarning
 
@@ -28,7 +29,7 @@ class Randomness:
         As the user passed it.
     """
 
-    def __init__(self, random_state):
+    def __init__(self, random_state: Seed) -> None:
         self.seed = None
         if random_state is not None:
             fresh = check_random_state(random_state)
@@ -38,7 +39,7 @@ class Randomness:
     def _derive(self, purpose, number):
         return int(np.random.SeedSequence([self.seed, purpose, number]).generate_state(1, np.uint64)[0])
 
-    def noise(self, round_):
+    def noise(self, round_: int) -> int | None:
         """Return the `random_state` of a round's noise.
 
         Parameters
@@ -53,7 +54,7 @@ class Randomness:
         """
         return None if self.seed is None else self._derive(NOISE, round_)
 
-    def draw_key(self):
+    def draw_key(self) -> np.ndarray:
         """Return a new key for draws that are released.
 
         Returns
@@ -65,7 +66,7 @@ class Randomness:
             return np.frombuffer(os.urandom(32), dtype=np.uint32).copy()
         return np.random.SeedSequence([self.seed, DRAWS, 0]).generate_state(8, np.uint32)
 
-    def sample(self, round_, n_units, rate):
+    def sample(self, round_: int, n_units: int, rate: float) -> np.ndarray:
         """Return the Poisson sample of a round.
 
         Parameters
@@ -90,7 +91,7 @@ class Randomness:
         # floor: a unit is never taken with more than the accounted probability
         return (bits < np.uint64(int(rate * 2.0**53) << 11)).astype(np.uint8)
 
-    def warn_if_seeded(self, estimator, stacklevel=5):
+    def warn_if_seeded(self, estimator: Estimator, stacklevel: int = 5) -> None:
         """Warn that an integer seed makes the guarantee conditional on its secrecy.
 
         Parameters

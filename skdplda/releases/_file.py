@@ -6,10 +6,15 @@ import os
 import struct
 import zipfile
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skdplda._types import PathLike
 from skdplda.privacy import PrivacyGuarantee
+
+if TYPE_CHECKING:
+    from skdplda.releases._model import ReleasedTopicModel
 
 __all__ = ["checksum", "load_released", "to_bytes"]
 
@@ -57,7 +62,7 @@ def checksum(model):
     return _digest(_members(model))
 
 
-def load_released(path):
+def load_released(path: PathLike) -> "ReleasedTopicModel":
     """Read a model that `ReleasedTopicModel.save` has written.
 
     Nothing in the file is executed. The checksum tells damage; it is no signature: whoever edits a file on purpose can

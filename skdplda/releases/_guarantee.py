@@ -8,8 +8,10 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer
 
+from skdplda._types import Estimator
 from skdplda._validation import is_integer
 from skdplda.exceptions import IncompatibleGuaranteeError
+from skdplda.privacy import PrivacyGuarantee
 from skdplda.semantics import SemanticUnitVectorizer
 
 __all__ = ["flat_steps", "privacy_guarantee"]
@@ -41,7 +43,7 @@ UNKNOWN = (
 )
 
 
-def privacy_guarantee(estimator, *, groups=False):
+def privacy_guarantee(estimator: Estimator, *, groups: bool = False) -> PrivacyGuarantee:
     """Compute what a pipeline promises as a whole.
 
     The private steps (those with `privacy_cost`) are composed: accounted jointly where their events allow it, by
@@ -141,7 +143,7 @@ def privacy_guarantee(estimator, *, groups=False):
     )
 
 
-def flat_steps(estimator, name=None):
+def flat_steps(estimator: Estimator, name: str | None = None) -> list[tuple[str, Estimator]]:
     """List the steps of an estimator, nested pipelines opened, empty steps left out.
 
     Parameters

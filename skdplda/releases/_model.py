@@ -1,9 +1,13 @@
 """A topic model that holds nothing but what may be published."""
 
+from typing import Any, Literal, Self
+
 import numpy as np
+import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._files import whole_file
+from skdplda._types import ArrayLike, PathLike, Sequence
 from skdplda._validation import check_prior
 from skdplda.models import BaseTopicModel
 from skdplda.privacy import PrivacyGuarantee
@@ -82,15 +86,15 @@ class ReleasedTopicModel(BaseTopicModel):
 
     def __init__(
         self,
-        topic_word,
-        vocabulary=None,
+        topic_word: ArrayLike,
+        vocabulary: Sequence[str] | None = None,
         *,
-        privacy_guarantee,
-        doc_topic_prior=0.1,
-        text=None,
-        details=None,
-        n_jobs=None,
-    ):
+        privacy_guarantee: PrivacyGuarantee,
+        doc_topic_prior: ArrayLike = 0.1,
+        text: dict[str, Any] | None = None,
+        details: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
         topic_word = np.array(topic_word, dtype=np.float64, order="C")
         if topic_word.ndim != 2 or 0 in topic_word.shape:
             raise ValueError(f"topic_word must have shape (n_components, n_words); got {topic_word.shape}.")
@@ -107,7 +111,7 @@ class ReleasedTopicModel(BaseTopicModel):
         self.details_ = dict(details or {})
         self.n_jobs = n_jobs
 
-    def fit(self, X=None, y=None):
+    def fit(self, X: Any = None, y: Any = None) -> Self:
         """Do nothing: the topics are what was released.
 
         Parameters
@@ -124,7 +128,7 @@ class ReleasedTopicModel(BaseTopicModel):
         """
         return self
 
-    def make_vectorizer(self):
+    def make_vectorizer(self) -> CountVectorizer:
         """Make the vectorizer that raw texts go through.
 
         Returns
@@ -144,7 +148,7 @@ class ReleasedTopicModel(BaseTopicModel):
             )
         return CountVectorizer(**self.text_, vocabulary=self.vocabulary_.tolist())
 
-    def top_words(self, n=10, feature_names=None):
+    def top_words(self, n: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
         """The most probable words of each topic.
 
         Parameters
@@ -167,7 +171,7 @@ class ReleasedTopicModel(BaseTopicModel):
         return super().top_words(n, self.vocabulary_ if feature_names is None else feature_names)
 
     @property
-    def id2word(self):
+    def id2word(self) -> Any:
         """The words as a gensim dictionary, by the name under which gensim's `CoherenceModel` looks for it."""
         from skdplda.metrics import gensim_dictionary
 
@@ -175,7 +179,7 @@ class ReleasedTopicModel(BaseTopicModel):
             raise AttributeError("this model was released without words")
         return gensim_dictionary(self.vocabulary_.tolist())
 
-    def save(self, path, *, card=True):
+    def save(self, path: PathLike, *, card: bool = True) -> None:
         """Write the model to one file, and its card beside it.
 
         The file is a zip archive of a JSON header, an array and a SHA-256 checksum. Equal models give equal bytes.
@@ -195,7 +199,7 @@ class ReleasedTopicModel(BaseTopicModel):
                 with whole_file(_card.path_of(path, suffix)) as file:
                     file.write(text.encode(errors="replace"))  # a word may be half a character
 
-    def card(self, form="markdown"):
+    def card(self, form: Literal["markdown", "json"] = "markdown") -> str:
         """Write the model card: what was promised, the topics, how to load them, what is not protected.
 
         Parameters
@@ -218,7 +222,7 @@ class ReleasedTopicModel(BaseTopicModel):
             raise ValueError(f"form must be one of {tuple(forms)}; got {form!r}.")
         return _card.cards(self)[forms[form]]
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return what can still be set.
 
         Parameters

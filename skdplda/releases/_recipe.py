@@ -7,6 +7,7 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from skdplda._types import Estimator
 from skdplda._validation import is_real
 from skdplda.models import PrivateCGSLDA
 from skdplda.privacy import check_delta, check_epsilon
@@ -18,15 +19,15 @@ TOLERANCE = 1e-5  # of the total epsilon, that may stay unspent
 
 
 def make_fdptm_pipeline(
-    epsilon=5.0,
-    delta=1e-5,
+    epsilon: float = 5.0,
+    delta: float = 1e-5,
     *,
-    n_components=None,
-    vocabulary_share=0.3,
-    vectorizer=None,
-    model=None,
-    groups=False,
-):
+    n_components: int | None = None,
+    vocabulary_share: float = 0.3,
+    vectorizer: DPCountVectorizer | None = None,
+    model: Estimator | None = None,
+    groups: bool = False,
+) -> Estimator:
     """Make a pipeline from raw texts to topics, its words private too, for one total budget.
 
     Fully differentially private topic modelling [1]_ selects the words and fits the topics privately. Here both

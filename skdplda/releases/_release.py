@@ -6,6 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
+from skdplda._types import Estimator, Sequence
 from skdplda._validation import check_is_fitted
 from skdplda.releases._guarantee import flat_steps, is_private, privacy_guarantee, selects
 from skdplda.releases._model import TEXT_SETTINGS, ReleasedTopicModel
@@ -16,7 +17,14 @@ __all__ = ["release"]
 UNSAVED = {"callback", "checkpoint", "n_jobs", "random_state", "verbose"}
 
 
-def release(estimator, *, feature_names=None, raw_text=True, allow_seeded=False, allow_unproven=False):
+def release(
+    estimator: Estimator,
+    *,
+    feature_names: Sequence[str] | None = None,
+    raw_text: bool = True,
+    allow_seeded: bool = False,
+    allow_unproven: bool = False,
+) -> ReleasedTopicModel:
     """Take out of a fitted pipeline what its guarantee covers, and nothing else.
 
     A pickled pipeline holds all of its steps, and a vectorizer's vocabulary is every word of the documents. The

@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from skdplda._types import Sequence
 
 __all__ = ["word_similarity"]
 
 BLOCK_CELLS = 2**25  # similarities held at a time: 128 MB
 
 
-def word_similarity(vocabulary, vectors, *, threshold=0.5, top_n=10):
+def word_similarity(vocabulary: Sequence[str], vectors: Any, *, threshold: float = 0.5, top_n: int | None = 10) -> Any:
     """Cosine similarity of words, as a sparse symmetric matrix.
 
     The vectors must be public, or trained on other data: this function knows nothing of privacy.

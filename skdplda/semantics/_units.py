@@ -1,7 +1,11 @@
 """The container of semantic units: rows are documents, and each document is a few rows of counts."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
+
+from skdplda._types import ArrayLike
 
 __all__ = ["UnitMatrix"]
 
@@ -44,7 +48,7 @@ class UnitMatrix:
            [0, 0, 1]], dtype=int32)
     """
 
-    def __init__(self, start, counts):
+    def __init__(self, start: ArrayLike, counts: Any) -> None:
         start = np.array(start, dtype=np.int64)
         counts = sp.csr_array(counts, copy=sp.issparse(counts))
         counts.sum_duplicates()
@@ -71,7 +75,7 @@ class UnitMatrix:
         self.counts = sp.csr_array((data.astype(np.int32), counts.indices, counts.indptr), shape=counts.shape)
 
     @classmethod
-    def from_counts(cls, X):
+    def from_counts(cls, X: Any) -> "UnitMatrix":
         """Make every word occurrence a unit of its own, as in a model without units.
 
         Parameters
@@ -91,12 +95,12 @@ class UnitMatrix:
         return cls(start, sp.csr_array((ones, words, np.arange(len(words) + 1)), shape=(len(words), X.shape[1])))
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """Documents and words."""
         return len(self.start) - 1, self.counts.shape[1]
 
     @property
-    def n_units(self):
+    def n_units(self) -> int:
         """Number of units, empty ones included."""
         return int(self.start[-1])
 
@@ -117,7 +121,7 @@ class UnitMatrix:
         rows = np.arange(start[-1]) + np.repeat(self.start[documents] - start[:-1], length)
         return type(self)(start, self.counts[rows])
 
-    def to_counts(self):
+    def to_counts(self) -> Any:
         """Word counts of whole documents.
 
         Returns

@@ -2,12 +2,14 @@
 
 import re
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 
+from skdplda._types import Function
 from skdplda._validation import Interval, StrOptions, check_is_fitted, fit_context
 from skdplda.semantics._units import UnitMatrix
 
@@ -19,7 +21,7 @@ PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|" + PARAGRAPH.pattern)
 
 
-class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Cut documents into semantic units and count their words.
 
     A semantic unit [1]_ is a stretch of text that has one topic: some words, a sentence, a paragraph. Each document is
@@ -91,14 +93,14 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
 
     def __init__(
         self,
-        unit=3,
+        unit: int | str | Function = 3,
         *,
-        vocabulary=None,
-        lowercase=True,
-        token_pattern=r"(?u)\b\w\w+\b",
-        stop_words=None,
-        skip_unknown=True,
-    ):
+        vocabulary: Any = None,
+        lowercase: bool = True,
+        token_pattern: str = r"(?u)\b\w\w+\b",
+        stop_words: Any = None,
+        skip_unknown: bool = True,
+    ) -> None:
         self.unit = unit
         self.vocabulary = vocabulary
         self.lowercase = lowercase
@@ -114,7 +116,7 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Take the given vocabulary, or learn one.
 
         Parameters
@@ -146,7 +148,7 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
         self.vocabulary_ = {word: column for column, word in enumerate(words)}
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Cut documents and count the words of each unit.
 
         Parameters
@@ -182,7 +184,7 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
         )
         return UnitMatrix(start, counts)
 
-    def build_analyzer(self):
+    def build_analyzer(self) -> Function:
         """How words are found in text, without units.
 
         Returns
@@ -201,7 +203,7 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
 
         return analyze
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The words, in the order of the columns.
 
         Parameters

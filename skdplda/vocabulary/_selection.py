@@ -59,7 +59,7 @@ class PrivateSelection(BaseEstimator):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self, *, groups=False):
+    def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
         """What `fit` would promise, without data.
 
         Parameters

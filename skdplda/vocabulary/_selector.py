@@ -1,9 +1,12 @@
 """Private choice among the columns of a document-term matrix."""
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
+from skdplda._types import ArrayLike, Matrix, Seed
 from skdplda._validation import check_is_fitted, fit_context, is_integer
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
@@ -103,15 +106,15 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
 
     def __init__(
         self,
-        epsilon=1.0,
+        epsilon: float = 1.0,
         *,
-        delta=1e-5,
-        mechanism="sieve",
-        max_words_per_unit=200,
-        cutoff=3.0,
-        public_vocabulary=None,
-        random_state=None,
-    ):
+        delta: float = 1e-5,
+        mechanism: str = "sieve",
+        max_words_per_unit: int = 200,
+        cutoff: float = 3.0,
+        public_vocabulary: Any = None,
+        random_state: Seed = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.mechanism = mechanism
@@ -126,7 +129,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, groups=None):
+    def fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Select columns.
 
         The budget of an open `PrivacyAccountant` is checked before X is read and charged before the release.
@@ -161,7 +164,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
             chosen, weights = self._select(X, groups, payment)
         self.support_ = np.zeros(X.shape[1], dtype=bool)
         self.support_[chosen] = True
-        vars(self).pop("noisy_weights_", None)  # of an earlier fit
+        self.__dict__.pop("noisy_weights_", None)  # of an earlier fit
         if weights is not None and np.isfinite(self.epsilon):
             self.noisy_weights_ = weights
         self.privacy_guarantee_ = payment.guarantee

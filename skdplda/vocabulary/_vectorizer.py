@@ -2,12 +2,14 @@
 
 from array import array
 from collections import defaultdict
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
+from skdplda._types import ArrayLike, Function, Seed
 from skdplda._validation import check_is_fitted, fit_context
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
@@ -115,28 +117,28 @@ class DPCountVectorizer(PrivateSelection):
 
     def __init__(
         self,
-        epsilon=1.0,
+        epsilon: float = 1.0,
         *,
-        delta=1e-5,
-        mechanism="sieve",
-        max_words_per_unit=200,
-        cutoff=3.0,
-        public_vocabulary=None,
-        random_state=None,
-        input="content",
-        encoding="utf-8",
-        decode_error="strict",
-        strip_accents=None,
-        lowercase=True,
-        preprocessor=None,
-        tokenizer=None,
-        stop_words=None,
-        token_pattern=r"(?u)\b\w\w+\b",
-        ngram_range=(1, 1),
-        analyzer="word",
-        binary=False,
-        dtype=np.int64,
-    ):
+        delta: float = 1e-5,
+        mechanism: str = "sieve",
+        max_words_per_unit: int = 200,
+        cutoff: float = 3.0,
+        public_vocabulary: ArrayLike | None = None,
+        random_state: Seed = None,
+        input: Literal["filename", "file", "content"] = "content",
+        encoding: str = "utf-8",
+        decode_error: Literal["strict", "ignore", "replace"] = "strict",
+        strip_accents: Any = None,
+        lowercase: bool = True,
+        preprocessor: Function | None = None,
+        tokenizer: Function | None = None,
+        stop_words: Any = None,
+        token_pattern: str | None = r"(?u)\b\w\w+\b",
+        ngram_range: tuple[int, int] = (1, 1),
+        analyzer: Any = "word",
+        binary: bool = False,
+        dtype: Any = np.int64,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.mechanism = mechanism
@@ -165,7 +167,7 @@ class DPCountVectorizer(PrivateSelection):
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, raw_documents, y=None, groups=None):
+    def fit(self, raw_documents: Any, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Learn the vocabulary in one pass; no document is kept.
 
         While the pass lasts, the numbers of each document's words are in memory, not its text. The budget of an open
@@ -205,13 +207,13 @@ class DPCountVectorizer(PrivateSelection):
             order = sorted(range(len(words)), key=words.__getitem__)  # the order of appearance is not covered
             words, weights = [words[i] for i in order], weights[order]
         self.vocabulary_ = {word: column for column, word in enumerate(words)}
-        vars(self).pop("noisy_weights_", None)  # of an earlier fit
+        self.__dict__.pop("noisy_weights_", None)  # of an earlier fit
         if weights is not None and np.isfinite(self.epsilon):
             self.noisy_weights_ = weights
         self.privacy_guarantee_ = payment.guarantee
         return self
 
-    def fit_transform(self, raw_documents, y=None, groups=None):
+    def fit_transform(self, raw_documents: Any, y: Any = None, groups: ArrayLike | None = None) -> Any:
         """Learn the vocabulary in one pass and count in a second.
 
         Parameters
@@ -242,7 +244,7 @@ class DPCountVectorizer(PrivateSelection):
             )
         return self.fit(raw_documents, y, groups).transform(raw_documents)
 
-    def transform(self, raw_documents):
+    def transform(self, raw_documents: Any) -> Any:
         """Count the selected words, one document at a time.
 
         Parameters
@@ -263,7 +265,7 @@ class DPCountVectorizer(PrivateSelection):
         check_is_fitted(self)
         return self._counter(self.vocabulary_).transform(passing(raw_documents))
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Selected words, by column.
 
         Parameters
@@ -279,7 +281,7 @@ class DPCountVectorizer(PrivateSelection):
         check_is_fitted(self)
         return np.array(list(self.vocabulary_), dtype=object)
 
-    def build_analyzer(self):
+    def build_analyzer(self) -> Function:
         """Return the function that makes words of a document.
 
         Returns

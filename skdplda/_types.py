@@ -1,0 +1,16 @@
+"""Names that signatures use, from one place."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = ["ArrayLike", "Estimator", "Function", "Iterable", "Iterator", "Matrix", "PathLike", "Seed", "Sequence"]
+
+Estimator: TypeAlias = Any  # scikit-learn has no types
+Function: TypeAlias = Callable[..., Any]
+Matrix: TypeAlias = Any  # counts: array-like, data frame or sparse matrix, one row a document
+PathLike: TypeAlias = str | os.PathLike[str]
+Seed: TypeAlias = int | np.random.RandomState | None
