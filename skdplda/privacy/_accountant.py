@@ -287,7 +287,7 @@ class PrivacyAccountant:
         ENTERED.set((*ENTERED.get(), self))
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         ENTERED.set(ENTERED.get()[:-1])
 
     def __copy__(self):
