@@ -31,7 +31,7 @@ cat "$folder/constraints.txt"
 PIP_CONSTRAINT=$folder/constraints.txt "$python" -m pip install --quiet --disable-pip-version-check "$folder/source[test]"
 "$python" -m pip list --disable-pip-version-check
 
-cp -r "$folder/source/tests" "$folder/source/pyproject.toml" "$folder/run"
+cp -r "$folder/source/tests" "$folder/source/doc" "$folder/source/pyproject.toml" "$folder/run"
 [ ! -d "$folder/source/examples" ] || cp -r "$folder/source/examples" "$folder/run"
 cd "$folder/run"
 # Old libraries warn of things that newer ones have settled: their warnings are shown, ours are asserted by the tests.
