@@ -130,7 +130,7 @@ def monitor_draw(
     """
     topic_totals_k = np.asarray(topic_totals_k, dtype=np.float64)
     total = topic_totals_k + n_words * beta
-    r = (np.asarray(word_counts_k) + beta) / total * (np.asarray(doc_counts_k) + alpha)  # type: ignore[operator]
+    r = (np.asarray(word_counts_k) + beta) / total * (np.asarray(doc_counts_k) + alpha)
     q = r * total / (total - np.minimum(n_removed, topic_totals_k))
     growth = (r.sum() - r + q) / r.sum()
     largest = np.argmax(np.abs(r - q))
