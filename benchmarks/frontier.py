@@ -22,10 +22,7 @@ claimed form: empty for nothing at all, inf where exact counts are released. See
 
 CPU time, one core: about @HOURS@.
 
-    python benchmarks/frontier.py --data FOLDER
-    python benchmarks/frontier.py --data FOLDER --vocabulary
-    python benchmarks/frontier.py --data FOLDER --ablation
-    python benchmarks/frontier.py --data FOLDER --attack
+    python benchmarks/frontier.py --data FOLDER --frontier --vocabulary --ablation --attack
     python benchmarks/frontier_page.py
 """
 
@@ -309,14 +306,13 @@ class Rows:
             table.to_csv(self.path, index=False, float_format="%.6g", lineterminator="\n")
 
 
-def work_off(rows, tasks, only=None, fresh=False):
+def work_off(rows, tasks, fresh=False):
     """Measure what is missing; a fit that is refused leaves a row that says why."""
-    if only:
-        tasks = [task for task in tasks if task[0]["model"] in only]
-    tasks = [(row, measure) for row, measure in tasks if fresh or rows.missing(row)]
-    print(f"{rows.path.name}: {len(tasks)} rows to measure", flush=True)
-    begin = time.process_time()
-    for number, (row, measure) in enumerate(tasks, 1):
+    begin, there = time.process_time(), 0
+    for row, measure in tasks:
+        if not fresh and not rows.missing(row):
+            there += 1
+            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -324,16 +320,23 @@ def work_off(rows, tasks, only=None, fresh=False):
             except ValueError as error:
                 row = row | {"note": str(error)[:200]}
         rows.add(row)
-        left = (time.process_time() - begin) / number * (len(tasks) - number) / 60
         print(*(row[key] for key in rows.keys), end=": ", sep=", ")
-        print(f"{row.get('perplexity', row.get('TPR', math.nan)):.4g}; {left:.1f} CPU minutes left", flush=True)
+        minutes = (time.process_time() - begin) / 60
+        print(f"{row.get('perplexity', row.get('TPR', math.nan)):.4g}, after {minutes:.1f} CPU minutes", flush=True)
+    print(f"{rows.path.name}: {there} rows were there", flush=True)
     rows.tidy()
+
+
+@cache
+def load(name, data):
+    """Return a corpus."""
+    return CORPORA[name](data)
 
 
 def chosen(options, all_topics=True):
     """Yield (corpus, number of topics), corpus by corpus."""
     for name in options.corpora:
-        corpus = CORPORA[name](options.data)
+        corpus = load(name, options.data)
         yield from ((corpus, n_topics) for n_topics in (corpus.topics if all_topics else corpus.topics[:1]))
 
 
@@ -342,6 +345,8 @@ def frontier(options):
     for corpus, n_topics in chosen(options):
         for entrant, epsilon in product(ENTRANTS, options.epsilon):
             if corpus.name not in entrant.corpora or (n_topics != corpus.topics[0] and not entrant.all_topics):
+                continue
+            if options.only and entrant.name not in options.only:
                 continue
             mark = fingerprint(entrant.make(n_topics, epsilon, 0))
             for seed in options.seeds:
@@ -450,9 +455,11 @@ def ablation(options):
     for corpus, n_topics in chosen(options, all_topics=False):
         for (option, models, changes), epsilon in product(OPTIONS, options.epsilon):
             for name in models:
+                if options.only and name not in options.only:
+                    continue
                 task = partial(changed, makers[name], n_topics, epsilon, changes)
                 try:
-                    mark = task(lambda model: fingerprint(model), 0)
+                    mark = task(fingerprint, 0)
                 except (AttributeError, ValueError) as error:
                     print(f"left out: {name}, {option}: {error}")
                     continue
@@ -460,11 +467,11 @@ def ablation(options):
                     row = {"corpus": corpus.name, "topics": n_topics, "model": name, "option": option}
                     row |= {"epsilon": epsilon, "seed": seed, "fingerprint": mark}
                     X = corpus.counts if changes.get("counts") else corpus.train
-                    yield row, partial(task, partial(judge_option, corpus, X), seed)
+                    yield row, partial(judge_option, corpus, X, partial(task, seed=seed), makers[name], n_topics, seed)
 
 
 def changed(make, n_topics, epsilon, changes, work, seed):
-    """Call `work` with the estimator, as changed."""
+    """Return what `work` does with the estimator, as changed."""
     model = make(n_topics, epsilon, seed)
     with ExitStack() as stack:
         for place, value in changes.items():
@@ -476,17 +483,22 @@ def changed(make, n_topics, epsilon, changes, work, seed):
         return work(model)
 
 
-def judge_option(corpus, X, model):
-    """Fit, and return the values of a row; the model without noise is as it is."""
-    exact = type(model)(model.n_components, epsilon=math.inf, random_state=model.random_state, n_jobs=1)
-    fitted(exact, corpus, corpus.train)
-    seconds = fitted(model, corpus, X)
-    return {
-        "unigram": unigram_perplexity(corpus.train, corpus.test),
-        "perplexity": model.perplexity(corpus.test),
-        "non-private": exact.perplexity(corpus.test),
-        "cpu s": seconds,
-    }
+@cache
+def exact_perplexity(corpus, make, n_topics, seed):
+    """Return what the estimator as it is reaches without noise."""
+    model = make(n_topics, math.inf, seed)
+    fitted(model, corpus, corpus.train)
+    return model.perplexity(corpus.test)
+
+
+def judge_option(corpus, X, task, make, n_topics, seed):
+    """Fit, and return the values of a row."""
+
+    def work(model):
+        return {"cpu s": fitted(model, corpus, X), "perplexity": model.perplexity(corpus.test)}
+
+    exact = exact_perplexity(corpus, make, n_topics, seed)
+    return task(work) | {"unigram": unigram_perplexity(corpus.train, corpus.test), "non-private": exact}
 
 
 ATTACKED = ("PrivateCGSLDA", "VIPSLDA", "Zhu et al.")
@@ -562,12 +574,11 @@ PARTS = {
 
 
 def main():
-    """Measure what is missing in one part."""
+    """Measure what is missing, part by part."""
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    part = parser.add_mutually_exclusive_group()
     for name in PARTS:
-        part.add_argument(f"--{name}", dest="part", action="store_const", const=name)
+        parser.add_argument(f"--{name}", dest="parts", action="append_const", const=name)
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, help="default: those of the documentation")
     parser.add_argument("--only", nargs="+", help="only models of these names")
@@ -580,17 +591,16 @@ def main():
     options = parser.parse_args()
     if options.data is None:
         parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-    options.data, name = Path(options.data), options.part or "frontier"
-    part = PARTS[name]
-    options.corpora = options.corpora or part.corpora
-    options.epsilon = options.epsilon or part.epsilon
-    options.seeds = options.seeds or part.seeds
+    options.data = Path(options.data)
+    options.output.mkdir(parents=True, exist_ok=True)
     if options.quick:
         options.corpora, options.epsilon, options.seeds, options.shadows = (TWEETS,), (5.0, math.inf), (0,), 4
-    options.output.mkdir(parents=True, exist_ok=True)
-    stem = "_".join(["frontier"] + ["quick"] * options.quick + [name] * (name != "frontier"))
-    rows = Rows(options.output / f"{stem}.csv", part.keys, part.values)
-    work_off(rows, part.tasks(options), options.only, options.fresh)
+    for name in options.parts or ["frontier"]:
+        part = PARTS[name]
+        defaults = {key: getattr(part, key) for key in ("corpora", "epsilon", "seeds") if not getattr(options, key)}
+        stem = "_".join(["frontier"] + ["quick"] * options.quick + [name] * (name != "frontier"))
+        rows = Rows(options.output / f"{stem}.csv", part.keys, part.values)
+        work_off(rows, part.tasks(argparse.Namespace(**vars(options) | defaults)), options.fresh)
 
 
 if __name__ == "__main__":
