@@ -130,10 +130,11 @@ def corpus_of_texts(name, topics, texts, parts, least, labels=None, users=None, 
     """Return the corpus of the words that most training documents have."""
     vectorizer = CountVectorizer(stop_words="english", max_features=N_WORDS, binary=True, **options)
     vectorizer.fit([texts[i] for i in parts[0]])
+    vectorizer.set_params(binary=False)
     found = [vectorizer.transform([texts[i] for i in part]) for part in parts]
-    parts = [part[np.asarray(X.sum(axis=1)).ravel() >= least] for part, X in zip(parts, found, strict=True)]
-    kept = [[texts[i] for i in part] for part in parts]
-    counts, test = vectorizer.set_params(binary=False).transform(kept[0]), vectorizer.transform(kept[1])
+    kept = [np.diff(X.indptr) >= least for X in found]
+    counts, test = (X[long] for X, long in zip(found, kept, strict=True))
+    parts = [part[long] for part, long in zip(parts, kept, strict=True)]
     return Corpus(
         name,
         topics,
@@ -141,7 +142,7 @@ def corpus_of_texts(name, topics, texts, parts, least, labels=None, users=None, 
         (test > 0).astype(np.int64),
         vectorizer.get_feature_names_out(),
         counts,
-        kept,
+        texts=[[texts[i] for i in part] for part in parts],
         labels=None if labels is None else [labels[part] for part in parts],
         groups=None if users is None else users[parts[0]],
         vectorizer=vectorizer,
@@ -337,7 +338,9 @@ def chosen(options, all_topics=True):
     """Yield (corpus, number of topics), corpus by corpus."""
     for name in options.corpora:
         corpus = load(name, options.data)
-        yield from ((corpus, n_topics) for n_topics in (corpus.topics if all_topics else corpus.topics[:1]))
+        for n_topics in corpus.topics if all_topics else corpus.topics[:1]:
+            if not options.topics or n_topics in options.topics:
+                yield corpus, n_topics
 
 
 def frontier(options):
@@ -582,6 +585,7 @@ def main():
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, help="default: those of the documentation")
     parser.add_argument("--only", nargs="+", help="only models of these names")
+    parser.add_argument("--topics", type=int, nargs="+")
     parser.add_argument("--epsilon", type=float, nargs="+")
     parser.add_argument("--seeds", type=int, nargs="+")
     parser.add_argument("--shadows", type=int, default=32, help="models of the attack (default: 32)")

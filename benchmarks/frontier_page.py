@@ -268,12 +268,14 @@ def promise_table(table):
     return pd.DataFrame(lines)
 
 
-def measure_table(table):
+def measure_table(table, attacks):
     """Return the other measures, of proven mechanisms that protect documents or users."""
+    table = table.merge(attacks[[*SETTING, "model", "epsilon", "TPR"]], how="left", on=[*SETTING, "model", "epsilon"])
+    table["TPR %"] = 100 * table["TPR"]
     rows = table[(table["status"] == "proven") & table["unit"].isin(["document", "user"])]
     rows = rows[np.isin(rows["epsilon"], [1, 5, math.inf])].sort_values("epsilon", kind="stable")
     rows = rows.assign(epsilon=["no noise" if np.isinf(epsilon) else f"{epsilon:g}" for epsilon in rows["epsilon"]])
-    values = {"perplexity": 1, "c_npmi": 3, "accuracy": 3, "cpu s": 2}
+    values = {"perplexity": 1, "c_npmi": 3, "accuracy": 3, "TPR %": 2, "cpu s": 2}
     rows["model"] = pd.Categorical(rows["model"], COLORS)
     rows["corpus"] = pd.Categorical(rows["corpus"], CORPORA)
     means = rows.groupby([*SETTING, "model", "epsilon"], observed=True)[list(values)].mean()
@@ -355,11 +357,12 @@ def main():
         parts[name] = pd.read_csv(path) if path.exists() else None
     table = with_shares(parts["frontier"])
     attacks = parts["frontier_attack"]
-    attacks = pd.DataFrame(columns=["corpus", "epsilon", "models"]) if attacks is None else attacks
+    if attacks is None:
+        attacks = pd.DataFrame(columns=[*SETTING, "model", "epsilon", "TPR", "models"])
     tables = {
         "share": share_table(table),
         "promise": promise_table(table),
-        "measure": measure_table(table),
+        "measure": measure_table(table, attacks),
         "check": checks(table),
     }
     if parts["frontier_vocabulary"] is not None:
