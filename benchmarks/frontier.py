@@ -71,6 +71,7 @@ from skdplda.semantics import SemanticUnitVectorizer
 EPSILONS, DELTA, N_WORDS, SPLIT_SEED = (0.5, 1.0, 2.0, 5.0, 10.0, math.inf), 1e-5, 1000, 0
 DOCUMENT_TOKENS = 50  # of the document for which a promise for tokens is translated
 FPR = 0.001  # at which attacks are compared
+BOTH = ("PrivateCGSLDA", "VIPSLDA")
 NEWS, TWEETS, NIPS, ENRON, KOS = "20 Newsgroups", "TweetRumors", "NIPS", "Enron, by sender", "KOS"
 
 
@@ -283,7 +284,7 @@ class Rows:
         self.path, self.keys, self.columns = path, list(keys), [*keys, "fingerprint", *values]
         self.table = pd.DataFrame(columns=self.columns)
         if path.exists():
-            self.table = pd.read_csv(path, dtype={"fingerprint": str})[self.columns]
+            self.table = pd.read_csv(path, dtype={"fingerprint": str, "epsilon": float})[self.columns]
         self._known = {self._name(row): row["fingerprint"] for row in self.table.to_dict("records")}
 
     def _name(self, row):
@@ -302,7 +303,7 @@ class Rows:
     def tidy(self):
         """Leave the last row of each name, in order."""
         if self.path.exists():
-            table = pd.read_csv(self.path, dtype={"fingerprint": str})
+            table = pd.read_csv(self.path, dtype={"fingerprint": str, "epsilon": float})
             table = table.drop_duplicates(self.keys, keep="last").sort_values(self.keys, kind="stable")
             table.to_csv(self.path, index=False, float_format="%.6g", lineterminator="\n")
 
@@ -393,18 +394,24 @@ def judge(corpus, entrant, model):
 def vocabulary(options):
     """Yield what there is to measure: words and topics private, for one budget."""
     for corpus, n_topics in chosen(options):
-        for epsilon in options.epsilon:
-            pipeline = private_pipeline(corpus, n_topics, epsilon, 0)
+        for name, epsilon in product(BOTH, options.epsilon):
+            if options.only and name not in options.only:
+                continue
+            pipeline = private_pipeline(corpus, name, n_topics, epsilon, 0)
             mark = fingerprint(pipeline["topics"], pipeline["words"])
             for seed in options.seeds:
-                row = {"corpus": corpus.name, "topics": n_topics, "epsilon": epsilon, "seed": seed, "fingerprint": mark}
-                yield row, partial(judge_pipeline, corpus, private_pipeline(corpus, n_topics, epsilon, seed))
+                row = {"corpus": corpus.name, "topics": n_topics, "model": name, "epsilon": epsilon, "seed": seed}
+                pipeline = private_pipeline(corpus, name, n_topics, epsilon, seed)
+                yield row | {"fingerprint": mark}, partial(judge_pipeline, corpus, pipeline)
 
 
-def private_pipeline(corpus, n_topics, epsilon, seed):
-    """Return the recipe with nothing set but what a text is."""
+def private_pipeline(corpus, name, n_topics, epsilon, seed):
+    """Return the recipe with nothing set but what a text is, and the model where that is not the recipe's own."""
     words = DPCountVectorizer(stop_words="english", binary=True, token_pattern=corpus.vectorizer.token_pattern)
-    pipeline = make_fdptm_pipeline(epsilon, DELTA, n_components=n_topics, vectorizer=words)
+    recipe = partial(make_fdptm_pipeline, epsilon, DELTA, n_components=n_topics, vectorizer=words)
+    pipeline = recipe()
+    if type(pipeline["topics"]).__name__ != name:
+        pipeline = recipe(model={"PrivateCGSLDA": PrivateCGSLDA, "VIPSLDA": VIPSLDA}[name]())
     return pipeline.set_params(words__random_state=1000 + seed, topics__random_state=seed)
 
 
@@ -430,7 +437,6 @@ def judge_pipeline(corpus, pipeline):
     }
 
 
-BOTH = ("PrivateCGSLDA", "VIPSLDA")
 OPTIONS = (  # what is changed: of which model, a parameter of it or (with a dot) a constant of the package
     ("as it is", BOTH, {}),
     ("model: last table only", BOTH, {"models._rules.FORGET": 1.0}),
@@ -553,7 +559,7 @@ PARTS = {
     ),
     "vocabulary": Part(
         vocabulary,
-        ("corpus", "topics", "epsilon", "seed"),
+        (*MODEL, "epsilon", "seed"),
         ("words", "tokens kept", "tokens kept of fixed", "true epsilon", "delta", "epsilon of topics")
         + (*GAIN, "non-private", "cpu s", "note"),
         (NEWS, TWEETS),

@@ -110,6 +110,8 @@ def curves(ax, table, value, models=None):
         found = rows.groupby("epsilon")[value].agg(["mean", "min", "max"]).sort_index()
         x = place(found.index.to_numpy(dtype=float), largest)
         label = f"{model} (claimed; {worth(rows)})" if claimed else model
+        if value == "share" and (found["mean"][np.isfinite(found.index)] < FLOOR).all():
+            label += ", all below"
         finite = np.isfinite(found.index)
         style = {"color": color, "marker": marker, "ms": 4.5, "lw": 1.5, "ls": "--" if claimed else "-"}
         ax.plot(x[finite], found["mean"][finite], label=label, **style)
@@ -288,16 +290,17 @@ def vocabulary_table(table, words):
     gain = np.log(words["unigram"] / words["perplexity"])
     words["share"] = (words["unigram"] - words["perplexity"]) / (words["unigram"] - words["non-private"])
     words["gain"] = gain * words["tokens kept"]
-    words = words.groupby([*SETTING, "epsilon"], sort=False).mean(numeric_only=True)
+    words = words.groupby([*SETTING, "model", "epsilon"]).mean(numeric_only=True)
     lines = []
-    for (corpus, topics, epsilon), row in words.iterrows():
+    for (corpus, topics, model, epsilon), row in words.iterrows():
         fixed = table[(table["corpus"] == corpus) & (table["topics"] == topics) & (table["epsilon"] == epsilon)]
-        fixed = fixed[fixed["model"] == "PrivateCGSLDA"]
+        fixed = fixed[fixed["model"] == model]
         kept = row["tokens kept of fixed"]
         lines.append(
             {
                 "corpus": corpus,
                 "topics": topics,
+                "model": model,
                 "total epsilon": f"{epsilon:g}",
                 "of topics": round(row["epsilon of topics"], 2),
                 "words": round(row["words"]),
