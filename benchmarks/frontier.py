@@ -20,7 +20,7 @@ order: none). Accuracy is of logistic regression from the topic proportions of t
 classifier is not private, it judges the topics. Seconds are CPU of `fit` alone. "true epsilon" is what is proven of a
 claimed form: empty for nothing at all, inf where exact counts are released. Seeds make numbers reproducible.
 
-CPU time, one core: about @HOURS@.
+All four parts take about an hour of CPU time on one core.
 
     python benchmarks/frontier.py --data FOLDER --frontier --vocabulary --ablation --attack
     python benchmarks/frontier_page.py
