@@ -6,7 +6,7 @@ The share of the gain that is kept is
 
 where the best non-private model is the better of `PrivateCGSLDA` and `VIPSLDA` without noise, the mean of the seeds:
 one yardstick for all curves of a panel. Every panel has one privacy unit, one adjacency and one model of trust. Bands
-go from the least to the largest of the seeds.
+go from the least to the largest of the seeds. TPR and AUC are those of the attack.
 
     python benchmarks/frontier_page.py
 """
@@ -136,7 +136,7 @@ def title(corpus, topics):
 def draw_shares(table, path):
     """Draw the estimators that protect documents or users: one panel for each corpus and number of topics."""
     table = table[table["unit"].isin(["document", "user"]) & (table["status"] == "proven")]
-    settings = list(table.groupby(SETTING, sort=False).groups)
+    settings = sorted(table.groupby(SETTING).groups, key=lambda setting: (CORPORA.index(setting[0]), setting[1]))
     columns = 3
     figure = Figure(figsize=(4.3 * columns, 3.7 * math.ceil((len(settings) + 1) / columns)), layout="constrained")
     axes = figure.subplots(math.ceil((len(settings) + 1) / columns), columns, squeeze=False).ravel()
@@ -205,13 +205,14 @@ def draw_measures(table, attacks, path):
     for model, found in shown.groupby("model"):
         found = found.sort_values("epsilon")
         color, marker = COLORS[model]
-        x = place(found["epsilon"].to_numpy(dtype=float), largest)
-        interval = np.abs(found[["low", "high"]].to_numpy().T - found["TPR"].to_numpy())
         ls = "-" if model in MAIN else "--"
         label = model if model in MAIN else f"{model} (claimed; true $\\varepsilon=\\infty$)"
-        ax.errorbar(
-            x, found["TPR"], interval, color=color, marker=marker, ms=4.5, lw=1.5, ls=ls, capsize=2, label=label
-        )
+        style = {"color": color, "marker": marker, "ms": 4.5, "lw": 1.5, "ls": ls, "capsize": 2}
+        for rows in (found[np.isfinite(found["epsilon"])], found[np.isinf(found["epsilon"])]):
+            x = place(rows["epsilon"].to_numpy(dtype=float), largest)
+            interval = np.abs(rows[["low", "high"]].to_numpy().T - rows["TPR"].to_numpy())
+            ax.errorbar(x, rows["TPR"], interval, label=label, **style)
+            label = None
     if len(shown):
         ax.axhline(0.001, color="#555555", ls=":", lw=1)
         epsilon_axis(ax, shown["epsilon"])
@@ -272,12 +273,13 @@ def promise_table(table):
 
 def measure_table(table, attacks):
     """Return the other measures, of proven mechanisms that protect documents or users."""
-    table = table.merge(attacks[[*SETTING, "model", "epsilon", "TPR"]], how="left", on=[*SETTING, "model", "epsilon"])
+    keys = [*SETTING, "model", "epsilon"]
+    table = table.merge(attacks[[*keys, "TPR", "AUC"]], how="left", on=keys)
     table["TPR %"] = 100 * table["TPR"]
     rows = table[(table["status"] == "proven") & table["unit"].isin(["document", "user"])]
     rows = rows[np.isin(rows["epsilon"], [1, 5, math.inf])].sort_values("epsilon", kind="stable")
     rows = rows.assign(epsilon=["no noise" if np.isinf(epsilon) else f"{epsilon:g}" for epsilon in rows["epsilon"]])
-    values = {"perplexity": 1, "c_npmi": 3, "accuracy": 3, "TPR %": 2, "cpu s": 2}
+    values = {"perplexity": 1, "c_npmi": 3, "accuracy": 3, "TPR %": 2, "AUC": 2, "cpu s": 2}
     rows["model"] = pd.Categorical(rows["model"], COLORS)
     rows["corpus"] = pd.Categorical(rows["corpus"], CORPORA)
     means = rows.groupby([*SETTING, "model", "epsilon"], observed=True)[list(values)].mean()
@@ -361,7 +363,7 @@ def main():
     table = with_shares(parts["frontier"])
     attacks = parts["frontier_attack"]
     if attacks is None:
-        attacks = pd.DataFrame(columns=[*SETTING, "model", "epsilon", "TPR", "models"])
+        attacks = pd.DataFrame(columns=[*SETTING, "model", "epsilon", "TPR", "AUC", "models"])
     tables = {
         "share": share_table(table),
         "promise": promise_table(table),
