@@ -50,6 +50,7 @@ COLORS = {  # Okabe and Ito's palette; markers tell the curves apart in print
     "VIPS, advanced": ("#E69F00", "+"),
     "VIPS, linear": ("#E69F00", "1"),
 }
+EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0, math.inf)
 FLOOR = -0.25  # of the axes: below, a model is much worse than word frequencies
 
 
@@ -69,19 +70,17 @@ def with_shares(table):
     return table
 
 
-def place(epsilon, largest):
+def place(epsilon):
     """Return where epsilon stands on a logarithmic axis; no noise stands behind the largest."""
-    return np.where(np.isinf(epsilon), 3 * largest, epsilon)
+    return np.where(np.isinf(epsilon), 3 * EPSILONS[-2], epsilon)
 
 
-def epsilon_axis(ax, epsilons):
-    """Label the axis with the epsilons that were measured."""
-    epsilons = np.sort(np.unique(epsilons))
-    finite = epsilons[np.isfinite(epsilons)]
-    labels = [f"{epsilon:g}" for epsilon in finite] + ["no\nnoise"] * int(np.isinf(epsilons).any())
+def epsilon_axis(ax):
+    """Give the axis the same epsilons in all panels."""
+    labels = [f"{epsilon:g}" if math.isfinite(epsilon) else "no\nnoise" for epsilon in EPSILONS]
     ax.set_xscale("log")
-    ax.set_xticks(place(epsilons, finite.max()), labels)
-    ax.set_xlim(0.85 * finite.min(), 3.6 * finite.max())
+    ax.set_xticks(place(EPSILONS), labels)
+    ax.set_xlim(0.85 * EPSILONS[0], 3.6 * EPSILONS[-2])
     ax.minorticks_off()
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", alpha=0.25)
@@ -100,25 +99,24 @@ def worth(rows):
     return f"true $\\varepsilon$ {true.min():.2g} to {true.max():.2g}"
 
 
-def curves(ax, table, value, models=None):
+def curves(ax, table, value, note_below=False):
     """Draw a value over epsilon: a solid line for a proven form, a dashed one for a claimed one."""
-    largest = table.loc[np.isfinite(table["epsilon"]), "epsilon"].max()
     for model, (color, marker) in COLORS.items():
         rows = table[(table["model"] == model) & table[value].notna()]
-        if not len(rows) or (models and model not in models):
+        if not len(rows):
             continue
         claimed = (rows["status"] == "claimed").any()
         found = rows.groupby("epsilon")[value].agg(["mean", "min", "max"]).sort_index()
-        x = place(found.index.to_numpy(dtype=float), largest)
+        x = place(found.index.to_numpy(dtype=float))
         label = f"{model} (claimed; {worth(rows)})" if claimed else model
-        if value == "share" and (found["mean"][np.isfinite(found.index)] < FLOOR).all():
+        if note_below and (found["mean"][np.isfinite(found.index)] < FLOOR).all():
             label += ", all below"
         finite = np.isfinite(found.index)
         style = {"color": color, "marker": marker, "ms": 4.5, "lw": 1.5, "ls": "--" if claimed else "-"}
         ax.plot(x[finite], found["mean"][finite], label=label, **style)
         ax.plot(x[~finite], found["mean"][~finite], **style)
         ax.fill_between(x[finite], found["min"][finite], found["max"][finite], color=color, alpha=0.15, lw=0)
-    epsilon_axis(ax, table["epsilon"])
+    epsilon_axis(ax)
 
 
 def share_axis(ax):
@@ -167,7 +165,7 @@ def draw_units(table, path):
     """Draw units side by side, claimed forms among them: one row for each corpus, one panel for each promise."""
     settings = [(corpus, topics) for corpus, topics in ((NEWS, 10), (TWEETS, 5)) if (table["corpus"] == corpus).any()]
     promises = [p for p in PROMISES if p[0] != "user" and p in set(table["promise"])]
-    figure = Figure(figsize=(4.2 * len(promises), 5.2 * len(settings)), layout="constrained")
+    figure = Figure(figsize=(4.2 * len(promises), 6.2 * len(settings)), layout="constrained")
     axes = figure.subplots(len(settings), len(promises), squeeze=False)
     for row, (corpus, topics) in zip(axes, settings, strict=True):
         of_corpus = table[(table["corpus"] == corpus) & (table["topics"] == topics)]
@@ -178,10 +176,10 @@ def draw_units(table, path):
                 ax.set_axis_off()
                 ax.text(0.5, 0.6, "not measured: it takes\nunits times words", ha="center", color="#555555")
                 continue
-            curves(ax, rows, "share")
+            curves(ax, rows, "share", note_below=True)
             share_axis(ax)
             ax.set_xlabel({"bit": "epsilon of one word", "token": "epsilon of one word"}.get(promise[0], "epsilon"))
-            ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+            ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.26))
         row[0].set_ylabel("share of the gain kept")
     figure.savefig(path, dpi=130)
 
@@ -203,7 +201,6 @@ def draw_measures(table, attacks, path):
     axes[1, 0].set_ylim(bottom=0)
     ax = axes[1, 1]
     shown = attacks[attacks["corpus"] == TWEETS]
-    largest = shown.loc[np.isfinite(shown["epsilon"]), "epsilon"].max() if len(shown) else 10
     for model, found in shown.groupby("model"):
         found = found.sort_values("epsilon")
         color, marker = COLORS[model]
@@ -211,16 +208,16 @@ def draw_measures(table, attacks, path):
         label = model if model in MAIN else f"{model} (claimed; true $\\varepsilon=\\infty$)"
         style = {"color": color, "marker": marker, "ms": 4.5, "lw": 1.5, "ls": ls, "capsize": 2}
         for rows in (found[np.isfinite(found["epsilon"])], found[np.isinf(found["epsilon"])]):
-            x = place(rows["epsilon"].to_numpy(dtype=float), largest)
+            x = place(rows["epsilon"].to_numpy(dtype=float))
             interval = np.abs(rows[["low", "high"]].to_numpy().T - rows["TPR"].to_numpy())
             ax.errorbar(x, rows["TPR"], interval, label=label, **style)
             label = None
     if len(shown):
         ax.axhline(0.001, color="#555555", ls=":", lw=1)
-        epsilon_axis(ax, shown["epsilon"])
+        epsilon_axis(ax)
         ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=2))
         ax.set_ylim(bottom=0)
-        ax.legend(frameon=False, fontsize=7.5)
+        ax.legend(frameon=False, fontsize=7.5, loc="upper center", bbox_to_anchor=(0.68, 1))
     n_models = int(shown["models"].max()) if len(shown) else 0
     ax.set_ylabel("members found at 0.1 % false alarms")
     ax.set_title(f"{title(TWEETS, 5)}: likelihood ratio attack, {n_models} shadow models", loc="left", fontsize=9)
