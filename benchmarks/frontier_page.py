@@ -165,7 +165,7 @@ def draw_units(table, path):
     """Draw units side by side, claimed forms among them: one row for each corpus, one panel for each promise."""
     settings = [(corpus, topics) for corpus, topics in ((NEWS, 10), (TWEETS, 5)) if (table["corpus"] == corpus).any()]
     promises = [p for p in PROMISES if p[0] != "user" and p in set(table["promise"])]
-    figure = Figure(figsize=(4.2 * len(promises), 6.2 * len(settings)), layout="constrained")
+    figure = Figure(figsize=(4.2 * len(promises), 5.6 * len(settings)), layout="constrained")
     axes = figure.subplots(len(settings), len(promises), squeeze=False)
     for row, (corpus, topics) in zip(axes, settings, strict=True):
         of_corpus = table[(table["corpus"] == corpus) & (table["topics"] == topics)]
@@ -179,9 +179,9 @@ def draw_units(table, path):
             curves(ax, rows, "share", note_below=True)
             share_axis(ax)
             ax.set_xlabel({"bit": "epsilon of one word", "token": "epsilon of one word"}.get(promise[0], "epsilon"))
-            ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.26))
+            ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.2))
         row[0].set_ylabel("share of the gain kept")
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=130, bbox_inches="tight")
 
 
 def draw_measures(table, attacks, path):
