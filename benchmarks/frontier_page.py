@@ -291,6 +291,7 @@ def vocabulary_table(table, words):
     gain = np.log(words["unigram"] / words["perplexity"])
     words["share"] = (words["unigram"] - words["perplexity"]) / (words["unigram"] - words["non-private"])
     words["gain"] = gain * words["tokens kept"]
+    n_seeds = words.groupby([*SETTING, "model", "epsilon"]).size()
     words = words.groupby([*SETTING, "model", "epsilon"]).mean(numeric_only=True)
     lines = []
     for (corpus, topics, model, epsilon), row in words.iterrows():
@@ -307,6 +308,8 @@ def vocabulary_table(table, words):
                 "words": round(row["words"]),
                 "share": round(100 * row["share"], 1),
                 "share, fixed words": round(100 * fixed["own share"].mean(), 1),
+                "points behind": round(100 * (fixed["own share"].mean() - row["share"]), 1),
+                "seeds": int(n_seeds[corpus, topics, model, epsilon]),
                 "gain": round(row["gain"], 3),
                 "gain, fixed words": round(kept * np.log(fixed["unigram"] / fixed["perplexity"]).mean(), 3),
             }
