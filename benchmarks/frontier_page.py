@@ -1,0 +1,388 @@
+"""Tables and pictures of the documentation's page on the frontier, from what `frontier.py` has measured.
+
+The share of the gain that is kept is
+
+    (unigram - perplexity) / (unigram - best non-private),
+
+where the best non-private model is the better of `PrivateCGSLDA` and `VIPSLDA` without noise, the mean of the seeds:
+one yardstick for all curves of a panel. Every panel has one privacy unit, one adjacency and one model of trust. Bands
+go from the least to the largest of the seeds. TPR and AUC are those of the attack.
+
+    python benchmarks/frontier_page.py
+"""
+
+import argparse
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+NEWS, TWEETS, ENRON = "20 Newsgroups", "TweetRumors", "Enron, by sender"
+ALL_TWEETS = "TweetRumors, all words"
+CORPORA = (NEWS, TWEETS, ALL_TWEETS, "NIPS", ENRON)
+MAIN, SETTING = ("PrivateCGSLDA", "VIPSLDA"), ["corpus", "topics"]
+PROMISES = {  # unit, adjacency, trust -> title of a panel
+    ("document", "add-remove", "central"): "a document added or removed, central",
+    ("user", "add-remove", "central"): "a user added or removed, central",
+    ("token", "replace", "central"): "a word replaced in its place, central",
+    ("token", "add-remove", "central"): "a word added or removed, central",
+    ("bit", "replace", "local"): "a word present or not, local",
+}
+COLORS = {  # Okabe and Ito's palette; markers tell the curves apart in print
+    "PrivateCGSLDA": ("#0072B2", "o"),
+    "VIPSLDA": ("#D55E00", "s"),
+    "PCTD, sentences": ("#009E73", "^"),
+    "PCTD, 3 words": ("#CC79A7", "v"),
+    "VIPSLDA, mini-batches": ("#E69F00", "D"),
+    "PrivateCGSLDA, Laplace": ("#56B4E9", "P"),
+    "HDPLDA": ("#0072B2", "o"),
+    "PCTD, 3 words, units": ("#CC79A7", "v"),
+    "LocalPrivateLDA": ("#009E73", "^"),
+    "CDP-LDA": ("#999999", "o"),
+    "CDP-LDA+": ("#999999", "s"),
+    "Zhu et al.": ("#000000", "D"),
+    "HDPLDA, published": ("#000000", "s"),
+    "PCTD, 3 words, published": ("#000000", "v"),
+    "VIPS, zcdp": ("#E69F00", "x"),
+    "VIPS, advanced": ("#E69F00", "+"),
+    "VIPS, linear": ("#E69F00", "1"),
+}
+EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0, math.inf)
+FLOOR = -0.25  # of the axes: below, a model is much worse than word frequencies
+
+
+def with_shares(table):
+    """Return the rows that were fitted, with the shares they keep."""
+    table = table[table["perplexity"].notna()].copy()
+    exact = table[table["model"].isin(MAIN) & np.isinf(table["epsilon"])]
+    best = exact.groupby([*SETTING, "model"])["perplexity"].mean().groupby(level=[0, 1]).min().rename("best")
+    table = table.join(best, on=SETTING)
+    table["share"] = (table["unigram"] - table["perplexity"]) / (table["unigram"] - table["best"])
+    own = exact.set_index([*SETTING, "model", "seed"])["perplexity"].rename("own")
+    table = table.join(own, on=[*SETTING, "model", "seed"])
+    table["own share"] = (table["unigram"] - table["perplexity"]) / (table["unigram"] - table["own"])
+    claimed = table.groupby("model")["status"].transform(lambda status: (status == "claimed").any())
+    table.loc[claimed, "status"] = "claimed"  # without noise too
+    table["promise"] = list(zip(table["unit"], table["adjacency"], table["trust"], strict=True))
+    return table
+
+
+def place(epsilon):
+    """Return where epsilon stands on a logarithmic axis; no noise stands behind the largest."""
+    return np.where(np.isinf(epsilon), 3 * EPSILONS[-2], epsilon)
+
+
+def epsilon_axis(ax):
+    """Give the axis the same epsilons in all panels."""
+    labels = [f"{epsilon:g}" if math.isfinite(epsilon) else "no\nnoise" for epsilon in EPSILONS]
+    ax.set_xscale("log")
+    ax.set_xticks(place(EPSILONS), labels)
+    ax.set_xlim(0.85 * EPSILONS[0], 3.6 * EPSILONS[-2])
+    ax.minorticks_off()
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", alpha=0.25)
+
+
+def worth(rows):
+    """Return, in words, what is proven of a claimed form."""
+    rows = rows[np.isfinite(rows["epsilon"])]
+    true = rows["true epsilon"].to_numpy(dtype=float)
+    if np.isnan(true).all():
+        return "nothing proven"
+    if np.isinf(true).all():
+        return "true $\\varepsilon=\\infty$"
+    if np.allclose(true, rows["epsilon"]):
+        return "as claimed, by our sum"
+    return f"true $\\varepsilon$ {true.min():.2g} to {true.max():.2g}"
+
+
+def curves(ax, table, value, note_below=False):
+    """Draw a value over epsilon: a solid line for a proven form, a dashed one for a claimed one."""
+    for model, (color, marker) in COLORS.items():
+        rows = table[(table["model"] == model) & table[value].notna()]
+        if not len(rows):
+            continue
+        claimed = (rows["status"] == "claimed").any()
+        found = rows.groupby("epsilon")[value].agg(["mean", "min", "max"]).sort_index()
+        x = place(found.index.to_numpy(dtype=float))
+        label = f"{model} (claimed; {worth(rows)})" if claimed else model
+        if note_below and (found["mean"][np.isfinite(found.index)] < FLOOR).all():
+            label += ", all below"
+        finite = np.isfinite(found.index)
+        style = {"color": color, "marker": marker, "ms": 4.5, "lw": 1.5, "ls": "--" if claimed else "-"}
+        ax.plot(x[finite], found["mean"][finite], label=label, **style)
+        ax.plot(x[~finite], found["mean"][~finite], **style)
+        ax.fill_between(x[finite], found["min"][finite], found["max"][finite], color=color, alpha=0.15, lw=0)
+    epsilon_axis(ax)
+
+
+def share_axis(ax):
+    """Set the axis of shares."""
+    ax.axhline(0, color="#555555", ls=":", lw=1)
+    ax.axhline(1, color="#555555", ls="--", lw=1)
+    ax.set_ylim(FLOOR, 1.08)
+    ax.yaxis.set_major_formatter(PercentFormatter(1))
+
+
+def title(corpus, topics):
+    """Return the title of a panel."""
+    return f"{corpus}{' (six mailboxes, a stand-in)' if corpus == ENRON else ''}, K = {topics}"
+
+
+def draw_shares(table, path):
+    """Draw the estimators that protect documents or users: one panel for each corpus and number of topics."""
+    table = table[table["unit"].isin(["document", "user"]) & (table["status"] == "proven")]
+    table = table[table["corpus"] != ALL_TWEETS]
+    settings = sorted(table.groupby(SETTING).groups, key=lambda setting: (CORPORA.index(setting[0]), setting[1]))
+    columns = 3
+    figure = Figure(figsize=(4.3 * columns, 3.7 * math.ceil((len(settings) + 1) / columns)), layout="constrained")
+    axes = figure.subplots(math.ceil((len(settings) + 1) / columns), columns, squeeze=False).ravel()
+    labels = {}
+    for ax, (corpus, topics) in zip(axes, settings, strict=False):
+        rows = table[(table["corpus"] == corpus) & (table["topics"] == topics)]
+        curves(ax, rows, "share")
+        share_axis(ax)
+        promise = PROMISES[rows["promise"].iloc[0]]
+        ax.set_title(f"{title(corpus, topics)}\n{promise}", loc="left", fontsize=9)
+        ax.set_xlabel("epsilon of the whole fit, delta = 1e-5")
+        labels |= {label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    for ax in axes[len(settings) :]:
+        ax.set_axis_off()
+    legend = {"loc": "upper left", "bbox_to_anchor": (0, 1), "frameon": False, "alignment": "left"}
+    axes[len(settings)].legend(labels.values(), labels.keys(), title="Proven mechanisms", **legend)
+    note = "100 %: the best model without noise\n0 %: word frequencies, no topics\nBands: least to largest of the seeds"
+    note += "\nLaplace: delta = 0"
+    axes[len(settings)].text(0.03, 0.02, note, transform=axes[len(settings)].transAxes, va="bottom", color="#555555")
+    for ax in axes[: len(settings) : columns]:
+        ax.set_ylabel("share of the gain kept")
+    figure.savefig(path, dpi=130)
+
+
+def draw_units(table, path):
+    """Draw units side by side, claimed forms among them: one row for each corpus, one panel for each promise."""
+    settings = [(corpus, topics) for corpus, topics in ((NEWS, 10), (TWEETS, 5)) if (table["corpus"] == corpus).any()]
+    promises = [p for p in PROMISES if p[0] != "user" and p in set(table["promise"])]
+    figure = Figure(figsize=(4.2 * len(promises), 5.6 * len(settings)), layout="constrained")
+    axes = figure.subplots(len(settings), len(promises), squeeze=False)
+    for row, (corpus, topics) in zip(axes, settings, strict=True):
+        of_corpus = table[(table["corpus"] == corpus) & (table["topics"] == topics)]
+        for ax, promise in zip(row, promises, strict=True):
+            rows = of_corpus[[found == promise for found in of_corpus["promise"]]]
+            ax.set_title(f"{title(corpus, topics)}\n{PROMISES[promise]}", loc="left", fontsize=9)
+            if not len(rows):
+                ax.set_axis_off()
+                ax.text(0.5, 0.6, "not measured: it takes\nunits times words", ha="center", color="#555555")
+                continue
+            curves(ax, rows, "share", note_below=True)
+            share_axis(ax)
+            ax.set_xlabel({"bit": "epsilon of one word", "token": "epsilon of one word"}.get(promise[0], "epsilon"))
+            ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+        row[0].set_ylabel("share of the gain kept")
+    figure.savefig(path, dpi=130, bbox_inches="tight")
+
+
+def draw_measures(table, attacks, path):
+    """Draw what else there is to measure: coherence, accuracy, seconds, and who is found."""
+    rows = table[(table["corpus"] == NEWS) & (table["topics"] == 10) & (table["unit"] == "document")]
+    rows = rows[rows["status"] == "proven"]
+    figure = Figure(figsize=(13, 7.2), layout="constrained")
+    axes = figure.subplots(2, 2)
+    panels = (("c_npmi", "c_npmi on test posts"), ("accuracy", "accuracy of classification"), ("cpu s", "CPU s of fit"))
+    for ax, (value, name) in zip(axes.ravel(), panels, strict=False):
+        curves(ax, rows, value)
+        ax.set_ylabel(name)
+        ax.set_title(f"{title(NEWS, 10)}: {name}", loc="left", fontsize=9)
+    axes[0, 0].legend(frameon=False, fontsize=7.5)
+    axes[0, 1].axhline(1 / 20, color="#555555", ls=":", lw=1)
+    axes[0, 1].annotate("chance", (0.5, 1 / 20), xytext=(0, 3), textcoords="offset points", fontsize=7)
+    axes[1, 0].set_ylim(bottom=0)
+    ax = axes[1, 1]
+    shown = attacks[attacks["corpus"] == TWEETS]
+    for model, found in shown.groupby("model"):
+        found = found.sort_values("epsilon")
+        color, marker = COLORS[model]
+        ls = "-" if model in MAIN else "--"
+        label = model if model in MAIN else f"{model} (claimed; true $\\varepsilon=\\infty$)"
+        style = {"color": color, "marker": marker, "ms": 4.5, "lw": 1.5, "ls": ls, "capsize": 2}
+        for rows in (found[np.isfinite(found["epsilon"])], found[np.isinf(found["epsilon"])]):
+            x = place(rows["epsilon"].to_numpy(dtype=float))
+            interval = np.abs(rows[["low", "high"]].to_numpy().T - rows["TPR"].to_numpy())
+            ax.errorbar(x, rows["TPR"], interval, label=label, **style)
+            label = None
+    if len(shown):
+        ax.axhline(0.001, color="#555555", ls=":", lw=1)
+        epsilon_axis(ax)
+        ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=2))
+        ax.set_ylim(bottom=0)
+        ax.legend(frameon=False, fontsize=7.5, loc="upper center", bbox_to_anchor=(0.68, 1))
+    n_models = int(shown["models"].max()) if len(shown) else 0
+    ax.set_ylabel("members found at 0.1 % false alarms")
+    ax.set_title(f"{title(TWEETS, 5)}: likelihood ratio attack, {n_models} shadow models", loc="left", fontsize=9)
+    for ax in axes[1]:
+        ax.set_xlabel("epsilon for a document")
+    figure.savefig(path, dpi=130)
+
+
+def per_cent(found):
+    """Return mean and range of shares, in per cent."""
+    values = 100 * np.asarray(found, dtype=float)
+    if not len(values) or np.isnan(values).any():
+        return "not measured"
+    spread = f" ({values.min():.0f} to {values.max():.0f})" if len(values) > 1 else ""
+    return f"{values.mean():.1f}{spread}"
+
+
+def share_table(table):
+    """Return the shares: one row for each model, one column for each epsilon."""
+    found = table.groupby([*SETTING, "unit", "adjacency", "model", "status", "epsilon"], sort=False)["share"]
+    wide = found.mean().mul(100).round(1).unstack("epsilon")
+    wide = wide[sorted(wide.columns)].rename(
+        columns=lambda epsilon: "no noise" if np.isinf(epsilon) else f"{epsilon:g}"
+    )
+    seeds = (
+        table.groupby([*SETTING, "unit", "adjacency", "model", "status"], sort=False)["seed"].nunique().rename("seeds")
+    )
+    wide = wide.join(seeds).reset_index()
+    wide["model"] = pd.Categorical(wide["model"], COLORS)
+    wide["corpus"] = pd.Categorical(wide["corpus"], CORPORA)
+    return wide.sort_values([*SETTING, "unit", "model"])
+
+
+def promise_table(table):
+    """Return, for each epsilon asked, what is proven: of the unit, and of a whole document."""
+    rows = table[(table["corpus"] == TWEETS) & np.isfinite(table["epsilon"])]
+    rows = rows.drop_duplicates(["model", "epsilon"])
+    rows = rows[rows["status"].eq("claimed") | ~rows["unit"].eq("document")]
+    lines = []
+    for model in COLORS:
+        of_model = rows[rows["model"] == model].sort_values("epsilon")
+        if len(of_model):
+            first = of_model.iloc[0]
+            line = {"model": model, "unit": f"{first['unit']}, {first['adjacency']}", "status": first["status"]}
+            for row in of_model.to_dict("records"):
+                true, document = row["true epsilon"], row["document epsilon"]
+                said = "nothing" if math.isnan(true) else f"{true:.3g}"
+                line[f"{row['epsilon']:g}"] = said if math.isnan(document) else f"{said}; {document:,.0f}"
+            lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def measure_table(table, attacks):
+    """Return the other measures, of proven mechanisms that protect documents or users."""
+    keys = [*SETTING, "model", "epsilon"]
+    table = table.merge(attacks[[*keys, "TPR", "AUC"]], how="left", on=keys)
+    table["TPR %"] = 100 * table["TPR"]
+    rows = table[(table["status"] == "proven") & table["unit"].isin(["document", "user"])]
+    rows = rows[np.isin(rows["epsilon"], [1, 5, math.inf])].sort_values("epsilon", kind="stable")
+    rows = rows.assign(epsilon=["no noise" if np.isinf(epsilon) else f"{epsilon:g}" for epsilon in rows["epsilon"]])
+    values = {"perplexity": 1, "c_npmi": 3, "accuracy": 3, "TPR %": 2, "AUC": 2, "cpu s": 2}
+    rows["model"] = pd.Categorical(rows["model"], COLORS)
+    rows["corpus"] = pd.Categorical(rows["corpus"], CORPORA)
+    means = rows.groupby([*SETTING, "model", "epsilon"], observed=True)[list(values)].mean()
+    return means.round(values).reset_index().dropna(axis=1, how="all")
+
+
+def vocabulary_table(table, words):
+    """Return shares over a fixed vocabulary and over a private one, and the gains in nats a word of the test texts."""
+    words = words[words["perplexity"].notna()].copy()
+    gain = np.log(words["unigram"] / words["perplexity"])
+    words["share"] = (words["unigram"] - words["perplexity"]) / (words["unigram"] - words["non-private"])
+    words["gain"] = gain * words["tokens kept"]
+    n_seeds = words.groupby([*SETTING, "model", "epsilon"]).size()
+    words = words.groupby([*SETTING, "model", "epsilon"]).mean(numeric_only=True)
+    lines = []
+    for (corpus, topics, model, epsilon), row in words.iterrows():
+        fixed = table[(table["corpus"] == corpus) & (table["topics"] == topics) & (table["epsilon"] == epsilon)]
+        fixed = fixed[fixed["model"] == model]
+        kept = row["tokens kept of fixed"]
+        lines.append(
+            {
+                "corpus": corpus,
+                "topics": topics,
+                "model": model,
+                "total epsilon": f"{epsilon:g}",
+                "of topics": round(row["epsilon of topics"], 2),
+                "words": round(row["words"]),
+                "share": round(100 * row["share"], 1),
+                "share, fixed words": round(100 * fixed["own share"].mean(), 1),
+                "points behind": round(100 * (fixed["own share"].mean() - row["share"]), 1),
+                "seeds": int(n_seeds[corpus, topics, model, epsilon]),
+                "gain": round(row["gain"], 3),
+                "gain, fixed words": round(kept * np.log(fixed["unigram"] / fixed["perplexity"]).mean(), 3),
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def ablation_table(table):
+    """Return how much each option changes the share, in points, beside the estimator as it is."""
+    table = table[table["perplexity"].notna()].copy()
+    table["share"] = 100 * (table["unigram"] - table["perplexity"]) / (table["unigram"] - table["non-private"])
+    keys = [*SETTING, "model", "epsilon", "seed"]
+    base = table[table["option"] == "as it is"].set_index(keys)["share"].rename("base")
+    table = table.join(base, on=keys)
+    table["value"] = np.where(table["option"] == "as it is", table["share"], table["share"] - table["base"])
+    table["setting"] = [f"{c}, epsilon {e:g}" for c, e in zip(table["corpus"], table["epsilon"], strict=True)]
+    wide = table.groupby(["model", "option", "setting"], sort=False)["value"].mean().unstack("setting")
+    wide = wide.loc[:, list(dict.fromkeys(table.sort_values(["corpus", "epsilon"])["setting"]))]
+    formatted = wide.map(lambda value: "" if np.isnan(value) else f"{value:+.1f}")
+    first = wide.xs("as it is", level="option", drop_level=False)
+    formatted.loc[first.index] = first.map(lambda value: f"{value:.1f} %")
+    return formatted.reset_index()
+
+
+def checks(table):
+    """Return what was asked for and what was measured, by the shares of `utility.py`: of the same estimator."""
+
+    def found(corpus, topics, epsilon, model):
+        rows = table[(table["corpus"] == corpus) & (table["topics"] == topics) & (table["model"] == model)]
+        return rows.loc[rows["epsilon"] == epsilon, "own share"]
+
+    wanted = ((NEWS, 10, 5, 85), (NEWS, 20, 5, 65), (NEWS, 10, 1, 40), (TWEETS, 5, 5, 50), (ALL_TWEETS, 5, 5, 50))
+    lines = [
+        {"setting": f"{corpus}, K = {topics}, epsilon {epsilon}", "at least %": least}
+        | {model: per_cent(found(corpus, topics, epsilon, model)) for model in MAIN}
+        for corpus, topics, epsilon, least in wanted
+    ]
+    return pd.DataFrame(lines)
+
+
+def main():
+    """Write all."""
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "doc" / "frontier")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    parts = {}
+    for name in ("frontier", "frontier_vocabulary", "frontier_ablation", "frontier_attack"):
+        path = options.results / f"{name}.csv"
+        parts[name] = pd.read_csv(path) if path.exists() else None
+    table = with_shares(parts["frontier"])
+    attacks = parts["frontier_attack"]
+    if attacks is None:
+        attacks = pd.DataFrame(columns=[*SETTING, "model", "epsilon", "TPR", "AUC", "models"])
+    tables = {
+        "share": share_table(table),
+        "promise": promise_table(table),
+        "measure": measure_table(table, attacks),
+        "check": checks(table),
+    }
+    if parts["frontier_vocabulary"] is not None:
+        tables["vocabulary"] = vocabulary_table(table, parts["frontier_vocabulary"])
+    if parts["frontier_ablation"] is not None:
+        tables["ablation"] = ablation_table(parts["frontier_ablation"])
+    for name, values in tables.items():
+        values.to_csv(options.output / f"{name}.csv", index=False, lineterminator="\n")
+        print(f"{name}\n{values.to_string(index=False)}\n")
+    draw_shares(table, options.output / "share.png")
+    draw_units(table, options.output / "units.png")
+    draw_measures(table, attacks, options.output / "measures.png")
+
+
+if __name__ == "__main__":
+    main()
