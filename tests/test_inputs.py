@@ -25,7 +25,7 @@ from skdplda import (
 )
 from skdplda.datasets import load_gensim_corpus, make_lda_corpus
 from skdplda.local import LocalRandomizer
-from skdplda.metrics import coherence, gensim_dictionary, make_coherence_scorer
+from skdplda.metrics import gensim_dictionary, make_coherence_scorer
 from skdplda.model_selection import PrivateSearchCV, search_cost
 from skdplda.semantics import SemanticUnitVectorizer
 
@@ -318,14 +318,3 @@ def test_a_private_search_over_users(model, corpus):
     search = PrivateSearchCV(clone(model), {"n_components": [2, 3]}, mean_trials=1.5)
     search.fit(corpus.data, groups=np.arange(120) // 3)
     assert search.privacy_guarantee_.unit == "user" and search.privacy_guarantee_.epsilon <= 5.0
-
-
-@every_model
-@pytest.mark.parametrize("measure", ["u_mass", "c_v", "c_npmi"])
-def test_coherence_is_finite_under_heavy_noise(model, texts, corpus, measure):
-    """Also where top words are in no reference document."""
-    X = sp.hstack([corpus.data, sp.csr_matrix((120, 30), dtype=corpus.data.dtype)], format="csr")
-    names = [*corpus.feature_names, *(f"absent{i}" for i in range(30))]
-    noisy = clone(model).set_params(**{EPSILON.get(type(model), "epsilon"): 0.05}).fit(X)
-    assert noisy.top_words(10, names).isin(names[30:]).any(axis=None)
-    assert np.isfinite(coherence(noisy, [text.split() for text in texts], names, measure=measure, n_top=10))
