@@ -41,7 +41,7 @@ def step(X, groups=None, K=3, **options):
     units = None if groups is None else check_groups(groups, X.shape[0])
     settings = {"exact": False, "max_norm": None, "max_length": None, "max_iter": 20, "tol": 1e-3, "key": 1}
     priors = np.full(K, 0.1), 0.5
-    return VariationalStep(X, units, *priors, n_threads=1, **settings | options)
+    return VariationalStep(X, units, K, lambda _: priors, n_threads=1, **settings | options)
 
 
 def table(V, K=3, seed=0):

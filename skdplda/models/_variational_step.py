@@ -53,10 +53,10 @@ class VariationalStep:
         As from `check_counts`, or on disk.
     units : tuple of ndarray or None
         As from `check_groups`; None makes each document its own unit.
-    alpha : ndarray of shape (n_topics,)
-        Prior of topic proportions in the step.
-    beta : float
-        Prior of topics.
+    n_topics : int
+        Number of topics.
+    priors : callable
+        Returns alpha, of shape (n_topics,), and beta of a round.
     exact : bool
         Whether each token counts EXACT_UNIT, without a bound.
     max_norm : float or None
@@ -79,18 +79,17 @@ class VariationalStep:
     """
 
     def __init__(
-        self, X, units, alpha, beta, *, exact, max_norm, max_length, max_iter, tol, key, n_threads,
+        self, X, units, n_topics, priors, *, exact, max_norm, max_length, max_iter, tol, key, n_threads,
         weighted=False, remember=False,
     ):  # fmt: skip
-        self._shape, self._beta = (X.shape[1], len(alpha)), beta
-        self._alpha = alpha.astype(np.float32)
+        self._shape, self._priors = (X.shape[1], n_topics), priors
         self._max_iter, self._tol = max_iter, tol
         self._norm = GRID if units is None and max_norm is None and not exact else 0
         self._least = None if exact or self._norm else max_norm or 1.0
         self._max_length, self._key, self._n_threads = max_length, key, n_threads
         self._source, self._unit, self._weight = X, None, None
         self._weighted = weighted
-        self._state = np.full((X.shape[0], len(alpha)), -1.0, np.float32) if remember else None
+        self._state = np.full((X.shape[0], n_topics), -1.0, np.float32) if remember else None
         self.n_units = X.shape[0]
         if sp.issparse(X):
             self._source = cut_documents(X, max_length, key, np.arange(X.shape[0]))
@@ -120,9 +119,10 @@ class VariationalStep:
     def collect(self, table, round_, active):
         """Infer the active units' topics from the table and return the sum of their contributions."""
         total = np.zeros(self._shape, np.int64)
-        mass = table.sum(axis=0, dtype=np.float64) + len(table) * self._beta
+        alpha, beta = self._priors(round_)
+        mass = table.sum(axis=0, dtype=np.float64) + len(table) * beta
         scale = np.exp(-digamma(mass)) * mass.mean()
-        expected = expected_topics(np.ascontiguousarray(table, np.float32), scale, self._beta, self._n_threads)
+        expected = expected_topics(np.ascontiguousarray(table, np.float32), scale, beta, self._n_threads)
         word_weight = word_weights(table) if self._weighted else None
         for X, weight, documents in self._parts(active):
             e_step(
@@ -131,7 +131,7 @@ class VariationalStep:
                 X.data,
                 documents,
                 expected,
-                self._alpha,
+                alpha.astype(np.float32),
                 weight,
                 EXACT_UNIT,
                 self._norm,

@@ -20,7 +20,7 @@ from skdplda.models._checkpoint import interrupted_run
 from skdplda.models._fit import fit_rounds, settings_of, warn_of_spare_topics
 from skdplda.models._promise import claimed_path, rounds_guarantee
 from skdplda.models._rounds import GRID, NoisePlan, run_round
-from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables
+from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed
 from skdplda.models._variational_step import EXACT_UNIT, VariationalStep
 from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment, PrivacyGuarantee, Randomness
 
@@ -466,13 +466,19 @@ class VIPSLDA(BaseTopicModel):
         return UNIT if self.max_norm is None else float(self.max_norm)
 
     def _e_step(self, X, units, plan, randomness, n_threads):
-        private_batch = self._private_batch(plan)
-        remember = private_batch and not isinstance(X, DiskCounts)
+        alpha, beta = self._doc_topic_prior(), self._topic_word_prior()
+        remember = self._private_batch(plan) and not isinstance(X, DiskCounts)
+
+        def priors(round_):
+            if plan.noiseless and self.learning_method == "batch":
+                return annealed(alpha, beta, self.n_components, round_, plan.n_rounds)
+            return alpha + (OFFSET if self._private_batch(plan) else 0.0), beta
+
         return VariationalStep(
             X,
             units,
-            self._doc_topic_prior() + (OFFSET if private_batch else 0.0),
-            self._topic_word_prior(),
+            self.n_components,
+            priors,
             exact=plan.noiseless,
             max_norm=self.max_norm,
             max_length=self.max_doc_length,
