@@ -3,6 +3,7 @@
 import json
 import sys
 import warnings
+from pathlib import Path
 
 from skdplda.exceptions import PrivacyLeakWarning
 
@@ -11,19 +12,19 @@ __all__ = ["add_attack_commands"]
 RATE = 0.001
 
 
-def add_attack_commands(commands, parents, corpus_options, whole, model, read_corpus):
+def add_attack_commands(commands, *, prices, corpus_options, whole, seed, model, read_corpus):
     """Add both commands to the parser.
 
     Parameters
     ----------
     commands : object
         The subparsers of argparse.
-    parents : list of ArgumentParser
-        Options of the private estimator.
+    prices : tuple of ArgumentParser
+        Options of the private estimator, without and with those that it needs.
     corpus_options : callable
         Adds the options of a corpus to a parser.
-    whole : callable
-        The argparse type of positive integers.
+    whole, seed : callable
+        The argparse types of integers from 1 and from 0.
     model : callable
         Makes the estimator of parsed arguments: (args, **parameters) -> (estimator, guarantee).
     read_corpus : callable
@@ -31,19 +32,21 @@ def add_attack_commands(commands, parents, corpus_options, whole, model, read_co
     """
     shared = {"metavar": "N", "type": whole}
 
-    attack = commands.add_parser("attack", parents=parents, help="who of a corpus is found in a model of half of it")
+    attack = commands.add_parser("attack", parents=prices[:1], help="who of a corpus is found in a model of half of it")
     corpus_options(attack)
     attack.add_argument("--shadow-models", default=64, help="default: 64; at least 4", **shared)
     attack.add_argument("--repetitions", default=1, help="targets, pooled (default: 1)", **shared)
     attack.add_argument(
-        "--non-private", action="store_true", help="attack scikit-learn's LatentDirichletAllocation instead"
+        "--non-private",
+        action="store_true",
+        help="attack scikit-learn's LatentDirichletAllocation instead; needs no epsilon",
     )
     attack.add_argument("--directory", metavar="DIR", help="resume from, and save to, DIR; as private as the data")
-    attack.add_argument("--seed", type=int, default=0, metavar="N", help="of the halves (default: 0)")
+    attack.add_argument("--seed", type=seed, default=0, metavar="N", help="of the halves (default: 0)")
     attack.add_argument("--figure", metavar="FILE", help="draw the ROC curves into a .png or .pdf")
     attack.set_defaults(run=lambda args: _attack(args, model, read_corpus))
 
-    audit = commands.add_parser("audit", parents=parents, help="a lower bound on epsilon, beside the claim")
+    audit = commands.add_parser("audit", parents=prices[1:], help="a lower bound on epsilon, beside the claim")
     corpus_options(audit)
     audit.add_argument("--method", choices=("one-run", "repeated"), default="one-run", help="default: one-run")
     audit.add_argument("--canaries", default=1000, help="of one-run (default: 1000)", **shared)
@@ -57,9 +60,14 @@ def _attack(args, model, read_corpus):
 
     from skdplda.attacks import membership_experiment
 
-    estimator, guarantee = model(args, n_components=args.topics)
+    if args.figure:
+        _check_figure(Path(args.figure))
     if args.non_private:
         estimator, guarantee = LatentDirichletAllocation(args.topics, random_state=0), None
+    elif args.epsilon is None:
+        raise ValueError("--epsilon is needed; or attack a model without privacy by --non-private.")
+    else:
+        estimator, guarantee = model(args, n_components=args.topics)
     X, _ = read_corpus(args)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)  # one for each shadow model
@@ -76,11 +84,6 @@ def _attack(args, model, read_corpus):
         )
     results.pop("repetitions")
     rows = {name: result.tpr_at(RATE) for name, result in results.items()}
-    if args.figure:
-        from skdplda.plots import AttackRocDisplay
-
-        display = AttackRocDisplay(results=list(results.values())).plot(fpr=RATE)
-        display.figure_.savefig(args.figure, dpi=150)
     if args.json:
         report = {
             name: {"auc": results[name].auc, "tpr": at.rate, "low": at.low, "high": at.high, "fpr": at.fpr}
@@ -88,11 +91,31 @@ def _attack(args, model, read_corpus):
         }
         claim = None if guarantee is None else json.loads(guarantee.to_json())
         print(json.dumps({"at_fpr": RATE, "attacks": report, "privacy": claim}, indent=2))
-        return
+    else:
+        _print_rates(results, rows, guarantee)
+    if args.figure:
+        from skdplda.plots import AttackRocDisplay
+
+        display = AttackRocDisplay(results=list(results.values())).plot(fpr=RATE)
+        display.figure_.savefig(args.figure, dpi=150)
+
+
+def _check_figure(path):
+    """Refuse a file that could not be written, before hours of attack."""
+    if path.suffix not in (".png", ".pdf"):
+        raise ValueError(f"--figure: must end in .png or .pdf; got {str(path)!r}.")
+    if not path.parent.is_dir():
+        raise ValueError(f"--figure: there is no folder {str(path.parent)!r}.")
+
+
+def _print_rates(results, rows, guarantee):
     width = max(map(len, rows))
     print(f"{'attack':{width}}    AUC   members found at {RATE:.1%} false alarms (95 % interval)")
     for name, at in rows.items():
         print(f"{name:{width}}  {results[name].auc:.3f}   {at.rate:7.2%}   ({at.low:.2%} to {at.high:.2%})")
+    others = int((~results[name].labels).sum())
+    if others < 1 / RATE:
+        print(f"\nWith {others} documents outside the training data, {RATE:.1%} means that there was no false alarm.")
     if guarantee is not None:
         print(f"\nThe target claims {guarantee!r}." + (f"\n{guarantee.reason}" if guarantee.reason else ""))
 
@@ -102,6 +125,7 @@ def _audit(args, model, read_corpus):
 
     estimator, _ = model(args, n_components=args.topics)
     X, _ = read_corpus(args)
+    progress = sys.stderr.isatty() and not args.json
     report = audit(
         estimator,
         X,
@@ -110,6 +134,7 @@ def _audit(args, model, read_corpus):
         n_fits=args.fits,
         confidence=args.confidence,
         n_jobs=args.jobs,
-        verbose=2 * sys.stderr.isatty() and not args.json,
+        verbose=2 * progress,
     )
-    print(json.dumps(report.to_dict(), indent=2) if args.json else report)
+    if not progress:  # which prints the report, too
+        print(json.dumps(report.to_dict(), indent=2) if args.json else report)

@@ -21,6 +21,7 @@ __all__ = ["main"]
 SURE = 4  # standard deviations of noise that a count must exceed to be shown without doubt
 USAGE_ERROR, INTERRUPTED = 2, 130
 MECHANISMS = ("gaussian", "laplace", "inherent", "laplace-first", "laplace-every", "laplace-last")
+SEED = "an integer of at least 0"
 FORMATS = ("auto", "lines", "folder", "jsonl", "csv", "uci")
 OUTPUTS = ("topics.npz", "top_words.csv", "privacy.txt", "privacy.json")
 NO_VOCABULARY = (
@@ -76,29 +77,12 @@ def _parser():
     parser.add_argument("--version", action="version", version=f"skdplda {version('skdplda')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,fit,cost,show,attack,audit}")
 
-    positive, share = _number(float, "a positive number, or inf"), _number(float, "a number above 0, at most 1", 1)
     whole = _number(int, "an integer of at least 1")
-    price = argparse.ArgumentParser(add_help=False)
-    price.add_argument(
-        "--epsilon", type=positive, required=True, metavar="E", help="privacy loss of the whole fit; inf: no noise"
-    )
-    price.add_argument(
-        "--delta",
-        metavar="D",
-        type=_number(float, "a number above 0, below 1", math.nextafter(1, 0)),
-        help="probability of a larger loss, well below 1 / (public estimate of the number of documents);"
-        " needed for Gaussian noise",
-    )
-    price.add_argument("--rounds", type=whole, metavar="T", help="noisy releases (default: 20, or 100 without noise)")
-    price.add_argument("--mechanism", choices=MECHANISMS, default="gaussian", help="default: gaussian")
-    price.add_argument(
-        "--sampling-rate", type=share, default=1.0, metavar="Q", help="of documents a round (default: 1)"
-    )
-    price.add_argument("--json", action="store_true", help="print JSON")
+    price = _price_options(whole)
 
     demo = commands.add_parser("demo", help="what topics look like with and without privacy (about half a minute)")
     demo.add_argument("--output", default=".", metavar="DIR", help="folder of the picture (default: this one)")
-    demo.add_argument("--seed", type=int, metavar="N", help="make the noise repeatable")
+    demo.add_argument("--seed", type=_number(int, SEED, least=0), metavar="N", help="make the noise repeatable")
     demo.set_defaults(run=_demo)
 
     fit = commands.add_parser("fit", parents=[price], help="private topics of a corpus")
@@ -116,8 +100,39 @@ def _parser():
     show.add_argument("--json", action="store_true", help="print JSON")
     show.set_defaults(run=_show)
 
-    add_attack_commands(commands, [price], lambda command: _corpus_options(command, whole), whole, _model, _read_corpus)
+    add_attack_commands(
+        commands,
+        prices=(_price_options(whole, required=False), price),
+        corpus_options=lambda command: _corpus_options(command, whole),
+        whole=whole,
+        seed=_number(int, SEED, least=0),
+        model=_model,
+        read_corpus=_read_corpus,
+    )
     return parser
+
+
+def _price_options(whole, required=True):
+    """Return a parser of what a private fit costs."""
+    positive, share = _number(float, "a positive number, or inf"), _number(float, "a number above 0, at most 1", 1)
+    price = argparse.ArgumentParser(add_help=False)
+    price.add_argument(
+        "--epsilon", type=positive, required=required, metavar="E", help="privacy loss of the whole fit; inf: no noise"
+    )
+    price.add_argument(
+        "--delta",
+        metavar="D",
+        type=_number(float, "a number above 0, below 1", math.nextafter(1, 0)),
+        help="probability of a larger loss, well below 1 / (public estimate of the number of documents);"
+        " needed for Gaussian noise",
+    )
+    price.add_argument("--rounds", type=whole, metavar="T", help="noisy releases (default: 20, or 100 without noise)")
+    price.add_argument("--mechanism", choices=MECHANISMS, default="gaussian", help="default: gaussian")
+    price.add_argument(
+        "--sampling-rate", type=share, default=1.0, metavar="Q", help="of documents a round (default: 1)"
+    )
+    price.add_argument("--json", action="store_true", help="print JSON")
+    return price
 
 
 def _corpus_options(command, whole):
@@ -134,15 +149,15 @@ def _corpus_options(command, whole):
     command.add_argument("--jobs", type=int, default=1, metavar="N", help="threads (default: 1; -1: all cores)")
 
 
-def _number(kind, what, largest=math.inf):
-    """Return an argparse type: a number above 0, of at most `largest`."""
+def _number(kind, what, largest=math.inf, least=None):
+    """Return an argparse type: a number from `least`, or else above 0, of at most `largest`."""
 
     def parse(text):
         try:
             value = kind(text)
         except ValueError:
             value = None
-        if value is None or not 0 < value <= largest:
+        if value is None or not (0 < value <= largest or value == least):
             raise argparse.ArgumentTypeError(f"must be {what}; got {text!r}")
         return value
 
@@ -348,6 +363,9 @@ def _json_text(path, number, line, column):
 
 def _where_to_resume(args):
     """Return the end of the sentence that an interrupted user reads."""
+    directory = getattr(args, "directory", None)
+    if directory is not None:
+        return f"; the models trained are in {directory}: run the same command to go on. It is as private as the data."
     checkpoint = getattr(args, "checkpoint", None)
     if checkpoint is None:
         return "; nothing was saved."
