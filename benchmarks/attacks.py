@@ -4,9 +4,8 @@ The paper calls SciPy's optimizer "out of the box" once a document; here it is S
 weights sum to one, with numerical gradients as out of the box, and also with exact gradients. CPU time in one
 process, one thread each. Between batches of SLSQP our kernel takes a batch, and all documents at once, as an attack
 asks; so what else the machine does hits all alike. The table has medians; "times" compares SLSQP with all at once.
-SLSQP ends a little outside the simplex: its weights are scaled back to it before values
-are compared. "short by" is the largest relative amount by which our value is below SLSQP's; "gap a token" the largest
-certificate.
+SLSQP ends a little outside the simplex: its weights are scaled back to it before values are compared. "short by" is
+the largest relative amount by which our value is below SLSQP's; "gap a token" the largest certificate.
 
     python benchmarks/attacks.py --data FOLDER --output attacks_zeta.csv
 """

@@ -207,6 +207,9 @@ def test_an_interrupted_run_goes_on(rare, tmp_path, monkeypatch):
     whole = train_shadow_models(Counter(), rare, 6, random_state=3)
     np.testing.assert_array_equal(resumed.values, whole.values)
     np.testing.assert_array_equal(resumed.members, whole.members)
+    more = train_shadow_models(Counter(), rare, 8, **options)  # fewer models are the beginning of more
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+    np.testing.assert_array_equal(more.values, train_shadow_models(Counter(), rare, 8, random_state=3).values)
     with pytest.raises(ValueError, match="belongs to a run with other data or settings"):
         train_shadow_models(Counter(), rare[:100], 6, **options)
     assert all(path.stat().st_mode & 0o077 == 0 for path in tmp_path.glob("*.npz"))

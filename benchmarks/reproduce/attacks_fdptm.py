@@ -79,7 +79,8 @@ def draw(results, path):
                 AttackResult(results[family, *pair].scores, results[family, *pair].labels, f"{varied} {pair[column]:g}")
                 for pair in sorted(chosen)
             ]
-            title = f"{family}: epsilon of the {fixed} 5"
+            meaning = "claimed, no privacy is proven" if family == "as published" else "delta 1e-5 each"
+            title = f"{family} ({meaning}): epsilon of the {fixed} 5"
             AttackRocDisplay(results=curves).plot(axes[row, column], title=title)
     fig.suptitle("TweetRumors, online attack", fontsize="small", color="0.35")
     fig.savefig(path, dpi=130)
@@ -111,7 +112,7 @@ def main():
             n_models=args.models,
             repetitions=args.repetitions,
             thresholds=(),
-            directory=args.directory / f"fdptm_{family}_{first}_{second}_{args.models}_{len(texts)}".replace(" ", "_"),
+            directory=args.directory / f"fdptm_{family}_{first}_{second}_{len(texts)}".replace(" ", "_"),
             random_state=0,
             verbose=sys.stderr.isatty(),
             **options,

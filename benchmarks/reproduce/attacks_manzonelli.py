@@ -238,7 +238,7 @@ def main():
             statistics=STATISTICS,
             thresholds=(),
             proportions="maximum",
-            directory=args.directory / f"{args.corpus}_{topics}_{args.models}_{X.shape[0]}",
+            directory=args.directory / f"{args.corpus}_{topics}_{X.shape[0]}",
             n_jobs=args.jobs,
             random_state=0,
             callback=notes,

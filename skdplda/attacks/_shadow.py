@@ -78,8 +78,9 @@ def train_shadow_models(
         Returns the topics, of shape (n_components, n_words), of a fitted estimator: for pipelines that choose words.
         Words left out have a column of zeros.
     directory : path-like, default=None
-        Keeps the result of each model in a file, and takes those that are there: an interrupted run goes on. Files of
-        other data or settings are refused. They hold values of private documents.
+        Keeps the result of each model in a file, and takes those that are there: an interrupted run goes on, and one
+        of fewer models is the beginning of one of more. Files of other data or settings are refused. They hold values
+        of private documents.
     n_jobs : int, default=None
         Models trained at a time, as in joblib.
     random_state : int, default=None
