@@ -244,7 +244,7 @@ def main():
             callback=notes,
             verbose=sys.stderr.isatty(),
         )
-        rows += rows_of(args.corpus, topics, results, notes)
+        rows += [row | {"models": args.models} for row in rows_of(args.corpus, topics, results, notes)]
         curve = results["LiRA offline (zeta)"]
         offline.append(AttackResult(curve.scores, curve.labels, f"{topics} topics"))
         for statistic, share in zip(STATISTICS, notes.rejections(), strict=True):
@@ -268,7 +268,9 @@ def main():
     if len(offline) > 1:
         from skdplda.plots import AttackRocDisplay
 
-        display = AttackRocDisplay(results=offline).plot(title=f"Figure 3: offline attack, {NAMES[args.corpus]}")
+        display = AttackRocDisplay(results=offline).plot(
+            title=f"Figure 3: offline attack, {NAMES[args.corpus]},\n{args.models} shadow models, {args.repetitions} repetition(s)"
+        )
         display.figure_.savefig(args.output / f"attacks_{args.corpus}_topics.png", dpi=130)
 
 
