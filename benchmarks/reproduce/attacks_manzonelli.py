@@ -268,9 +268,8 @@ def main():
     if len(offline) > 1:
         from skdplda.plots import AttackRocDisplay
 
-        display = AttackRocDisplay(results=offline).plot(
-            title=f"Figure 3: offline attack, {NAMES[args.corpus]},\n{args.models} shadow models, {args.repetitions} repetition(s)"
-        )
+        ran = f"{args.models} shadow models, {args.repetitions} repetition(s)"
+        display = AttackRocDisplay(results=offline).plot(title=f"Figure 3: offline, {NAMES[args.corpus]}, {ran}")
         display.figure_.savefig(args.output / f"attacks_{args.corpus}_topics.png", dpi=130)
 
 
