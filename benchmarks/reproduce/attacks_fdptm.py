@@ -9,9 +9,8 @@ and the other way round. Two families:
   1e-5, a document contributes 25 words to the selection, and the epsilons add up.
 
 Beside them plain sampling with the vocabulary of the target's half, attacked in the same way. A model's statistic
-leaves out words that it did not select. Every shadow model is kept in --directory: the same command goes on. CPU time
-of one repetition, 11 settings of 65 fits: about two minutes on one core (11 seconds with 8 shadow models); the paper has
-ten repetitions.
+leaves out words that it did not select. Every shadow model is kept in --directory: the same command goes on. One
+repetition, 11 settings of 65 fits, takes about a minute on one core; the paper has ten repetitions.
 
     python benchmarks/reproduce/attacks_fdptm.py --repetitions 1 --directory shadows
 """
