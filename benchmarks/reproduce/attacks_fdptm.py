@@ -78,7 +78,7 @@ def draw(results, path):
                 AttackResult(results[family, *pair].scores, results[family, *pair].labels, f"{varied} {pair[column]:g}")
                 for pair in sorted(chosen)
             ]
-            meaning = "claimed, no privacy is proven" if family == "as published" else "delta 1e-5 each"
+            meaning = "claims that fail" if family == "as published" else "delta 1e-5 each"
             title = f"{family} ({meaning}): epsilon of the {fixed} 5"
             AttackRocDisplay(results=curves).plot(axes[row, column], title=title)
     fig.suptitle("TweetRumors, online attack", fontsize="small", color="0.35")
