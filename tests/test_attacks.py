@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from joblib import parallel_config
 from scipy.stats import multivariate_normal, norm
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -32,7 +32,7 @@ from skdplda.attacks import (
     vocabulary_attack,
 )
 from skdplda.attacks._lira import likelihood_ratios
-from skdplda.attacks._shadow import random_parts
+from skdplda.attacks._shadow import parameters_of, random_parts
 from skdplda.datasets import make_lda_corpus
 
 
@@ -197,6 +197,7 @@ def test_an_interrupted_run_goes_on(rare, tmp_path, monkeypatch):
     monkeypatch.setenv("SHADOWS", str(tmp_path))
     options = {"directory": tmp_path, "random_state": 3}
     monkeypatch.setattr(Counter, "__repr__", lambda self: "Counter()")
+    assert repr(Interrupted()) == "Counter()"  # one estimator, that fails and is repaired
     with pytest.raises(KeyboardInterrupt):
         train_shadow_models(Interrupted(), rare, 6, **options)
     assert len(list(tmp_path.glob("*.npz"))) == 3 and not list(tmp_path.glob("*.partial"))
@@ -206,10 +207,23 @@ def test_an_interrupted_run_goes_on(rare, tmp_path, monkeypatch):
     whole = train_shadow_models(Counter(), rare, 6, random_state=3)
     np.testing.assert_array_equal(resumed.values, whole.values)
     np.testing.assert_array_equal(resumed.members, whole.members)
+    more = train_shadow_models(Counter(), rare, 8, **options)  # fewer models are the beginning of more
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+    np.testing.assert_array_equal(more.values, train_shadow_models(Counter(), rare, 8, random_state=3).values)
     with pytest.raises(ValueError, match="belongs to a run with other data or settings"):
         train_shadow_models(Counter(), rare[:100], 6, **options)
-    with pytest.raises(ValueError, match="random_state must be an integer"):
-        train_shadow_models(Counter(), rare, 6, directory=tmp_path)
+    assert all(path.stat().st_mode & 0o077 == 0 for path in tmp_path.glob("*.npz"))
+    for attack in (train_shadow_models, membership_experiment):
+        with pytest.raises(ValueError, match="random_state must be an integer where a directory"):
+            attack(Counter(), rare, n_models=6, directory=tmp_path)
+
+
+def test_long_parameters_tell_runs_apart(rare, tmp_path):
+    """Both representations are cut to the same text."""
+    first, second = (CountVectorizer(vocabulary=[f"word{i}" for i in range(1000)] + [last]) for last in ("a", "b"))
+    assert repr(first) == repr(second)
+    assert parameters_of(first) != parameters_of(second)
+    assert parameters_of(first) == parameters_of(clone(first))
 
 
 def test_models_have_seeds_of_their_own_and_workers_do_not_matter(rare):
@@ -233,8 +247,17 @@ def test_models_have_seeds_of_their_own_and_workers_do_not_matter(rare):
 
 def test_bad_input_is_refused_with_a_sentence(rare, attacked):
     members, table, shadows = attacked
-    with pytest.raises(ValueError, match="n_models must be at least 2"):
-        train_shadow_models(Counter(), rare, 1)
+    for n_models in (1, 4.5):
+        with pytest.raises(ValueError, match="n_models must be an integer of at least 2"):
+            train_shadow_models(Counter(), rare, n_models)
+    for n_models in (3, 4.5):
+        with pytest.raises(ValueError, match="n_models must be an integer of at least 4"):
+            membership_experiment(Counter(), rare, n_models=n_models)
+    with pytest.raises(ValueError, match="repetitions must be an integer of at least 1"):
+        membership_experiment(Counter(), rare, repetitions=0)
+    for seed in (-1, 0.5, "0"):
+        with pytest.raises(ValueError, match="random_state must be None or an integer"):
+            train_shadow_models(Counter(), rare, 4, random_state=seed)
     with pytest.raises(ValueError, match="sampling must be between 0 and 1"):
         train_shadow_models(Counter(), rare, 4, sampling=1.0)
     with pytest.raises(ValueError, match="at least 2 documents"):
@@ -333,7 +356,7 @@ def test_shadow_classifiers_find_members_of_an_overfitted_classifier():
     topics = LatentDirichletAllocation(3, max_iter=3, random_state=0)
     attack = shadow_classifier_attack(make_pipeline(topics, LogisticRegression()), corpus.data, y, random_state=0)
     assert attack.membership_accuracy < 0.8 and 0 < attack.f1 <= 1
-    with pytest.raises(ValueError, match="n_shadows must be at least 2"):
+    with pytest.raises(ValueError, match="n_shadows must be an integer of at least 2"):
         shadow_classifier_attack(topics, corpus.data, y, n_shadows=1)
     with pytest.raises(ValueError, match="at least 2 classes"):
         shadow_classifier_attack(topics, corpus.data, np.zeros(160))

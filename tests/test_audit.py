@@ -2,16 +2,28 @@
 
 import inspect
 import math
+import pkgutil
 import re
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.stats import binom, norm
+from sklearn.pipeline import make_pipeline
 
 import skdplda
-from skdplda import HDPLDA, VIPSLDA, LocalPrivateLDA, PrivacyAccountant, PrivacyGuarantee, PrivateCGSLDA
+from skdplda import (
+    HDPLDA,
+    VIPSLDA,
+    DPCountVectorizer,
+    DPVocabularySelector,
+    LocalPrivateLDA,
+    PrivacyAccountant,
+    PrivacyGuarantee,
+    PrivateCGSLDA,
+)
 from skdplda._validation import StrOptions
 from skdplda.audit import (
     audit,
@@ -21,11 +33,13 @@ from skdplda.audit import (
     one_run_lower_bound,
     one_run_p_value,
 )
+from skdplda.audit._audit import best_threshold
 from skdplda.audit._canaries import prepared
 from skdplda.audit._checks import accounted
 from skdplda.audit._mechanisms import MECHANISMS
 from skdplda.audit._released_checks import drawn_reports, drawn_topics, replaced_token, report_law
 from skdplda.local import LocalRandomizer
+from skdplda.model_selection import PrivateSearchCV
 
 CERTAIN = 1 - 1e-6
 X = sp.csr_array(np.random.default_rng(0).poisson(1.0, (30, 6)).astype(np.int32))
@@ -120,6 +134,12 @@ def test_one_run_p_value_bounds_a_mechanism_that_fails_with_delta():
         (lambda: audit(PrivateCGSLDA(), X, gdp=True), "gdp is for"),
         (lambda: audit(PrivateCGSLDA(mechanism="laplace"), X, method="repeated", gdp=True), "gdp needs"),
         (lambda: audit(PrivateCGSLDA(), X, canary_tokens=0), "canary_tokens must be"),
+        (lambda: audit(PrivateCGSLDA(), X, canary_tokens=2**31), "canary_tokens must be"),
+        (lambda: audit(PrivateCGSLDA(), X, n_canaries=20.5), "n_canaries must be an integer; got 20.5"),
+        (lambda: audit(PrivateCGSLDA(), X, method="repeated", n_fits=9.5), "n_fits must be an integer"),
+        (lambda: audit(make_pipeline(DPVocabularySelector(), PrivateCGSLDA()), X), "audit its private steps"),
+        (lambda: audit(DPVocabularySelector(), X), "releases words and no topics"),
+        (lambda: audit(DPCountVectorizer(), X), "releases words and no topics"),
         (lambda: mechanism_audits(["Nothing"]), "no audits of Nothing"),
     ],
 )
@@ -144,6 +164,27 @@ def test_gaussian_form_is_sharper(capsys):
     report = audit(honest, X, gdp=True, **options)
     assert not report.violated and report.lower_bound <= 8.0
     assert capsys.readouterr().out.splitlines()[-1].startswith("verdict      consistent")
+
+
+def test_a_bad_confidence_is_refused_before_anything_is_spent():
+    message = "confidence must be between 0 and 1"
+    with PrivacyAccountant(epsilon=100.0, delta=0.1) as ledger, pytest.raises(ValueError, match=message):
+        audit(PrivateCGSLDA(1, max_iter=1), X, confidence=1.5)
+    assert not ledger.ledger
+
+
+def test_what_an_estimator_without_own_topics_claims_is_audited_too():
+    """A claim that grows with the vocabulary counts the canaries' words; a search is judged by its best model."""
+    local = audit(LocalPrivateLDA(1, max_iter=1), X, n_canaries=20, verbose=0)
+    assert local.claim.epsilon == LocalPrivateLDA().privacy_cost(6 + 2 * 20).epsilon
+    search = PrivateSearchCV(PrivateCGSLDA(max_iter=1), {"n_components": [1, 2]}, mean_trials=1.5)
+    report = audit(search, X, n_canaries=200, confidence=CERTAIN, verbose=0)
+    assert report.claim == search.privacy_cost() and not report.violated
+
+
+def test_a_threshold_is_chosen_where_fits_are_too_few_to_show_anything():
+    scores, present = np.array([0.0, 3.0, 1.0, 2.0]), np.array([False, True, False, True])
+    assert best_threshold(scores, present, epsilon_lower_bound) == 1.5
 
 
 def test_fits_are_charged_to_an_open_ledger_and_seeds_are_removed():
@@ -251,15 +292,31 @@ def test_bounds_on_contributions_are_tight(findings):
         assert shares and min(shares) > least
 
 
+def rooms():
+    """Yield every public room, the door first."""
+    yield skdplda
+    for found in pkgutil.iter_modules(skdplda.__path__, "skdplda."):
+        if not found.name.rpartition(".")[2].startswith("_"):
+            yield import_module(found.name)
+
+
+def makers_of_promises():
+    """Return the classes of the package that fit and tell a price, by name."""
+    public = [getattr(room, name) for room in rooms() for name in getattr(room, "__all__", ())]
+    classes = {kind.__name__: kind for kind in public if inspect.isclass(kind)}
+    return {name: kind for name, kind in classes.items() if hasattr(kind, "privacy_cost") and hasattr(kind, "fit")}
+
+
+MAKERS = makers_of_promises()
+del MAKERS["LocalRandomizer"]  # audited inside of LocalPrivateLDA: each of its laws has rows there, see below
+
+
 def offered():
     """Yield (estimator, parameter, option) of each choice that affects privacy."""
-    for name in skdplda.__all__:
-        kind = getattr(skdplda, name)
-        if not (inspect.isclass(kind) and hasattr(kind, "privacy_cost") and hasattr(kind, "fit")):
-            continue
+    for name, kind in MAKERS.items():
         yield name, None, None
         for parameter, constraints in kind._parameter_constraints.items():
-            described = re.search(rf"^ *{parameter} : .*?Affects privacy: (\w+)", inspect.getdoc(kind), re.M | re.S)
+            described = re.search(rf"^ *{parameter} : .*?Affects\s+privacy: (\w+)", inspect.getdoc(kind), re.M | re.S)
             if described[1] == "yes":
                 for options in constraints:
                     if isinstance(options, StrOptions):
@@ -271,7 +328,7 @@ def test_no_mechanism_goes_without_an_audit(name, parameter, option):
     assert name in MECHANISMS, f"{name} has no audits: add rows to skdplda/audit/_mechanisms.py"
     if parameter is None:
         return
-    default = inspect.signature(getattr(skdplda, name)).parameters[parameter].default
+    default = inspect.signature(MAKERS[name]).parameters[parameter].default
     audited = [parameters.get(parameter, default) for parameters, checks in MECHANISMS[name] if checks]
     assert option in audited, f"{name}({parameter}={option!r}) has no audit: add a row to skdplda/audit/_mechanisms.py"
 
@@ -294,7 +351,8 @@ def test_every_law_of_reports_and_every_rule_of_the_variational_estimator_has_a_
     assert len(paths) == 10
 
 
-def test_the_choices_of_the_gibbs_estimator_are_seen():
+def test_the_choices_are_seen():
+    assert set(MECHANISMS) <= set(MAKERS)
     assert {option for name, parameter, option in offered() if name == "PrivateCGSLDA" and option} == {
         "gaussian",
         "laplace",

@@ -319,10 +319,37 @@ def test_attack_prints_who_is_found(corpus, capsys):
     assert "claims" not in out and "With 200 documents outside" in out
 
 
-def test_attack_needs_shadow_models(corpus, capsys):
-    command = ["attack", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), *PRICE]
-    assert cli.main([*command, "--topics", "2", "--rounds", "2", "--shadow-models", "2"]) == 2
-    assert "Train more shadow models" in one_line(capsys)
+def test_attack_refuses_before_it_begins(corpus, capsys, monkeypatch):
+    monkeypatch.setattr(PrivateCGSLDA, "fit", lambda *_: pytest.fail("trained a model"))
+    files = ["attack", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), "--topics", "2"]
+    assert cli.main([*files, *PRICE, "--shadow-models", "2"]) == 2
+    assert "n_models must be an integer of at least 4" in one_line(capsys)
+    for figure in ("nowhere/roc.png", "roc.svgz"):
+        assert cli.main([*files, *PRICE, "--figure", str(corpus / figure)]) == 2
+        assert "--figure" in one_line(capsys)
+    assert cli.main(files) == 2
+    assert "--epsilon is needed; or" in one_line(capsys)
+    assert "--seed: must be an integer of at least 0; got '-1'" in parse_error(capsys, *files, *PRICE, "--seed", "-1")
+
+
+def test_an_interrupted_attack_says_what_is_kept(corpus, capsys, monkeypatch):
+    monkeypatch.setattr("sklearn.decomposition.LatentDirichletAllocation.fit", interrupt)
+    files = ["attack", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), "--non-private"]
+    assert cli.main([*files, "--directory", str(corpus / "shadows")]) == 130
+    assert f"the models trained are in {corpus / 'shadows'}" in capsys.readouterr().err
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def test_audit_at_a_terminal_shows_progress_and_prints_once(corpus, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    command = ["audit", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), *PRICE]
+    assert cli.main([*command, "--topics", "2", "--rounds", "3", "--method", "repeated", "--fits", "8"]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split()[0] for line in out.splitlines()] == ["claim", "lower", "confidence", "verdict"]
+    assert "fits: 100%" in err
 
 
 def test_attack_refuses_before_it_begins(corpus, capsys, monkeypatch):

@@ -117,6 +117,11 @@ def test_users_are_held_out_as_a_whole(corpus):
     assert found.privacy_guarantee_.unit == "user"
 
 
+def test_few_units_may_leave_none_to_judge_by(corpus):
+    """Whether a unit is held out is its own coin: a fit that failed for want of one would tell how they fell."""
+    assert math.isfinite(search(validation_fraction=1e-9).fit(corpus.data[:5]).best_score_)
+
+
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_a_seed_repeats_the_search(corpus):
     first, second = (search(random_state=3, mean_trials=4).fit(corpus.data) for _ in range(2))

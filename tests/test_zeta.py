@@ -122,6 +122,17 @@ def test_hard_documents_converge(scale):
     assert (gap <= 1e-7 * X.sum(axis=1)).all()
 
 
+def test_large_counts_and_tiny_probabilities_keep_their_logarithms():
+    """The logarithm is taken of a product of powers: by the digits of the counts, its exponent apart."""
+    row = np.array([0.5, 1e-120, 0.5 - 1e-120])
+    for X in ([2**31 - 1, 0, 0], [1, 2**31 - 1, 5], [3, 7, 1023], [0, 1, 0]):
+        value, gap, _ = run(np.array([X], np.int32), row[None, :, None])
+        assert_allclose(value[0, 0], np.array(X) @ np.log(row), rtol=1e-13)
+        assert gap[0, 0] <= 1e-8 * sum(X)
+    row[1] = 1e-310  # left out, like words that cannot be: its inverse is no number
+    assert_allclose(run(np.array([[1, 2, 1]], np.int32), row[None, :, None])[0], 2 * np.log(0.5), rtol=1e-13)
+
+
 def test_arguments_are_left_alone_and_may_be_read_only():
     X, phi = problem()
     X = sp.csr_matrix(X)

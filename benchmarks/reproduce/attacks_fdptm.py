@@ -9,9 +9,8 @@ and the other way round. Two families:
   1e-5, a document contributes 25 words to the selection, and the epsilons add up.
 
 Beside them plain sampling with the vocabulary of the target's half, attacked in the same way. A model's statistic
-leaves out words that it did not select. Every shadow model is kept in --directory: the same command goes on. CPU time
-of one repetition, 11 settings of 65 fits: about an hour and a half on one core (estimated from --quick); the paper has
-ten repetitions.
+leaves out words that it did not select. Every shadow model is kept in --directory: the same command goes on. One
+repetition, 11 settings of 65 fits, takes about a minute on one core; the paper has ten repetitions.
 
     python benchmarks/reproduce/attacks_fdptm.py --repetitions 1 --directory shadows
 """
@@ -79,7 +78,8 @@ def draw(results, path):
                 AttackResult(results[family, *pair].scores, results[family, *pair].labels, f"{varied} {pair[column]:g}")
                 for pair in sorted(chosen)
             ]
-            title = f"{family}: epsilon of the {fixed} 5"
+            meaning = "claims that fail" if family == "as published" else "delta 1e-5 each"
+            title = f"{family} ({meaning}): epsilon of the {fixed} 5"
             AttackRocDisplay(results=curves).plot(axes[row, column], title=title)
     fig.suptitle("TweetRumors, online attack", fontsize="small", color="0.35")
     fig.savefig(path, dpi=130)
@@ -111,7 +111,7 @@ def main():
             n_models=args.models,
             repetitions=args.repetitions,
             thresholds=(),
-            directory=args.directory / f"fdptm_{family}_{first}_{second}_{args.models}_{len(texts)}".replace(" ", "_"),
+            directory=args.directory / f"fdptm_{family}_{first}_{second}_{len(texts)}".replace(" ", "_"),
             random_state=0,
             verbose=sys.stderr.isatty(),
             **options,

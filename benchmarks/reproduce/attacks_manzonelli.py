@@ -238,13 +238,13 @@ def main():
             statistics=STATISTICS,
             thresholds=(),
             proportions="maximum",
-            directory=args.directory / f"{args.corpus}_{topics}_{args.models}_{X.shape[0]}",
+            directory=args.directory / f"{args.corpus}_{topics}_{X.shape[0]}",
             n_jobs=args.jobs,
             random_state=0,
             callback=notes,
             verbose=sys.stderr.isatty(),
         )
-        rows += rows_of(args.corpus, topics, results, notes)
+        rows += [row | {"models": args.models} for row in rows_of(args.corpus, topics, results, notes)]
         curve = results["LiRA offline (zeta)"]
         offline.append(AttackResult(curve.scores, curve.labels, f"{topics} topics"))
         for statistic, share in zip(STATISTICS, notes.rejections(), strict=True):
@@ -268,7 +268,8 @@ def main():
     if len(offline) > 1:
         from skdplda.plots import AttackRocDisplay
 
-        display = AttackRocDisplay(results=offline).plot(title=f"Figure 3: offline attack, {NAMES[args.corpus]}")
+        ran = f"{args.models} shadow models, {args.repetitions} repetition(s)"
+        display = AttackRocDisplay(results=offline).plot(title=f"Figure 3: offline, {NAMES[args.corpus]}, {ran}")
         display.figure_.savefig(args.output / f"attacks_{args.corpus}_topics.png", dpi=130)
 
 

@@ -9,18 +9,18 @@ __all__ = ["zeta"]
 cdef extern from "best_mixture.h" nogil:
     int LANES
     void mix(const double *, const double *, int, Py_ssize_t, double *)
-    void gradient_of(const double *, const double *, const double *, int, Py_ssize_t, double *, double *)
+    void gradient_of(const double *, const double *, const double *, int, Py_ssize_t, double *, double *, double *)
     void curvature_of(
         const double *, const double *, const double *, const int *, int, Py_ssize_t, double *, double *, double *
     )
     double gather(const int *, const int *, Py_ssize_t, Py_ssize_t, const double *, int, double *, double *)
     double line_search(const double *, const double *, const double *, Py_ssize_t, double)
-    double log_sum(const double *, const double *, Py_ssize_t)
-    void descend(const double *, const double *, const double *, int, double *, double *)
+    double log_sum(const double *, const double *, Py_ssize_t, double *)
+    void descend(const double *, const double *, const double *, int, double *, double *, double *)
 
 cdef enum:
-    WORD_ROWS = 5
-    TOPIC_ROWS = 6
+    WORD_ROWS = 6
+    TOPIC_ROWS = 7
     EM_STEPS = 4        # cheap, and enough to tell most topics that will not be used
     INNER_STEPS = 2     # Newton steps that keep a tenth of each weight: a word may need a topic that looks useless
 
@@ -30,6 +30,7 @@ cdef struct Scratch:
     double *counts      # (n,)
     double *mixed       # (n,) probability of each word
     double *change      # (n,) of `mixed` along the step
+    double *inverse     # (n,) 1 / mixed
     double *ratio       # (n,) counts / mixed
     double *scaled      # (n,)
     double *gradient    # (K,)
@@ -37,6 +38,7 @@ cdef struct Scratch:
     double *slope       # (K,) of the active topics
     double *step        # (K,) of the active topics
     double *residual    # (K,)
+    double *diagonal    # (K,)
     double *full        # (K,) the step, zero for the other topics
     double *curvature   # (K, K)
     int *active         # (K,)
@@ -47,10 +49,12 @@ cdef Scratch lay_out(double *numbers, int *active, Py_ssize_t n, int n_topics) n
     cdef Scratch s
     s.table, s.counts, s.active = numbers, numbers + n * n_topics, active
     s.mixed, s.change, s.ratio, s.scaled = s.counts + n, s.counts + 2 * n, s.counts + 3 * n, s.counts + 4 * n
+    s.inverse = s.counts + 5 * n
     s.gradient = s.counts + WORD_ROWS * n
     s.weight, s.slope = s.gradient + n_topics, s.gradient + 2 * n_topics
     s.step, s.residual = s.gradient + 3 * n_topics, s.gradient + 4 * n_topics
-    s.full, s.curvature = s.gradient + 5 * n_topics, s.gradient + TOPIC_ROWS * n_topics
+    s.full, s.diagonal = s.gradient + 5 * n_topics, s.gradient + 6 * n_topics
+    s.curvature = s.gradient + TOPIC_ROWS * n_topics
     return s
 
 
@@ -70,8 +74,8 @@ cdef double newton_step(Scratch *s, Py_ssize_t n, double length, int n_topics, b
             s.weight[n_active] = 0.9 * theta[k] if inner else theta[k]
             s.slope[n_active] = length - s.gradient[k]
             n_active += 1
-    curvature_of(s.table, s.ratio, s.mixed, s.active, n_active, n, s.scaled, s.change, s.curvature)
-    descend(s.curvature, s.weight, s.slope, n_active, s.step, s.residual)
+    curvature_of(s.table, s.ratio, s.inverse, s.active, n_active, n, s.scaled, s.change, s.curvature)
+    descend(s.curvature, s.weight, s.slope, n_active, s.step, s.residual, s.diagonal)
     for k in range(n_active):
         s.full[s.active[k]] = s.step[k]
         mass += s.step[k]
@@ -92,7 +96,7 @@ cdef void solve(
         return
     for iteration in range(max_iter + 1):
         mix(s.table, theta, n_topics, n, s.mixed)
-        gradient_of(s.table, s.counts, s.mixed, n_topics, n, s.ratio, s.gradient)
+        gradient_of(s.table, s.counts, s.mixed, n_topics, n, s.inverse, s.ratio, s.gradient)
         top = total = step = 0
         for k in range(n_topics):
             top = max(top, s.gradient[k])
@@ -106,7 +110,7 @@ cdef void solve(
             total += theta[k]
         for k in range(n_topics):
             theta[k] /= total
-    value[0] = log_sum(s.counts, s.mixed, n)
+    value[0] = log_sum(s.counts, s.mixed, n, s.scaled)
 
 
 def zeta(
@@ -122,9 +126,9 @@ def zeta(
 
     Maximizes the concave f(theta) = sum_w c_w log(theta . Phi_w) on the simplex: a few steps of expectation-
     maximization, then Newton steps whose quadratic model keeps every weight non-negative, with a line search. With
-    g = f'(theta) and N = sum_w c_w, max f <= f(theta) + gap, where gap = max_z g_z - N. Words that no topic can produce
-    are left out; a document without words gets 0 and equal weights. Documents do not see each other. Indices are not
-    checked.
+    g = f'(theta) and N = sum_w c_w, max f <= f(theta) + gap, where gap = max_z g_z - N. Words that no topic can produce,
+    or all together with less than 1e-130, are left out; a document without words gets 0 and equal weights. Documents do
+    not see each other. Indices are not checked.
 
     Equivalent to, for each document with words `w` and counts `c` and each table `phi`::
 
@@ -163,10 +167,12 @@ def zeta(
     cdef Py_ssize_t n_models = topic_word.shape[0] if n_documents and n_words else 0
     cdef int n_topics = topic_word.shape[2]
     cdef Py_ssize_t longest = padded(np.diff(indptr).max(initial=0))
-    cdef Py_ssize_t size = longest * (n_topics + WORD_ROWS) + n_topics * (n_topics + TOPIC_ROWS)
+    cdef Py_ssize_t size = longest * (n_topics + WORD_ROWS) + padded(n_topics * (n_topics + TOPIC_ROWS))
     values, gaps = np.zeros((2, topic_word.shape[0], n_documents))
     mixtures = np.full((topic_word.shape[0], n_documents, n_topics), 1.0 / n_topics)
-    cdef double[:, ::1] value = values, gap = gaps, scratch = np.empty((n_threads, size))
+    cdef double[:, ::1] value = values, gap = gaps
+    cdef double[::1] scratch = np.empty(n_threads * size + LANES)
+    cdef double *aligned = &scratch[0] + -(<size_t>&scratch[0] // sizeof(double)) % LANES  # lanes within lines of cache
     cdef double[:, :, ::1] theta = mixtures
     cdef int[:, ::1] active = np.empty((n_threads, n_topics), dtype=np.int32)
     if not indices.shape[0] or not n_models:
@@ -174,7 +180,7 @@ def zeta(
     for job in prange(n_documents * n_models, nogil=True, schedule="dynamic", chunksize=16, num_threads=n_threads):
         d = job % n_documents
         one_document(
-            lay_out(&scratch[threadid(), 0], &active[threadid(), 0], longest, n_topics), &indices[0] + indptr[d],
+            lay_out(aligned + threadid() * size, &active[threadid(), 0], longest, n_topics), &indices[0] + indptr[d],
             &counts[0] + indptr[d], indptr[d + 1] - indptr[d], &topic_word[job // n_documents, 0, 0], n_topics, tol,
             max_iter, &theta[0, 0, 0] + job * n_topics, &value[0, 0] + job, &gap[0, 0] + job,
         )

@@ -6,12 +6,18 @@
 #ifndef SKDPLDA_BEST_MIXTURE_H
 #define SKDPLDA_BEST_MIXTURE_H
 
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define LANES 8
 #define PASSES 6
+#define LEAST 1e-130
+#define LOG_2 0.693147180559945309
+#define FRACTION 0x000fffffffffffff /* of a double's bits */
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double))));
+typedef int64_t whole __attribute__((vector_size(LANES * sizeof(int64_t)), aligned(sizeof(int64_t))));
 
 /* Wider registers where the processor has them; they add and multiply the same numbers. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && !defined(CYTHON_TRACE)
@@ -22,21 +28,30 @@ typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned
 
 #define sum_of(x) ((((x)[0] + (x)[4]) + ((x)[2] + (x)[6])) + (((x)[1] + (x)[5]) + ((x)[3] + (x)[7])))
 
-/* Copy the words that some topic can produce, topic by topic, padded to n; return the number of tokens. */
-static double gather(const int *words, const int *given, ptrdiff_t n_words, ptrdiff_t n, const double *topic_word,
-                     int n_topics, double *table, double *counts) {
-    ptrdiff_t kept = 0;
-    double length = 0;
-    for (ptrdiff_t i = 0; i < n_words; i++) {
-        const double *row = topic_word + (ptrdiff_t)words[i] * n_topics;
-        double mass = 0;
-        for (int k = 0; k < n_topics; k++) mass += table[k * n + kept] = row[k];
-        counts[kept] = given[i];
-        if (mass > 0 && given[i] > 0) length += given[i], kept++;
-    }
-    for (; kept < n; kept++) {
-        counts[kept] = 0;
-        for (int k = 0; k < n_topics; k++) table[k * n + kept] = 1;
+/* Copy the words topic by topic, padded to n; return the number of tokens. Words that no topic can produce, or so rarely
+ * that squares of 1 / probability would overflow, get the count zero, like the padding, and the probability one.
+ */
+WIDE static double gather(const int *words, const int *given, ptrdiff_t n_words, ptrdiff_t n, const double *topic_word,
+                          int n_topics, double *table, double *counts) {
+    ptrdiff_t length = 0;
+    if (!n_words) return 0;
+    for (ptrdiff_t i = 0; i < n; i += LANES) {
+        const double *row[LANES];
+        lanes mass = {0};
+        for (int j = 0; j < LANES; j++) row[j] = topic_word + (ptrdiff_t)words[i + j < n_words ? i + j : 0] * n_topics;
+        for (int j = LANES; j < 2 * LANES; j++)
+            __builtin_prefetch(topic_word + (ptrdiff_t)words[i + j < n_words ? i + j : 0] * n_topics);
+        for (int k = 0; k < n_topics; k++) {
+            const lanes p = {row[0][k], row[1][k], row[2][k], row[3][k], row[4][k], row[5][k], row[6][k], row[7][k]};
+            mass += p;
+            *(lanes *)(table + k * n + i) = p;
+        }
+        for (int j = 0; j < LANES; j++) {
+            const int count = i + j < n_words && mass[j] > LEAST && given[i + j] > 0 ? given[i + j] : 0;
+            counts[i + j] = count, length += count;
+            if (!count)
+                for (int k = 0; k < n_topics; k++) table[k * n + i + j] = 1;
+        }
     }
     return length;
 }
@@ -68,12 +83,15 @@ WIDE static void mix(const double *table, const double *weight, int n_topics, pt
     }
 }
 
-/* ratio = counts / mixed; gradient[k] = ratio . table[k]. */
+/* inverse = 1 / mixed; ratio = counts / mixed; gradient[k] = ratio . table[k]. */
 WIDE static void gradient_of(const double *table, const double *counts, const double *mixed, int n_topics,
-                             ptrdiff_t n, double *ratio, double *gradient) {
+                             ptrdiff_t n, double *inverse, double *ratio, double *gradient) {
     int k = 0;
-    for (ptrdiff_t i = 0; i < n; i += LANES)
-        *(lanes *)(ratio + i) = *(const lanes *)(counts + i) / *(const lanes *)(mixed + i);
+    for (ptrdiff_t i = 0; i < n; i += LANES) {
+        const lanes one_over = 1 / *(const lanes *)(mixed + i);
+        *(lanes *)(inverse + i) = one_over;
+        *(lanes *)(ratio + i) = *(const lanes *)(counts + i) * one_over;
+    }
     for (; k + 4 <= n_topics; k += 4) {
         const double *row = table + k * n;
         lanes a = {0}, b = {0}, c = {0}, d = {0};
@@ -95,10 +113,10 @@ WIDE static void gradient_of(const double *table, const double *counts, const do
 }
 
 /* curvature[a, b] = sum_i table[a, i] table[b, i] / mixed[i]^2 counts[i], for the topics `active`; symmetric. */
-WIDE static void curvature_of(const double *table, const double *ratio, const double *mixed, const int *active,
+WIDE static void curvature_of(const double *table, const double *ratio, const double *inverse, const int *active,
                               int n_active, ptrdiff_t n, double *scaled, double *scale, double *curvature) {
     for (ptrdiff_t i = 0; i < n; i += LANES)
-        *(lanes *)(scale + i) = *(const lanes *)(ratio + i) / *(const lanes *)(mixed + i);
+        *(lanes *)(scale + i) = *(const lanes *)(ratio + i) * *(const lanes *)(inverse + i);
     for (int a = 0; a < n_active; a++) {
         const double *row = table + active[a] * n;
         int b = 0;
@@ -152,33 +170,52 @@ static double line_search(const double *counts, const double *mixed, const doubl
     return 0;
 }
 
-/* sum counts log(mixed): whole counts multiply before a logarithm is taken, while the product stays in range. */
-static double log_sum(const double *counts, const double *mixed, ptrdiff_t n) {
-    double total = 0, product = 1;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const double c = counts[i], m = mixed[i];
-        if (c == 0) continue;
-        if ((c == 1 || c == 2) && m > 1e-60) {
-            product *= c == 1 ? m : m * m;
-            if (product < 1e-180) total += log(product), product = 1;
-        } else {
-            total += c * log(m);
+/* sum counts log(mixed), as the logarithm of a product of powers.
+ *
+ * Powers by the binary digits of the counts, the highest first: all squared, then times the words with the next digit. The
+ * product is kept from 1 to 2, its binary exponent apart. `scratch` takes the whole counts.
+ */
+WIDE static double log_sum(const double *counts, const double *mixed, ptrdiff_t n, double *scratch) {
+    lanes product = {1, 1, 1, 1, 1, 1, 1, 1};
+    const whole one = (whole)product;
+    whole exponent = {0}, digits = {0}, tiny = {0};
+    double total = 0;
+    for (ptrdiff_t i = 0; i < n; i += LANES) {
+        const whole count = __builtin_convertvector(*(const lanes *)(counts + i), whole);
+        *(whole *)(scratch + i) = count;
+        digits |= count;
+        tiny |= *(const lanes *)(mixed + i) < DBL_MIN;
+    }
+    for (int j = 1; j < LANES; j++) digits[0] |= digits[j], tiny[0] |= tiny[j];
+    if (tiny[0]) { /* such numbers have no binary exponent of their own */
+        for (ptrdiff_t i = 0; i < n; i++) total += counts[i] > 0 ? counts[i] * log(mixed[i]) : 0;
+        return total;
+    }
+    for (int place = digits[0] ? ilogb((double)digits[0]) : -1; place >= 0; place--) {
+        product *= product, exponent += exponent;
+        for (ptrdiff_t i = 0; i < n; i += LANES) {
+            const whole has = -(*(const whole *)(scratch + i) >> place & 1);
+            product *= (lanes)((*(const whole *)(mixed + i) & has) | (one & ~has));
+            exponent += ((whole)product >> 52) - 1023;
+            product = (lanes)(((whole)product & FRACTION) | one);
         }
     }
-    return total + log(product);
+    for (int j = 0; j < LANES; j++) total += log(product[j]) + exponent[j] * LOG_2;
+    return total;
 }
 
 /* Minimize p'Hp / 2 + g'p over p >= -weight by cyclic descent. A few passes do: the outer loop corrects. */
-static void descend(const double *curvature, const double *weight, const double *slope, int size, double *step,
-                    double *residual) {
+WIDE static void descend(const double *curvature, const double *weight, const double *slope, int size, double *step,
+                         double *residual, double *inverse) {
     double largest = 0;
     for (int k = 0; k < size; k++) {
         step[k] = 0, residual[k] = slope[k];
         largest = fmax(largest, curvature[k * size + k]);
     }
+    for (int k = 0; k < size; k++) inverse[k] = 1 / (curvature[k * size + k] + 1e-10 * largest); /* topics may be alike */
     for (int pass = 0; pass < PASSES; pass++) {
         for (int k = 0; k < size; k++) {
-            double change = -residual[k] / (curvature[k * size + k] + 1e-10 * largest); /* topics may be alike */
+            double change = -residual[k] * inverse[k];
             if (weight[k] + step[k] + change < 0) change = -weight[k] - step[k];
             if (change == 0) continue;
             step[k] += change;

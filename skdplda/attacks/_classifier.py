@@ -10,8 +10,9 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.preprocessing import StandardScaler
 
 from skdplda._types import Estimator, Matrix
+from skdplda._validation import is_integer
 from skdplda.attacks._result import AttackResult
-from skdplda.attacks._shadow import reseed
+from skdplda.attacks._shadow import check_seed, reseed
 from skdplda.attacks._statistics import check_documents
 
 __all__ = ["ClassifierAttack", "shadow_classifier_attack"]
@@ -109,8 +110,9 @@ def shadow_classifier_attack(
     X, y = check_documents(X, np.shape(X)[1]), np.asarray(y)
     if y.shape != (X.shape[0],):
         raise ValueError(f"y must have one class a document, shape ({X.shape[0]},); got {y.shape}.")
-    if n_shadows < 2:
-        raise ValueError(f"n_shadows must be at least 2; got {n_shadows!r}.")
+    if not (is_integer(n_shadows) and n_shadows >= 2):
+        raise ValueError(f"n_shadows must be an integer of at least 2; got {n_shadows!r}.")
+    check_seed(random_state)
     classes, label = np.unique(y, return_inverse=True)
     least = np.bincount(label).min()
     if len(classes) < 2 or least < 8:

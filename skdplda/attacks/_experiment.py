@@ -7,9 +7,10 @@ import numpy as np
 from sklearn.base import clone
 
 from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
+from skdplda._validation import is_integer
 from skdplda.attacks._lira import likelihood_ratio_attack
 from skdplda.attacks._result import AttackResult
-from skdplda.attacks._shadow import released_topics, reseed, train_shadow_models
+from skdplda.attacks._shadow import check_seed, released_topics, reseed, train_shadow_models
 from skdplda.attacks._simple import threshold_attack, vocabulary_attack
 from skdplda.attacks._statistics import check_documents
 
@@ -46,7 +47,7 @@ def membership_experiment(
     X : array-like or sparse matrix of shape (n_documents, n_words)
         Word counts.
     n_models : int, default=128
-        Shadow models a repetition.
+        Shadow models a repetition, at least 4.
     repetitions : int, default=1
         Targets; the scores of all are put together.
     statistics : sequence of str or callable, default=("zeta",)
@@ -65,7 +66,7 @@ def membership_experiment(
     n_jobs : int, default=None
         Models trained at a time, as in joblib.
     random_state : int, default=None
-        Of targets and parts.
+        Of targets and parts. An integer is needed to go on from a directory.
     callback : callable, default=None
         Called after each repetition with (members, documents, topic_word, shadows), to look closer.
     verbose : int, default=0
@@ -75,6 +76,11 @@ def membership_experiment(
     -------
     results : dict of str to AttackResult or list of AttackResult
         By name of the attack, repetitions pooled; under "repetitions" a list with the results of each.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 4 shadow models or 2 documents, or the directory belongs to another run.
 
     References
     ----------
@@ -92,8 +98,14 @@ def membership_experiment(
     """
     if vocabulary not in ("target", "given"):
         raise ValueError(f"vocabulary must be 'target' or 'given'; got {vocabulary!r}.")
-    if not repetitions >= 1:
-        raise ValueError(f"repetitions must be at least 1; got {repetitions!r}.")
+    if not (is_integer(repetitions) and repetitions >= 1):
+        raise ValueError(f"repetitions must be an integer of at least 1; got {repetitions!r}.")
+    if not (is_integer(n_models) and n_models >= 4):
+        raise ValueError(
+            f"n_models must be an integer of at least 4, so that two shadow models have each document and two do not;"
+            f" got {n_models!r}."
+        )
+    check_seed(random_state, directory)
     X = check_documents(X, np.shape(X)[1])
     if X.shape[0] < 2:
         raise ValueError(f"X must hold at least 2 documents, members and others; got {X.shape[0]}.")

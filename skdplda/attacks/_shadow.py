@@ -11,7 +11,9 @@ from joblib import hash as digest_of
 from sklearn.base import clone
 from tqdm import tqdm
 
+from skdplda._files import whole_file
 from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
+from skdplda._validation import is_integer
 from skdplda.attacks._statistics import check_documents, check_names, document_statistics
 
 __all__ = ["ShadowModels", "released_topics", "train_shadow_models"]
@@ -78,8 +80,9 @@ def train_shadow_models(
         Returns the topics, of shape (n_components, n_words), of a fitted estimator: for pipelines that choose words.
         Words left out have a column of zeros.
     directory : path-like, default=None
-        Keeps the result of each model in a file, and takes those that are there: an interrupted run goes on. Files of
-        other data or settings are refused. They hold values of private documents.
+        Keeps the result of each model in a file, and takes those that are there: an interrupted run goes on, and one
+        of fewer models is the beginning of one of more. Files of other data or settings are refused. They hold values
+        of private documents.
     n_jobs : int, default=None
         Models trained at a time, as in joblib.
     random_state : int, default=None
@@ -109,19 +112,19 @@ def train_shadow_models(
     """
     names = check_names(statistics)
     X = check_documents(X, np.shape(X)[1])
-    if n_models < 2:
-        raise ValueError(f"n_models must be at least 2, else nothing can be compared; got {n_models!r}.")
+    if not (is_integer(n_models) and n_models >= 2):
+        raise ValueError(f"n_models must be an integer of at least 2, else nothing can be compared; got {n_models!r}.")
     if X.shape[0] < 2:
         raise ValueError(f"X must hold at least 2 documents, members and others; got {X.shape[0]}.")
     if not 0 < sampling < 1:
         raise ValueError(f"sampling must be between 0 and 1; got {sampling!r}.")
-    if directory is not None and random_state is None:
-        raise ValueError("random_state must be an integer where a directory is given, so that the run can go on.")
+    check_seed(random_state, directory)
     members = random_parts(n_models, X.shape[0], sampling, np.random.default_rng(random_state))
     seeds = np.random.SeedSequence(random_state).generate_state(n_models + 1)[1:]
     store = None
     if directory is not None:
-        store = Store(directory, (repr(estimator), names, proportions, sampling, random_state, X.data, X.indices))
+        settings = (parameters_of(estimator), names, proportions, sampling, random_state)
+        store = Store(directory, (settings, X.data, X.indices, X.indptr, X.shape))
     jobs = (
         delayed(one_model)(estimator, X, members[i], int(seeds[i] >> 1), names, proportions, topic_word, store, i)
         for i in range(n_models)
@@ -129,6 +132,23 @@ def train_shadow_models(
     found = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
     values = np.stack(list(tqdm(found, total=n_models, disable=not verbose, desc="shadow models")))
     return ShadowModels(members, values, names, proportions)
+
+
+def check_seed(random_state, directory=None):
+    """Refuse what is no seed; a directory needs one, so that the run can go on."""
+    if random_state is not None and not (is_integer(random_state) and random_state >= 0):
+        raise ValueError(f"random_state must be None or an integer of at least 0; got {random_state!r}.")
+    if directory is not None and random_state is None:
+        raise ValueError("random_state must be an integer where a directory is given, so that the run can go on.")
+
+
+def parameters_of(estimator):
+    """Return all that tells one estimator from another, of parts too: their representation may be cut short."""
+    found = [repr(estimator)]
+    for name, value in sorted(estimator.get_params().items()):
+        by_name = callable(value) or hasattr(value, "get_params") or name == "steps"
+        found.append((name, repr(value) if by_name else digest_of(value)))
+    return found
 
 
 def random_parts(n_models, n_documents, sampling, rng):
@@ -226,8 +246,6 @@ class Store:
             return saved["values"]
 
     def save(self, number, values):
-        """Write the values of a model, all or nothing."""
-        partial = self.path(number).with_suffix(".partial")
-        with open(partial, "wb") as file:
+        """Write the values of a model, all or nothing; they are as private as the documents."""
+        with whole_file(self.path(number), mode=0o600) as file:
             np.savez(file, values=values, identity=np.array(self.identity))
-        os.replace(partial, self.path(number))

@@ -8,15 +8,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._types import Estimator, Matrix
+from skdplda._validation import is_integer
 from skdplda.audit._bounds import (
+    check_confidence,
     epsilon_lower_bound,
     epsilon_of_mu,
     mu_lower_bound,
     one_run_lower_bound,
     one_run_p_value,
 )
-from skdplda.audit._canaries import Canaries, fits, prepared
+from skdplda.audit._canaries import Canaries, claim_of, fits, prepared
 from skdplda.privacy import PrivacyGuarantee
+from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
 __all__ = ["AuditReport", "audit"]
 
@@ -122,8 +125,8 @@ def audit(
     Parameters
     ----------
     estimator : estimator
-        With `privacy_cost()` and, fitted, `components_`. It is not changed; seeds are removed, so that each fit has
-        noise of its own. The fits are charged to an open `PrivacyAccountant`.
+        With `privacy_cost()` and, fitted, `components_`, or a `PrivateSearchCV` of one. It is not changed; seeds are
+        removed, so that each fit has noise of its own. The fits are charged to an open `PrivacyAccountant`.
     corpus : array-like or sparse matrix of shape (n_documents, n_words)
         Word counts. The claim holds for every corpus; a small one makes the attack easier and cheaper.
     method : {"one-run", "repeated"}, default="one-run"
@@ -157,7 +160,7 @@ def audit(
     Raises
     ------
     ValueError
-        If the estimator claims nothing, or a number is out of range.
+        If the estimator claims nothing or releases no topics, or a number is out of range.
 
     References
     ----------
@@ -175,32 +178,46 @@ def audit(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}; got {method!r}.")
-    if not hasattr(estimator, "privacy_cost"):
-        raise ValueError(f"{type(estimator).__name__} has no privacy_cost: it claims nothing that could be audited.")
-    estimator = prepared(estimator)
-    claim = estimator.privacy_cost()
-    if claim.unit == "user":
+    check_auditable(estimator)
+    check_confidence(confidence)
+    for name, value in (("n_canaries", n_canaries), ("n_guesses", n_guesses), ("n_fits", n_fits)):
+        if value is not None and not is_integer(value):
+            raise ValueError(f"{name} must be an integer; got {value!r}.")
+    estimator, X = prepared(estimator), sp.csr_array(corpus)
+    kind = claim_of(estimator, X.shape[1])
+    if kind.unit == "user":
         raise ValueError("audits plant documents; for the unit 'user' give each document a user of its own.")
-    X = sp.csr_array(corpus)
     if canary_tokens is None:
-        canary_tokens = 1 if claim.unit in ("token", "bit") else CANARY_TOKENS
-    if not canary_tokens >= 1:
-        raise ValueError(f"canary_tokens must be at least 1; got {canary_tokens!r}.")
+        canary_tokens = 1 if kind.unit in ("token", "bit") else CANARY_TOKENS
+    if not (is_integer(canary_tokens) and 1 <= canary_tokens < 2**31):
+        raise ValueError(f"canary_tokens must be an integer from 1 to 2**31 - 1; got {canary_tokens!r}.")
     rng = np.random.default_rng(random_state)
     options = {"n_jobs": n_jobs, "verbose": max(verbose - 1, 0)}
-    replace = claim.adjacency == "replace"
+    canaries = Canaries(X, n_canaries if method == "one-run" else 1, canary_tokens, kind.adjacency == "replace")
+    claim = claim_of(estimator, canaries.n_words)
     if method == "one-run":
         if gdp:
             raise ValueError("gdp is for method='repeated'.")
-        canaries = Canaries(X, n_canaries, canary_tokens, replace)
         found = one_run(estimator, canaries, n_canaries, n_guesses, claim, confidence, rng, options)
     else:
-        canaries = Canaries(X, 1, canary_tokens, replace)
         found = repeated(estimator, canaries, n_fits, claim, gdp, confidence, options)
     report = AuditReport(claim, found[0], confidence, method, found[1], found[2])
     if verbose:
         print(report)  # noqa: T201
     return report
+
+
+def check_auditable(estimator):
+    """Refuse what makes no claim of its own, or releases no topics in which canaries could be looked for."""
+    if hasattr(estimator, "steps"):
+        raise ValueError("a pipeline has several claims; audit its private steps one by one.")
+    if not hasattr(estimator, "privacy_cost"):
+        raise ValueError(f"{type(estimator).__name__} has no privacy_cost: it claims nothing that could be audited.")
+    if isinstance(estimator, (DPCountVectorizer, DPVocabularySelector)):
+        raise ValueError(
+            f"{type(estimator).__name__} releases words and no topics, in which canaries are looked for;"
+            " mechanism_audits has an audit of selections."
+        )
 
 
 def one_run(estimator, canaries, n_canaries, n_guesses, claim, confidence, rng, options):
@@ -254,13 +271,16 @@ def judged(scores, present, claim, gdp, confidence):
 
 
 def best_threshold(scores, present, shown):
-    """Return the threshold whose hits and false alarms show most on these fits, amid the gap below it."""
-    best, chosen = -1.0, np.inf
+    """Return the threshold whose hits and false alarms show most on these fits, amid the gap below it.
+
+    Where the fits are too few for any threshold to show something, it is the one with most hits beyond false alarms.
+    """
+    best, chosen = (-1.0, 0.0), np.inf
     for threshold in np.unique(scores):
         called = scores >= threshold
         numbers = (called[present].sum(), present.sum(), called[~present].sum(), (~present).sum())
-        bound = shown(*map(int, numbers), confidence=0.8)
-        if bound > best:
+        promise = shown(*map(int, numbers), confidence=0.8), called[present].mean() - called[~present].mean()
+        if promise > best:
             below = scores[scores < threshold]
-            best, chosen = bound, threshold if not len(below) else (threshold + below.max()) / 2
+            best, chosen = promise, threshold if not len(below) else (threshold + below.max()) / 2
     return chosen

@@ -8,7 +8,7 @@ from scipy.stats import beta, binom, norm
 
 from skdplda.privacy import epsilon_of, gaussian_event
 
-__all__ = ["epsilon_lower_bound", "mu_lower_bound", "one_run_lower_bound", "one_run_p_value"]
+__all__ = ["check_confidence", "epsilon_lower_bound", "mu_lower_bound", "one_run_lower_bound", "one_run_p_value"]
 
 LARGEST_EPSILON = 50.0  # beyond what any number of guesses can show
 
@@ -188,7 +188,7 @@ def one_run_lower_bound(
     >>> 5.7 < one_run_lower_bound(1000, 1000, 1000) < 5.9
     True
     """
-    _check_confidence(confidence)
+    check_confidence(confidence)
 
     def excess(epsilon):
         return one_run_p_value(n_canaries, n_guesses, n_correct, epsilon, delta) - (1 - confidence)
@@ -203,7 +203,7 @@ def one_run_lower_bound(
 
 def _rates(true_positives, positives, false_positives, negatives, confidence):
     """Return a lower bound of the hit rate and an upper bound of the false alarms; both hold with the confidence."""
-    _check_confidence(confidence)
+    check_confidence(confidence)
     for found, trials in ((true_positives, positives), (false_positives, negatives)):
         if not 0 <= found <= trials or trials < 1:
             raise ValueError(f"hits must be from 0 to the number of fits, at least 1; got {found} of {trials}.")
@@ -214,6 +214,7 @@ def _rates(true_positives, positives, false_positives, negatives, confidence):
     return float(hit), float(alarm)
 
 
-def _check_confidence(confidence):
+def check_confidence(confidence):
+    """Refuse what is no confidence."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")

@@ -1,6 +1,7 @@
 """Canaries: documents of a word of their own, planted in a corpus and looked for in what a fit releases."""
 
 import warnings
+from inspect import signature
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +11,7 @@ from tqdm import tqdm
 
 from skdplda.exceptions import PrivacyLeakWarning
 
-__all__ = ["Canaries", "fits", "prepared"]
+__all__ = ["Canaries", "claim_of", "fits", "prepared", "topics_of"]
 
 
 class Canaries:
@@ -34,21 +35,25 @@ class Canaries:
     def __init__(self, X, n_canaries, tokens, replace):
         self._X, self._n, self._tokens, self._replace = X, n_canaries, tokens, replace
 
+    @property
+    def n_words(self):
+        """Words of the corpus and of the canaries."""
+        return self._X.shape[1] + self._n * (1 + self._replace)
+
     def corpus(self, present):
         """Return the counts with the canaries that are present."""
-        first = self._X.shape[1]
         present = np.asarray(present, dtype=bool)
         words = np.arange(self._n) if self._replace else np.flatnonzero(present)
         words = words + self._n * ~present if self._replace else words
         rows = np.arange(len(words))
-        shape = (len(words), first + self._n * (1 + self._replace))
-        planted = sp.csr_array((np.full(len(words), self._tokens, self._X.dtype), (rows, first + words)), shape=shape)
-        wider = sp.csr_array((self._X.data, self._X.indices, self._X.indptr), shape=(self._X.shape[0], shape[1]))
+        columns, tokens = self._X.shape[1] + words, np.full(len(words), self._tokens, np.int32)
+        planted = sp.csr_array((tokens, (rows, columns)), shape=(len(words), self.n_words))
+        wider = sp.csr_array((self._X.data, self._X.indices, self._X.indptr), shape=(self._X.shape[0], self.n_words))
         return sp.csr_array(sp.vstack([wider, planted], format="csr"))
 
     def scores(self, model):
         """Return one number a canary, larger where the released table speaks for its presence."""
-        released = np.asarray(model.components_).sum(axis=0)[self._X.shape[1] :]
+        released = np.asarray(topics_of(model).components_).sum(axis=0)[self._X.shape[1] :]
         return released[: self._n] - released[self._n :] if self._replace else released
 
 
@@ -57,6 +62,17 @@ def prepared(estimator):
     copy = clone(estimator)
     seeded = [name for name in copy.get_params() if name.rpartition("__")[2] == "random_state"]
     return copy.set_params(**dict.fromkeys(seeded))
+
+
+def claim_of(estimator, n_words):
+    """Return what an estimator claims; some claims need the size of the vocabulary."""
+    sized = "n_words" in signature(estimator.privacy_cost).parameters
+    return estimator.privacy_cost(*[n_words] * sized)
+
+
+def topics_of(model):
+    """Return the fitted topic model: that of a search is its best."""
+    return getattr(model, "best_estimator_", model)
 
 
 def one_fit(estimator, canaries, present):

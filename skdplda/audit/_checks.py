@@ -8,6 +8,7 @@ from scipy.stats import beta
 from sklearn.base import clone
 
 from skdplda.audit._audit import audit
+from skdplda.audit._canaries import topics_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.privacy import epsilon_of
 
@@ -139,4 +140,4 @@ def quiet_fit(estimator, X):
     """Fit a copy; the finding says more than the warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
-        return clone(estimator).fit(X)
+        return topics_of(clone(estimator).fit(X))

@@ -2,11 +2,11 @@
 
 import warnings
 from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from typing import NamedTuple
 
 from skdplda._types import Sequence
+from skdplda.audit._canaries import claim_of
 from skdplda.audit._checks import (
     LONE_WORDS,
     PRIOR,
@@ -27,10 +27,11 @@ from skdplda.audit._released_checks import (
     report_law,
 )
 from skdplda.local import LocalRandomizer
+from skdplda.models import PrivateCGSLDA
 
 __all__ = ["MECHANISMS", "Finding", "mechanism_audits"]
 
-ROOMS = ("models", "vocabulary")  # where estimators live
+ROOMS = ("models", "vocabulary", "model_selection")  # where estimators live
 
 
 class Finding(NamedTuple):
@@ -72,8 +73,15 @@ SELECTIONS = (
 )
 ROUNDS = {**SMALL, "max_norm": 5.0}
 TOKENS = {"n_components": 2, "max_iter": 3, "delta": 1e-10}
+SEARCH = {
+    "estimator": PrivateCGSLDA(max_iter=3, topic_word_prior=PRIOR),
+    "param_grid": {"n_components": [1, 2]},
+    "mean_trials": 2.0,
+    "epsilon": 0.5,
+    "delta": 1e-10,
+}
 SWEEP = {"noise_epsilon": 1.0, "inherent_epsilon": 1.0, "max_iter": 10}
-COMMON = [pair for sizes in (SELECTION, ROUNDS, TOKENS) for pair in sizes.items()]  # findings do not name them
+COMMON = [pair for sizes in (SELECTION, ROUNDS, TOKENS, SEARCH) for pair in sizes.items()]  # findings do not name them
 EXACT = (exact_totals, planted_canary, many_canaries)
 FROZEN = (exact_moves, many_canaries, replaced_token, drawn_topics)
 REPORTS = (report_law, drawn_reports)
@@ -148,6 +156,10 @@ MECHANISMS = {
             for method in ("batch", "online")
         ),
     ],
+    "PrivateSearchCV": [
+        ({"shape": 1.0, **SEARCH}, EXACT),
+        ({"shape": 0.0, **SEARCH}, (exact_totals, many_canaries)),
+    ],
     "DPCountVectorizer": [
         ({"mechanism": mechanism, **SELECTION}, (lone_unit,))
         for mechanism in ("weighted_gaussian", "item_frequency_published")  # the selector's own code
@@ -201,8 +213,7 @@ def mechanism_audits(names: Sequence[str] | None = None) -> list[Finding]:
     for name in names:
         for parameters, checks in MECHANISMS[name]:  # type: ignore[attr-defined]
             estimator = estimator_class(name)(**parameters)
-            sized = "n_words" in signature(estimator.privacy_cost).parameters
-            status = str(estimator.privacy_cost(*[REPORT_WORDS] * sized).status)
+            status = str(claim_of(estimator, REPORT_WORDS).status)
             shown = ", ".join(f"{key}={value!r}" for key, value in parameters.items() if (key, value) not in COMMON)
             for check in checks:
                 with warnings.catch_warnings():

@@ -216,7 +216,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                     score = float(trial.score(X_public) if self.scoring is None else self.scoring(trial, X_public))
                 else:
                     seed = None if self.random_state is None else int(rng.integers(2**31))
-                    score = private_score(trial.score_samples(validation_X), trial, units, deviation, seed)
+                    gains = trial.score_samples(validation_X) if len(validation) else np.zeros(0)  # of few units, none
+                    score = private_score(gains, trial, units, deviation, seed)
                 if best is None or score > best[0] or math.isnan(best[0]):
                     best = score, parameters, trial
         if best is None:
