@@ -20,6 +20,7 @@ def truncate(
     double[::1] counts,         # INOUT (n_entries,) moved along
     int64_t most,               # words that a unit keeps
     uint64_t seed,
+    int64_t first_unit=0,       # number of the first one, where these are a part of all
 ):
     """Shuffle the words of each unit and say which entries are among its first `most`.
 
@@ -41,7 +42,7 @@ def truncate(
     cdef uint8_t[::1] keep = kept
     with nogil:
         for u in range(n_units):
-            stream = stream_of(seed, 0, u)
+            stream = stream_of(seed, 0, first_unit + u)
             for i in range(start[u], start[u + 1]):
                 j = i + <int64_t>(stream_double(&stream) * (start[u + 1] - i))
                 words[i], words[j] = words[j], words[i]

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from uuid import uuid4
@@ -15,11 +16,12 @@ from skdplda.datasets import DiskCounts
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
-from skdplda.models._fit import fit_rounds, settings_of, warn_of_spare_topics
+from skdplda.models._fit import fit_rounds, settings_of, warn_of_large_delta, warn_of_spare_topics
 from skdplda.models._promise import claimed_path, rounds_guarantee
 from skdplda.models._rounds import GRID, NoisePlan, run_round
-from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed
-from skdplda.models._variational_step import EXACT_UNIT, VariationalStep
+from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed, constant
+from skdplda.models._sharded import ShardedDocuments, sharded_documents
+from skdplda.models._variational_step import EXACT_UNIT, VariationalStep, part_of_step
 from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment, Randomness
 
 __all__ = ["VIPSLDA"]
@@ -235,9 +237,10 @@ class VIPSLDA(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words), or DiskCounts
+        X : array-like or sparse matrix of shape (n_documents, n_words), DiskCounts, ShardedCounts or Dask collection
             Word counts over a public, or privately selected, vocabulary. A `skdplda.datasets.DiskCounts` is read from
-            disk in each round, some thousand documents at a time.
+            disk in each round, some thousand documents at a time. Those of a `skdplda.distributed.ShardedCounts`, or of
+            what it takes, stay on their workers.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
@@ -264,6 +267,8 @@ class VIPSLDA(BaseTopicModel):
                 raise ValueError("groups must be None for documents on disk: a user's documents are not read together.")
             vars(self).pop("feature_names_in_", None)
             self.n_features_in_, units, data = X.shape[1], None, (np.frombuffer(bytes.fromhex(X.digest), np.uint8),)
+        elif (sharded := sharded_documents(self, X, groups)) is not None:
+            X, data = sharded, sharded.data
         else:
             X = check_counts(self, X, reset=True)
             units = None if groups is None else check_groups(groups, X.shape[0])
@@ -273,10 +278,14 @@ class VIPSLDA(BaseTopicModel):
         if not plan.noiseless:
             randomness.warn_if_seeded(self)
         vars(self).pop("_stream", None)
-        n_threads = effective_n_jobs(self.n_jobs)
+        n_threads, settings = effective_n_jobs(self.n_jobs), self._e_step(plan, randomness)
+        if isinstance(X, ShardedDocuments):
+            e_step = X.step(partial(part_of_step, **settings), randomness, stateless=True)
+        else:
+            e_step = VariationalStep(X, units, n_threads=n_threads, **settings)
         fit_rounds(
             self,
-            self._e_step(X, units, plan, randomness, n_threads),
+            e_step,
             self._rule(plan, randomness),
             plan,
             randomness,
@@ -355,7 +364,7 @@ class VIPSLDA(BaseTopicModel):
         if stream["n_done"]:
             rule.restore({"table": stream["table"]})
         payment.charge(stream["run"])
-        e_step = self._e_step(X, units, plan, randomness, n_threads)
+        e_step = VariationalStep(X, units, n_threads=n_threads, **self._e_step(plan, randomness))
         run_round(e_step, rule, plan, randomness, stream["n_done"], n_threads=n_threads)
         self.n_iter_ = stream["n_done"] + 1
         self._stream = stream | {"n_done": self.n_iter_, "table": rule.table}
@@ -456,13 +465,7 @@ class VIPSLDA(BaseTopicModel):
                 PrivacyLeakWarning,
                 stacklevel=4,
             )
-        if self.nominal_size is not None and self.delta >= 1 / self.nominal_size:
-            warnings.warn(
-                f"delta={self.delta:g} is not below 1 / nominal_size = {1 / self.nominal_size:g}: publishing some"
-                " documents whole would satisfy it. Choose a much smaller delta.",
-                UserWarning,
-                stacklevel=4,
-            )
+        warn_of_large_delta(self.delta, self.nominal_size, stacklevel=5)
 
     def _unit(self, plan):
         """Return what GRID stands for, in tokens."""
@@ -470,27 +473,22 @@ class VIPSLDA(BaseTopicModel):
             return GRID / EXACT_UNIT
         return UNIT if self.max_norm is None else float(self.max_norm)
 
-    def _e_step(self, X, units, plan, randomness, n_threads):
+    def _e_step(self, plan, randomness):
+        """Return the E-step's settings, for `VariationalStep`."""
         alpha, beta = self._doc_topic_prior(), self._topic_word_prior()
-
-        def priors(round_):
-            if not plan.noiseless or self.learning_method == "online":  # constant priors were better there
-                return alpha, beta
-            return annealed(alpha, beta, self.n_components, round_, plan.n_rounds)
-
-        return VariationalStep(
-            X,
-            units,
-            self.n_components,
-            priors,
-            exact=plan.noiseless,
-            max_norm=self.max_norm,
-            max_length=self.max_doc_length,
-            max_iter=self.max_doc_update_iter,
-            tol=self.mean_change_tol,
-            key=randomness.key,
-            n_threads=n_threads,
-        )
+        priors = partial(constant, alpha, beta)
+        if plan.noiseless and self.learning_method == "batch":  # elsewhere constant priors were better
+            priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
+        return {
+            "n_topics": self.n_components,
+            "priors": priors,
+            "exact": plan.noiseless,
+            "max_norm": self.max_norm,
+            "max_length": self.max_doc_length,
+            "max_iter": self.max_doc_update_iter,
+            "tol": self.mean_change_tol,
+            "key": randomness.key,
+        }
 
     def _rule(self, plan, randomness):
         shape, key, unit = (self.n_features_in_, self.n_components), randomness.key, self._unit(plan)

@@ -1,0 +1,463 @@
+"""Parts of a corpus on workers: sums over all of them, with the parts of a lost worker brought back.
+
+Each worker has one actor, a `Member`, that holds some parts; a part is a run of documents and a state made of them. A
+call asks every state for an array of integers; members add up what theirs and those below them in a tree return.
+
+What a state does follows from its documents, the calls so far and their arguments, which name their random streams.
+So a lost part is built again and the calls are replayed: it is what it was, bit for bit, and no one can tell from the
+result that a worker was lost. Within a call, a member that is asked again returns the sum that it has.
+"""
+
+import hashlib
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import uuid4
+
+import numpy as np
+import scipy.sparse as sp
+
+from skdplda.distributed._shards import check_client, join_blocks, other_width
+
+__all__ = ["FAN_OUT", "Crew", "Part", "tree"]
+
+FAN_OUT = 4  # sums that one node of the tree waits for; near the fastest whatever the network, see the guide
+MOST_LOSSES = 3  # of one part
+PATIENCE = 60.0  # seconds to wait for a worker when none is left
+DEPOSIT = {}  # on a worker: blocks on their way from Dask's tasks to the member of this process
+
+
+class Part(NamedTuple):
+    """What the driver knows of a run of documents.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Documents of each block.
+    n_words : int or None
+        Size of the vocabulary; None where there is no block with documents.
+    longest : int
+        Tokens of the longest document.
+    digest : str
+        Of the content, if it was asked for.
+    """
+
+    sizes: tuple
+    n_words: int
+    longest: int
+    digest: str
+
+    @property
+    def n_documents(self):
+        """Number of documents."""
+        return sum(self.sizes)
+
+
+def deposit(name, blocks):
+    """Leave blocks for the member of this process; a task."""
+    DEPOSIT[name] = blocks
+
+
+class Member:
+    """What runs on a worker: the parts that it holds.
+
+    Parameters
+    ----------
+    n_threads : int
+        For the states.
+    """
+
+    def __init__(self, n_threads):
+        self._n_threads, self._loaded, self._states = n_threads, {}, {}
+        self._number, self._sum, self._summed = None, None, set()
+
+    def ping(self):
+        """Answer."""
+        return True
+
+    def load(self, part, sources, first_block, digest):
+        """Read the blocks of a part and describe it; a name stands for what `deposit` left."""
+        counts, sizes = join_blocks(DEPOSIT.pop(sources) if isinstance(sources, str) else sources, first_block)
+        self._loaded[part] = counts
+        if counts is None:
+            return Part(tuple(sizes), None, 0, "")
+        longest = int(counts.sum(axis=1, dtype=np.int64).max(initial=0))
+        content = ""
+        if digest:
+            sha = hashlib.sha256()
+            for array in (counts.indptr, counts.indices, counts.data):
+                sha.update(array.data)
+            content = sha.hexdigest()
+        return Part(tuple(sizes), counts.shape[1], longest, content)
+
+    def build(self, part, make, n_words, arguments):
+        """Make the state of a part from its documents, which are not kept."""
+        counts = self._loaded.pop(part)
+        if counts is None:
+            counts = sp.csr_array((0, n_words), dtype=np.int32)
+            counts.indptr = counts.indptr.astype(np.int64)
+        self._states[part] = make(counts, n_threads=self._n_threads, **arguments)
+
+    def replay(self, part, method, shared, own):
+        """Do one call again, for one part, without a result."""
+        getattr(self._states[part], method)(*shared, *own)
+
+    def total(self, number, method, shared, own, below):
+        """Return the sum over the parts here and below, and which they are."""
+        calls = [child.total(number, method, shared, *rest) for child, *rest in below]
+        if number != self._number:
+            self._number, self._sum, self._summed = number, None, set()
+        for part in sorted(own.keys() - self._summed):
+            value = getattr(self._states[part], method)(*shared, *own[part])
+            self._sum = value if self._sum is None else self._sum + value
+            self._summed.add(part)
+        results, error = [(self._sum, sorted(self._summed))], None
+        for call in calls:  # all of them, so that nobody below is at work when the driver tries again
+            try:
+                results.append(call.result())
+            except Exception as raised:
+                error = raised
+        if error is not None:
+            raise error
+        return added(results)
+
+
+def added(results):
+    """Return the sum of (array, parts) pairs."""
+    total = results[0][0]
+    for value, _ in results[1:]:
+        total = total + value
+    return total, [part for _, parts in results for part in parts]
+
+
+def tree(n, fan_out=FAN_OUT):
+    """Return the children of the driver and of each of n members: those of a member have larger numbers than it.
+
+    So waits go from small numbers to large ones only, whatever calls are under way, and cannot form a circle.
+
+    Parameters
+    ----------
+    n : int
+        Number of members.
+    fan_out : int, default=FAN_OUT
+        Children of a node, at most.
+
+    Returns
+    -------
+    top : list of int
+        The driver's children.
+    below : list of list of int
+        Those of each member.
+
+    Examples
+    --------
+    >>> from skdplda.distributed import tree
+    >>> tree(4, fan_out=2)
+    ([0, 1], [[2, 3], [], [], []])
+    """
+    nodes = [list(range(i * fan_out, min((i + 1) * fan_out, n))) for i in range(n + 1)]
+    return nodes[0], nodes[1:]
+
+
+@dataclass(eq=False)
+class Placed:
+    """A part and where it is."""
+
+    sources: list
+    first_block: int
+    member: int | None = None
+    losses: int = 0
+    info: Part | None = None
+    arguments: dict = field(default_factory=dict)
+
+
+class Crew:
+    """The parts of a corpus on all workers of a cluster.
+
+    Parameters
+    ----------
+    shards : ShardedCounts
+        The documents.
+    n_threads : int or None, default=None
+        Threads of each member; None for those that the worker has.
+    digest : bool, default=False
+        Whether to read the parts' digests.
+    fan_out : int, default=FAN_OUT
+        Children of a node of the tree.
+
+    Attributes
+    ----------
+    parts : list of Part
+        In the order of the documents.
+    n_words : int
+        Size of the vocabulary.
+    n_documents : int
+        In all parts.
+
+    Raises
+    ------
+    RuntimeError
+        If no worker is left, or one lacks this package or has another version of it, or a part is lost again and again.
+    ValueError
+        If blocks are no counts, of different widths, or without documents.
+    """
+
+    def __init__(self, shards, *, n_threads=None, digest=False, fan_out=FAN_OUT):
+        self._client, self._n_threads, self._digest, self._fan_out = shards.client, n_threads, digest, fan_out
+        self._members, self._next, self._checked, self._gone = {}, 0, set(), set()
+        self._make, self._log, self._replays, self._number = None, [], True, 0
+        n_parts = min(len(shards.sources), max(1, len(self._addresses())))
+        bounds = np.linspace(0, len(shards.sources), n_parts + 1).astype(int).tolist()
+        self._placed = [Placed(shards.sources[a:b], a) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        self._attempt(lambda: None)
+        self.parts = [placed.info for placed in self._placed]
+        self.n_documents = sum(part.n_documents for part in self.parts)
+        self.n_words = self._width()
+        if not self.n_documents or not self.n_words:
+            raise ValueError(f"X must have documents and words; got shape {(self.n_documents, self.n_words)}.")
+
+    def _width(self):
+        """Return the number of words of all blocks."""
+        n_words = None
+        for placed in self._placed:
+            found = placed.info.n_words
+            if None not in (n_words, found) and found != n_words:
+                raise ValueError(other_width(placed.first_block, found, n_words))
+            n_words = n_words or found
+        return n_words
+
+    def build(self, make, arguments, *, replays=True):
+        """Make the state of each part.
+
+        Parameters
+        ----------
+        make : callable
+            `make(counts, n_threads=..., **arguments)`, to be pickled, returns the state.
+        arguments : list of dict
+            Of each part.
+        replays : bool, default=True
+            Whether a state depends on former calls, so that a lost one needs them again.
+        """
+        self._make, self._replays = make, replays
+        for placed, own in zip(self._placed, arguments, strict=True):
+            placed.arguments = own
+
+        def build_all():
+            wait([self._build(part) for part in range(len(self._placed))])
+
+        self._attempt(build_all)
+
+    def total(self, method, shared, own=None):
+        """Return the sum over all parts of what a method of their states returns.
+
+        Parameters
+        ----------
+        method : str
+            Of the states.
+        shared : tuple
+            Arguments for all parts. They are kept for lost parts: do not change them.
+        own : list of tuple, default=None
+            More arguments, of each part.
+
+        Returns
+        -------
+        total : ndarray
+            A new array.
+        """
+        own = [()] * len(self._placed) if own is None else own
+
+        def ask():
+            ranks = sorted(self._members)
+            held = {rank: {} for rank in ranks}
+            for part, placed in enumerate(self._placed):
+                held[placed.member][part] = own[part]
+            ranks = [rank for rank in ranks if held[rank]]
+            top, below = tree(len(ranks), self._fan_out)
+
+            def node(i):
+                return self._members[ranks[i]].actor, held[ranks[i]], [node(child) for child in below[i]]
+
+            nodes = [node(i) for i in top]
+            total, parts = added(wait([a.total(self._number, method, shared, o, b) for a, o, b in nodes]))
+            if sorted(parts) != list(range(len(self._placed))):
+                raise RuntimeError("a part is missing from a sum, or is in it twice; nothing was released.")
+            return np.array(total)
+
+        total = self._attempt(ask)
+        self._number += 1
+        if self._replays:
+            self._log.append((method, shared, own))
+        return total
+
+    def replay(self, calls):
+        """Bring all parts to where these calls leave them; they are as the arguments of `total`.
+
+        Parameters
+        ----------
+        calls : list of tuple (method, shared, own)
+            In order.
+        """
+        if not self._replays:
+            return
+
+        def replay_all():
+            for call in calls:
+                wait([self._replay(part, call) for part in range(len(self._placed))])
+
+        self._attempt(replay_all)
+        self._log += calls
+
+    def close(self):
+        """Let the workers forget everything."""
+        self._members.clear()
+        self._log = []
+
+    def _addresses(self):
+        """Return the addresses of the workers that may be used, with their numbers of threads."""
+        check_client(self._client)
+        return {a: n for a, n in sorted(self._client.nthreads().items()) if a not in self._gone}
+
+    def _attempt(self, action):
+        """Do something with all parts in place; again if a worker was lost meanwhile."""
+        while True:
+            try:
+                check_client(self._client)
+                self._settle()
+                return action()
+            except Exception:
+                check_client(self._client)
+                if not self._lose_the_silent():
+                    raise
+
+    def _settle(self):
+        """Give each part without a member to the one with least to do, and bring it to where the others are."""
+        homeless = [part for part, placed in enumerate(self._placed) if placed.member is None]
+        if not homeless:
+            return
+        self._hire()
+        for part in homeless:
+            blocks = Counter({rank: 0 for rank in self._members})
+            for placed in self._placed:
+                if placed.member is not None:
+                    blocks[placed.member] += len(placed.sources)
+            self._placed[part].member = min(blocks, key=lambda rank: (blocks[rank], rank))
+        brought = [self._bring(part) for part in homeless]
+        wait([task for _, task in brought if task is not None])
+        loading = [self._load(part, sources) for part, (sources, _) in zip(homeless, brought, strict=True)]
+        for part, info in zip(homeless, wait(loading), strict=True):
+            self._placed[part].info = info
+        if self._make is not None:
+            wait([self._build(part) for part in homeless])
+        for call in self._log:
+            wait([self._replay(part, call) for part in homeless])
+
+    def _hire(self):
+        """Make a member on each worker that has none."""
+        deadline = time.monotonic() + PATIENCE
+        while not (addresses := self._addresses()):
+            if time.monotonic() > deadline:
+                raise RuntimeError(
+                    f"the cluster has no worker, and none came in {PATIENCE:.0f} seconds. With `checkpoint` the next"
+                    " fit goes on from the last round, without spending again."
+                )
+            time.sleep(0.1)
+        self._check_package(addresses.keys() - self._checked)
+        for address in addresses.keys() - {member.address for member in self._members.values()}:
+            future = self._client.submit(
+                Member, self._n_threads or addresses[address], actor=True, workers=[address], pure=False
+            )
+            self._members[self._next] = Employed(address, future)
+            self._next += 1
+        for member in self._members.values():
+            member.actor = member.actor or member.future.result()
+
+    def _check_package(self, addresses):
+        """Raise RuntimeError unless workers have this package, in this version."""
+
+        def version():  # has no module of ours, so that it travels to workers without the package
+            return __import__("importlib").import_module("skdplda").__version__
+
+        version.__module__ = "__main__"  # by value
+        if not addresses:
+            return
+        mine = version()
+        for address, found in self._client.run(version, workers=sorted(addresses), on_error="return").items():
+            if isinstance(found, Exception):
+                raise RuntimeError(
+                    f"worker {address} cannot import skdplda ({found}); install skdplda=={mine} where workers run."
+                )
+            if found != mine:
+                raise RuntimeError(f"worker {address} has skdplda {found}, this process {mine}; install the same.")
+        self._checked |= addresses
+
+    def _bring(self, part):
+        """Start to bring a part's blocks to its worker; return the sources for `load` and the task, if one is needed.
+
+        Dask computes Delayed blocks, and again if they were lost.
+        """
+        placed = self._placed[part]
+        if all(isinstance(source, str) for source in placed.sources):
+            return placed.sources, None
+        computed = iter(self._client.compute([s for s in placed.sources if hasattr(s, "__dask_graph__")]))
+        blocks = [next(computed) if hasattr(s, "__dask_graph__") else s for s in placed.sources]
+        name, address = uuid4().hex, self._members[placed.member].address
+        return name, self._client.submit(deposit, name, blocks, workers=[address], pure=False)
+
+    def _load(self, part, sources):
+        placed = self._placed[part]
+        return self._members[placed.member].actor.load(part, sources, placed.first_block, self._digest)
+
+    def _build(self, part):
+        placed = self._placed[part]
+        return self._members[placed.member].actor.build(part, self._make, self.n_words, placed.arguments)
+
+    def _replay(self, part, call):
+        method, shared, own = call
+        return self._members[self._placed[part].member].actor.replay(part, method, shared, own[part])
+
+    def _lose_the_silent(self):
+        """Forget members that do not answer; return whether there were any."""
+        silent = [rank for rank, member in self._members.items() if not member.answers()]
+        for rank in silent:
+            self._gone.add(self._members.pop(rank).address)
+        for placed in self._placed:
+            if placed.member in silent:
+                placed.member, placed.losses = None, placed.losses + 1
+                if placed.losses > MOST_LOSSES:
+                    raise RuntimeError(
+                        f"the worker of blocks {placed.first_block} to {placed.first_block + len(placed.sources) - 1}"
+                        f" was lost {placed.losses} times; perhaps they need more memory than a worker has: use more"
+                        " workers or smaller blocks. With `checkpoint` the next fit goes on from the last round,"
+                        " without spending again."
+                    )
+        return bool(silent)
+
+
+@dataclass(eq=False)
+class Employed:
+    """A member as the driver sees it."""
+
+    address: str
+    future: object
+    actor: object = None
+
+    def answers(self):
+        """Whether the member is alive; waits for what it is doing."""
+        try:
+            return self.actor is not None and self.actor.ping().result()
+        except Exception:
+            return False
+
+
+def wait(calls):
+    """Return the results of calls; all are over when one's error is raised."""
+    results, error = [], None
+    for call in calls:
+        try:
+            results.append(call.result())
+        except Exception as raised:
+            error = raised
+    if error is not None:
+        raise error
+    return results
