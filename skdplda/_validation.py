@@ -53,7 +53,7 @@ def check_counts(estimator, X, *, reset):
     """
     if hasattr(type(X), "__dask_graph__") or hasattr(type(X), "_on_workers"):
         raise TypeError(
-            f"{type(estimator).__name__} takes these data as a matrix in memory; got a {type(X).__name__}, which lies on"
+            f"{type(estimator).__name__} takes these data as a matrix in memory; got a {type(X).__name__}, which is on"
             " workers. Call compute() on it, or map the method over its blocks."
         )
     X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric")

@@ -12,8 +12,9 @@ import hashlib
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import pairwise
 from typing import NamedTuple
-from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +26,6 @@ __all__ = ["FAN_OUT", "Crew", "Part", "tree"]
 FAN_OUT = 4  # sums that one node of the tree waits for; near the fastest whatever the network, see the guide
 MOST_LOSSES = 3  # of one part
 PATIENCE = 60.0  # seconds to wait for a worker when none is left
-DEPOSIT = {}  # on a worker: blocks on their way from Dask's tasks to the member of this process
 
 
 class Part(NamedTuple):
@@ -54,11 +54,6 @@ class Part(NamedTuple):
         return sum(self.sizes)
 
 
-def deposit(name, blocks):
-    """Leave blocks for the member of this process; a task."""
-    DEPOSIT[name] = blocks
-
-
 class Member:
     """What runs on a worker: the parts that it holds.
 
@@ -77,8 +72,10 @@ class Member:
         return True
 
     def load(self, part, sources, first_block, digest):
-        """Read the blocks of a part and describe it; a name stands for what `deposit` left."""
-        counts, sizes = join_blocks(DEPOSIT.pop(sources) if isinstance(sources, str) else sources, first_block)
+        """Read the blocks of a part and describe it; a name is that of a list which Dask holds on this worker."""
+        if isinstance(sources, str):
+            sources = import_module("distributed").get_worker().data[sources]
+        counts, sizes = join_blocks(sources, first_block)
         self._loaded[part] = counts
         if counts is None:
             return Part(tuple(sizes), None, 0, "")
@@ -209,13 +206,17 @@ class Crew:
         self._make, self._log, self._replays, self._number = None, [], True, 0
         n_parts = min(len(shards.sources), max(1, len(self._addresses())))
         bounds = np.linspace(0, len(shards.sources), n_parts + 1).astype(int).tolist()
-        self._placed = [Placed(shards.sources[a:b], a) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
-        self._attempt(lambda: None)
-        self.parts = [placed.info for placed in self._placed]
-        self.n_documents = sum(part.n_documents for part in self.parts)
-        self.n_words = self._width()
-        if not self.n_documents or not self.n_words:
-            raise ValueError(f"X must have documents and words; got shape {(self.n_documents, self.n_words)}.")
+        self._placed = [Placed(shards.sources[a:b], a) for a, b in pairwise(bounds)]
+        try:
+            self._attempt(lambda: None)
+            self.parts = [placed.info for placed in self._placed]
+            self.n_documents = sum(part.n_documents for part in self.parts)
+            self.n_words = self._width()
+            if not self.n_documents or not self.n_words:
+                raise ValueError(f"X must have documents and words; got shape {(self.n_documents, self.n_words)}.")
+        except BaseException:
+            self.close()
+            raise
 
     def _width(self):
         """Return the number of words of all blocks."""
@@ -309,7 +310,9 @@ class Crew:
         self._log += calls
 
     def close(self):
-        """Let the workers forget everything."""
+        """Let the workers forget everything, now: references that Python has not yet collected do not count."""
+        if self._client.status == "running":
+            self._client.cancel([member.future for member in self._members.values()])
         self._members.clear()
         self._log = []
 
@@ -343,8 +346,8 @@ class Crew:
                     blocks[placed.member] += len(placed.sources)
             self._placed[part].member = min(blocks, key=lambda rank: (blocks[rank], rank))
         brought = [self._bring(part) for part in homeless]
-        wait([task for _, task in brought if task is not None])
-        loading = [self._load(part, sources) for part, (sources, _) in zip(homeless, brought, strict=True)]
+        wait([blocks for blocks in brought if hasattr(blocks, "result")])
+        loading = [self._load(*pair) for pair in zip(homeless, brought, strict=True)]
         for part, info in zip(homeless, wait(loading), strict=True):
             self._placed[part].info = info
         if self._make is not None:
@@ -392,21 +395,20 @@ class Crew:
         self._checked |= addresses
 
     def _bring(self, part):
-        """Start to bring a part's blocks to its worker; return the sources for `load` and the task, if one is needed.
+        """Start to bring a part's blocks to its worker, and return the Future of their list, or the paths.
 
-        Dask computes Delayed blocks, and again if they were lost.
+        Dask computes Delayed blocks, and again if they were lost. The worker keeps them while there is the Future.
         """
         placed = self._placed[part]
         if all(isinstance(source, str) for source in placed.sources):
-            return placed.sources, None
+            return placed.sources
         computed = iter(self._client.compute([s for s in placed.sources if hasattr(s, "__dask_graph__")]))
         blocks = [next(computed) if hasattr(s, "__dask_graph__") else s for s in placed.sources]
-        name, address = uuid4().hex, self._members[placed.member].address
-        return name, self._client.submit(deposit, name, blocks, workers=[address], pure=False)
+        return self._client.submit(list, blocks, workers=[self._members[placed.member].address], pure=False)
 
-    def _load(self, part, sources):
-        placed = self._placed[part]
-        return self._members[placed.member].actor.load(part, sources, placed.first_block, self._digest)
+    def _load(self, part, blocks):
+        placed, blocks = self._placed[part], getattr(blocks, "key", blocks)
+        return self._members[placed.member].actor.load(part, blocks, placed.first_block, self._digest)
 
     def _build(self, part):
         placed = self._placed[part]

@@ -27,9 +27,14 @@ def sharded_documents(estimator, X, groups=None):
     if shards is None:
         return None
     crew = Crew(shards, n_threads=threads_of_members(estimator.n_jobs), digest=estimator.checkpoint is not None)
+    try:
+        documents = ShardedDocuments(crew, groups)
+    except BaseException:
+        crew.close()
+        raise
     vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
     estimator.n_features_in_ = crew.n_words
-    return ShardedDocuments(crew, groups)
+    return documents
 
 
 def threads_of_members(n_jobs):
@@ -84,8 +89,9 @@ class ShardedDocuments:
         np.maximum.at(highest, self._unit, block)
         if (lowest < highest).any():
             user = np.argmax(lowest < highest)
+            name = groups[self._unit == user].tolist()[0]
             raise ValueError(
-                f"groups has documents of user {groups[np.argmax(self._unit == user)]!r} in several blocks, from block"
+                f"groups has documents of user {name!r} in several blocks, from block"
                 f" {lowest[user]} to block {highest[user]}: a worker bounds what a user adds, and must see all of it."
                 " Sort the documents by user and cut between users."
             )

@@ -1,0 +1,372 @@
+"""Documents on Dask workers: the same model as on one machine, whatever happens to the workers."""
+
+import errno
+import os
+import signal
+import sys
+import threading
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+from skdplda import HDPLDA, VIPSLDA, BudgetExceededError, PrivacyAccountant, PrivateCGSLDA
+from skdplda.datasets import make_lda_corpus, write_counts
+from skdplda.distributed import Crew, ShardedCounts, tree
+from skdplda.models._rounds import NoisePlan
+
+distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+db = pytest.importorskip("dask.bag")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdplda.exceptions.PrivacyLeakWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
+]
+SIZES = (150, 90, 160)  # of the blocks
+
+
+@pytest.fixture(scope="module")
+def X():
+    return sp.csr_matrix(make_lda_corpus(400, 60, 4, mean_length=30, random_state=0).data)
+
+
+@pytest.fixture(scope="module")
+def blocks(X):
+    bounds = np.cumsum([0, *SIZES])
+    return [X[a:b] for a, b in pairwise(bounds)]
+
+
+@pytest.fixture(scope="module")
+def client():
+    settings = {"distributed.worker.daemon": False, "distributed.comm.timeouts.connect": "5s"}
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def shards(client, blocks):
+    wait_for(client, 2)
+    return ShardedCounts([dask.delayed(block) for block in blocks])
+
+
+def wait_for(client, n_workers):
+    """Wait for workers that a nanny has started again."""
+    client.wait_for_workers(n_workers, timeout=60)
+
+
+def forgotten(client):
+    """Whether no worker holds documents, soon."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if not any(client.run(lambda dask_worker: len(dask_worker.state.actors)).values()):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def kill_one(client):
+    """Kill a worker that holds documents, as the system does."""
+    held = client.run(lambda dask_worker: (os.getpid(), len(dask_worker.state.actors)))
+    os.kill(next(pid for pid, n in held.values() if n), signal.SIGKILL)
+
+
+MODELS = {
+    "gibbs": PrivateCGSLDA(4, max_iter=4, local_sweeps=2),
+    "gibbs, sampled": PrivateCGSLDA(4, max_iter=4, local_sweeps=2, sampling_rate=0.4),
+    "gibbs, laplace": PrivateCGSLDA(4, max_iter=3, local_sweeps=2, mechanism="laplace"),
+    "gibbs, no noise": PrivateCGSLDA(4, max_iter=6, epsilon=np.inf),
+    "variational": VIPSLDA(4, max_iter=3),
+    "variational, cut": VIPSLDA(4, max_iter=3, max_doc_length=12, sampling_rate=0.5),
+    "variational, online": VIPSLDA(4, max_iter=4, learning_method="online", batch_size=40, nominal_size=400),
+    "variational, no noise": VIPSLDA(4, max_iter=3, epsilon=np.inf),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_equal_to_threads(name, X, shards, client):
+    here = MODELS[name].set_params(random_state=3, n_jobs=2).fit(X)
+    there = MODELS[name].set_params(n_jobs=None).fit(shards)
+    assert_array_equal(here.components_, there.components_)
+    assert here.privacy_guarantee_ == there.privacy_guarantee_
+    assert str(here.privacy_guarantee_) == str(there.privacy_guarantee_)
+    assert there.n_features_in_ == X.shape[1]
+
+
+def test_workers_forget(shards, client):
+    clone(MODELS["variational"]).fit(shards)
+    assert forgotten(client)
+
+
+class KillAfter:
+    """Callback that kills a worker, `pause` seconds into the next round."""
+
+    def __init__(self, client, n_done, pause=0.0):
+        self.client, self.n_done, self.pause = client, n_done, pause
+
+    def __call__(self, report):
+        if report.n_done == self.n_done:
+            if not self.pause:
+                return kill_one(self.client)
+            threading.Timer(self.pause, kill_one, [self.client]).start()
+
+
+@pytest.mark.parametrize("name", ["gibbs, sampled", "gibbs, no noise", "variational"])
+def test_a_killed_worker_changes_nothing(name, X, shards, client, monkeypatch):
+    """Not the model, nor the spend, nor how often noise is drawn: once a round."""
+    drawn, draw = [], NoisePlan.draw
+
+    def note(self, round_, *arguments):
+        drawn.append(round_)
+        return draw(self, round_, *arguments)
+
+    here = MODELS[name].set_params(random_state=5).fit(X)
+    there = clone(here).set_params(callback=KillAfter(client, 2))
+    monkeypatch.setattr(NoisePlan, "draw", note)
+    with PrivacyAccountant(epsilon=np.inf, delta=0.1) as accountant:
+        there.fit(shards)
+    assert_array_equal(here.components_, there.components_)
+    assert there.privacy_guarantee_ == here.privacy_guarantee_
+    assert len(accountant.ledger) == 1
+    assert drawn == (list(range(there.n_iter_)) if np.isfinite(there.epsilon) else [])
+
+
+def test_a_worker_killed_in_a_round_changes_nothing(X, shards, client):
+    model = PrivateCGSLDA(4, max_iter=4, local_sweeps=200, random_state=5)
+    killer = KillAfter(client, 2, pause=0.1)
+    assert_array_equal(model.fit(X).components_, clone(model).set_params(callback=killer).fit(shards).components_)
+
+
+def test_a_part_that_is_lost_again_and_again(shards, client, monkeypatch):
+    monkeypatch.setattr("skdplda.distributed._crew.MOST_LOSSES", 0)
+    with pytest.raises(RuntimeError, match="was lost 1 times; perhaps they need more memory"):
+        clone(MODELS["gibbs"]).set_params(callback=KillAfter(client, 1)).fit(shards)
+
+
+def test_no_worker_left(shards, client, monkeypatch):
+    monkeypatch.setattr("skdplda.distributed._crew.PATIENCE", 0.2)
+    monkeypatch.setattr(Crew, "_addresses", lambda self: {})
+    with pytest.raises(RuntimeError, match=r"has no worker, and none came in 0 seconds"):
+        clone(MODELS["gibbs"]).fit(shards)
+
+
+@pytest.mark.parametrize("name", ["gibbs, sampled", "variational"])
+def test_a_cancelled_fit_goes_on_from_its_checkpoint(name, X, shards, client, tmp_path):
+    def cancel(report):
+        if report.n_done == 2:
+            raise KeyboardInterrupt
+
+    model = clone(MODELS[name]).set_params(random_state=5, checkpoint=tmp_path / "fit", callback=cancel)
+    with PrivacyAccountant(epsilon=10, delta=0.1) as accountant:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(shards)
+        assert forgotten(client)
+        collected = []
+        model.set_params(callback=lambda report: collected.append(report.n_done)).fit(shards)
+    assert collected[0] == 3
+    assert len(accountant.ledger) == 1
+    here = clone(model).set_params(checkpoint=None, callback=None).fit(X)
+    assert_array_equal(here.components_, model.components_)
+    assert not os.listdir(tmp_path)
+
+
+def test_full_disk_on_checkpoint(X, shards, client, tmp_path, monkeypatch):
+    """The former checkpoint stays whole: the fit goes on from it when there is room, and spends once."""
+    savez, saved = np.savez, []
+
+    def full(file, **arrays):
+        saved.append(0)
+        if len(saved) == 3:
+            file.write(b"half of it")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        savez(file, **arrays)
+
+    monkeypatch.setattr(np, "savez", full)
+    model = clone(MODELS["gibbs, sampled"]).set_params(random_state=5, checkpoint=tmp_path / "fit")
+    with PrivacyAccountant(epsilon=10, delta=0.1) as accountant:
+        with pytest.raises(OSError, match="No space left"):
+            model.fit(shards)
+        assert forgotten(client)
+        assert os.listdir(tmp_path) == ["fit"]
+        model.fit(shards)
+    assert len(accountant.ledger) == 1
+    assert_array_equal(clone(model).set_params(checkpoint=None).fit(X).components_, model.components_)
+
+
+def test_checkpoints_of_shards_hold_no_documents(shards, tmp_path):
+    def cancel(report):
+        raise KeyboardInterrupt
+
+    model = clone(MODELS["gibbs"]).set_params(checkpoint=tmp_path / "fit", callback=cancel)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(shards)
+    with np.load(tmp_path / "fit") as file:
+        assert {name: file[name].shape for name in file.files if name != "header"} == {
+            "e_tables": (1, 60, 4),
+            "r_table": (60, 4),
+            "r_sum": (60, 4),
+            "r_words": (60,),
+            "r_weight": (),
+        }
+    with pytest.raises(ValueError, match="other parameters or other data"):
+        clone(model).set_params(callback=None).fit(ShardedCounts(shards.sources[::-1]))
+
+
+@pytest.mark.parametrize("model", [MODELS["gibbs, sampled"], MODELS["variational"]], ids=["gibbs", "variational"])
+def test_users(model, X, shards):
+    """A user's documents in one block; two users' documents are mixed within it."""
+    groups = np.repeat([5, 1, 3], SIZES) * 100 + np.arange(400) % 7
+    model = clone(model).set_params(random_state=1)
+    assert_array_equal(model.fit(X, groups=groups).components_, clone(model).fit(shards, groups=groups).components_)
+    with pytest.raises(ValueError, match="documents of user 6 in several blocks, from block 0 to block 2"):
+        clone(model).fit(shards, groups=np.where(np.isin(np.arange(400), (0, 399)), 6, groups))
+    with pytest.raises(ValueError, match="one entry a document"):
+        clone(model).fit(shards, groups=groups[1:])
+
+
+def test_dask_array_bag_and_folders(X, blocks, client, tmp_path):
+    model = clone(MODELS["variational"]).set_params(random_state=1)
+    expected = model.fit(X).components_
+    array = da.concatenate(
+        [da.from_delayed(dask.delayed(b), shape=b.shape, dtype=b.dtype, meta=sp.csr_matrix((0, 0))) for b in blocks]
+    )
+    bag = db.from_sequence(range(3), npartitions=3).map_partitions(lambda part: [blocks[i] for i in part])
+    folders = [write_counts(tmp_path / str(i), [block]) for i, block in enumerate(blocks)]
+    wait_for(client, 2)
+    for source in (
+        array,
+        da.from_array(X.toarray(), chunks=(130, 60)),
+        bag,
+        ShardedCounts(folders, client=client),
+        ShardedCounts([folder.path for folder in folders], client=client),
+        ShardedCounts(client.scatter(blocks), client=client),
+    ):
+        assert_array_equal(clone(model).fit(source).components_, expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda b: [b[0], b[1][:, :50], b[2]], "block 1 has 50 words and the first 60"),
+        (lambda b: [b[0], b[1], b[2][:, :50]], "block [12] has (50|60) words and the first (50|60)"),
+        (lambda b: [b[0], b[1], -b[2]], "block 2 must hold non-negative integer counts"),
+        (lambda b: [b[0] * 0.5], "block 0 must hold non-negative integer counts"),
+        (lambda b: [b[0][:0], b[1][:0]], r"must have documents and words; got shape \(0, 60\)"),
+    ],
+)
+def test_bad_blocks(change, message, blocks, client):
+    wait_for(client, 2)
+    shards = ShardedCounts([dask.delayed(block) for block in change(blocks)])
+    with pytest.raises(ValueError, match=message):
+        PrivateCGSLDA(4).fit(shards)
+    assert forgotten(client)
+
+
+def test_bad_sources(X, client, tmp_path):
+    wait_for(client, 2)
+    with pytest.raises(TypeError, match="got a csr_matrix"):
+        ShardedCounts(X)
+    with pytest.raises(TypeError, match="got a csr_matrix"):
+        ShardedCounts([X])
+    with pytest.raises(ValueError, match="at least one block"):
+        ShardedCounts([])
+    with pytest.raises(ValueError, match=r"cut by rows only; got blocks in a grid of shape \(2, 3\)"):
+        PrivateCGSLDA().fit(da.from_array(X.toarray(), chunks=(200, 20)))
+    with pytest.raises(ValueError, match="no complete folder of counts"):
+        PrivateCGSLDA().fit(ShardedCounts([tmp_path / "nowhere"]))
+    with pytest.raises(ZeroDivisionError):  # of the user's own graph
+        PrivateCGSLDA().fit(ShardedCounts([dask.delayed(lambda: 1 / 0)()]))
+    with pytest.raises(ValueError, match="must be on this machine for mechanism='laplace-last'"):
+        PrivateCGSLDA(mechanism="laplace-last").fit(ShardedCounts([dask.delayed(X)]))
+    with pytest.raises(TypeError, match="HDPLDA takes these data as a matrix in memory; got a ShardedCounts"):
+        HDPLDA().fit(ShardedCounts([dask.delayed(X)]))
+    with pytest.raises(TypeError, match=r"takes these data as a matrix in memory; got a Array.*compute\(\)"):
+        PrivateCGSLDA(epsilon=np.inf, max_iter=1).fit(X).transform(da.from_array(X.toarray()))
+
+
+def test_clients_that_are_of_no_use(X, client):
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster:
+        other = distributed.Client(cluster, set_as_default=False)
+        shards = ShardedCounts([dask.delayed(X)], client=other)
+        other.close()
+    with pytest.raises(ValueError, match="client must be connected to its scheduler; it is closed"):
+        PrivateCGSLDA().fit(shards)
+    with pytest.raises(ValueError, match="it is closed"):
+        ShardedCounts([dask.delayed(X)], client=other)
+    with pytest.raises(ValueError, match="must not be asynchronous"):
+        ShardedCounts([dask.delayed(X)], client=distributed.Client("tcp://127.0.0.1:1", asynchronous=True))
+
+
+def test_no_client(X, monkeypatch):
+    def none():
+        raise ValueError("No clients found")
+
+    monkeypatch.setattr(distributed, "default_client", none)
+    with pytest.raises(ValueError, match="client must be given where no Dask client is active"):
+        PrivateCGSLDA().fit(da.from_array(X.toarray()))
+
+
+def test_no_budget_no_reading(client):
+    with PrivacyAccountant(epsilon=1, delta=0.1), pytest.raises(BudgetExceededError):
+        PrivateCGSLDA(epsilon=2).fit(ShardedCounts(["nowhere"]))
+
+
+def test_a_worker_without_the_package(shards, client):
+    worker = next(iter(client.nthreads()))
+
+    def forget():
+        sys.kept = sys.modules["skdplda"]
+        sys.modules["skdplda"] = None
+
+    def remember():
+        sys.modules["skdplda"] = sys.kept
+
+    client.run(lambda: __import__("skdplda") and None)
+    client.run(forget, workers=[worker])
+    try:
+        with pytest.raises(RuntimeError, match=f"worker {worker} cannot import skdplda.*install skdplda=="):
+            PrivateCGSLDA().fit(shards)
+    finally:
+        client.run(remember, workers=[worker])
+
+
+@pytest.mark.parametrize("n", [0, 1, 4, 5, 23, 1000])
+def test_tree(n):
+    top, below = tree(n)
+    children = top + [child for nodes in below for child in nodes]
+    assert sorted(children) == list(range(n))
+    assert max(map(len, [top, *below])) <= 4
+    assert all(child > parent for parent, nodes in enumerate(below) for child in nodes)
+
+
+def test_a_deep_tree(X):
+    """Six workers in this process, and the driver waits for one of them."""
+    blocks = [dask.delayed(X[i : i + 50]) for i in range(0, 400, 50)]
+    with (
+        distributed.LocalCluster(n_workers=6, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        crew = Crew(ShardedCounts(blocks, client=client), fan_out=1)
+        crew.build(sums_of, [{}] * len(crew.parts))
+        for factor in (1, 2):
+            assert_array_equal(crew.total("times", (factor,)), factor * X.sum(axis=0).A1)
+        crew.close()
+
+
+class sums_of:
+    def __init__(self, X, n_threads):
+        self.sum = X.sum(axis=0)
+
+    def times(self, factor):
+        return factor * self.sum
