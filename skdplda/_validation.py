@@ -22,6 +22,7 @@ __all__ = [
     "check_prior",
     "fit_context",
     "take_rows",
+    "unit_of_documents",
 ]
 
 LARGEST_COUNT = 2**31 - 1
@@ -180,6 +181,14 @@ def check_groups(groups, n_documents):
     documents = np.argsort(unit, kind="stable").astype(np.int64)
     start = np.concatenate([[0], np.cumsum(np.bincount(unit))]).astype(np.int64)
     return start, documents
+
+
+def unit_of_documents(units):
+    """Return the number of each document's unit, from `check_groups`' (start, documents)."""
+    start, documents = units
+    unit = np.empty(len(documents), np.int64)
+    unit[documents] = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    return unit
 
 
 def is_integer(value):

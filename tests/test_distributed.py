@@ -46,7 +46,7 @@ def blocks(X):
 
 @pytest.fixture(scope="module")
 def client():
-    settings = {"distributed.worker.daemon": False, "distributed.comm.timeouts.connect": "5s"}
+    settings = {"distributed.worker.daemon": False}
     with (
         dask.config.set(settings),
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,

@@ -10,7 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
-from skdplda.distributed import shards_of
+from skdplda.distributed import ShardedDocuments, shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
@@ -21,7 +21,7 @@ from skdplda.models._live import fit_live
 from skdplda.models._promise import NOT_COVERED, rounds_guarantee
 from skdplda.models._rounds import NoisePlan
 from skdplda.models._rules import UNIT, ExactTables, SmoothedTables, annealed, constant, model_noise
-from skdplda.models._sharded import ShardedDocuments, sharded_documents
+from skdplda.models._sharded import ShardedStep, sharded_documents
 from skdplda.privacy import InherentPrivacyHistory, Payment, PrivacyGuarantee, Randomness
 
 __all__ = ["PrivateCGSLDA"]
@@ -352,7 +352,7 @@ class PrivateCGSLDA(BaseTopicModel):
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
         make = partial(GibbsStep, n_topics=self.n_components, order=order, priors=priors, n_sweeps=sweeps)
         if isinstance(X, ShardedDocuments):
-            e_step, data = X.step(make, randomness), X.data
+            e_step, data = ShardedStep(X, make, randomness), X.data
         else:
             units = check_groups(groups, X.shape[0])
             data = X.indptr, X.indices, X.data, *units

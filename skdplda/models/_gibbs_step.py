@@ -3,8 +3,8 @@
 import numpy as np
 
 from skdplda._kernels._gibbs import TokenBlocks
-from skdplda._validation import check_groups
-from skdplda.models._contributions import unit_of_documents, unit_weights
+from skdplda._validation import check_groups, unit_of_documents
+from skdplda.models._contributions import unit_weights
 
 __all__ = ["GibbsStep"]
 

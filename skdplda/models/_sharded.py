@@ -5,10 +5,9 @@ from functools import partial
 import numpy as np
 
 from skdplda._validation import check_groups
-from skdplda.distributed import Crew, shards_of
-from skdplda.models._contributions import unit_of_documents
+from skdplda.distributed import load_documents
 
-__all__ = ["ShardedDocuments", "ShardedStep", "sharded_documents"]
+__all__ = ["ShardedStep", "sharded_documents"]
 
 
 def sharded_documents(estimator, X, groups=None):
@@ -23,109 +22,13 @@ def sharded_documents(estimator, X, groups=None):
     groups : array-like or None
         As `fit` was given them.
     """
-    shards = shards_of(X)
-    if shards is None:
-        return None
-    crew = Crew(shards, n_threads=threads_of_members(estimator.n_jobs), digest=estimator.checkpoint is not None)
-    try:
-        documents = ShardedDocuments(crew, groups)
-    except BaseException:
-        crew.close()
-        raise
-    vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
-    estimator.n_features_in_ = crew.n_words
+    n_jobs = estimator.n_jobs
+    n_threads = n_jobs if n_jobs is not None and n_jobs > 0 else None
+    documents = load_documents(X, groups, n_threads=n_threads, digest=estimator.checkpoint is not None)
+    if documents is not None:
+        vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
+        estimator.n_features_in_ = documents.shape[1]
     return documents
-
-
-def threads_of_members(n_jobs):
-    """Return how many threads a worker is told to use: as many as it has where `n_jobs` does not say."""
-    return n_jobs if n_jobs is not None and n_jobs > 0 else None
-
-
-class ShardedDocuments:
-    """Documents on workers, and the privacy units that they belong to.
-
-    Parameters
-    ----------
-    crew : Crew
-        Of the documents.
-    groups : array-like of shape (n_documents,) or None
-        The user of each document.
-
-    Raises
-    ------
-    ValueError
-        If a user's documents lie in several blocks.
-    """
-
-    def __init__(self, crew, groups):
-        self.crew = crew
-        lengths = [part.n_documents for part in crew.parts]
-        self.first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        self.longest = max(part.longest for part in crew.parts)
-        self.n_units, self._unit = crew.n_documents, None
-        if groups is not None:
-            groups = groups.compute() if hasattr(type(groups), "__dask_graph__") else groups
-            units = check_groups(groups, crew.n_documents)
-            self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)
-            self._refuse_scattered(np.asarray(groups))
-
-    @property
-    def shape(self):
-        """(n_documents, n_words)."""
-        return self.crew.n_documents, self.crew.n_words
-
-    @property
-    def data(self):
-        """What a checkpoint must belong to: arrays for `fingerprint`."""
-        digests = "".join(part.digest for part in self.crew.parts)
-        return np.frombuffer(digests.encode(), np.uint8), *(() if self._unit is None else (self._unit,))
-
-    def _refuse_scattered(self, groups):
-        sizes = np.concatenate([part.sizes for part in self.crew.parts])
-        block = np.repeat(np.arange(len(sizes)), sizes)
-        lowest, highest = np.full(self.n_units, len(sizes)), np.zeros(self.n_units, np.int64)
-        np.minimum.at(lowest, self._unit, block)
-        np.maximum.at(highest, self._unit, block)
-        if (lowest < highest).any():
-            user = np.argmax(lowest < highest)
-            name = groups[self._unit == user].tolist()[0]
-            raise ValueError(
-                f"groups has documents of user {name!r} in several blocks, from block"
-                f" {lowest[user]} to block {highest[user]}: a worker bounds what a user adds, and must see all of it."
-                " Sort the documents by user and cut between users."
-            )
-
-    def members_of(self, part):
-        """Return the numbers of the units of a part, ascending: a slice or an array."""
-        here = slice(self.first[part], self.first[part + 1])
-        return here if self._unit is None else np.unique(self._unit[here])
-
-    def arguments(self):
-        """Return what `make` of a part is told: its units, its place, and the longest document of all."""
-        return [
-            {
-                "units": None if self._unit is None else self._unit[self.first[part] : self.first[part + 1]],
-                "first_document": int(self.first[part]),
-                "longest": self.longest,
-            }
-            for part in range(len(self.crew.parts))
-        ]
-
-    def step(self, make, randomness, *, stateless=False):
-        """Return the E-step.
-
-        Parameters
-        ----------
-        make : callable
-            `make(X, units, first_document=, longest=, randomness=, n_threads=)` returns the E-step of a part.
-        randomness : Randomness
-            Of this fit. Its key travels to the workers, and nothing else of it.
-        stateless : bool, default=False
-            Whether E-steps remember nothing between rounds.
-        """
-        self.crew.build(partial(PartOfStep, make), self.arguments(), replays=not stateless)
-        return ShardedStep(self, randomness, stateless)
 
 
 class Key:
@@ -160,14 +63,17 @@ class ShardedStep:
     Parameters
     ----------
     documents : ShardedDocuments
-        With their states built.
+        As from `sharded_documents`.
+    make : callable
+        `make(X, units, first_document=, longest=, randomness=, n_threads=)` returns the E-step of a part.
     randomness : Randomness
-        Of this fit.
-    stateless : bool
-        Whether there is nothing to restore.
+        Of this fit. Its key travels to the workers, and nothing else of it.
+    stateless : bool, default=False
+        Whether E-steps remember nothing between rounds.
     """
 
-    def __init__(self, documents, randomness, stateless):
+    def __init__(self, documents, make, randomness, *, stateless=False):
+        documents.crew.build(partial(PartOfStep, make), documents.arguments(), replays=not stateless)
         self.n_units = documents.n_units
         self._documents, self._randomness, self._stateless = documents, randomness, stateless
         self._history = []  # (table, packed flags of the active units or None) of each round

@@ -4,8 +4,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._kernels._mixture import responsibilities, word_sums
+from skdplda._validation import unit_of_documents
 from skdplda.metrics import perplexity
-from skdplda.models._contributions import unit_of_documents, unit_weights
+from skdplda.models._contributions import unit_weights
 from skdplda.models._rules import SmoothedTables, initial_table
 from skdplda.semantics import UnitMatrix
 

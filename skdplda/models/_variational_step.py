@@ -5,7 +5,8 @@ import scipy.sparse as sp
 from scipy.special import digamma
 
 from skdplda._kernels._variational import e_step, expected_topics
-from skdplda.models._contributions import unit_of_documents, unit_weights
+from skdplda._validation import unit_of_documents
+from skdplda.models._contributions import unit_weights
 from skdplda.models._rounds import GRID
 
 __all__ = ["EXACT_UNIT", "VariationalStep", "cut_documents", "part_of_step"]

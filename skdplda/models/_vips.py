@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
 from skdplda.datasets import DiskCounts
+from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
@@ -20,7 +21,7 @@ from skdplda.models._fit import fit_rounds, settings_of, warn_of_large_delta, wa
 from skdplda.models._promise import claimed_path, rounds_guarantee
 from skdplda.models._rounds import GRID, NoisePlan, run_round
 from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed, constant
-from skdplda.models._sharded import ShardedDocuments, sharded_documents
+from skdplda.models._sharded import ShardedStep, sharded_documents
 from skdplda.models._variational_step import EXACT_UNIT, VariationalStep, part_of_step
 from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment, Randomness
 
@@ -280,7 +281,7 @@ class VIPSLDA(BaseTopicModel):
         vars(self).pop("_stream", None)
         n_threads, settings = effective_n_jobs(self.n_jobs), self._e_step(plan, randomness)
         if isinstance(X, ShardedDocuments):
-            e_step = X.step(partial(part_of_step, **settings), randomness, stateless=True)
+            e_step = ShardedStep(X, partial(part_of_step, **settings), randomness, stateless=True)
         else:
             e_step = VariationalStep(X, units, n_threads=n_threads, **settings)
         fit_rounds(

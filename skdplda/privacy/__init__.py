@@ -20,10 +20,13 @@ from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
 from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian, sampler_slack
 from skdplda.privacy._partition import (
+    FILLS,
     PartitionPlan,
+    UnitWords,
     epsilon_needed,
     plan_partition,
     select_partitions,
+    select_words,
 )
 from skdplda.privacy._payment import Payment, prepaid
 from skdplda.privacy._randomness import Randomness
@@ -32,6 +35,7 @@ from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 __all__ = [
     "ACCOUNTINGS",
     "CLAIMED_ACCOUNTINGS",
+    "FILLS",
     "Adjacency",
     "InherentPrivacyHistory",
     "LedgerEntry",
@@ -43,6 +47,7 @@ __all__ = [
     "Randomness",
     "Status",
     "TrustModel",
+    "UnitWords",
     "active_accountant",
     "bounded_range_event",
     "calibrate_gaussian",
@@ -67,6 +72,7 @@ __all__ = [
     "rounded_gaussian",
     "sampler_slack",
     "select_partitions",
+    "select_words",
     "selection_event",
     "zcdp_event",
 ]

@@ -20,7 +20,7 @@ from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._events import gaussian_event, laplace_event, pure_event
 from skdplda.privacy._noise import LARGEST_SCALE, delta_slack, discrete_laplace, rounded_gaussian
 
-__all__ = ["PartitionPlan", "epsilon_needed", "plan_partition", "select_partitions"]
+__all__ = ["PartitionPlan", "UnitWords", "epsilon_needed", "plan_partition", "select_partitions", "select_words"]
 
 GRID = 2**20  # weight that one unit gives, where sums are exact in integers
 FINE_GRID = 44  # log2 of the same for "policy_gaussian", whose steps are rounded
@@ -336,6 +336,50 @@ def _least(safe):
     return high
 
 
+class UnitWords:
+    """The words that privacy units use, at most so many of each; what leaves it is summed over units, and hidden.
+
+    Parameters
+    ----------
+    start, words, counts
+        As in `select_partitions`.
+    n_words : int
+        Number of words.
+    most : int
+        Words that a unit keeps, at random.
+    key : int
+        Of these draws; those of a unit depend on its number as well.
+    numbers : ndarray of shape (n_units,), int64, or None, default=None
+        Of the units, where they are a part of all.
+    """
+
+    def __init__(self, start, words, counts, n_words, most, key, numbers=None):
+        kept = _partition.truncate(start, words, counts, most, key, numbers)
+        self._start = np.concatenate([[0], np.cumsum(np.minimum(np.diff(start), most))]).astype(np.int64)
+        self._words, self._counts, self._n_words, self._key = words[kept], counts[kept], n_words, key
+
+    def used(self):
+        """Return 1 for each word that a unit uses, else 0."""
+        flags = np.zeros(self._n_words, dtype=np.int64)
+        flags[self._words] = 1
+        return flags
+
+    def shared(self, active, share):
+        """Return the weights of the words where a unit with n active ones gives share[n] to each."""
+        total = np.zeros(self._n_words, dtype=np.int64)
+        _partition.share_equally(self._start, self._words, np.array(active), np.array(share), total)
+        return total
+
+    def filled(self, plan):
+        """Return the weights of the words where units give one after the other."""
+        total, words, n_units = np.zeros(self._n_words, dtype=np.int64), self._words, len(self._start) - 1
+        if plan.mechanism.startswith("item_frequency"):  # ties stay in their random order
+            words = words[np.lexsort((-self._counts, np.repeat(np.arange(n_units), np.diff(self._start))))]
+        order = np.random.default_rng(self._key).permutation(n_units)
+        FILLS[plan.mechanism](self._start, words, order, plan.cap, plan.grid, total)
+        return total
+
+
 def select_partitions(plan, start, words, counts, n_words, randomness):
     """Run a selection.
 
@@ -369,23 +413,34 @@ def select_partitions(plan, start, words, counts, n_words, randomness):
     n_units = len(start) - 1
     if plan.mechanism == "policy_gaussian" and n_units > MOST_UNITS:
         raise ValueError(f"'policy_gaussian' takes at most {MOST_UNITS} units; use the default mechanism.")
-    kept = _partition.truncate(start, words, counts, plan.max_items, randomness.key)
-    start = np.concatenate([[0], np.cumsum(np.minimum(np.diff(start), plan.max_items))]).astype(np.int64)
-    words, counts = words[kept], counts[kept]
-    total = np.zeros(n_words, dtype=np.int64)
-    active = np.zeros(n_words, dtype=np.uint8)
-    active[words] = 1
+    return select_words(plan, UnitWords(start, words, counts, n_words, plan.max_items, randomness.key), randomness)
+
+
+def select_words(plan, units, randomness):
+    """Run a selection on words that units share.
+
+    Parameters
+    ----------
+    plan : PartitionPlan
+        What to run.
+    units : object
+        As `UnitWords`, with the methods that the mechanism asks.
+    randomness : Randomness
+        Of this fit.
+
+    Returns
+    -------
+    released, weights : ndarray
+        As in `select_partitions`.
+    """
+    active = (units.used() > 0).astype(np.uint8)
     if plan.mechanism in FILLS:
-        if plan.mechanism.startswith("item_frequency"):  # ties stay in their random order
-            words = words[np.lexsort((-counts, np.repeat(np.arange(n_units), np.diff(start))))]
-        order = np.random.default_rng(randomness.key).permutation(n_units)
-        FILLS[plan.mechanism](start, words, order, plan.cap, plan.grid, total)
+        total = units.filled(plan)
     released, weights, draws = [], [], 0
     share = np.array([0] + [1 if plan.grid == 1 else equal_share(plan.grid, n + 1) for n in range(plan.max_items)])
     for round_, (scale, threshold) in enumerate(zip(plan.scales, plan.thresholds, strict=True)):
         if plan.mechanism not in FILLS:
-            total[:] = 0
-            _partition.share_equally(start, words, active, share, total)
+            total = units.shared(active.copy(), share)
         present = np.flatnonzero(active)
         noise, draws = _noise(plan, scale, threshold, len(present), randomness, draws)
         noisy = total[present] + noise
