@@ -8,6 +8,7 @@ little; the tables therefore give processor time as well, of the busiest worker:
 """
 
 import argparse
+import inspect
 import os
 import resource
 import tempfile
@@ -20,7 +21,7 @@ import pandas as pd
 
 from skdplda import PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus, write_counts
-from skdplda.distributed import FAN_OUT, Crew, ShardedCounts, tree
+from skdplda.distributed import Crew, ShardedCounts, tree
 from skdplda.privacy import rounded_gaussian
 
 TABLES = ((50, 1000), (200, 10_000))  # topics, words
@@ -221,7 +222,8 @@ def plot(table, path):
     for (n_workers, part), colour, mark in zip(table.groupby("workers"), colours, "os^", strict=True):
         part = part[part["fan_out"] <= n_workers]
         ax.loglog(part["fan_out"], part["network_seconds"], mark + "-", color=colour, label=f"{n_workers} workers")
-    ax.axvline(FAN_OUT, color="#999999", linestyle="--", label=f"default, {FAN_OUT}")
+    default = inspect.signature(tree).parameters["fan_out"].default
+    ax.axvline(default, color="#999999", linestyle="--", label=f"default, {default}")
     ax.set(xlabel="children of a node (last point: all workers send to the driver)", ylabel="seconds a round")
     ax.set_title("Table down and sum up, 200 topics × 10,000 words,\n10 Gbit/s (simulated)", fontsize=11)
     ax.legend(frameon=False)

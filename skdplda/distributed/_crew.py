@@ -8,124 +8,21 @@ So a lost part is built again and the calls are replayed: it is what it was, bit
 result that a worker was lost. Within a call, a member that is asked again returns the sum that it has.
 """
 
-import hashlib
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from skdplda.distributed._shards import check_client, join_blocks, other_width
+from skdplda.distributed._member import Member, Part, added, wait
+from skdplda.distributed._shards import check_client, other_width
 
-__all__ = ["FAN_OUT", "Crew", "Part", "tree"]
+__all__ = ["FAN_OUT", "Crew", "tree"]
 
 FAN_OUT = 4  # sums that one node of the tree waits for; near the fastest whatever the network, see the guide
 MOST_LOSSES = 3  # of one part
 PATIENCE = 60.0  # seconds to wait for a worker when none is left
-
-
-class Part(NamedTuple):
-    """What the driver knows of a run of documents.
-
-    Parameters
-    ----------
-    sizes : tuple of int
-        Documents of each block.
-    n_words : int or None
-        Size of the vocabulary; None where there is no block with documents.
-    longest : int
-        Tokens of the longest document.
-    digest : str
-        Of the content, if it was asked for.
-    """
-
-    sizes: tuple
-    n_words: int
-    longest: int
-    digest: str
-
-    @property
-    def n_documents(self):
-        """Number of documents."""
-        return sum(self.sizes)
-
-
-class Member:
-    """What runs on a worker: the parts that it holds.
-
-    Parameters
-    ----------
-    n_threads : int
-        For the states.
-    """
-
-    def __init__(self, n_threads):
-        self._n_threads, self._loaded, self._states = n_threads, {}, {}
-        self._number, self._sum, self._summed = None, None, set()
-
-    def ping(self):
-        """Answer."""
-        return True
-
-    def load(self, part, sources, first_block, digest):
-        """Read the blocks of a part and describe it; a name is that of a list which Dask holds on this worker."""
-        if isinstance(sources, str):
-            sources = import_module("distributed").get_worker().data[sources]
-        counts, sizes = join_blocks(sources, first_block)
-        self._loaded[part] = counts
-        if counts is None:
-            return Part(tuple(sizes), None, 0, "")
-        longest = int(counts.sum(axis=1, dtype=np.int64).max(initial=0))
-        content = ""
-        if digest:
-            sha = hashlib.sha256()
-            for array in (counts.indptr, counts.indices, counts.data):
-                sha.update(array.data)
-            content = sha.hexdigest()
-        return Part(tuple(sizes), counts.shape[1], longest, content)
-
-    def build(self, part, make, n_words, arguments):
-        """Make the state of a part from its documents, which are not kept."""
-        counts = self._loaded.pop(part)
-        if counts is None:
-            counts = sp.csr_array((0, n_words), dtype=np.int32)
-            counts.indptr = counts.indptr.astype(np.int64)
-        self._states[part] = make(counts, n_threads=self._n_threads, **arguments)
-
-    def replay(self, part, method, shared, own):
-        """Do one call again, for one part, without a result."""
-        getattr(self._states[part], method)(*shared, *own)
-
-    def total(self, number, method, shared, own, below):
-        """Return the sum over the parts here and below, and which they are."""
-        calls = [child.total(number, method, shared, *rest) for child, *rest in below]
-        if number != self._number:
-            self._number, self._sum, self._summed = number, None, set()
-        for part in sorted(own.keys() - self._summed):
-            value = getattr(self._states[part], method)(*shared, *own[part])
-            self._sum = value if self._sum is None else self._sum + value
-            self._summed.add(part)
-        results, error = [(self._sum, sorted(self._summed))], None
-        for call in calls:  # all of them, so that nobody below is at work when the driver tries again
-            try:
-                results.append(call.result())
-            except Exception as raised:
-                error = raised
-        if error is not None:
-            raise error
-        return added(results)
-
-
-def added(results):
-    """Return the sum of (array, parts) pairs."""
-    total = results[0][0]
-    for value, _ in results[1:]:
-        total = total + value
-    return total, [part for _, parts in results for part in parts]
 
 
 def tree(n, fan_out=FAN_OUT):
@@ -245,7 +142,7 @@ class Crew:
             placed.arguments = own
 
         def build_all():
-            wait([self._build(part) for part in range(len(self._placed))])
+            self._wait([self._build(part) for part in range(len(self._placed))])
 
         self._attempt(build_all)
 
@@ -277,10 +174,12 @@ class Crew:
             top, below = tree(len(ranks), self._fan_out)
 
             def node(i):
-                return self._members[ranks[i]].actor, held[ranks[i]], [node(child) for child in below[i]]
+                member = self._members[ranks[i]]
+                return member.actor, member.address, held[ranks[i]], [node(child) for child in below[i]]
 
             nodes = [node(i) for i in top]
-            total, parts = added(wait([a.total(self._number, method, shared, o, b) for a, o, b in nodes]))
+            calls = [(actor.total(self._number, method, shared, *rest), address) for actor, address, *rest in nodes]
+            total, parts = added(self._wait(calls))
             if sorted(parts) != list(range(len(self._placed))):
                 raise RuntimeError("a part is missing from a sum, or is in it twice; nothing was released.")
             return np.array(total)
@@ -304,7 +203,7 @@ class Crew:
 
         def replay_all():
             for call in calls:
-                wait([self._replay(part, call) for part in range(len(self._placed))])
+                self._wait([self._replay(part, call) for part in range(len(self._placed))])
 
         self._attempt(replay_all)
         self._log += calls
@@ -346,14 +245,14 @@ class Crew:
                     blocks[placed.member] += len(placed.sources)
             self._placed[part].member = min(blocks, key=lambda rank: (blocks[rank], rank))
         brought = [self._bring(part) for part in homeless]
-        wait([blocks for blocks in brought if hasattr(blocks, "result")])
+        self._wait([pair for pair in brought if isinstance(pair, tuple)])
         loading = [self._load(*pair) for pair in zip(homeless, brought, strict=True)]
-        for part, info in zip(homeless, wait(loading), strict=True):
+        for part, info in zip(homeless, self._wait(loading), strict=True):
             self._placed[part].info = info
         if self._make is not None:
-            wait([self._build(part) for part in homeless])
+            self._wait([self._build(part) for part in homeless])
         for call in self._log:
-            wait([self._replay(part, call) for part in homeless])
+            self._wait([self._replay(part, call) for part in homeless])
 
     def _hire(self):
         """Make a member on each worker that has none."""
@@ -372,8 +271,9 @@ class Crew:
             )
             self._members[self._next] = Employed(address, future)
             self._next += 1
-        for member in self._members.values():
-            member.actor = member.actor or member.future.result()
+        new = [member for member in self._members.values() if member.actor is None]
+        for member, actor in zip(new, self._wait([(member.future, member.address) for member in new]), strict=True):
+            member.actor = actor
 
     def _check_package(self, addresses):
         """Raise RuntimeError unless workers have this package, in this version."""
@@ -395,7 +295,7 @@ class Crew:
         self._checked |= addresses
 
     def _bring(self, part):
-        """Start to bring a part's blocks to its worker, and return the Future of their list, or the paths.
+        """Start to bring a part's blocks to its worker; return the Future of their list and the address, or paths.
 
         Dask computes Delayed blocks, and again if they were lost. The worker keeps them while there is the Future.
         """
@@ -404,23 +304,35 @@ class Crew:
             return placed.sources
         computed = iter(self._client.compute([s for s in placed.sources if hasattr(s, "__dask_graph__")]))
         blocks = [next(computed) if hasattr(s, "__dask_graph__") else s for s in placed.sources]
-        return self._client.submit(list, blocks, workers=[self._members[placed.member].address], pure=False)
+        address = self._members[placed.member].address
+        return self._client.submit(list, blocks, workers=[address], pure=False), address
 
     def _load(self, part, blocks):
-        placed, blocks = self._placed[part], getattr(blocks, "key", blocks)
-        return self._members[placed.member].actor.load(part, blocks, placed.first_block, self._digest)
+        placed, blocks = self._placed[part], blocks[0].key if isinstance(blocks, tuple) else blocks
+        member = self._members[placed.member]
+        return member.actor.load(part, blocks, placed.first_block, self._digest), member.address
 
     def _build(self, part):
         placed = self._placed[part]
-        return self._members[placed.member].actor.build(part, self._make, self.n_words, placed.arguments)
+        member = self._members[placed.member]
+        return member.actor.build(part, self._make, self.n_words, placed.arguments), member.address
 
     def _replay(self, part, call):
         method, shared, own = call
-        return self._members[self._placed[part].member].actor.replay(part, method, shared, own[part])
+        member = self._members[self._placed[part].member]
+        return member.actor.replay(part, method, shared, own[part]), member.address
+
+    def _here(self, address):
+        """Whether the scheduler knows a worker."""
+        check_client(self._client)
+        return address in self._client.nthreads()
+
+    def _wait(self, calls):
+        return wait(calls, self._here)
 
     def _lose_the_silent(self):
         """Forget members that do not answer; return whether there were any."""
-        silent = [rank for rank, member in self._members.items() if not member.answers()]
+        silent = [rank for rank, member in self._members.items() if not member.answers(self._here)]
         for rank in silent:
             self._gone.add(self._members.pop(rank).address)
         for placed in self._placed:
@@ -444,22 +356,9 @@ class Employed:
     future: object
     actor: object = None
 
-    def answers(self):
+    def answers(self, here):
         """Whether the member is alive; waits for what it is doing."""
         try:
-            return self.actor is not None and self.actor.ping().result()
+            return self.actor is not None and wait([(self.actor.ping(), self.address)], here)[0]
         except Exception:
             return False
-
-
-def wait(calls):
-    """Return the results of calls; all are over when one's error is raised."""
-    results, error = [], None
-    for call in calls:
-        try:
-            results.append(call.result())
-        except Exception as raised:
-            error = raised
-    if error is not None:
-        raise error
-    return results

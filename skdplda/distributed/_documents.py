@@ -73,6 +73,11 @@ class ShardedDocuments:
         return self.crew.n_documents, self.crew.n_words
 
     @property
+    def n_tokens(self):
+        """Number of tokens."""
+        return sum(part.n_tokens for part in self.crew.parts)
+
+    @property
     def data(self):
         """What a checkpoint must belong to: arrays for `fingerprint`."""
         digests = "".join(part.digest for part in self.crew.parts)

@@ -24,7 +24,9 @@ def sharded_documents(estimator, X, groups=None):
     """
     n_jobs = estimator.n_jobs
     n_threads = n_jobs if n_jobs is not None and n_jobs > 0 else None
-    documents = load_documents(X, groups, n_threads=n_threads, digest=estimator.checkpoint is not None)
+    documents = load_documents(
+        X, groups, n_threads=n_threads, digest=getattr(estimator, "checkpoint", None) is not None
+    )
     if documents is not None:
         vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
         estimator.n_features_in_ = documents.shape[1]

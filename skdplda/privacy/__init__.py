@@ -20,7 +20,6 @@ from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
 from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian, sampler_slack
 from skdplda.privacy._partition import (
-    FILLS,
     PartitionPlan,
     UnitWords,
     epsilon_needed,
@@ -35,7 +34,6 @@ from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 __all__ = [
     "ACCOUNTINGS",
     "CLAIMED_ACCOUNTINGS",
-    "FILLS",
     "Adjacency",
     "InherentPrivacyHistory",
     "LedgerEntry",

@@ -73,6 +73,7 @@ class PartitionPlan:
     """
 
     MECHANISMS: ClassVar = (*ROUNDS, *FILLS, "truncated_geometric")
+    IN_TURN: ClassVar = tuple(FILLS)  # units give one after the other, and see what the former ones gave
 
     mechanism: str
     max_items: int

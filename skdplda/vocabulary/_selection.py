@@ -15,7 +15,6 @@ from skdplda._validation import Interval, StrOptions, check_groups, fit_context
 from skdplda.distributed import ShardedDocuments, load_documents, shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.privacy import (
-    FILLS,
     PartitionPlan,
     Payment,
     PrivacyGuarantee,
@@ -129,7 +128,7 @@ class PrivateSelection(BaseEstimator):
 
     def _sharded(self, X, groups):
         """Return documents that lie on workers, else None."""
-        if self.mechanism in FILLS and shards_of(X) is not None:
+        if self.mechanism in PartitionPlan.IN_TURN and shards_of(X) is not None:
             raise ValueError(
                 f"X must be on this machine for mechanism={self.mechanism!r}, in which units give one after the other;"
                 " use mechanism='sieve' on a cluster."
