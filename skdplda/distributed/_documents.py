@@ -99,12 +99,29 @@ class ShardedDocuments:
             )
 
     def members_of(self, part):
-        """Return the numbers of the units of a part, ascending: a slice or an array."""
+        """Return the numbers of the units of a part.
+
+        Parameters
+        ----------
+        part : int
+            Number of the part.
+
+        Returns
+        -------
+        members : slice or ndarray
+            Ascending.
+        """
         here = slice(self.first[part], self.first[part + 1])
         return here if self._unit is None else np.unique(self._unit[here])
 
     def arguments(self):
-        """Return what `make` of a part is told: its units, its place, and the longest document of all."""
+        """Return what the states of the parts are made with.
+
+        Returns
+        -------
+        arguments : list of dict
+            For `Crew.build`: a part's units, its place, and the longest document of all.
+        """
         return [
             {
                 "units": None if self._unit is None else self._unit[self.first[part] : self.first[part + 1]],

@@ -360,19 +360,49 @@ class UnitWords:
         self._words, self._counts, self._n_words, self._key = words[kept], counts[kept], n_words, key
 
     def used(self):
-        """Return 1 for each word that a unit uses, else 0."""
+        """Say which words are used.
+
+        Returns
+        -------
+        flags : ndarray of shape (n_words,), int64
+            Positive for each word that a unit uses, else 0.
+        """
         flags = np.zeros(self._n_words, dtype=np.int64)
         flags[self._words] = 1
         return flags
 
     def shared(self, active, share):
-        """Return the weights of the words where a unit with n active ones gives share[n] to each."""
+        """Add up weights where a unit with n active words gives share[n] to each of them.
+
+        Parameters
+        ----------
+        active : ndarray of shape (n_words,), uint8
+            1 for the words that take part.
+        share : ndarray of shape (most + 1,), int64
+            As above.
+
+        Returns
+        -------
+        total : ndarray of shape (n_words,), int64
+            The weights of the words.
+        """
         total = np.zeros(self._n_words, dtype=np.int64)
         _partition.share_equally(self._start, self._words, np.array(active), np.array(share), total)
         return total
 
     def filled(self, plan):
-        """Return the weights of the words where units give one after the other."""
+        """Add up weights where units give one after the other.
+
+        Parameters
+        ----------
+        plan : PartitionPlan
+            With a mechanism of `IN_TURN`.
+
+        Returns
+        -------
+        total : ndarray of shape (n_words,), int64
+            The weights of the words.
+        """
         total, words, n_units = np.zeros(self._n_words, dtype=np.int64), self._words, len(self._start) - 1
         if plan.mechanism.startswith("item_frequency"):  # ties stay in their random order
             words = words[np.lexsort((-self._counts, np.repeat(np.arange(n_units), np.diff(self._start))))]
