@@ -25,7 +25,7 @@ from skdplda.distributed import Crew, ShardedCounts, tree
 from skdplda.privacy import rounded_gaussian
 
 TABLES = ((50, 1000), (200, 10_000))  # topics, words
-NETWORK = 5.8e8  # bytes a second from process to process: of the fastest round measured; ten gigabits would carry 1.25e9
+NETWORK = 5.8e8  # bytes a second from process to process: the fastest round measured; ten gigabits carry 1.25e9
 LATENCY = 5e-4  # seconds from a process to another one's thread, over Dask's event loops
 ADDING = 4e9  # bytes of sums that a worker adds in a second
 

@@ -15,9 +15,20 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from skdplda import HDPLDA, PCTD, VIPSLDA, BudgetExceededError, DPVocabularySelector, PrivacyAccountant, PrivateCGSLDA
+from skdplda import (
+    HDPLDA,
+    PCTD,
+    VIPSLDA,
+    BudgetExceededError,
+    DPVocabularySelector,
+    LocalPrivateLDA,
+    PrivacyAccountant,
+    PrivateCGSLDA,
+)
 from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.distributed import Crew, ShardedCounts, tree
+from skdplda.distributed._member import added
+from skdplda.local import LocalRandomizer
 from skdplda.models._rounds import NoisePlan
 
 distributed = pytest.importorskip("distributed")
@@ -30,6 +41,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
+    pytest.mark.filterwarnings("ignore:The `Worker:FutureWarning"),
 ]
 SIZES = (150, 90, 160)  # of the blocks
 
@@ -437,3 +449,32 @@ def test_released_draws(X, threads):
     assert here.privacy_guarantee_ == there.privacy_guarantee_
     with pytest.raises(TypeError, match="takes these data as a matrix in memory"):
         clone(model).set_params(return_trace=True).fit(shards)
+
+
+@pytest.mark.parametrize("bit_epsilon", [3.0, np.inf])
+def test_reports(bit_epsilon, X, threads):
+    """`LocalPrivateLDA`: the server's half, on reports made elsewhere; a second batch goes on from the first."""
+    _, client = threads
+    randomizer = LocalRandomizer(bit_epsilon=bit_epsilon, random_state=0)
+    reports = randomizer.fit(X).transform(X)
+    parts = [dask.delayed(reports[i : i + 80]) for i in range(0, 400, 80)]
+    shards = ShardedCounts(parts, client=client)
+    model = LocalPrivateLDA(3, randomizer=randomizer, input="reports", max_iter=6, random_state=0)
+    here, there = clone(model).fit(reports), clone(model).fit(shards)
+    assert_array_equal(here.components_, there.components_)
+    assert here.privacy_guarantee_ == there.privacy_guarantee_
+    assert_array_equal(here.partial_fit(reports).components_, there.partial_fit(shards).components_)
+    assert forgotten(client)
+    with pytest.raises(ValueError, match="X must be on this machine, unless input='reports'"):
+        clone(model).set_params(input="counts").fit(shards)
+    with pytest.raises(ValueError, match="X has 50 features, but LocalPrivateLDA is expecting 60"):
+        there.partial_fit(ShardedCounts([dask.delayed(reports[:, :50])], client=client))
+    with pytest.raises(ValueError, match="must hold presence bits, ones and zeros; got a count of 2"):
+        clone(model).fit(ShardedCounts([dask.delayed(2 * reports)], client=client))
+
+
+def test_counts_that_do_not_fit():
+    half = np.full((1, 1), 2**30, np.int32)
+    assert added([(half, [0])] * 1)[0] == 2**30
+    with pytest.raises(OverflowError, match=r"more than 2\*\*31 tokens"):
+        added([(half, [0]), (half, [1])])

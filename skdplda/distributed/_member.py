@@ -68,7 +68,7 @@ class Member:
         self._loaded[part] = counts
         if counts is None:
             return Part(tuple(sizes), None, 0, 0, "")
-        lengths = counts.sum(axis=1, dtype=np.int64)
+        lengths = np.diff(np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])[counts.indptr])
         content = ""
         if digest:
             sha = hashlib.sha256()
@@ -114,6 +114,10 @@ def added(results):
     total = results[0][0]
     for value, _ in results[1:]:
         total = total + value
+        if total.dtype == np.int32 and total.min(initial=0) < 0:
+            raise OverflowError(
+                "a word has more than 2**31 tokens in one topic: use a model with noise, or fewer documents."
+            )
     return total, [part for _, parts in results for part in parts]
 
 
