@@ -30,6 +30,7 @@ from skdplda.distributed import Crew, ShardedCounts, tree
 from skdplda.distributed._member import added
 from skdplda.local import LocalRandomizer
 from skdplda.models._rounds import NoisePlan
+from skdplda.semantics import UnitMatrix
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -301,8 +302,8 @@ def test_bad_sources(X, client, tmp_path):
         PrivateCGSLDA().fit(ShardedCounts([dask.delayed(lambda: 1 / 0)()]))
     with pytest.raises(ValueError, match="must be on this machine for mechanism='laplace-last'"):
         PrivateCGSLDA(mechanism="laplace-last").fit(ShardedCounts([dask.delayed(X)]))
-    with pytest.raises(TypeError, match="PCTD takes these data as a matrix in memory; got a ShardedCounts"):
-        PCTD().fit(ShardedCounts([dask.delayed(X)]))
+    with pytest.raises(TypeError, match="VIPSLDA takes these data as a matrix in memory; got a ShardedCounts"):
+        VIPSLDA(learning_method="online").partial_fit(ShardedCounts([dask.delayed(X)]))
     with pytest.raises(TypeError, match=r"takes these data as a matrix in memory; got a Array.*compute\(\)"):
         PrivateCGSLDA(epsilon=np.inf, max_iter=1).fit(X).transform(da.from_array(X.toarray()))
 
@@ -366,7 +367,7 @@ def test_tree(n):
 def threads():
     """Workers in this process: quick to start, and to lose."""
     with (
-        distributed.LocalCluster(n_workers=6, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(n_workers=8, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield cluster, client
@@ -399,7 +400,7 @@ def test_a_deep_tree(X, threads):
 
 @pytest.mark.parametrize("name", ["gibbs, no noise", "gibbs, sampled", "variational", "variational, cut"])
 def test_a_closed_worker_changes_nothing(name, X, threads, close_one):
-    """Four of six workers are closed by the end; the parts move to those left, below each other in the tree."""
+    """Half of the workers are closed by the end; the parts move to those left, below each other in the tree."""
     _, client = threads
     shards = ShardedCounts([dask.delayed(X[i : i + 50]) for i in range(0, 400, 50)], client=client)
     here = clone(MODELS[name]).set_params(random_state=7).fit(X)
@@ -478,3 +479,20 @@ def test_counts_that_do_not_fit():
     assert added([(half, [0])] * 1)[0] == 2**30
     with pytest.raises(OverflowError, match=r"more than 2\*\*31 tokens"):
         added([(half, [0]), (half, [1])])
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.5])
+def test_semantic_units(rate, X, threads, close_one):
+    """`PCTD`, blocks of semantic units, and a worker that is lost."""
+    _, client = threads
+    wait_for(client, 2)
+    units = UnitMatrix(np.arange(0, 401, 2), X)
+    shards = ShardedCounts([dask.delayed(units[i : i + 50]) for i in range(0, 200, 50)], client=client)
+    model = PCTD(3, max_iter=4, random_state=0, sampling_rate=rate)
+    here, there = clone(model).fit(units), clone(model).set_params(callback=close_one).fit(shards)
+    assert_array_equal(here.components_, there.components_)
+    assert here.privacy_guarantee_ == there.privacy_guarantee_
+    with pytest.raises(ValueError, match="X must be on this machine, unless noise='statistics'"):
+        clone(model).set_params(epsilon=np.inf, sampling_rate=1.0).fit(shards)
+    with pytest.raises(ValueError, match="all of word counts, or all of semantic units"):
+        clone(model).fit(ShardedCounts([dask.delayed([units, X])], client=client))

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda.distributed._shards import join_blocks
+from skdplda.semantics import UnitMatrix
 
 __all__ = ["Member", "Part", "added", "wait"]
 
@@ -68,11 +69,15 @@ class Member:
         self._loaded[part] = counts
         if counts is None:
             return Part(tuple(sizes), None, 0, 0, "")
-        lengths = np.diff(np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])[counts.indptr])
+        units = isinstance(counts, UnitMatrix)
+        matrix = counts.to_counts() if units else counts
+        lengths = np.diff(np.concatenate([[0], np.cumsum(matrix.data, dtype=np.int64)])[matrix.indptr])
         content = ""
         if digest:
             sha = hashlib.sha256()
-            for array in (counts.indptr, counts.indices, counts.data):
+            for array in (counts.start, counts.counts.indptr) if units else ():
+                sha.update(array.data)
+            for array in (matrix.indptr, matrix.indices, matrix.data):
                 sha.update(array.data)
             content = sha.hexdigest()
         return Part(tuple(sizes), counts.shape[1], int(lengths.max(initial=0)), int(lengths.sum()), content)

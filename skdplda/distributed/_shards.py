@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from skdplda._optional import import_optional
 from skdplda._validation import check_block
 from skdplda.datasets import DiskCounts, open_counts
+from skdplda.semantics import UnitMatrix
 
 __all__ = ["ShardedCounts", "join_blocks", "shards_of"]
 
@@ -135,8 +136,8 @@ def join_blocks(sources, first_block):
 
     Returns
     -------
-    counts : csr_array of shape (n_documents, n_words)
-        Of int32, with int64 pointers and int32 indices, canonical.
+    counts : csr_array of shape (n_documents, n_words), or UnitMatrix
+        Of int32, with int64 pointers and int32 indices, canonical. Semantic units where the blocks have them.
     sizes : list of int
         Documents of each block.
 
@@ -149,11 +150,11 @@ def join_blocks(sources, first_block):
     for number, source in enumerate(sources, first_block):
         if isinstance(source, str):
             pieces = [counts for _, counts in open_counts(source).blocks()]
-        elif sp.issparse(source) or hasattr(source, "__array__"):
+        elif isinstance(source, UnitMatrix) or sp.issparse(source) or hasattr(source, "__array__"):
             pieces = [source]
         else:  # a partition of a Bag
             pieces = list(source)
-        pieces = [check_block(piece, f"block {number}") for piece in pieces]
+        pieces = [X if isinstance(X, UnitMatrix) else check_block(X, f"block {number}") for X in pieces]
         for X in pieces:
             if n_words not in (None, X.shape[1]):
                 raise ValueError(other_width(number, X.shape[1], n_words))
@@ -162,6 +163,11 @@ def join_blocks(sources, first_block):
         sizes.append(sum(X.shape[0] for X in pieces))
     if n_words is None:
         return None, sizes
+    if any(isinstance(X, UnitMatrix) for X in rows):
+        if not all(isinstance(X, UnitMatrix) for X in rows):
+            raise ValueError("blocks must be all of word counts, or all of semantic units.")
+        lengths = np.concatenate([np.diff(X.start) for X in rows])
+        return UnitMatrix(np.concatenate([[0], np.cumsum(lengths)]), sp.vstack([X.counts for X in rows])), sizes
     lengths = np.concatenate([np.diff(X.indptr) for X in rows])
     indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
     indices = np.concatenate([X.indices for X in rows]).astype(np.int32, copy=False)
