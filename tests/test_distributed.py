@@ -110,12 +110,13 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_equal_to_threads(name, X, shards, client):
-    here = MODELS[name].set_params(random_state=3, n_jobs=2).fit(X)
-    there = MODELS[name].set_params(n_jobs=None).fit(shards)
+    here = clone(MODELS[name]).set_params(random_state=3, n_jobs=2).fit(X)
+    there = clone(here).set_params(n_jobs=None).fit(shards)
     assert_array_equal(here.components_, there.components_)
     assert here.privacy_guarantee_ == there.privacy_guarantee_
     assert str(here.privacy_guarantee_) == str(there.privacy_guarantee_)
     assert there.n_features_in_ == X.shape[1]
+    assert vars(here).keys() == vars(there).keys()
 
 
 def test_workers_forget(shards, client):

@@ -342,7 +342,7 @@ class UnitWords:
 
     Parameters
     ----------
-    start, words, counts
+    start, words, counts : ndarray
         As in `select_partitions`.
     n_words : int
         Number of words.
