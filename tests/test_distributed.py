@@ -497,3 +497,18 @@ def test_semantic_units(rate, X, threads, close_one):
         clone(model).set_params(epsilon=np.inf, sampling_rate=1.0).fit(shards)
     with pytest.raises(ValueError, match="all of word counts, or all of semantic units"):
         clone(model).fit(ShardedCounts([dask.delayed([units, X])], client=client))
+
+
+def test_a_worker_lost_before_it_was_asked(X, shards, client, monkeypatch):
+    """The scheduler may still list a worker that is dead."""
+    run = type(client).run
+
+    def lost(self, *arguments, **options):
+        found = run(self, *arguments, **options)
+        if "on_error" in options:
+            found[min(found)] = OSError("Address removed.")
+        return found
+
+    monkeypatch.setattr(type(client), "run", lost)
+    model = clone(MODELS["variational"]).set_params(random_state=0)
+    assert_array_equal(clone(model).fit(X).components_, model.fit(shards).components_)

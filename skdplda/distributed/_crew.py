@@ -257,15 +257,14 @@ class Crew:
     def _hire(self):
         """Make a member on each worker that has none."""
         deadline = time.monotonic() + PATIENCE
-        while not (addresses := self._addresses()):
+        while not (addresses := self._equipped()):
             if time.monotonic() > deadline:
                 raise RuntimeError(
                     f"the cluster has no worker, and none came in {PATIENCE:.0f} seconds. With `checkpoint` the next"
                     " fit goes on from the last round, without spending again."
                 )
             time.sleep(0.1)
-        self._check_package(addresses.keys() - self._checked)
-        for address in addresses.keys() - {member.address for member in self._members.values()}:
+        for address in sorted(addresses.keys() - {member.address for member in self._members.values()}):
             future = self._client.submit(
                 Member, self._n_threads or addresses[address], actor=True, workers=[address], pure=False
             )
@@ -275,24 +274,27 @@ class Crew:
         for member, actor in zip(new, self._wait([(member.future, member.address) for member in new]), strict=True):
             member.actor = actor
 
-    def _check_package(self, addresses):
-        """Raise RuntimeError unless workers have this package, in this version."""
+    def _equipped(self):
+        """Return `_addresses`; raise RuntimeError unless these workers have this package, in this version."""
+        addresses = self._addresses().keys() - self._checked
 
         def version():  # has no module of ours, so that it travels to workers without the package
             return __import__("importlib").import_module("skdplda").__version__
 
         version.__module__ = "__main__"  # by value
-        if not addresses:
-            return
         mine = version()
-        for address, found in self._client.run(version, workers=sorted(addresses), on_error="return").items():
-            if isinstance(found, Exception):
+        asked = self._client.run(version, workers=sorted(addresses), on_error="return") if addresses else {}
+        for address, found in asked.items():
+            if isinstance(found, OSError):  # it was lost meanwhile
+                self._gone.add(address)
+            elif isinstance(found, Exception):
                 raise RuntimeError(
                     f"worker {address} cannot import skdplda ({found}); install skdplda=={mine} where workers run."
                 )
-            if found != mine:
+            elif found != mine:
                 raise RuntimeError(f"worker {address} has skdplda {found}, this process {mine}; install the same.")
         self._checked |= addresses
+        return self._addresses()
 
     def _bring(self, part):
         """Start to bring a part's blocks to its worker; return the Future of their list and the address, or paths.
