@@ -61,6 +61,7 @@ class Placed:
     sources: list
     first_block: int
     member: int | None = None
+    ready: bool = False
     losses: int = 0
     info: Part | None = None
     arguments: dict = field(default_factory=dict)
@@ -191,7 +192,7 @@ class Crew:
         return total
 
     def replay(self, calls):
-        """Bring all parts to where these calls leave them; they are as the arguments of `total`.
+        """Bring all parts, as they were built, to where these calls leave them; they are as the arguments of `total`.
 
         Parameters
         ----------
@@ -202,11 +203,11 @@ class Crew:
             return
 
         def replay_all():
-            for call in calls:
-                self._wait([self._replay(part, call) for part in range(len(self._placed))])
+            for number, call in enumerate(calls):
+                self._wait([self._replay(part, number, call) for part in range(len(self._placed))])
 
         self._attempt(replay_all)
-        self._log += calls
+        self._log, self._number = list(calls), len(calls)
 
     def close(self):
         """Let the workers forget everything, now: references that Python has not yet collected do not count."""
@@ -233,12 +234,17 @@ class Crew:
                     raise
 
     def _settle(self):
-        """Give each part without a member to the one with least to do, and bring it to where the others are."""
-        homeless = [part for part, placed in enumerate(self._placed) if placed.member is None]
+        """Give each part without a member to the one with least to do, and bring it to where the others are.
+
+        If a worker is lost meanwhile, the next attempt goes through all steps again; members skip those they have done.
+        """
+        homeless = [part for part, placed in enumerate(self._placed) if not placed.ready]
         if not homeless:
             return
         self._hire()
         for part in homeless:
+            if self._placed[part].member is not None:
+                continue
             blocks = Counter({rank: 0 for rank in self._members})
             for placed in self._placed:
                 if placed.member is not None:
@@ -251,8 +257,10 @@ class Crew:
             self._placed[part].info = info
         if self._make is not None:
             self._wait([self._build(part) for part in homeless])
-        for call in self._log:
-            self._wait([self._replay(part, call) for part in homeless])
+        for number, call in enumerate(self._log):
+            self._wait([self._replay(part, number, call) for part in homeless])
+        for part in homeless:
+            self._placed[part].ready = True
 
     def _hire(self):
         """Make a member on each worker that has none."""
@@ -319,10 +327,10 @@ class Crew:
         member = self._members[placed.member]
         return member.actor.build(part, self._make, self.n_words, placed.arguments), member.address
 
-    def _replay(self, part, call):
+    def _replay(self, part, number, call):
         method, shared, own = call
         member = self._members[self._placed[part].member]
-        return member.actor.replay(part, method, shared, own[part]), member.address
+        return member.actor.replay(part, number, method, shared, own[part]), member.address
 
     def _here(self, address):
         """Whether the scheduler knows a worker."""
@@ -339,7 +347,7 @@ class Crew:
             self._gone.add(self._members.pop(rank).address)
         for placed in self._placed:
             if placed.member in silent:
-                placed.member, placed.losses = None, placed.losses + 1
+                placed.member, placed.ready, placed.losses = None, False, placed.losses + 1
                 if placed.losses > MOST_LOSSES:
                     raise RuntimeError(
                         f"the worker of blocks {placed.first_block} to {placed.first_block + len(placed.sources) - 1}"

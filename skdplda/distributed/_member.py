@@ -54,7 +54,7 @@ class Member:
     """
 
     def __init__(self, n_threads):
-        self._n_threads, self._loaded, self._states = n_threads, {}, {}
+        self._n_threads, self._loaded, self._states, self._info, self._done = n_threads, {}, {}, {}, {}
         self._number, self._sum, self._summed = None, None, set()
 
     def ping(self):
@@ -63,6 +63,11 @@ class Member:
 
     def load(self, part, sources, first_block, digest):
         """Read the blocks of a part and describe it; a name is that of a list which Dask holds on this worker."""
+        if part not in self._info:
+            self._info[part] = self._load(part, sources, first_block, digest)
+        return self._info[part]
+
+    def _load(self, part, sources, first_block, digest):
         if isinstance(sources, str):
             sources = import_module("distributed").get_worker().data[sources]
         counts, sizes = join_blocks(sources, first_block)
@@ -84,15 +89,19 @@ class Member:
 
     def build(self, part, make, n_words, arguments):
         """Make the state of a part from its documents, which are not kept."""
+        if part in self._states:
+            return
         counts = self._loaded.pop(part)
         if counts is None:
             counts = sp.csr_array((0, n_words), dtype=np.int32)
             counts.indptr = counts.indptr.astype(np.int64)
-        self._states[part] = make(counts, n_threads=self._n_threads, **arguments)
+        self._states[part], self._done[part] = make(counts, n_threads=self._n_threads, **arguments), 0
 
-    def replay(self, part, method, shared, own):
-        """Do one call again, for one part, without a result."""
-        getattr(self._states[part], method)(*shared, *own)
+    def replay(self, part, number, method, shared, own):
+        """Do one call again, for one part, without a result; nothing if the part has done it."""
+        if number == self._done[part]:
+            getattr(self._states[part], method)(*shared, *own)
+            self._done[part] = number + 1
 
     def total(self, number, method, shared, own, below):
         """Return the sum over the parts here and below, and which they are."""
@@ -103,6 +112,7 @@ class Member:
             value = getattr(self._states[part], method)(*shared, *own[part])
             self._sum = value if self._sum is None else self._sum + value
             self._summed.add(part)
+            self._done[part] = number + 1
         results = [(self._sum, sorted(self._summed))]
         return added(results + wait(calls, still_here))
 
