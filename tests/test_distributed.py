@@ -93,7 +93,8 @@ def forgotten(client):
 def kill_one(client):
     """Kill a worker that holds documents, as the system does."""
     held = client.run(lambda dask_worker: (os.getpid(), len(dask_worker.state.actors)))
-    os.kill(next(pid for pid, n in held.values() if n), signal.SIGKILL)
+    for pid in [pid for pid, n in held.values() if n][:1]:
+        os.kill(pid, signal.SIGKILL)
 
 
 MODELS = {
@@ -157,7 +158,7 @@ def test_a_killed_worker_changes_nothing(X, shards, client, monkeypatch):
 
 
 def test_a_worker_killed_in_a_round_changes_nothing(X, shards, client):
-    model = PrivateCGSLDA(4, max_iter=4, local_sweeps=200, random_state=5)
+    model = PrivateCGSLDA(4, max_iter=4, local_sweeps=2000, random_state=5)
     killer = KillAfter(client, 2, pause=0.1)
     assert_array_equal(model.fit(X).components_, clone(model).set_params(callback=killer).fit(shards).components_)
 
@@ -512,3 +513,29 @@ def test_a_worker_lost_before_it_was_asked(X, shards, client, monkeypatch):
     monkeypatch.setattr(type(client), "run", lost)
     model = clone(MODELS["variational"]).set_params(random_state=0)
     assert_array_equal(clone(model).fit(X).components_, model.fit(shards).components_)
+
+
+@pytest.mark.parametrize("moment", range(1, 8))
+def test_a_worker_lost_at_any_moment(moment, X, monkeypatch):
+    """While members are hired, blocks brought, read, states built, sums formed, or a lost part is brought back."""
+    waits, wait = [], Crew._wait
+    with (
+        distributed.LocalCluster(n_workers=4, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+
+        def lose(self, calls):
+            waits.append(0)
+            if len(waits) in (moment, moment + 3):
+                worker = next(worker for worker in cluster.workers.values() if worker.address in client.nthreads())
+                cluster.loop.add_callback(worker.close)
+                while worker.address in client.nthreads():
+                    time.sleep(0.01)
+            return wait(self, calls)
+
+        model = clone(MODELS["gibbs, sampled"]).set_params(random_state=2)
+        here = clone(model).fit(X)
+        monkeypatch.setattr(Crew, "_wait", lose)
+        shards = ShardedCounts([dask.delayed(X[i : i + 50]) for i in range(0, 400, 50)], client=client)
+        assert_array_equal(here.components_, model.fit(shards).components_)
+        assert len(waits) > moment + 3

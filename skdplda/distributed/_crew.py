@@ -369,6 +369,6 @@ class Employed:
     def answers(self, here):
         """Whether the member is alive; waits for what it is doing."""
         try:
-            return self.actor is not None and wait([(self.actor.ping(), self.address)], here)[0]
+            return here(self.address) and (self.actor is None or wait([(self.actor.ping(), self.address)], here)[0])
         except Exception:
             return False
