@@ -19,12 +19,14 @@ __all__ = [
     "Interval",
     "Options",
     "StrOptions",
+    "check_block",
     "check_counts",
     "check_groups",
     "check_is_fitted",
     "check_prior",
     "fit_context",
     "take_rows",
+    "unit_of_documents",
 ]
 
 LARGEST_COUNT = 2**31 - 1
@@ -55,9 +57,16 @@ def check_counts(estimator, X, *, reset):
 
     Raises
     ------
+    TypeError
+        For a collection that lies on workers.
     ValueError
         For NaN, infinity, negative counts, counts of 2**31 or more, no documents, no words.
     """
+    if hasattr(type(X), "__dask_graph__") or hasattr(type(X), "_on_workers"):
+        raise TypeError(
+            f"{type(estimator).__name__} takes these data as a matrix in memory; got a {type(X).__name__}, which is on"
+            " workers. Call compute() on it, or map the method over its blocks."
+        )
     X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric")
     whom = f"{type(estimator).__name__}. Topic models need word counts"
     check_non_negative(X, whom)
@@ -82,6 +91,38 @@ def check_counts(estimator, X, *, reset):
     counts.indptr = counts.indptr.astype(np.int64)  # the constructor narrows it to the indices' type
     counts.indices = counts.indices.astype(np.int32, copy=False)
     return counts
+
+
+def check_block(block, name):
+    """Return a block of documents as canonical CSR, or say what it is not.
+
+    Parameters
+    ----------
+    block : sparse matrix or array-like of shape (n_documents, n_words)
+        Counts. It is not changed.
+    name : str
+        The block, for the message.
+
+    Returns
+    -------
+    counts : csr_array of shape (n_documents, n_words)
+        Of the block's dtype.
+
+    Raises
+    ------
+    ValueError
+        For anything but integers from 0 to 2**31 - 1.
+    """
+    X = sp.csr_array(block)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    values = X.data
+    if values.dtype.kind not in "biuf" or (
+        values.size and not (values.min() >= 0 and values.max() <= LARGEST_COUNT and (values == np.rint(values)).all())
+    ):
+        raise ValueError(f"{name} must hold non-negative integer counts below 2**31.")
+    return X
 
 
 def check_prior(name, value, default, size=None):
@@ -150,6 +191,14 @@ def check_groups(groups, n_documents):
     documents = np.argsort(unit, kind="stable").astype(np.int64)
     start = np.concatenate([[0], np.cumsum(np.bincount(unit))]).astype(np.int64)
     return start, documents
+
+
+def unit_of_documents(units):
+    """Return the number of each document's unit, from `check_groups`' (start, documents)."""
+    start, documents = units
+    unit = np.empty(len(documents), np.int64)
+    unit[documents] = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    return unit
 
 
 def is_integer(value):

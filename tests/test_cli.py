@@ -352,36 +352,6 @@ def test_audit_at_a_terminal_shows_progress_and_prints_once(corpus, capsys, monk
     assert "fits: 100%" in err
 
 
-def test_attack_refuses_before_it_begins(corpus, capsys, monkeypatch):
-    monkeypatch.setattr(PrivateCGSLDA, "fit", lambda *_: pytest.fail("trained a model"))
-    files = ["attack", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), "--topics", "2"]
-    for figure in ("nowhere/roc.png", "roc.svgz"):
-        assert cli.main([*files, *PRICE, "--figure", str(corpus / figure)]) == 2
-        assert "--figure" in one_line(capsys)
-    assert cli.main(files) == 2
-    assert "--epsilon is needed; or" in one_line(capsys)
-    assert "--seed: must be an integer of at least 0; got '-1'" in parse_error(capsys, *files, *PRICE, "--seed", "-1")
-
-
-def test_an_interrupted_attack_says_what_is_kept(corpus, capsys, monkeypatch):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("sklearn.decomposition.LatentDirichletAllocation.fit", interrupt)
-    files = ["attack", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), "--non-private"]
-    assert cli.main([*files, "--directory", str(corpus / "shadows")]) == 130
-    assert f"the models trained are in {corpus / 'shadows'}" in capsys.readouterr().err
-
-
-def test_audit_at_a_terminal_shows_progress_and_prints_once(corpus, capsys, monkeypatch):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    command = ["audit", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), *PRICE]
-    assert cli.main([*command, "--topics", "2", "--rounds", "3", "--method", "repeated", "--fits", "8"]) == 0
-    out, err = capsys.readouterr()
-    assert [line.split()[0] for line in out.splitlines()] == ["claim", "lower", "confidence", "verdict"]
-    assert "fits: 100%" in err and "reading" in err
-
-
 def test_audit_prints_claim_bound_and_verdict(corpus, capsys):
     command = ["audit", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), *PRICE]
     command += ["--topics", "2", "--rounds", "3", "--confidence", "0.999999"]

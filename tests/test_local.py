@@ -12,7 +12,7 @@ from skdplda import BudgetExceededError, LocalPrivateLDA, PrivacyAccountant, Pri
 from skdplda._kernels._reports import positions
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.local import BitChannel, LocalRandomizer, bit_epsilon_of_coin, make_reports, randomize_bits, read_reports
-from skdplda.models._local import _groups
+from skdplda.models._local_bits import like_length
 from skdplda.models._local_denoise import (
     bayes_estimate,
     document_lengths,
@@ -69,7 +69,7 @@ def test_the_sampler_tells_words_from_noise_as_bayes_rule_does(mechanism):
     channel = BitChannel(1.5, mechanism, 5)
     p, q = channel.one_if_present, channel.one_if_absent
     X = sp.csr_array(np.ones((n, 5), np.int32))
-    length = document_lengths(X, channel)
+    length = document_lengths(np.diff(X.indptr), X.shape[1], channel)
     assert_array_equal(length, 5)  # all ones: as many as there are words
     estimator = LocalPrivateLDA(1, doc_topic_prior=1e6, topic_word_prior=1e-6, max_iter=10)
     found = estimator._sample(X, channel, 1e9 * phi[None], 1e-6, Randomness(0), 0)[0] / n
@@ -86,7 +86,7 @@ def test_lengths_of_documents(mechanism):
     indptr, indices = positions(randomize_bits(X, channel, 5))
     reports = sp.csr_array((np.ones(len(indices), np.int32), indices, indptr), shape=X.shape)
     moment = moment_estimate(np.diff(indptr), 300, channel, clip=False)
-    found = document_lengths(reports, channel)
+    found = document_lengths(np.diff(reports.indptr), reports.shape[1], channel)
     spread = math.sqrt(moment_variance(60, 300, channel))
     for length in (10, 60):
         assert abs(moment[true == length].mean() - length) < 4.9 * spread / math.sqrt(2000)
@@ -96,12 +96,11 @@ def test_lengths_of_documents(mechanism):
 
 def test_like_lengths_share_a_group():
     lengths = np.random.default_rng(0).gamma(2.0, 30.0, 500)
-    groups = _groups(lengths)
-    assert_array_equal(np.sort(np.concatenate([documents for documents, _ in groups])), np.arange(500))
-    means = [mean for _, mean in groups]
-    assert len(groups) == 8 and means == sorted(means)
-    assert_allclose(means, [lengths[documents].mean() for documents, _ in groups])
-    assert len(_groups(lengths[:31])) == 1
+    group, means = like_length(lengths, 8, 32)
+    assert len(means) == 8 and means == sorted(means)
+    assert_allclose(means, [lengths[group == number].mean() for number in range(8)])
+    assert (np.diff(group[np.argsort(lengths)].astype(int)) >= 0).all() and np.bincount(group).min() >= 62
+    assert len(like_length(lengths[:31], 8, 32)[1]) == 1
 
 
 @SEEDED

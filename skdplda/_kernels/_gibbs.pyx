@@ -20,6 +20,7 @@ cdef extern from "block_sweep.h" nogil:
         float own
         int32_t n_words, n_topics
         uint64_t seed, round
+        int64_t first_document
         const uint8_t *active
         int16_t *quantized
         float *steps
@@ -81,7 +82,8 @@ cdef class TokenBlocks(TokenLayout):
         self.quantized = None
 
     def sweep(self, table, const float[::1] alpha, float beta, float own, int n_sweeps, uint64_t seed, uint64_t round_,
-              const uint8_t[::1] active=None, int n_threads=1, totals=None):
+              const uint8_t[::1] active=None, int n_threads=1, totals=None, int64_t first_document=0,
+              int64_t longest=0):
         """Redraw the topics of the documents from a frozen table.
 
         Equivalent to, for each active document, sweep, and token (by word, then occurrence), with n[k] the number of
@@ -92,7 +94,7 @@ cdef class TokenBlocks(TokenLayout):
             p = row / (table.sum(0) + n_words * beta) * (n + alpha);  topic = rng.choice(K, p=p / p.sum())
 
         The uniform of a draw depends on (seed, round_, sweep, document, word, occurrence) only: results are the same,
-        to the last bit, for any number of threads and any blocks.
+        to the last bit, for any number of threads, any blocks, and any cut of a corpus into parts.
 
         Parameters
         ----------
@@ -106,6 +108,10 @@ cdef class TokenBlocks(TokenLayout):
             Which documents are redrawn; None for all.
         totals : array of shape (n_topics,), default=None
             Column sums of the table, if they are known.
+        first_document : int, default=0
+            Number of the first document, where these are a part of a corpus.
+        longest : int, default=0
+            At least the tokens of the longest document of that corpus.
         """
         cdef int64_t i, most = 1, error = 0
         cdef scratch *a
@@ -127,6 +133,7 @@ cdef class TokenBlocks(TokenLayout):
         f.counts, f.table, f.scale, f.alpha, f.beta, f.own = NULL, NULL, &scale[0], &weight[0], beta, own
         f.quantized, f.steps = NULL, &steps[0]
         f.n_words, f.n_topics, f.seed, f.round, f.active = self.n_words, self.n_topics, seed, round_, NULL
+        f.first_document = first_document
         if active is not None and self.n_documents:
             f.active = &active[0]
         if table.dtype == np.int32:
@@ -144,7 +151,7 @@ cdef class TokenBlocks(TokenLayout):
             totals = totals.sum(0)
         np.asarray(scale)[:self.n_topics] = 1 / (np.asarray(totals) + self.n_words * <double> beta)
         np.asarray(weight)[:self.n_topics] = alpha
-        if self.n_topics <= DENSE_TOPICS and choose_unit(&f, self.longest, &prior[0]):
+        if self.n_topics <= DENSE_TOPICS and choose_unit(&f, max(self.longest, longest), &prior[0]):
             if self.quantized is None:
                 self.quantized = whole_lines((<int64_t> self.n_words + 1) * stride + 256, np.int16)
             f.quantized = &self.quantized[0]

@@ -20,10 +20,11 @@ def truncate(
     double[::1] counts,         # INOUT (n_entries,) moved along
     int64_t most,               # words that a unit keeps
     uint64_t seed,
+    const int64_t[::1] numbers=None,  # IN (n_units,) where these units are a part of all
 ):
     """Shuffle the words of each unit and say which entries are among its first `most`.
 
-    The draws of a unit come from a stream of its own.
+    The draws of a unit come from a stream of its own, named by its number.
 
     Equivalent to, for each unit, with `order` a random permutation::
 
@@ -36,12 +37,13 @@ def truncate(
     """
     cdef Py_ssize_t u, n_units = start.shape[0] - 1
     cdef int64_t i, j
+    cdef bint numbered = numbers is not None
     cdef random_stream stream
     kept = np.empty(words.shape[0], dtype=np.uint8)
     cdef uint8_t[::1] keep = kept
     with nogil:
         for u in range(n_units):
-            stream = stream_of(seed, 0, u)
+            stream = stream_of(seed, 0, numbers[u] if numbered else u)
             for i in range(start[u], start[u + 1]):
                 j = i + <int64_t>(stream_double(&stream) * (start[u + 1] - i))
                 words[i], words[j] = words[j], words[i]

@@ -84,6 +84,7 @@ def released_sweep(
     const uint32_t[:, ::1] table,  # IN, (n_words, n_topics), from 1 to most
     const double[::1] alpha, const double[::1] rate,  # IN, (n_topics,)
     uint32_t most, const uint32_t[::1] key, uint32_t sweep, int n_threads,  # IN; 256 bits of key, sweeps from 1
+    int64_t first_document=0,  # IN, number of the first one, where these are a part of a corpus
 ):
     """Draw the topic of each token from a frozen table; in sweep 1, `topics` is not read.
 
@@ -94,6 +95,7 @@ def released_sweep(
     """
     cdef Py_ssize_t n_topics = table.shape[1], d, here
     cdef int64_t start
+    cdef uint64_t number
     cdef int bits = min(32, HEADROOM_BITS - int(most).bit_length() - int(n_topics - 1).bit_length())
     cdef double largest = 2.0**bits - 1
     cdef uint64_t[:, ::1] weights = np.empty((n_threads, n_topics), np.uint64)
@@ -106,8 +108,9 @@ def released_sweep(
     for d in prange(doc_ptr.shape[0] - 1, nogil=True, schedule="dynamic", chunksize=16, num_threads=n_threads):
         here = threadid()
         start = doc_ptr[d]
+        number = first_document + d
         if doc_ptr[d + 1] > start:
-            chacha20_start(&streams[here], &key[0], sweep, <uint32_t>d, <uint32_t>(<uint64_t>d >> 32))
+            chacha20_start(&streams[here], &key[0], sweep, <uint32_t>number, <uint32_t>(number >> 32))
             _sweep_document(
                 &words[start], &topics[start], doc_ptr[d + 1] - start, &table[0, 0], &alpha[0], &rate[0], largest,
                 n_topics, sweep == 1, &weights[here, 0], &counts[here, 0, 0], &counts[here, 1, 0], &factors[here, 0],
@@ -118,6 +121,7 @@ def released_sweep(
 def order_tokens(
     const int64_t[::1] doc_ptr, int32_t[::1] words,  # IN, INOUT
     const uint32_t[::1] key,  # IN, 256 bits
+    int64_t first_document=0,  # IN, as in `released_sweep`
 ):
     """Put the tokens of each document in a random order, all orders alike.
 
@@ -125,6 +129,7 @@ def order_tokens(
     """
     cdef Py_ssize_t d
     cdef int64_t i, j, start
+    cdef uint64_t number
     cdef int32_t word
     cdef chacha20_stream stream
     with nogil:
@@ -132,7 +137,8 @@ def order_tokens(
             start = doc_ptr[d]
             if doc_ptr[d + 1] - start < 2:
                 continue
-            chacha20_start(&stream, &key[0], ORDER, <uint32_t>d, <uint32_t>(<uint64_t>d >> 32))
+            number = first_document + d
+            chacha20_start(&stream, &key[0], ORDER, <uint32_t>number, <uint32_t>(number >> 32))
             for i in range(doc_ptr[d + 1] - 1, start, -1):
                 j = start + <int64_t>uniform_below(&stream, <uint64_t>(i - start + 1))
                 word = words[i]

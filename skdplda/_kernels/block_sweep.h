@@ -44,6 +44,7 @@ typedef struct {              /* shared by all blocks */
     float beta, own;
     int32_t n_words, n_topics;
     uint64_t seed, round;
+    int64_t first_document;   /* number of the first document here among those of all parts of a corpus */
     const uint8_t *active;    /* document -> whether it is resampled, or NULL for all */
     int16_t *quantized;       /* dense: V x K, padded; bounds of the rows in steps, or NULL for a sparse sweep */
     float *steps;             /* dense: V; steps of a row in 1 */
@@ -65,7 +66,7 @@ typedef struct {              /* draws of different documents, side by side */
 typedef struct {              /* what one thread works with */
     float *row, *product;     /* K, padded */
     batch *batch;
-    uint64_t sweep_key, *key; /* of this sweep; document -> key of its stream in it */
+    uint64_t sweep_key, first, *key; /* of this sweep; of the block's first document; document -> key of its stream */
     int16_t *state;           /* dense: document x K, padded; weights in units */
     uint32_t *last_batch;     /* dense: document -> the last batch that it is in */
     uint32_t batches;
@@ -144,8 +145,8 @@ static int32_t choose_unit(frozen_table *f, int64_t longest, int16_t *prior) {
 
 static void make_keys(const token_block *b, const frozen_table *f, int sweep, scratch *a) {
     a->sweep_key = mix64(mix64(mix64(f->seed + GOLDEN) ^ (f->round + GOLDEN)) ^ ((uint64_t)sweep + GOLDEN));
-    for (int64_t d = 0; d < b->n_documents; d++)
-        a->key[d] = mix64(a->sweep_key ^ ((uint64_t)(b->first_document + d) + GOLDEN));
+    a->first = (uint64_t)(f->first_document + b->first_document) + GOLDEN;
+    for (int64_t d = 0; d < b->n_documents; d++) a->key[d] = mix64(a->sweep_key ^ (a->first + (uint64_t)d));
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)

@@ -134,7 +134,7 @@ INLINE void TARGET(collect_next)(const token_block *b, const frozen_table *f, sc
         const __m256i of_word = h ? _mm512_extracti32x8_epi32(word, 1) : _mm512_castsi512_si256(word);
         const u64x8 wide = (u64x8)_mm512_cvtepu32_epi64(number);
         *(u64x8 *)(x->random + 8 * h) = TARGET(mix)(
-            TARGET(mix)(a->sweep_key ^ (wide + ((uint64_t)b->first_document + GOLDEN))) + place[h]);
+            TARGET(mix)(a->sweep_key ^ (wide + a->first)) + place[h]);
         *(u64x8 *)(x->state + 8 * h) = (uint64_t)a->state + wide * (uint64_t)(2 * stride);
         *(u64x8 *)(x->row + 8 * h) = (uint64_t)f->quantized
             + (u64x8)_mm512_cvtepu32_epi64(of_word) * (uint64_t)(2 * stride);

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._types import ArrayLike, Iterator, PathLike
+from skdplda._validation import check_block
 
 __all__ = ["DiskCounts", "open_counts", "write_counts"]
 
@@ -58,7 +59,7 @@ def write_counts(path: PathLike, chunks: Any) -> "DiskCounts":
         files = {name: stack.enter_context(open(os.path.join(path, name), "wb")) for name in ARRAYS}
         files["indptr"].write(np.zeros(1, np.int64).tobytes())
         for number, chunk in enumerate(chunks):
-            X = _checked(chunk, number)
+            X = check_block(chunk, f"chunk {number}")
             if n_words not in (None, X.shape[1]):
                 raise ValueError(
                     f"chunk {number} has {X.shape[1]} words and the first {n_words}: the vocabulary changed."
@@ -172,17 +173,3 @@ class DiskCounts:
         """Return entries [first, last) of an array; a plain read, so that nothing stays mapped."""
         kind = np.dtype(ARRAYS[name])
         return np.fromfile(os.path.join(self.path, name), kind, last - first, offset=first * kind.itemsize)
-
-
-def _checked(chunk, number):
-    """Return a chunk as canonical CSR, or say what it is not."""
-    X = sp.csr_array(chunk)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    values = X.data
-    if values.dtype.kind not in "biuf" or (
-        values.size and not (values.min() >= 0 and values.max() < 2**31 and (values == np.rint(values)).all())
-    ):
-        raise ValueError(f"chunk {number} must hold non-negative integer counts below 2**31.")
-    return X

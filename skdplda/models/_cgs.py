@@ -1,6 +1,7 @@
 """Collapsed Gibbs LDA: the sound private form, and the published ones."""
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, NoReturn, Self
@@ -11,6 +12,7 @@ from joblib import effective_n_jobs
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
+from skdplda.distributed import ShardedDocuments, shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
@@ -20,7 +22,8 @@ from skdplda.models._live import MECHANISMS as LIVE_MECHANISMS
 from skdplda.models._live import fit_live
 from skdplda.models._promise import NOT_COVERED, rounds_guarantee
 from skdplda.models._rounds import NoisePlan
-from skdplda.models._rules import UNIT, ExactTables, SmoothedTables, annealed, model_noise
+from skdplda.models._rules import UNIT, ExactTables, SmoothedTables, annealed, constant, model_noise
+from skdplda.models._sharded import ShardedStep, sharded_documents
 from skdplda.privacy import InherentPrivacyHistory, Payment, PrivacyGuarantee, Randomness
 
 __all__ = ["PrivateCGSLDA"]
@@ -202,8 +205,9 @@ class PrivateCGSLDA(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts over a public, or privately selected, vocabulary.
+        X : array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
+            Word counts over a public, or privately selected, vocabulary. Those of a
+            `skdplda.distributed.ShardedCounts`, or of what it takes, stay on their workers.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
@@ -225,7 +229,7 @@ class PrivateCGSLDA(BaseTopicModel):
         guarantee = self._guarantee(unit, self._plan())
         payment = Payment(guarantee, f"{type(self).__name__} fit")
         payment.check(interrupted_run(self.checkpoint))
-        X = check_counts(self, X, reset=True)
+        X = self._sharded(X, groups) or check_counts(self, X, reset=True)
         warn_of_spare_topics(self.n_components, X.shape[1])
         if self.mechanism in LIVE_MECHANISMS:
             self._fit_live(X, groups, payment)
@@ -322,12 +326,22 @@ class PrivateCGSLDA(BaseTopicModel):
         seeded = self.random_state is not None
         return rounds_guarantee(plan, unit, self.epsilon, self.delta, seeded=seeded, hidden=hidden)
 
+    def _sharded(self, X, groups):
+        """Return documents that lie on workers, else None."""
+        if self.mechanism not in LIVE_MECHANISMS:
+            return sharded_documents(self, X, groups)
+        if shards_of(X) is not None:
+            raise ValueError(
+                f"X must be on this machine for mechanism={self.mechanism!r}: the published forms run in one piece. Use"
+                " mechanism='gaussian' on a cluster."
+            )
+        return None
+
     def _fit_rounds(self, X, groups, payment):
         plan = self._plan()
         randomness = Randomness(self.random_state)
         if not plan.noiseless:
             randomness.warn_if_seeded(self)
-        units = check_groups(groups, X.shape[0])
         n_threads = effective_n_jobs(self.n_jobs)
         beta = check_prior("topic_word_prior", self.topic_word_prior, 0.01)
         exact = plan.noiseless and plan.sampling_rate == 1
@@ -335,12 +349,17 @@ class PrivateCGSLDA(BaseTopicModel):
         sweeps = self.local_sweeps or (EXACT_SWEEPS if exact else PRIVATE_SWEEPS)
         alpha = self._doc_topic_prior()
 
-        def priors(round_):
-            return annealed(alpha, beta, self.n_components, round_, plan.n_rounds) if exact else (alpha, beta)
-
-        e_step = GibbsStep(X, units, self.n_components, order, priors, sweeps, randomness, n_threads)
+        priors = partial(constant, alpha, beta)
+        if exact:
+            priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
+        make = partial(GibbsStep, n_topics=self.n_components, order=order, priors=priors, n_sweeps=sweeps)
+        if isinstance(X, ShardedDocuments):
+            e_step, data = ShardedStep(X, make, randomness), X.data
+        else:
+            units = check_groups(groups, X.shape[0])
+            data = X.indptr, X.indices, X.data, *units
+            e_step = make(X, units, randomness=randomness, n_threads=n_threads)
         rule = (ExactTables if exact else SmoothedTables)((X.shape[1], self.n_components), plan, randomness.key)
-        data = X.indptr, X.indices, X.data, *units
         fit_rounds(self, e_step, rule, plan, randomness, prior=beta, payment=payment, data=data, n_threads=n_threads)
 
     def _fit_live(self, X, groups, payment):

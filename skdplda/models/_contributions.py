@@ -3,17 +3,10 @@
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._validation import unit_of_documents
 from skdplda.models._rounds import GRID
 
-__all__ = ["unit_of_documents", "unit_weights"]
-
-
-def unit_of_documents(units):
-    """Return the number of each document's unit, from `check_groups`' (start, documents)."""
-    start, documents = units
-    unit = np.empty(len(documents), np.int64)
-    unit[documents] = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    return unit
+__all__ = ["unit_weights"]
 
 
 def unit_weights(X, units, order, least=1.0):

@@ -1,13 +1,14 @@
 """What the estimators that fit by private rounds have in common, beside the loop."""
 
 import warnings
+from contextlib import closing, nullcontext
 
 import numpy as np
 
 from skdplda.models._checkpoint import fingerprint
 from skdplda.models._rounds import run_rounds
 
-__all__ = ["fit_rounds", "settings_of", "warn_of_spare_topics"]
+__all__ = ["fit_rounds", "settings_of", "warn_of_large_delta", "warn_of_spare_topics"]
 
 NO_MATTER = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that another run of the same fit may change
 
@@ -34,6 +35,17 @@ def warn_of_spare_topics(n_components, n_words, stacklevel=4):
         )
 
 
+def warn_of_large_delta(delta, nominal_size, stacklevel):
+    """Warn that a guarantee says little about single units, where a public estimate of their number is known."""
+    if nominal_size is not None and delta >= 1 / nominal_size:
+        warnings.warn(
+            f"delta={delta:g} is not below 1 / nominal_size = {1 / nominal_size:g}: publishing some"
+            " documents whole would satisfy it. Choose a much smaller delta.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
 def fit_rounds(estimator, e_step, rule, plan, randomness, *, prior, payment, data, n_threads):
     """Run the private loop for an estimator and set `components_` and `n_iter_`.
 
@@ -55,17 +67,18 @@ def fit_rounds(estimator, e_step, rule, plan, randomness, *, prior, payment, dat
     identity = ""
     if estimator.checkpoint is not None:
         identity = f"{type(estimator).__name__} {settings_of(estimator)} {fingerprint(*data)}"
-    run_rounds(
-        e_step,
-        rule,
-        plan,
-        randomness,
-        n_threads=n_threads,
-        before_release=payment.charge,
-        checkpoint=estimator.checkpoint,
-        identity=identity,
-        callback=estimator.callback,
-        verbose=estimator.verbose,
-    )
+    with closing(e_step) if hasattr(e_step, "close") else nullcontext():
+        run_rounds(
+            e_step,
+            rule,
+            plan,
+            randomness,
+            n_threads=n_threads,
+            before_release=payment.charge,
+            checkpoint=estimator.checkpoint,
+            identity=identity,
+            callback=estimator.callback,
+            verbose=estimator.verbose,
+        )
     estimator.components_ = np.ascontiguousarray(rule.pseudo_counts().T) + prior
     estimator.n_iter_ = plan.n_rounds

@@ -3,7 +3,8 @@
 import numpy as np
 
 from skdplda._kernels._gibbs import TokenBlocks
-from skdplda.models._contributions import unit_of_documents, unit_weights
+from skdplda._validation import check_groups, unit_of_documents
+from skdplda.models._contributions import unit_weights
 
 __all__ = ["GibbsStep"]
 
@@ -15,8 +16,8 @@ class GibbsStep:
     ----------
     X : csr_array of shape (n_documents, n_words)
         As from `check_counts`.
-    units : tuple of ndarray
-        As from `check_groups`.
+    units : tuple of ndarray or None
+        As from `check_groups`; None makes each document its own unit.
     n_topics : int
         Number of topics.
     order : {1, 2, None}
@@ -30,9 +31,16 @@ class GibbsStep:
         Its key names the streams.
     n_threads : int
         The result does not depend on it.
+    first_document : int, default=0
+        Number of the first document, where X is a part of the corpus: the streams have the documents' numbers.
+    longest : int, default=0
+        Tokens of the longest document of that corpus.
     """
 
-    def __init__(self, X, units, n_topics, order, priors, n_sweeps, randomness, n_threads):
+    def __init__(
+        self, X, units, n_topics, order, priors, n_sweeps, randomness, n_threads, *, first_document=0, longest=0
+    ):
+        units = check_groups(None, X.shape[0]) if units is None else units
         self.n_units = len(units[0]) - 1
         self._unit = unit_of_documents(units)
         self._weight = None if order is None else unit_weights(X, units, order)
@@ -40,6 +48,7 @@ class GibbsStep:
         self._sum = np.zeros((X.shape[1], n_topics), np.int32 if order is None else np.int64)
         self._priors, self._n_sweeps = priors, n_sweeps
         self._randomness, self._n_threads = randomness, n_threads
+        self._place = {"first_document": first_document, "longest": longest}
 
     def collect(self, table, round_, active):
         """Sample the active units' topics from the table and return the sum of their contributions."""
@@ -48,7 +57,7 @@ class GibbsStep:
         key, n_threads = self._randomness.key, self._n_threads
         alpha, beta = self._priors(round_)
         alpha = alpha.astype(np.float32)
-        self._tokens.sweep(table, alpha, beta, own, self._n_sweeps, key, round_, active, n_threads)
+        self._tokens.sweep(table, alpha, beta, own, self._n_sweeps, key, round_, active, n_threads, **self._place)
         if self._weight is None:
             self._tokens.move(self._sum, n_threads)
         else:

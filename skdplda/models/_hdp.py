@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal, Self
@@ -14,11 +15,14 @@ from joblib import effective_n_jobs
 from skdplda._types import ArrayLike, Matrix, Seed, Sequence
 from skdplda._validation import Interval, StrOptions, check_counts, check_prior, fit_context
 from skdplda.datasets import make_lda_corpus
+from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel
+from skdplda.models._fit import warn_of_spare_topics
 from skdplda.models._hdp_plan import HybridPlan, shortfall
-from skdplda.models._hdp_sweeps import FrozenSweeps, run_live
+from skdplda.models._hdp_sweeps import FrozenSweeps, ShardedSweeps, run_live
+from skdplda.models._sharded import sharded_documents
 from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, sampler_slack
 
 __all__ = ["HDPLDA"]
@@ -213,27 +217,20 @@ class HDPLDA(BaseTopicModel):
         guarantee = self._guarantee(plan)
         payment = Payment(guarantee, f"{type(self).__name__} fit")
         payment.check()
-        X = check_counts(self, X, reset=True)
-        if self.n_components > X.shape[1]:
-            warnings.warn(
-                f"n_components={self.n_components} exceeds the {X.shape[1]} words of X: some topics will be alike or"
-                " empty. Use at most as many topics as words.",
-                UserWarning,
-                stacklevel=3,
-            )
+        sharded = None if self.table == "live" or self.return_trace else sharded_documents(self, X)
+        X = sharded or check_counts(self, X, reset=True)
+        mean_count = (sharded.n_tokens if sharded else X.sum()) / X.shape[1] / self.n_components
+        warn_of_spare_topics(self.n_components, X.shape[1])
         randomness = Randomness(self.random_state)
         if self.table == "live":
-            warnings.warn(
-                f"table='live' is the published form and not private: {LIVE} Use table='frozen' for a guarantee that"
-                " holds.",
-                PrivacyLeakWarning,
-                stacklevel=3,
-            )
+            said = f"table='live' is the published form and not private: {LIVE} Use table='frozen', which holds."
+            warnings.warn(said, PrivacyLeakWarning, stacklevel=3)
         elif plan.private:
             randomness.warn_if_seeded(self, stacklevel=4)
-            self._warn_if_hopeless(plan, X.sum() / X.shape[1] / self.n_components)
+            self._warn_if_hopeless(plan, mean_count)
         payment.charge(uuid4().hex)
-        counts, trace = self._run(X, plan, randomness, self.return_trace)
+        with closing(sharded.crew) if sharded else nullcontext():
+            counts, trace = self._run(X, plan, randomness, self.return_trace)
         self.__dict__.pop("trace_", None)  # of an earlier fit
         if self.return_trace:
             self.trace_ = trace
@@ -497,4 +494,5 @@ class HDPLDA(BaseTopicModel):
 
     def _sampler(self, X, plan, randomness, n_threads):
         clip = math.inf if math.isinf(plan.eta) and self.count_clip is None else self.count_clip
-        return FrozenSweeps.of_counts(X, plan, self._doc_topic_prior(), clip, randomness, n_threads)
+        make = ShardedSweeps if isinstance(X, ShardedDocuments) else FrozenSweeps.of_counts
+        return make(X, plan, self._doc_topic_prior(), clip, randomness, n_threads)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from tqdm import tqdm
@@ -9,7 +10,7 @@ from tqdm import tqdm
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
 from skdplda.models._live import fit_live
 
-__all__ = ["FrozenSweeps", "TopicTrace", "run_live", "tokens_of", "trace_of"]
+__all__ = ["FrozenSweeps", "ShardedSweeps", "TopicTrace", "run_live", "tokens_of", "trace_of"]
 
 LARGEST = 2**30 - 1  # of a table's integers
 FORGET = 0.2  # by which an older table weighs less in the model
@@ -105,19 +106,7 @@ class FrozenSweeps:
         """Draw all topics from the table, and make the next table."""
         weights, rate = self._weights()
         self._n += 1
-        released_sweep(
-            self.document_starts,
-            self.words,
-            self.topics,
-            weights,
-            self._alpha,
-            rate,
-            self._most,
-            self._key,
-            self._n,
-            self._n_threads,
-        )
-        count_topics(self.words, self.topics, self._counts)
+        self._draw(weights, self._alpha, rate, self._most, self._n)
         self.table = self._counts
         if not self._plan.noiseless:
             noise = self._plan.draw(self._shape, self._randomness.noise(self._n), self._n_threads)
@@ -125,6 +114,12 @@ class FrozenSweeps:
         self._sum = (1 - FORGET) * self._sum + self.table
         self._weight = (1 - FORGET) * self._weight + 1
         self._frequency += self.table.sum(axis=1)
+
+    def _draw(self, weights, alpha, rate, most, number):
+        """Draw all topics, and count them."""
+        tokens = self.document_starts, self.words, self.topics
+        released_sweep(*tokens, weights, alpha, rate, most, self._key, number, self._n_threads)
+        count_topics(self.words, self.topics, self._counts)
 
     def run(self, trace, verbose=0):
         """Do all sweeps; return the counts of the model, and the trace if asked."""
@@ -168,6 +163,46 @@ class FrozenSweeps:
         if half == 0:
             return np.zeros(self._shape)
         return np.minimum(np.expm1(np.clip(smooth, -half, half) + half) / math.expm1(2 * half), 1.0)
+
+
+class PartOfTokens:
+    """On a worker: the tokens of one part and their topics. The streams have the documents' numbers."""
+
+    def __init__(self, X, *, units, first_document, longest, n_threads, key, n_topics):
+        self._starts, self._words = tokens_of(X)
+        order_tokens(self._starts, self._words, key, first_document)
+        self._key, self._first, self._n_threads = key, first_document, n_threads
+        self._topics = np.zeros(len(self._words), np.uint16)
+        self._counts = np.zeros((X.shape[1], n_topics), np.int64)
+
+    def draw(self, weights, alpha, rate, most, number):
+        """Draw all topics, and return their counts."""
+        tokens = self._starts, self._words, self._topics
+        public = [np.array(array) for array in (weights, alpha, rate)]
+        released_sweep(*tokens, *public, most, self._key, number, self._n_threads, self._first)
+        count_topics(self._words, self._topics, self._counts)
+        return self._counts
+
+
+class ShardedSweeps(FrozenSweeps):
+    """The sampler of documents on workers: the topics stay there.
+
+    Parameters
+    ----------
+    documents : ShardedDocuments
+        As from `load_documents`.
+    plan, alpha, count_clip, randomness, n_threads
+        As in `FrozenSweeps`. The key of the draws travels to the workers, and nothing else of the randomness.
+    """
+
+    def __init__(self, documents, plan, alpha, count_clip, randomness, n_threads):
+        nothing = np.zeros(1, np.int64), np.zeros(0, np.int32)
+        super().__init__(*nothing, documents.shape[1], plan, alpha, count_clip, randomness, n_threads)
+        self._crew = documents.crew
+        self._crew.build(partial(PartOfTokens, key=self._key, n_topics=len(alpha)), documents.arguments())
+
+    def _draw(self, *public):
+        self._counts = self._crew.total("draw", public)
 
 
 def run_live(X, plan, alpha, beta, count_clip, seed, trace):

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from contextlib import closing, nullcontext
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 from uuid import uuid4
@@ -12,7 +13,6 @@ from joblib import effective_n_jobs
 from sklearn.base import clone
 from tqdm import tqdm
 
-from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._reports import positions
 from skdplda._types import ArrayLike, Matrix, Seed
 from skdplda._validation import (
@@ -23,8 +23,10 @@ from skdplda._validation import (
     check_prior,
     fit_context,
 )
+from skdplda.distributed import load_documents, shards_of
 from skdplda.local import BitChannel, LocalRandomizer, randomize_bits
 from skdplda.models._base import BaseTopicModel
+from skdplda.models._local_bits import Bits, ShardedBits, like_length, presence, refuse_raw
 from skdplda.models._local_denoise import (
     bayes_estimate,
     document_lengths,
@@ -198,8 +200,9 @@ class LocalPrivateLDA(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Reports (ones and zeros), or word counts; see `input`.
+        X : array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
+            Reports (ones and zeros), or word counts; see `input`. Reports of a `skdplda.distributed.ShardedCounts`, or
+            of what it takes, stay on their workers, for `reconstruction="likelihood"`.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
@@ -270,7 +273,7 @@ class LocalPrivateLDA(BaseTopicModel):
         ValueError
             For parameters or data that are not as described.
         """
-        X = _presence(check_counts(self, X, reset=True))
+        X = presence(check_counts(self, X, reset=True))
         exact = BitChannel(math.inf, "symmetric", X.shape[1])
         promises = self._promises(X.shape[1])
         beta = self._topic_word_prior()
@@ -338,7 +341,8 @@ class LocalPrivateLDA(BaseTopicModel):
         n_words = np.prod(getattr(X, "shape", ())[1:], dtype=int)  # public, unlike what X holds
         if self.input == "counts" and n_words:
             self._payment(n_words).check()
-        X = check_counts(self, X, reset=first)
+        sharded = self._sharded(X, first)
+        X = sharded or check_counts(self, X, reset=first)
         n_documents, n_words = X.shape
         channel, promises = randomizer.channel(n_words), self._promises(n_words)
         self._check_users(groups, n_documents, channel.reports_per_user)
@@ -366,34 +370,52 @@ class LocalPrivateLDA(BaseTopicModel):
                 seed = Randomness(clone(randomizer).seed()).noise(batch)
             indptr, indices = positions(randomize_bits(X, channel, seed, n_threads))
             X = sp.csr_array((np.ones(len(indices), np.int32), indices, indptr), shape=X.shape)
-        elif X.nnz and X.data.max() > 1:
+        elif not sharded and X.nnz and X.data.max() > 1:
             raise ValueError(
                 f"X must hold presence bits, ones and zeros, for input='reports'; got a count of {X.data.max()}. Use"
                 " input='counts' to randomize raw counts."
             )
-        else:
-            X = _presence(X)
-            least = channel.one_if_absent * n_documents * n_words  # words or not; less is 1e-9 likely (Chernoff)
-            if X.nnz < least - 6.5 * math.sqrt(least):
-                raise ValueError(
-                    "X has fewer ones than noise alone makes, so these are no reports of this randomizer"
-                    f" (bit_epsilon={channel.bit_epsilon:g}), and the guarantee would not hold. Use input='counts' for"
-                    " raw documents, or the randomizer that the devices had."
-                )
+        elif not sharded:
+            X = presence(X)
         prior = np.zeros((self.n_components, n_words)) if first else self.stream_prior_
         rates = None if first else self.word_rates_
-        ones = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
-        moment = moment_estimate(ones, n_documents, channel, clip=False)
-        present = self._estimate(moment, n_documents, channel, rates)
-        if self.reconstruction != "likelihood":  # from here on the bits pass for the truth
-            X = reconstruct(X, present, np.random.default_rng([randomness.key, batch]))
-            channel = BitChannel(math.inf, "symmetric", n_words)
-        noise = 0.0 if prior.any() else float(moment_variance(0, n_documents / self.n_components, channel))
-        beta = self._topic_word_prior(noise)
-        counts = self._sample(X, channel, prior, beta, randomness, batch)
+        with closing(sharded.crew) if sharded else nullcontext():
+            if sharded:
+                X = ShardedBits(sharded, self.n_components + int(channel.one_if_absent > 0))
+            ones = np.asarray(X.ones() if sharded else X.sum(axis=0), dtype=np.float64).ravel()
+            if self.input == "reports":
+                refuse_raw(ones.sum(), n_documents * n_words, channel)
+            moment = moment_estimate(ones, n_documents, channel, clip=False)
+            present = self._estimate(moment, n_documents, channel, rates)
+            if self.reconstruction != "likelihood":  # from here on the bits pass for the truth
+                X = reconstruct(X, present, np.random.default_rng([randomness.key, batch]))
+                channel = BitChannel(math.inf, "symmetric", n_words)
+            noise = 0.0 if prior.any() else float(moment_variance(0, n_documents / self.n_components, channel))
+            beta = self._topic_word_prior(noise)
+            counts = self._sample(X, channel, prior, beta, randomness, batch)
         found = present / n_documents
         self._keep(counts, prior, beta, found if rates is None else (rates + found) / 2, batch + 1, promises)
         return self
+
+    def _sharded(self, X, first):
+        """Return reports that lie on workers, else None."""
+        if shards_of(X) is None:
+            return None
+        if self.input != "reports" or self.reconstruction != "likelihood":
+            raise ValueError(
+                "X must be on this machine, unless input='reports' and reconstruction='likelihood': raw counts are"
+                " randomized where they are made, and the other reconstructions rewrite all reports at once."
+            )
+        sharded = load_documents(X, n_threads=self.n_jobs if self.n_jobs and self.n_jobs > 0 else None)
+        if first:
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+            self.n_features_in_ = sharded.shape[1]
+        elif sharded.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {sharded.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_}"
+                " features as input."
+            )
+        return sharded
 
     def _payment(self, n_words):
         return Payment(self._promises(n_words)[0], f"{type(self).__name__} reports")
@@ -429,10 +451,12 @@ class LocalPrivateLDA(BaseTopicModel):
         warm = prior is not None and prior.any()
         alpha, p, q = self._doc_topic_prior(), channel.one_if_present, channel.one_if_absent
         noisy = int(q > 0)
-        groups = _groups(document_lengths(X, channel)) if noisy else [(slice(None), math.nan)]
-        parts = [(_tokens(X[documents], n_topics + noisy, n_threads), length) for documents, length in groups]
-        streams = GROUPS if noisy else 1
-        counts = np.zeros((n_words, n_topics + noisy), np.int32)
+        bits = X if isinstance(X, ShardedBits) else Bits(X, n_topics + noisy, n_threads)
+        lengths, streams = [math.nan], 1
+        if noisy:
+            expected, streams = document_lengths(bits.sizes(), n_words, channel), GROUPS
+            group, lengths = like_length(expected, GROUPS, GROUP_SIZE)
+            bits.divide(group)
         prior = None if prior is None else np.ascontiguousarray(prior.T, dtype=np.float32)
         table = np.ascontiguousarray(initial_table((n_words, n_topics + noisy), randomness.key))
         if warm:
@@ -445,13 +469,12 @@ class LocalPrivateLDA(BaseTopicModel):
             if noisy:
                 table[:, n_topics] = STEADY
             totals = table.sum(axis=0, dtype=np.float64)
-            for number, (tokens, length) in enumerate(parts, start=streams * (batch * self.max_iter + sweep)):
-                if noisy:
-                    s = (p - q) / (p - q + a.sum() / length)
-                    totals[n_topics] = (STEADY + b) * STEADY * s / q - n_words * b
-                tokens.sweep(table, weight, b, 1.0, 1, randomness.key, number, None, n_threads, totals)
-            for tokens, _ in parts:
-                tokens.move(counts, n_threads)
+            of_groups = np.tile(totals, (len(lengths), 1))
+            if noisy:
+                s = (p - q) / (p - q + a.sum() / np.array(lengths))
+                of_groups[:, n_topics] = (STEADY + b) * STEADY * s / q - n_words * b
+            number = streams * (batch * self.max_iter + sweep)
+            counts = bits.draw(table, weight, b, randomness.key, number, of_groups)
             table = counts.astype(np.float32)
             if prior is not None:
                 table[:, :n_topics] += prior
@@ -468,25 +491,3 @@ class LocalPrivateLDA(BaseTopicModel):
         self.word_rates_ = rates
         self.n_iter_, self.n_batches_ = self.max_iter, n_batches
         self.privacy_guarantee_, self.bit_guarantee_ = promises
-
-
-def _groups(lengths):
-    """Return [(documents, mean length)] of documents of like length."""
-    n = max(1, min(GROUPS, len(lengths) // GROUP_SIZE))
-    parts = np.array_split(np.argsort(lengths, kind="stable"), n)
-    return [(np.sort(documents), max(0.5, lengths[documents].mean())) for documents in parts]
-
-
-def _tokens(X, n_topics, n_threads):
-    """Return the ones of reports, to be drawn."""
-    rows = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
-    return TokenBlocks(*rows, X.shape[1], n_topics, n_threads)
-
-
-def _presence(X):
-    """Return counts as ones, without stored zeros."""
-    X = X.copy()
-    X.data = np.minimum(X.data, 1)
-    X.eliminate_zeros()
-    X.indptr = X.indptr.astype(np.int64)
-    return X

@@ -84,7 +84,7 @@ def bayes_estimate(moment, n_reports, channel, mean, weight=None):
     return np.clip(weight * mean + (1 - weight) * moment, 0, n_reports)
 
 
-def document_lengths(reports, channel):
+def document_lengths(sizes, n_words, channel):
     """Estimate how many words each document has, from how many ones its report has.
 
     A report is to its words what a word is to its documents, so the formulas are the same: the moment estimate, shrunk
@@ -92,8 +92,10 @@ def document_lengths(reports, channel):
 
     Parameters
     ----------
-    reports : csr_array of shape (n_reports, n_words)
-        Noisy presence bits, without stored zeros.
+    sizes : ndarray of shape (n_reports,)
+        Ones of each report.
+    n_words : int
+        Bits of a report.
     channel : BitChannel
         Their law.
 
@@ -102,9 +104,8 @@ def document_lengths(reports, channel):
     lengths : ndarray of shape (n_reports,)
         In [0, n_words].
     """
-    n, n_words = reports.shape
-    moment = moment_estimate(np.diff(reports.indptr), n_words, channel, clip=False)
-    return bayes_estimate(moment, n_words, channel, np.full(n, moment.mean()))
+    moment = moment_estimate(sizes, n_words, channel, clip=False)
+    return bayes_estimate(moment, n_words, channel, np.full(len(sizes), moment.mean()))
 
 
 def reconstruct(reports, present, rng):

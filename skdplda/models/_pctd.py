@@ -1,6 +1,7 @@
 """PCTD: topics of semantic units, consistent with word similarity; the sound private forms, and the published one."""
 
 import warnings
+from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
 from os import PathLike
@@ -22,6 +23,7 @@ from skdplda._validation import (
     check_prior,
     fit_context,
 )
+from skdplda.distributed import ShardedDocuments, shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
@@ -30,7 +32,8 @@ from skdplda.models._pctd_noise import NoisyUnitStep, noisy_units
 from skdplda.models._pctd_promise import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
 from skdplda.models._promise import rounds_guarantee
 from skdplda.models._rounds import NoisePlan, run_rounds
-from skdplda.models._unit_step import ConsistentTables, LastTable, PublicPerplexity, UnitStep
+from skdplda.models._sharded import ShardedStep, sharded_documents
+from skdplda.models._unit_step import ConsistentTables, LastTable, PublicPerplexity, UnitStep, part_of_units
 from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, calibrate_gaussian, gaussian_event
 from skdplda.semantics import UnitMatrix
 
@@ -212,9 +215,11 @@ class PCTD(BaseTopicModel):
 
         Parameters
         ----------
-        X : UnitMatrix, or array-like or sparse matrix of shape (n_documents, n_words)
+        X : UnitMatrix, array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
             Semantic units over a public, or privately selected, vocabulary. In a plain matrix of word counts
-            each word is a unit, which a warning says.
+            each word is a unit, which a warning says. Blocks (matrices of either kind) of a
+            `skdplda.distributed.ShardedCounts`, or of what it takes, stay on their workers, for `noise="statistics"`
+            and a finite epsilon.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
@@ -240,11 +245,11 @@ class PCTD(BaseTopicModel):
         guarantee = self._guarantee("document" if groups is None else "user", plan)
         payment = Payment(guarantee, f"{type(self).__name__} fit")
         payment.check(interrupted_run(self.checkpoint))
-        X = self._units(X)
+        X = self._sharded(X, groups, plan) or self._units(X)
         shape = (X.shape[1], self.n_components)
         warn_of_spare_topics(self.n_components, X.shape[1])
         similarity = self._similarity(X.shape[1])
-        privacy_units = check_groups(groups, len(X))
+        privacy_units = None if isinstance(X, ShardedDocuments) else check_groups(groups, len(X))
         priors = self._doc_topic_prior(), self._topic_word_prior()
         watch = PublicPerplexity(public, X.shape[1], *priors, effective_n_jobs(self.n_jobs))
         randomness = Randomness(self.random_state)
@@ -359,6 +364,17 @@ class PCTD(BaseTopicModel):
                 " as input."
             )
 
+    def _sharded(self, X, groups, plan):
+        """Return documents that lie on workers, else None."""
+        if shards_of(X) is None:
+            return None
+        if self.noise != "statistics" or (plan.noiseless and plan.sampling_rate == 1):
+            raise ValueError(
+                "X must be on this machine, unless noise='statistics' and epsilon is finite: other fits add up floating"
+                " point numbers, and their last digits would depend on the number of workers."
+            )
+        return sharded_documents(self, X, groups)
+
     def _units(self, X):
         """Return X as a UnitMatrix and take note of its words."""
         if not isinstance(X, UnitMatrix):
@@ -434,8 +450,12 @@ class PCTD(BaseTopicModel):
         n_threads = effective_n_jobs(self.n_jobs)
         beta, alpha = self._topic_word_prior(), self._doc_topic_prior()
         order = None if exact else 2
-        e_step = UnitStep(X, privacy_units, self.n_components, order, alpha, beta, updates, n_threads)
-        data = [X.start, X.counts.indptr, X.counts.indices, X.counts.data, *privacy_units]
+        make = {"n_topics": self.n_components, "order": order, "alpha": alpha, "beta": beta, "n_updates": updates}
+        if isinstance(X, ShardedDocuments):
+            e_step, data = ShardedStep(X, partial(part_of_units, **make), randomness), [*X.data]
+        else:
+            e_step = UnitStep(X, privacy_units, n_threads=n_threads, **make)
+            data = [X.start, X.counts.indptr, X.counts.indices, X.counts.data, *privacy_units]
         if similarity is not None:
             data += [similarity.indptr, similarity.indices, similarity.data]
         fit_rounds(self, e_step, rule, plan, randomness, prior=beta, payment=payment, data=data, n_threads=n_threads)

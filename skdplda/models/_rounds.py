@@ -181,7 +181,8 @@ def run_rounds(
     ----------
     e_step : object
         `n_units`; `collect(table, round_, active)` returns the (n_words, n_components) integer sum over active
-        units (None: all), each contribution of norm GRID at most; `arrays()` and `restore(arrays)` for checkpoints.
+        units (None: all), each contribution of norm GRID at most; `arrays()` and `restore(arrays)` for checkpoints. It
+        may hold the documents here or on workers.
     rule : object
         `table`; `update(noisy, round_)`; `arrays()` and `restore(arrays)`.
     plan : NoisePlan

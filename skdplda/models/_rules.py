@@ -4,7 +4,16 @@ import numpy as np
 
 from skdplda.models._rounds import GRID
 
-__all__ = ["UNIT", "ExactTables", "OnlineTables", "SmoothedTables", "model_noise", "word_weights"]
+__all__ = [
+    "UNIT",
+    "ExactTables",
+    "OnlineTables",
+    "SmoothedTables",
+    "annealed",
+    "constant",
+    "model_noise",
+    "word_weights",
+]
 
 KEPT_TABLES = 10  # about as many exact tables are averaged
 UNIT = 5.0  # a unit's contribution in the tables: a document of 25 different words counts each once
@@ -44,6 +53,11 @@ def annealed(alpha, beta, n_topics, round_, n_rounds):
     length = min(30 if n_topics <= 100 else 45, n_rounds // 2)
     left = max(0.0, 1 - round_ / length) if length else 0.0
     return np.maximum(alpha, 0.3 * left), max(beta, 25 / n_topics * left)
+
+
+def constant(alpha, beta, round_):
+    """Return the priors of a round where all rounds have the same."""
+    return alpha, beta
 
 
 class ExactTables:

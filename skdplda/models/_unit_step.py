@@ -4,8 +4,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._kernels._mixture import responsibilities, word_sums
+from skdplda._validation import check_groups, unit_of_documents
 from skdplda.metrics import perplexity
-from skdplda.models._contributions import unit_of_documents, unit_weights
+from skdplda.models._contributions import unit_weights
 from skdplda.models._rules import SmoothedTables, initial_table
 from skdplda.semantics import UnitMatrix
 
@@ -17,6 +18,7 @@ __all__ = [
     "UnitStep",
     "consistent",
     "equal_contributions",
+    "part_of_units",
 ]
 
 MARGIN = 1e-9  # of a contribution: above what floating point may add to responsibilities and shares that sum to 1
@@ -162,6 +164,12 @@ class UnitStep:
     def restore(self, arrays):
         """Take the hidden state back."""
         self._theta = np.ascontiguousarray(arrays["theta"])
+
+
+def part_of_units(X, units, *, first_document, longest, randomness, **options):
+    """Return the `UnitStep` of a part of a corpus, which has no draws to name."""
+    X = X if isinstance(X, UnitMatrix) else UnitMatrix.from_counts(X)
+    return UnitStep(X, check_groups(None, len(X)) if units is None else units, **options)
 
 
 class LastTable:

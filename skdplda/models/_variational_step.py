@@ -5,11 +5,12 @@ import scipy.sparse as sp
 from scipy.special import digamma
 
 from skdplda._kernels._variational import e_step, expected_topics
-from skdplda.models._contributions import unit_of_documents, unit_weights
+from skdplda._validation import unit_of_documents
+from skdplda.models._contributions import unit_weights
 from skdplda.models._rounds import GRID
 from skdplda.models._rules import word_weights
 
-__all__ = ["EXACT_UNIT", "VariationalStep", "cut_documents"]
+__all__ = ["EXACT_UNIT", "VariationalStep", "cut_documents", "part_of_step"]
 
 EXACT_UNIT = 2**12  # without noise: grid units of a token
 LEAST_COUNTS = 1e-3  # of a topic in a document; less is dropped on the way
@@ -44,6 +45,11 @@ def cut_documents(X, max_length, key, numbers):
     return cut
 
 
+def part_of_step(*arguments, longest, randomness, **options):
+    """Return the `VariationalStep` of a part of a corpus, which needs neither other documents nor a later key."""
+    return VariationalStep(*arguments, **options)
+
+
 class VariationalStep:
     """E-step of the private loop: variational inference of each document's topics.
 
@@ -76,11 +82,13 @@ class VariationalStep:
         Whether stretched shares are weighted by `word_weights` of the table first.
     remember : bool, default=False
         Whether documents go on from their topics of the last round; not for documents on disk.
+    first_document : int, default=0
+        Number of the first document, where X is a part of the corpus.
     """
 
     def __init__(
         self, X, units, n_topics, priors, *, exact, max_norm, max_length, max_iter, tol, key, n_threads,
-        weighted=False, remember=False,
+        weighted=False, remember=False, first_document=0,
     ):  # fmt: skip
         self._shape, self._priors = (X.shape[1], n_topics), priors
         self._max_iter, self._tol = max_iter, tol
@@ -92,7 +100,7 @@ class VariationalStep:
         self._state = np.full((X.shape[0], n_topics), -1.0, np.float32) if remember else None
         self.n_units = X.shape[0]
         if sp.issparse(X):
-            self._source = cut_documents(X, max_length, key, np.arange(X.shape[0]))
+            self._source = cut_documents(X, max_length, key, first_document + np.arange(X.shape[0]))
             self._weight = self._weights(self._source, units)
             if units is not None:
                 self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)

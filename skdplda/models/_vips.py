@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, Literal, Self
@@ -14,14 +15,16 @@ from sklearn.utils.metaestimators import available_if
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
 from skdplda.datasets import DiskCounts
+from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
-from skdplda.models._fit import fit_rounds, settings_of, warn_of_spare_topics
+from skdplda.models._fit import fit_rounds, settings_of, warn_of_large_delta, warn_of_spare_topics
 from skdplda.models._promise import claimed_path, rounds_guarantee
 from skdplda.models._rounds import GRID, NoisePlan, run_round
-from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed
-from skdplda.models._variational_step import EXACT_UNIT, VariationalStep
+from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed, constant
+from skdplda.models._sharded import ShardedStep, sharded_documents
+from skdplda.models._variational_step import EXACT_UNIT, VariationalStep, part_of_step
 from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment, PrivacyGuarantee, Randomness
 
 __all__ = ["VIPSLDA"]
@@ -145,12 +148,10 @@ class VIPSLDA(BaseTopicModel):
 
     A stream of ten batches, where each document comes once:
 
-    >>> import numpy as np
-    >>> batch = np.random.default_rng(0).integers(10, size=2000)
     >>> stream = VIPSLDA(4, epsilon=2.0, learning_method="online", max_iter=10, max_visits=1, batch_size=200,
     ...                  nominal_size=2000)
-    >>> for number in range(10):
-    ...     _ = stream.partial_fit(X[batch == number])
+    >>> for start in range(0, 2000, 200):
+    ...     _ = stream.partial_fit(X[start : start + 200])
     >>> stream.n_iter_, stream.privacy_guarantee_.epsilon
     (10, 2.0)
     """
@@ -240,9 +241,10 @@ class VIPSLDA(BaseTopicModel):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words), or DiskCounts
+        X : array-like or sparse matrix of shape (n_documents, n_words), DiskCounts, ShardedCounts or Dask collection
             Word counts over a public, or privately selected, vocabulary. A `skdplda.datasets.DiskCounts` is read from
-            disk in each round, some thousand documents at a time.
+            disk in each round, some thousand documents at a time. Those of a `skdplda.distributed.ShardedCounts`, or of
+            what it takes, stay on their workers.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
@@ -269,6 +271,8 @@ class VIPSLDA(BaseTopicModel):
                 raise ValueError("groups must be None for documents on disk: a user's documents are not read together.")
             self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_, units, data = X.shape[1], None, (np.frombuffer(bytes.fromhex(X.digest), np.uint8),)
+        elif (sharded := sharded_documents(self, X, groups)) is not None:
+            X, data = sharded, sharded.data
         else:
             X = check_counts(self, X, reset=True)
             units = None if groups is None else check_groups(groups, X.shape[0])
@@ -278,11 +282,16 @@ class VIPSLDA(BaseTopicModel):
         if not plan.noiseless:
             randomness.warn_if_seeded(self)
         self.__dict__.pop("_stream", None)
-        n_threads = effective_n_jobs(self.n_jobs)
+        n_threads, remember = effective_n_jobs(self.n_jobs), self._private_batch(plan) and not isinstance(X, DiskCounts)
+        settings = self._e_step(plan, randomness, remember, groups is not None)
+        if isinstance(X, ShardedDocuments):
+            e_step = ShardedStep(X, partial(part_of_step, **settings), randomness, stateless=not remember)
+        else:
+            e_step = VariationalStep(X, units, n_threads=n_threads, **settings)
         fit_rounds(
             self,
-            self._e_step(X, units, plan, randomness, n_threads),
-            self._rule(plan, units, randomness),
+            e_step,
+            self._rule(plan, groups is not None, randomness),
             plan,
             randomness,
             prior=self._topic_word_prior(),
@@ -343,9 +352,10 @@ class VIPSLDA(BaseTopicModel):
                 " calibrated to all of them. Start a new stream with clone(estimator)."
             )
         if stream["n_done"] >= plan.n_rounds:
-            raise BudgetExceededError(
+            said = (
                 f"max_iter={plan.n_rounds} steps have been taken, and the guarantee covers no more. Nothing was read."
             )
+            raise BudgetExceededError(said)
         payment = Payment(guarantee, f"{type(self).__name__} stream")
         payment.check(stream["run"])
         X = check_counts(self, X, reset=stream["n_done"] == 0)
@@ -356,11 +366,12 @@ class VIPSLDA(BaseTopicModel):
         if not plan.noiseless:
             randomness.warn_if_seeded(self)
         n_threads = effective_n_jobs(self.n_jobs)
-        rule = self._rule(plan, units, randomness)
+        rule = self._rule(plan, groups is not None, randomness)
         if stream["n_done"]:
             rule.restore({"table": stream["table"]})
         payment.charge(stream["run"])
-        e_step = self._e_step(X, units, plan, randomness, n_threads)
+        settings = self._e_step(plan, randomness, False, groups is not None)
+        e_step = VariationalStep(X, units, n_threads=n_threads, **settings)
         run_round(e_step, rule, plan, randomness, stream["n_done"], n_threads=n_threads)
         self.n_iter_ = stream["n_done"] + 1
         self._stream = stream | {"n_done": self.n_iter_, "table": rule.table}
@@ -406,10 +417,7 @@ class VIPSLDA(BaseTopicModel):
         if self.nominal_size is None:
             raise ValueError(f"batch_size={self.batch_size} needs nominal_size, a public estimate of all documents.")
         if self.batch_size > self.nominal_size:
-            raise ValueError(
-                f"batch_size={self.batch_size} must be at most nominal_size={self.nominal_size}: their ratio is a"
-                " sampling rate."
-            )
+            raise ValueError(f"batch_size={self.batch_size} must be at most nominal_size={self.nominal_size}.")
         return self.batch_size / self.nominal_size
 
     def _plan(self, stream=False):
@@ -436,8 +444,8 @@ class VIPSLDA(BaseTopicModel):
             assumptions.append(f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model")
         if self.accounting in CLAIMED_ACCOUNTINGS and not plan.noiseless:
             changes = claimed_path(self.accounting, plan, self.epsilon, self.delta)
-        more = {"seeded": seeded, "hidden": hidden, "assumptions": tuple(assumptions), **changes}
-        return rounds_guarantee(plan, unit, self.epsilon, self.delta, **more)
+        changes |= {"seeded": seeded, "hidden": hidden, "assumptions": tuple(assumptions)}
+        return rounds_guarantee(plan, unit, self.epsilon, self.delta, **changes)
 
     def _warn(self, plan, guarantee):
         """Warn the caller of `fit` of what it should know; called two frames below it."""
@@ -451,13 +459,7 @@ class VIPSLDA(BaseTopicModel):
                 PrivacyLeakWarning,
                 stacklevel=4,
             )
-        if self.nominal_size is not None and self.delta >= 1 / self.nominal_size:
-            warnings.warn(
-                f"delta={self.delta:g} is not below 1 / nominal_size = {1 / self.nominal_size:g}: publishing some"
-                " documents whole would satisfy it. Choose a much smaller delta.",
-                UserWarning,
-                stacklevel=4,
-            )
+        warn_of_large_delta(self.delta, self.nominal_size, stacklevel=5)
 
     def _unit(self, plan):
         """Return what GRID stands for, in tokens."""
@@ -465,40 +467,34 @@ class VIPSLDA(BaseTopicModel):
             return GRID / EXACT_UNIT
         return UNIT if self.max_norm is None else float(self.max_norm)
 
-    def _e_step(self, X, units, plan, randomness, n_threads):
+    def _e_step(self, plan, randomness, remember, grouped):
+        """Return the E-step's settings, for `VariationalStep`."""
         alpha, beta = self._doc_topic_prior(), self._topic_word_prior()
-        remember = self._private_batch(plan) and not isinstance(X, DiskCounts)
-
-        def priors(round_):
-            if plan.noiseless and self.learning_method == "batch":
-                return annealed(alpha, beta, self.n_components, round_, plan.n_rounds)
-            return alpha + (OFFSET if self._private_batch(plan) else 0.0), beta
-
-        return VariationalStep(
-            X,
-            units,
-            self.n_components,
-            priors,
-            exact=plan.noiseless,
-            max_norm=self.max_norm,
-            max_length=self.max_doc_length,
-            max_iter=self.max_doc_update_iter or (REMEMBERED_UPDATES if remember else FRESH_UPDATES),
-            tol=self.mean_change_tol,
-            key=randomness.key,
-            n_threads=n_threads,
-            remember=remember,
-            weighted=self._weighted(plan, units),
-        )
+        if plan.noiseless and self.learning_method == "batch":  # elsewhere constant priors were better
+            priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
+        else:
+            priors = partial(constant, alpha + OFFSET * self._private_batch(plan), beta)
+        return {
+            "n_topics": self.n_components,
+            "priors": priors,
+            "exact": plan.noiseless,
+            "max_norm": self.max_norm,
+            "max_length": self.max_doc_length,
+            "max_iter": self.max_doc_update_iter or (REMEMBERED_UPDATES if remember else FRESH_UPDATES),
+            "tol": self.mean_change_tol,
+            "key": randomness.key,
+            "remember": remember,
+            "weighted": self._weighted(plan, grouped),
+        }
 
     def _private_batch(self, plan):
         return self.learning_method == "batch" and not plan.noiseless
 
-    def _weighted(self, plan, units):
-        """Return whether `word_weights` apply: the bounds of users and `max_norm` are on word counts."""
-        return self._private_batch(plan) and units is None and self.max_norm is None
+    def _weighted(self, plan, grouped):  # the bounds of users and of `max_norm` are on word counts
+        return self._private_batch(plan) and not grouped and self.max_norm is None
 
-    def _rule(self, plan, units, randomness):
+    def _rule(self, plan, grouped, randomness):
         shape, key, unit = (self.n_features_in_, self.n_components), randomness.key, self._unit(plan)
         if self.learning_method == "batch":
-            return SmoothedTables(shape, plan, key, unit, EVENNESS, SMOOTHING, self._weighted(plan, units))
+            return SmoothedTables(shape, plan, key, unit, EVENNESS, SMOOTHING, self._weighted(plan, grouped))
         return OnlineTables(shape, self._rate(), key, unit, self.learning_offset, self.learning_decay, EVENNESS)

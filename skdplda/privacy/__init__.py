@@ -24,9 +24,11 @@ from skdplda.privacy._partition import (
     epsilon_needed,
     plan_partition,
     select_partitions,
+    select_words,
 )
 from skdplda.privacy._payment import Payment, prepaid
 from skdplda.privacy._randomness import Randomness
+from skdplda.privacy._unit_words import UnitWords
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "Randomness",
     "Status",
     "TrustModel",
+    "UnitWords",
     "active_accountant",
     "bounded_range_event",
     "calibrate_gaussian",
@@ -67,6 +70,7 @@ __all__ = [
     "rounded_gaussian",
     "sampler_slack",
     "select_partitions",
+    "select_words",
     "selection_event",
     "zcdp_event",
 ]

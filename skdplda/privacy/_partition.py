@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import log_ndtr
 
-from skdplda._kernels import _partition  # type: ignore[attr-defined]
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._events import gaussian_event, laplace_event, pure_event
 from skdplda.privacy._noise import LARGEST_SCALE, delta_slack, discrete_laplace, rounded_gaussian
+from skdplda.privacy._unit_words import FILLS, UnitWords
 
-__all__ = ["PartitionPlan", "epsilon_needed", "plan_partition", "select_partitions"]
+__all__ = ["PartitionPlan", "epsilon_needed", "plan_partition", "select_partitions", "select_words"]
 
 GRID = 2**20  # weight that one unit gives, where sums are exact in integers
 FINE_GRID = 44  # log2 of the same for "policy_gaussian", whose steps are rounded
@@ -35,12 +35,6 @@ ROUNDS = {
     "sieve": ((0.1, 0.15, 0.25, 0.5), (0.0, 1.0, 2.0)),
     "weighted_gaussian": ((1.0,), ()),
     "sips": ((0.09 / 1.39, 0.3 / 1.39, 1 / 1.39), (None, None)),
-}
-FILLS = {
-    "policy_gaussian": _partition.fill_gaussian,
-    "policy_laplace": _partition.fill_level,
-    "item_frequency": _partition.fill_first,
-    "item_frequency_published": _partition.fill_first,
 }
 
 
@@ -73,6 +67,7 @@ class PartitionPlan:
     """
 
     MECHANISMS: ClassVar = (*ROUNDS, *FILLS, "truncated_geometric")
+    IN_TURN: ClassVar = tuple(FILLS)  # units give one after the other, and see what the former ones gave
 
     mechanism: str
     max_items: int
@@ -371,23 +366,32 @@ def select_partitions(
     n_units = len(start) - 1
     if plan.mechanism == "policy_gaussian" and n_units > MOST_UNITS:
         raise ValueError(f"'policy_gaussian' takes at most {MOST_UNITS} units; use the default mechanism.")
-    kept = _partition.truncate(start, words, counts, plan.max_items, randomness.key)
-    start = np.concatenate([[0], np.cumsum(np.minimum(np.diff(start), plan.max_items))]).astype(np.int64)
-    words, counts = words[kept], counts[kept]
-    total = np.zeros(n_words, dtype=np.int64)
-    active = np.zeros(n_words, dtype=np.uint8)
-    active[words] = 1
-    if plan.mechanism in FILLS:
-        if plan.mechanism.startswith("item_frequency"):  # ties stay in their random order
-            words = words[np.lexsort((-counts, np.repeat(np.arange(n_units), np.diff(start))))]
-        order = np.random.default_rng(randomness.key).permutation(n_units)
-        FILLS[plan.mechanism](start, words, order, plan.cap, plan.grid, total)
+    return select_words(plan, UnitWords(start, words, counts, n_words, plan.max_items, randomness.key), randomness)
+
+
+def select_words(plan: PartitionPlan, units: Any, randomness: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Run a selection on words that units share.
+
+    Parameters
+    ----------
+    plan : PartitionPlan
+        What to run.
+    units : object
+        As `UnitWords`, with the methods that the mechanism asks.
+    randomness : Randomness
+        Of this fit.
+
+    Returns
+    -------
+    released, weights : ndarray
+        As in `select_partitions`.
+    """
+    active, total = (units.used() > 0).astype(np.uint8), units.filled(plan) if plan.mechanism in FILLS else None
     released, weights, draws = [], [], 0
     share = np.array([0] + [1 if plan.grid == 1 else equal_share(plan.grid, n + 1) for n in range(plan.max_items)])
     for round_, (scale, threshold) in enumerate(zip(plan.scales, plan.thresholds, strict=True)):
         if plan.mechanism not in FILLS:
-            total[:] = 0
-            _partition.share_equally(start, words, active, share, total)
+            total = units.shared(active.copy(), share)
         present = np.flatnonzero(active)
         noise, draws = _noise(plan, scale, threshold, len(present), randomness, draws)
         noisy = total[present] + noise

@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections import Counter
+from functools import partial
 from numbers import Integral, Real
 from uuid import uuid4
 
@@ -11,17 +12,20 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from skdplda._validation import Interval, StrOptions, check_groups, fit_context
+from skdplda.distributed import ShardedDocuments, load_documents, shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.privacy import (
     PartitionPlan,
     Payment,
     PrivacyGuarantee,
     Randomness,
+    UnitWords,
     epsilon_needed,
     gaussian_event,
     plan_partition,
     sampler_slack,
     select_partitions,
+    select_words,
 )
 
 __all__ = ["PrivateSelection"]
@@ -122,12 +126,21 @@ class PrivateSelection(BaseEstimator):
             payment.check()
         return payment
 
+    def _sharded(self, X, groups):
+        """Return documents that lie on workers, else None."""
+        if self.mechanism in PartitionPlan.IN_TURN and shards_of(X) is not None:
+            raise ValueError(
+                f"X must be on this machine for mechanism={self.mechanism!r}, in which units give one after the other;"
+                " use mechanism='sieve' on a cluster."
+            )
+        return load_documents(X, groups)
+
     def _select(self, X, groups, payment):
         """Return numbers and noisy weights of the words that may be named.
 
         Parameters
         ----------
-        X : sparse matrix of shape (n_documents, n_words)
+        X : sparse matrix of shape (n_documents, n_words) or ShardedDocuments
             A document uses the words with entries that are not zero.
         groups : array-like of shape (n_documents,) or None
             The user of each document.
@@ -144,9 +157,14 @@ class PrivateSelection(BaseEstimator):
                 PrivacyLeakWarning,
                 stacklevel=4,
             )
-        lists = unit_words(X, groups)
-        payment.charge(uuid4().hex)
-        released, weights = select_partitions(plan, *lists, X.shape[1], randomness)
+        if isinstance(X, ShardedDocuments):
+            words = ShardedWords(X, plan.max_items, randomness.key)
+            payment.charge(uuid4().hex)
+            released, weights = select_words(plan, words, randomness)
+        else:
+            lists = unit_words(X, groups)
+            payment.charge(uuid4().hex)
+            released, weights = select_partitions(plan, *lists, X.shape[1], randomness)
         if not len(released):
             raise ValueError(self._nothing(plan))
         return released, weights
@@ -180,6 +198,38 @@ def unit_words(X, groups):
         X.sum_duplicates()
         X.eliminate_zeros()
     return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+
+
+class PartOfWords(UnitWords):
+    """On a worker: the words of one part's units."""
+
+    def __init__(self, X, *, units, first_document, most, key, longest, n_threads):
+        numbers = first_document + np.arange(X.shape[0]) if units is None else np.unique(units)
+        super().__init__(*unit_words(X, units), X.shape[1], most, key, numbers.astype(np.int64))
+
+
+class ShardedWords:
+    """`UnitWords` of documents on workers.
+
+    Parameters
+    ----------
+    documents : ShardedDocuments
+        Of all parts.
+    most, key : int
+        As in `UnitWords`.
+    """
+
+    def __init__(self, documents, most, key):
+        self._crew = documents.crew
+        self._crew.build(partial(PartOfWords, most=most, key=key), documents.arguments(), replays=False)
+
+    def used(self):
+        """Return a positive number for each word that a unit uses, else 0."""
+        return self._crew.total("used", ())
+
+    def shared(self, active, share):
+        """Return the weights of the words."""
+        return self._crew.total("shared", (active, share))
 
 
 def refuse_repetitions(words):

@@ -1,5 +1,6 @@
 """Private choice among the columns of a document-term matrix."""
 
+from contextlib import closing, nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -136,8 +137,10 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Counts, presence bits, or weights of any per-document vectorizer.
+        X : array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
+            Counts, presence bits, or weights of any per-document vectorizer. Those of a
+            `skdplda.distributed.ShardedCounts`, or of what it takes, are counts, and stay on their workers; only for
+            mechanisms in which all units give at once ("sieve", "weighted_gaussian", "sips", "truncated_geometric").
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
@@ -157,11 +160,17 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
             that are not as described.
         """
         payment = self._payment("document" if groups is None else "user")
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric")
-        if self.public_vocabulary is not None:
-            chosen, weights = self._public_columns(X.shape[1]), None
+        sharded = self._sharded(X, groups)
+        if sharded is None:
+            X = validate_data(self, X, accept_sparse="csr", dtype="numeric")
         else:
-            chosen, weights = self._select(X, groups, payment)
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+            X, self.n_features_in_ = sharded, sharded.shape[1]
+        with nullcontext() if sharded is None else closing(sharded.crew):
+            if self.public_vocabulary is not None:
+                chosen, weights = self._public_columns(X.shape[1]), None
+            else:
+                chosen, weights = self._select(X, groups, payment)
         self.support_ = np.zeros(X.shape[1], dtype=bool)
         self.support_[chosen] = True
         self.__dict__.pop("noisy_weights_", None)  # of an earlier fit

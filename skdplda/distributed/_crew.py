@@ -1,0 +1,378 @@
+"""Parts of a corpus on workers: sums over all of them, with the parts of a lost worker brought back.
+
+Each worker has one actor, a `Member`, that holds some parts; a part is a run of documents and a state made of them. A
+call asks every state for an array of integers; members add up what theirs and those below them in a tree return.
+
+What a state does follows from its documents, the calls so far and their arguments, which name their random streams.
+So a lost part is built again and the calls are replayed: it is what it was, bit for bit, and no one can tell from the
+result that a worker was lost. Within a call, a member that is asked again returns the sum that it has.
+"""
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from skdplda._types import Function
+from skdplda.distributed._member import Member, Part, added, wait
+from skdplda.distributed._shards import check_client, other_width
+
+__all__ = ["FAN_OUT", "Crew", "tree"]
+
+FAN_OUT = 4  # sums that one node of the tree waits for; near the fastest whatever the network, see the guide
+MOST_LOSSES = 3  # of one part
+PATIENCE = 60.0  # seconds to wait for a worker when none is left
+
+
+def tree(n: int, fan_out: int = FAN_OUT) -> tuple[Any, Any]:
+    """Return the children of the driver and of each of n members: those of a member have larger numbers than it.
+
+    So waits go from small numbers to large ones only, whatever calls are under way, and cannot form a circle.
+
+    Parameters
+    ----------
+    n : int
+        Number of members.
+    fan_out : int, default=FAN_OUT
+        Children of a node, at most.
+
+    Returns
+    -------
+    top : list of int
+        The driver's children.
+    below : list of list of int
+        Those of each member.
+
+    Examples
+    --------
+    >>> from skdplda.distributed import tree
+    >>> tree(4, fan_out=2)
+    ([0, 1], [[2, 3], [], [], []])
+    """
+    nodes = [list(range(i * fan_out, min((i + 1) * fan_out, n))) for i in range(n + 1)]
+    return nodes[0], nodes[1:]
+
+
+@dataclass(eq=False)
+class Placed:
+    """A part and where it is."""
+
+    sources: list
+    first_block: int
+    member: int | None = None
+    ready: bool = False
+    losses: int = 0
+    info: Part | None = None
+    arguments: dict = field(default_factory=dict)
+
+
+class Crew:
+    """The parts of a corpus on all workers of a cluster.
+
+    Parameters
+    ----------
+    shards : ShardedCounts
+        The documents.
+    n_threads : int or None, default=None
+        Threads of each member; None for those that the worker has.
+    digest : bool, default=False
+        Whether to read the parts' digests.
+    fan_out : int, default=FAN_OUT
+        Children of a node of the tree.
+
+    Attributes
+    ----------
+    parts : list of Part
+        In the order of the documents.
+    n_words : int
+        Size of the vocabulary.
+    n_documents : int
+        In all parts.
+
+    Raises
+    ------
+    RuntimeError
+        If no worker is left, or one lacks this package or has another version of it, or a part is lost again and again.
+    ValueError
+        If blocks are no counts, of different widths, or without documents.
+    """
+
+    def __init__(
+        self, shards: Any, *, n_threads: int | None = None, digest: bool = False, fan_out: int = FAN_OUT
+    ) -> None:
+        self._client, self._n_threads, self._digest, self._fan_out = shards.client, n_threads, digest, fan_out
+        self._members, self._next, self._checked, self._gone = {}, 0, set(), set()
+        self._make, self._log, self._replays, self._number = None, [], True, 0
+        n_parts = min(len(shards.sources), max(1, len(self._addresses())))
+        bounds = np.linspace(0, len(shards.sources), n_parts + 1).astype(int).tolist()
+        self._placed = [Placed(shards.sources[a:b], a) for a, b in pairwise(bounds)]
+        try:
+            self._attempt(lambda: None)
+            self.parts: list[Any] = [placed.info for placed in self._placed]
+            self.n_documents = sum(part.n_documents for part in self.parts)
+            self.n_words = self._width()
+            if not self.n_documents or not self.n_words:
+                raise ValueError(f"X must have documents and words; got shape {(self.n_documents, self.n_words)}.")
+        except BaseException:
+            self.close()
+            raise
+
+    def _width(self):
+        """Return the number of words of all blocks."""
+        n_words = None
+        for placed in self._placed:
+            found = placed.info.n_words
+            if None not in (n_words, found) and found != n_words:
+                raise ValueError(other_width(placed.first_block, found, n_words))
+            n_words = n_words or found
+        return n_words
+
+    def build(self, make: Function, arguments: Any, *, replays: bool = True) -> None:
+        """Make the state of each part.
+
+        Parameters
+        ----------
+        make : callable
+            `make(counts, n_threads=..., **arguments)`, to be pickled, returns the state.
+        arguments : list of dict
+            Of each part.
+        replays : bool, default=True
+            Whether a state depends on former calls, so that a lost one needs them again.
+        """
+        self._make, self._replays = make, replays
+        for placed, own in zip(self._placed, arguments, strict=True):
+            placed.arguments = own
+
+        def build_all():
+            self._wait([self._build(part) for part in range(len(self._placed))])
+
+        self._attempt(build_all)
+
+    def total(self, method: str, shared: tuple[Any, ...], own: Any = None) -> np.ndarray:
+        """Return the sum over all parts of what a method of their states returns.
+
+        Parameters
+        ----------
+        method : str
+            Of the states.
+        shared : tuple
+            Arguments for all parts. They are kept for lost parts: do not change them.
+        own : list of tuple, default=None
+            More arguments, of each part.
+
+        Returns
+        -------
+        total : ndarray
+            A new array.
+        """
+        own = [()] * len(self._placed) if own is None else own
+
+        def ask():
+            ranks = sorted(self._members)
+            held = {rank: {} for rank in ranks}
+            for part, placed in enumerate(self._placed):
+                held[placed.member][part] = own[part]
+            ranks = [rank for rank in ranks if held[rank]]
+            top, below = tree(len(ranks), self._fan_out)
+
+            def node(i):
+                member = self._members[ranks[i]]
+                return member.actor, member.address, held[ranks[i]], [node(child) for child in below[i]]
+
+            nodes = [node(i) for i in top]
+            calls = [(actor.total(self._number, method, shared, *rest), address) for actor, address, *rest in nodes]
+            total, parts = added(self._wait(calls))
+            if sorted(parts) != list(range(len(self._placed))):
+                raise RuntimeError("a part is missing from a sum, or is in it twice; nothing was released.")
+            return np.array(total)
+
+        total = self._attempt(ask)
+        self._number += 1
+        if self._replays:
+            self._log.append((method, shared, own))
+        return total
+
+    def replay(self, calls: Any) -> None:
+        """Bring all parts, as they were built, to where these calls leave them; they are as the arguments of `total`.
+
+        Parameters
+        ----------
+        calls : list of tuple (method, shared, own)
+            In order.
+        """
+        if not self._replays:
+            return
+
+        def replay_all():
+            for number, call in enumerate(calls):
+                self._wait([self._replay(part, number, call) for part in range(len(self._placed))])
+
+        self._attempt(replay_all)
+        self._log, self._number = list(calls), len(calls)
+
+    def close(self) -> None:
+        """Let the workers forget everything, now: references that Python has not yet collected do not count."""
+        if self._client.status == "running":
+            self._client.cancel([member.future for member in self._members.values()])
+        self._members.clear()
+        self._log = []
+
+    def _addresses(self):
+        """Return the addresses of the workers that may be used, with their numbers of threads."""
+        check_client(self._client)
+        return {a: n for a, n in sorted(self._client.nthreads().items()) if a not in self._gone}
+
+    def _attempt(self, action):
+        """Do something with all parts in place; again if a worker was lost meanwhile."""
+        while True:
+            try:
+                check_client(self._client)
+                self._settle()
+                return action()
+            except Exception:
+                check_client(self._client)
+                if not self._lose_the_silent():
+                    raise
+
+    def _settle(self):
+        """Give each part without a member to the one with least to do, and bring it to where the others are.
+
+        If a worker is lost meanwhile, the next attempt goes through all steps again; members skip those they have done.
+        """
+        homeless = [part for part, placed in enumerate(self._placed) if not placed.ready]
+        if not homeless:
+            return
+        self._hire()
+        for part in homeless:
+            if self._placed[part].member is not None:
+                continue
+            blocks = Counter({rank: 0 for rank in self._members})
+            for placed in self._placed:
+                if placed.member is not None:
+                    blocks[placed.member] += len(placed.sources)
+            self._placed[part].member = min(blocks, key=lambda rank: (blocks[rank], rank))
+        brought = [self._bring(part) for part in homeless]
+        self._wait([pair for pair in brought if isinstance(pair, tuple)])
+        loading = [self._load(*pair) for pair in zip(homeless, brought, strict=True)]
+        for part, info in zip(homeless, self._wait(loading), strict=True):
+            self._placed[part].info = info
+        if self._make is not None:
+            self._wait([self._build(part) for part in homeless])
+        for number, call in enumerate(self._log):
+            self._wait([self._replay(part, number, call) for part in homeless])
+        for part in homeless:
+            self._placed[part].ready = True
+
+    def _hire(self):
+        """Make a member on each worker that has none."""
+        deadline = time.monotonic() + PATIENCE
+        while not (addresses := self._equipped()):
+            if time.monotonic() > deadline:
+                raise RuntimeError(
+                    f"the cluster has no worker, and none came in {PATIENCE:.0f} seconds. With `checkpoint` the next"
+                    " fit goes on from the last round, without spending again."
+                )
+            time.sleep(0.1)
+        for address in sorted(addresses.keys() - {member.address for member in self._members.values()}):
+            future = self._client.submit(
+                Member, self._n_threads or addresses[address], actor=True, workers=[address], pure=False
+            )
+            self._members[self._next] = Employed(address, future)
+            self._next += 1
+        new = [member for member in self._members.values() if member.actor is None]
+        for member, actor in zip(new, self._wait([(member.future, member.address) for member in new]), strict=True):
+            member.actor = actor
+
+    def _equipped(self):
+        """Return `_addresses`; raise RuntimeError unless these workers have this package, in this version."""
+        addresses = self._addresses().keys() - self._checked
+
+        def version():  # has no module of ours, so that it travels to workers without the package
+            return __import__("importlib").import_module("skdplda").__version__
+
+        version.__module__ = "__main__"  # by value
+        mine = version()
+        asked = self._client.run(version, workers=sorted(addresses), on_error="return") if addresses else {}
+        for address, found in asked.items():
+            if isinstance(found, OSError):  # it was lost meanwhile
+                self._gone.add(address)
+            elif isinstance(found, Exception):
+                raise RuntimeError(
+                    f"worker {address} cannot import skdplda ({found}); install skdplda=={mine} where workers run."
+                )
+            elif found != mine:
+                raise RuntimeError(f"worker {address} has skdplda {found}, this process {mine}; install the same.")
+        self._checked |= addresses
+        return self._addresses()
+
+    def _bring(self, part):
+        """Start to bring a part's blocks to its worker; return the Future of their list and the address, or paths.
+
+        Dask computes Delayed blocks, and again if they were lost. The worker keeps them while there is the Future.
+        """
+        placed = self._placed[part]
+        if all(isinstance(source, str) for source in placed.sources):
+            return placed.sources
+        computed = iter(self._client.compute([s for s in placed.sources if hasattr(s, "__dask_graph__")]))
+        blocks = [next(computed) if hasattr(s, "__dask_graph__") else s for s in placed.sources]
+        address = self._members[placed.member].address
+        return self._client.submit(list, blocks, workers=[address], pure=False), address
+
+    def _load(self, part, blocks):
+        placed, blocks = self._placed[part], blocks[0].key if isinstance(blocks, tuple) else blocks
+        member = self._members[placed.member]
+        return member.actor.load(part, blocks, placed.first_block, self._digest), member.address
+
+    def _build(self, part):
+        placed = self._placed[part]
+        member = self._members[placed.member]
+        return member.actor.build(part, self._make, self.n_words, placed.arguments), member.address
+
+    def _replay(self, part, number, call):
+        method, shared, own = call
+        member = self._members[self._placed[part].member]
+        return member.actor.replay(part, number, method, shared, own[part]), member.address
+
+    def _here(self, address):
+        """Whether the scheduler knows a worker."""
+        check_client(self._client)
+        return address in self._client.nthreads()
+
+    def _wait(self, calls):
+        return wait(calls, self._here)
+
+    def _lose_the_silent(self):
+        """Forget members that do not answer; return whether there were any."""
+        silent = [rank for rank, member in self._members.items() if not member.answers(self._here)]
+        for rank in silent:
+            self._gone.add(self._members.pop(rank).address)
+        for placed in self._placed:
+            if placed.member in silent:
+                placed.member, placed.ready, placed.losses = None, False, placed.losses + 1
+                if placed.losses > MOST_LOSSES:
+                    raise RuntimeError(
+                        f"the worker of blocks {placed.first_block} to {placed.first_block + len(placed.sources) - 1}"
+                        f" was lost {placed.losses} times; perhaps they need more memory than a worker has: use more"
+                        " workers or smaller blocks. With `checkpoint` the next fit goes on from the last round,"
+                        " without spending again."
+                    )
+        return bool(silent)
+
+
+@dataclass(eq=False)
+class Employed:
+    """A member as the driver sees it."""
+
+    address: str
+    future: object
+    actor: object = None
+
+    def answers(self, here):
+        """Whether the member is alive; waits for what it is doing."""
+        try:
+            return here(self.address) and (self.actor is None or wait([(self.actor.ping(), self.address)], here)[0])
+        except Exception:
+            return False

@@ -1,0 +1,137 @@
+"""Documents on workers, and the privacy units that they belong to."""
+
+from typing import Any
+
+import numpy as np
+
+from skdplda._types import ArrayLike
+from skdplda._validation import check_groups, unit_of_documents
+from skdplda.distributed._crew import Crew
+from skdplda.distributed._shards import shards_of
+
+__all__ = ["ShardedDocuments", "load_documents"]
+
+
+def load_documents(
+    X: Any, groups: ArrayLike | None = None, *, n_threads: int | None = None, digest: bool = False
+) -> "ShardedDocuments | None":
+    """Let workers load what `fit` was given.
+
+    Parameters
+    ----------
+    X : object
+        As `fit` was given it.
+    groups : array-like or None, default=None
+        As `fit` was given them.
+    n_threads : int or None, default=None
+        Threads of a worker; None for those that it has.
+    digest : bool, default=False
+        Whether `data` will be asked for.
+
+    Returns
+    -------
+    documents : ShardedDocuments or None
+        None for data on this machine.
+    """
+    shards = shards_of(X)
+    if shards is None:
+        return None
+    crew = Crew(shards, n_threads=n_threads, digest=digest)
+    try:
+        return ShardedDocuments(crew, groups)
+    except BaseException:
+        crew.close()
+        raise
+
+
+class ShardedDocuments:
+    """Documents on workers, and the privacy units that they belong to.
+
+    Parameters
+    ----------
+    crew : Crew
+        Of the documents.
+    groups : array-like of shape (n_documents,) or None
+        The user of each document.
+
+    Raises
+    ------
+    ValueError
+        If a user's documents lie in several blocks.
+    """
+
+    def __init__(self, crew: Crew, groups: ArrayLike | None) -> None:
+        self.crew = crew
+        lengths = [part.n_documents for part in crew.parts]
+        self.first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        self.longest = max(part.longest for part in crew.parts)
+        self.n_units, self._unit = crew.n_documents, None
+        if groups is not None:
+            groups = groups.compute() if hasattr(type(groups), "__dask_graph__") else groups
+            units = check_groups(groups, crew.n_documents)
+            self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)
+            self._refuse_scattered(np.asarray(groups))
+
+    @property
+    def shape(self) -> Any:
+        """(n_documents, n_words)."""
+        return self.crew.n_documents, self.crew.n_words
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return sum(part.n_tokens for part in self.crew.parts)
+
+    @property
+    def data(self) -> Any:
+        """What a checkpoint must belong to: arrays for `fingerprint`."""
+        digests = "".join(part.digest for part in self.crew.parts)
+        return np.frombuffer(digests.encode(), np.uint8), *(() if self._unit is None else (self._unit,))
+
+    def _refuse_scattered(self, groups):
+        sizes = np.concatenate([part.sizes for part in self.crew.parts])
+        block = np.repeat(np.arange(len(sizes)), sizes)
+        lowest, highest = np.full(self.n_units, len(sizes)), np.zeros(self.n_units, np.int64)
+        np.minimum.at(lowest, self._unit, block)
+        np.maximum.at(highest, self._unit, block)
+        if (lowest < highest).any():
+            user = np.argmax(lowest < highest)
+            name = groups[self._unit == user].tolist()[0]
+            raise ValueError(
+                f"groups has documents of user {name!r} in several blocks, from block"
+                f" {lowest[user]} to block {highest[user]}: a worker bounds what a user adds, and must see all of it."
+                " Sort the documents by user and cut between users."
+            )
+
+    def members_of(self, part: int) -> Any:
+        """Return the numbers of the units of a part.
+
+        Parameters
+        ----------
+        part : int
+            Number of the part.
+
+        Returns
+        -------
+        members : slice or ndarray
+            Ascending.
+        """
+        here = slice(self.first[part], self.first[part + 1])
+        return here if self._unit is None else np.unique(self._unit[here])
+
+    def arguments(self) -> Any:
+        """Return what the states of the parts are made with.
+
+        Returns
+        -------
+        arguments : list of dict
+            For `Crew.build`: a part's units, its place, and the longest document of all.
+        """
+        return [
+            {
+                "units": None if self._unit is None else self._unit[self.first[part] : self.first[part + 1]],
+                "first_document": int(self.first[part]),
+                "longest": self.longest,
+            }
+            for part in range(len(self.crew.parts))
+        ]

@@ -1,0 +1,164 @@
+"""The worker's half: parts of a corpus, and what calls to workers have in common."""
+
+import hashlib
+from importlib import import_module
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from skdplda.distributed._shards import join_blocks
+from skdplda.semantics import UnitMatrix
+
+__all__ = ["Member", "Part", "added", "wait"]
+
+POLL = 1.0  # seconds after which a caller asks whether the worker is still there: calls to one that left may never end
+
+
+class Part(NamedTuple):
+    """What the driver knows of a run of documents.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Documents of each block.
+    n_words : int or None
+        Size of the vocabulary; None where there is no block with documents.
+    longest : int
+        Tokens of the longest document.
+    n_tokens : int
+        Of all documents.
+    digest : str
+        Of the content, if it was asked for.
+    """
+
+    sizes: tuple
+    n_words: int
+    longest: int
+    n_tokens: int
+    digest: str
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents."""
+        return sum(self.sizes)
+
+
+class Member:
+    """What runs on a worker: the parts that it holds.
+
+    Parameters
+    ----------
+    n_threads : int
+        For the states.
+    """
+
+    def __init__(self, n_threads):
+        self._n_threads, self._loaded, self._states, self._info, self._done = n_threads, {}, {}, {}, {}
+        self._number, self._sum, self._summed = None, None, set()
+
+    def ping(self):
+        """Answer."""
+        return True
+
+    def load(self, part, sources, first_block, digest):
+        """Read the blocks of a part and describe it; a name is that of a list which Dask holds on this worker."""
+        if part not in self._info:
+            self._info[part] = self._load(part, sources, first_block, digest)
+        return self._info[part]
+
+    def _load(self, part, sources, first_block, digest):
+        if isinstance(sources, str):
+            sources = import_module("distributed").get_worker().data[sources]
+        counts, sizes = join_blocks(sources, first_block)
+        self._loaded[part] = counts
+        if counts is None:
+            return Part(tuple(sizes), None, 0, 0, "")
+        units = isinstance(counts, UnitMatrix)
+        matrix = counts.to_counts() if units else counts
+        lengths = np.diff(np.concatenate([[0], np.cumsum(matrix.data, dtype=np.int64)])[matrix.indptr])
+        content = ""
+        if digest:
+            sha = hashlib.sha256()
+            for array in (counts.start, counts.counts.indptr) if units else ():
+                sha.update(array.data)
+            for array in (matrix.indptr, matrix.indices, matrix.data):
+                sha.update(array.data)
+            content = sha.hexdigest()
+        return Part(tuple(sizes), counts.shape[1], int(lengths.max(initial=0)), int(lengths.sum()), content)
+
+    def build(self, part, make, n_words, arguments):
+        """Make the state of a part from its documents, which are not kept."""
+        if part in self._states:
+            return
+        counts = self._loaded.pop(part)
+        if counts is None:
+            counts = sp.csr_array((0, n_words), dtype=np.int32)
+            counts.indptr = counts.indptr.astype(np.int64)
+        self._states[part], self._done[part] = make(counts, n_threads=self._n_threads, **arguments), 0
+
+    def replay(self, part, number, method, shared, own):
+        """Do one call again, for one part, without a result; nothing if the part has done it."""
+        if number == self._done[part]:
+            getattr(self._states[part], method)(*shared, *own)
+            self._done[part] = number + 1
+
+    def total(self, number, method, shared, own, below):
+        """Return the sum over the parts here and below, and which they are."""
+        calls = [(a.total(number, method, shared, *rest), address) for a, address, *rest in below]
+        if number != self._number:
+            self._number, self._sum, self._summed = number, None, set()
+        for part in sorted(own.keys() - self._summed):
+            value = getattr(self._states[part], method)(*shared, *own[part])
+            self._sum = value if self._sum is None else self._sum + value
+            self._summed.add(part)
+            self._done[part] = number + 1
+        results = [(self._sum, sorted(self._summed))]
+        return added(results + wait(calls, still_here))
+
+
+def still_here(address):
+    """Whether the scheduler knows a worker; on another worker."""
+    distributed = import_module("distributed")
+    worker = distributed.get_worker()
+    return address in distributed.utils.sync(worker.loop, worker.scheduler.ncores, workers=[address])
+
+
+def added(results):
+    """Return the sum of (array, parts) pairs."""
+    total = results[0][0]
+    for value, _ in results[1:]:
+        total = total + value
+        if total.dtype == np.int32 and total.min(initial=0) < 0:
+            raise OverflowError(
+                "a word has more than 2**31 tokens in one topic: use a model with noise, or fewer documents."
+            )
+    return total, [part for _, parts in results for part in parts]
+
+
+def wait(calls, here):
+    """Return the results of (call, address) pairs; all are over when one's error is raised.
+
+    So nobody is at work for an old attempt when the driver makes a new one. `here` tells whether an address is known.
+    """
+    results, error = [], None
+    for call, address in calls:
+        try:
+            results.append(outcome(call, address, here))
+        except Exception as raised:
+            error = raised
+    if error is not None:
+        raise error
+    return results
+
+
+def outcome(call, address, here):
+    """Return the result of a call, or raise OSError if its worker has left."""
+    while True:
+        try:
+            return call.result(timeout=POLL)
+        except TimeoutError:
+            if call.done():
+                return call.result()
+            if not here(address):
+                raise OSError(f"worker {address} has left the cluster") from None

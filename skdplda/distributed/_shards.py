@@ -1,0 +1,186 @@
+"""What users name: word counts in blocks, which workers hold."""
+
+import os
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from skdplda._optional import import_optional
+from skdplda._validation import check_block
+from skdplda.datasets import DiskCounts, open_counts
+from skdplda.semantics import UnitMatrix
+
+__all__ = ["ShardedCounts", "join_blocks", "shards_of"]
+
+PURPOSE = "Fitting on a cluster"
+INSTALL = "skdplda[dask]"
+
+
+class ShardedCounts:
+    """Word counts in blocks of documents, to be fitted on the workers of a Dask cluster.
+
+    Nothing is read here: the blocks stay on the workers, or on the disks that they see.
+
+    Parameters
+    ----------
+    source : Dask collection or sequence
+        Blocks of documents over one vocabulary, in order. One of
+
+        * a Dask Array of shape (n_documents, n_words), cut by rows only, whose blocks are sparse matrices or arrays;
+        * a Dask Bag with one such block, or several, in each partition: `bag.map_partitions(vectorizer.transform)`;
+        * a list of Delayed blocks, or of Futures;
+        * a list of folders of `skdplda.datasets.write_counts`, under paths that every worker can read.
+    client : distributed.Client, default=None
+        Of the cluster. None takes the one that was made last.
+
+    Raises
+    ------
+    ImportError
+        If Dask is not installed.
+    TypeError
+        If the source is none of these.
+    ValueError
+        If there is no client, it is closed or asynchronous, the source is empty, or it is cut by columns.
+
+    Examples
+    --------
+    >>> from dask.distributed import Client
+    >>> from skdplda import PrivateCGSLDA
+    >>> from skdplda.distributed import ShardedCounts
+    >>> with Client(n_workers=2) as client:  # doctest: +SKIP
+    ...     model = PrivateCGSLDA(20).fit(ShardedCounts(["part-0", "part-1"], client=client))
+    """
+
+    _on_workers = True  # for checks of estimators that want their data here
+
+    def __init__(self, source: Any, *, client: Any = None) -> None:
+        distributed = import_optional("distributed", purpose=PURPOSE, install=INSTALL)
+        if client is None:
+            try:
+                client = distributed.default_client()
+            except ValueError:
+                raise ValueError(
+                    "client must be given where no Dask client is active: start one with dask.distributed.Client(), or"
+                    " pass the data of one machine as a matrix."
+                ) from None
+        check_client(client)
+        self.client, self.sources = client, _sources(source)
+        if not self.sources:
+            raise ValueError("source must have at least one block of documents; got none.")
+
+    def __repr__(self):
+        return f"ShardedCounts({len(self.sources)} blocks)"
+
+
+def check_client(client):
+    """Raise ValueError if a client cannot be used."""
+    if getattr(client, "asynchronous", False):
+        raise ValueError("client must not be asynchronous: fit waits for its results. Use Client(asynchronous=False).")
+    if client.status != "running":
+        raise ValueError(f"client must be connected to its scheduler; it is {client.status}. Make a new Client.")
+
+
+def shards_of(X: Any) -> ShardedCounts | None:
+    """Return what `fit` was given as `ShardedCounts`, or None if it is not on workers.
+
+    Parameters
+    ----------
+    X : object
+        A `ShardedCounts`, any Dask collection, or anything else.
+
+    Returns
+    -------
+    shards : ShardedCounts or None
+        None for anything else.
+    """
+    if isinstance(X, ShardedCounts):
+        check_client(X.client)
+        return X
+    return ShardedCounts(X) if hasattr(type(X), "__dask_graph__") else None
+
+
+def _sources(source):
+    """Return the blocks of a source as a list of paths, Delayed and Futures."""
+    if hasattr(source, "to_delayed"):
+        parts = source.to_delayed()
+        if isinstance(parts, list):  # a Bag
+            return parts
+        if parts.ndim != 2 or parts.shape[1] != 1:
+            raise ValueError(
+                f"X must be a Dask Array cut by rows only; got blocks in a grid of shape {parts.shape}. Rechunk it with"
+                " X.rechunk({1: -1}) before its blocks become sparse."
+            )
+        return parts[:, 0].tolist()
+    if isinstance(source, (list, tuple)):
+        kinds = ("__dask_graph__", "__await__")  # Delayed and Future
+        source = [item.path if isinstance(item, DiskCounts) else item for item in source]
+        for item in source:
+            if not isinstance(item, (str, os.PathLike)) and not any(hasattr(type(item), kind) for kind in kinds):
+                raise TypeError(f"source must hold paths, Delayed blocks or Futures; got a {type(item).__name__}.")
+        return [os.path.abspath(item) if isinstance(item, (str, os.PathLike)) else item for item in source]
+    raise TypeError(
+        "source must be a Dask Array, a Dask Bag or a list of paths, Delayed blocks or Futures; got a"
+        f" {type(source).__name__}."
+    )
+
+
+def join_blocks(sources, first_block):
+    """Read blocks, on a worker, and return them as one matrix.
+
+    Parameters
+    ----------
+    sources : list
+        Paths, matrices, or lists of matrices.
+    first_block : int
+        Number of the first one, for messages.
+
+    Returns
+    -------
+    counts : csr_array of shape (n_documents, n_words), or UnitMatrix
+        Of int32, with int64 pointers and int32 indices, canonical. Semantic units where the blocks have them.
+    sizes : list of int
+        Documents of each block.
+
+    Raises
+    ------
+    ValueError
+        If a block holds anything but counts or has another number of words than the first.
+    """
+    rows, sizes, n_words = [], [], None
+    for number, source in enumerate(sources, first_block):
+        if isinstance(source, str):
+            pieces = [counts for _, counts in open_counts(source).blocks()]
+        elif isinstance(source, UnitMatrix) or sp.issparse(source) or hasattr(source, "__array__"):
+            pieces = [source]
+        else:  # a partition of a Bag
+            pieces = list(source)
+        pieces = [X if isinstance(X, UnitMatrix) else check_block(X, f"block {number}") for X in pieces]
+        for X in pieces:
+            if n_words not in (None, X.shape[1]):
+                raise ValueError(other_width(number, X.shape[1], n_words))
+            n_words = X.shape[1]
+        rows += pieces
+        sizes.append(sum(X.shape[0] for X in pieces))
+    if n_words is None:
+        return None, sizes
+    if any(isinstance(X, UnitMatrix) for X in rows):
+        if not all(isinstance(X, UnitMatrix) for X in rows):
+            raise ValueError("blocks must be all of word counts, or all of semantic units.")
+        lengths = np.concatenate([np.diff(X.start) for X in rows])
+        return UnitMatrix(np.concatenate([[0], np.cumsum(lengths)]), sp.vstack([X.counts for X in rows])), sizes
+    lengths = np.concatenate([np.diff(X.indptr) for X in rows])
+    indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+    indices = np.concatenate([X.indices for X in rows]).astype(np.int32, copy=False)
+    data = np.concatenate([X.data for X in rows]).astype(np.int32, copy=False)
+    counts = sp.csr_array((data, indices, indptr), shape=(len(lengths), n_words))
+    counts.indptr, counts.indices = indptr, indices  # the constructor may narrow them
+    return counts, sizes
+
+
+def other_width(block, n_words, expected):
+    """Return the sentence on a block of another vocabulary."""
+    return (
+        f"block {block} has {n_words} words and the first {expected}: blocks must share one vocabulary, with the same"
+        " words in the same order."
+    )

@@ -1,0 +1,163 @@
+"""The bits of reports that are one, and the topics drawn for them: here, or on workers."""
+
+import math
+from functools import partial
+
+import numpy as np
+
+from skdplda._kernels._gibbs import TokenBlocks
+
+__all__ = ["Bits", "ShardedBits", "like_length", "presence", "refuse_raw"]
+
+
+def presence(X):
+    """Return counts as ones, without stored zeros."""
+    X = X.copy()
+    X.data = np.minimum(X.data, 1)
+    X.eliminate_zeros()
+    X.indptr = X.indptr.astype(np.int64)
+    return X
+
+
+def like_length(lengths, most, size):
+    """Divide documents into groups of like length: at most so many, of at least this size.
+
+    Returns
+    -------
+    group : ndarray of shape (n_documents,), uint8
+        Of each document.
+    means : list of float
+        Mean length of each group, at least 0.5.
+    """
+    n = max(1, min(most, len(lengths) // size))
+    group = np.empty(len(lengths), np.uint8)
+    for number, documents in enumerate(np.array_split(np.argsort(lengths, kind="stable"), n)):
+        group[documents] = number
+    return group, [max(0.5, lengths[group == number].mean()) for number in range(n)]
+
+
+def refuse_raw(n_ones, n_bits, channel):
+    """Refuse bits that are no reports: with fewer ones than noise alone makes."""
+    least = channel.one_if_absent * n_bits  # words or not; less is 1e-9 likely (Chernoff)
+    if n_ones < least - 6.5 * math.sqrt(least):
+        raise ValueError(
+            "X has fewer ones than noise alone makes, so these are no reports of this randomizer"
+            f" (bit_epsilon={channel.bit_epsilon:g}), and the guarantee would not hold. Use input='counts' for"
+            " raw documents, or the randomizer that the devices had."
+        )
+
+
+class Bits:
+    """Bits on this machine, of documents in groups; first in one.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_documents, n_words)
+        Ones, and no stored zeros.
+    n_topics : int
+        That of the noise included.
+    n_threads : int
+        The result does not depend on it.
+    """
+
+    def __init__(self, X, n_topics, n_threads):
+        self._X, self._n_topics, self._n_threads = X, n_topics, n_threads
+        self._groups = None
+
+    def sizes(self):
+        """Return how many ones each report has."""
+        return np.diff(self._X.indptr)
+
+    def divide(self, group, first=None, longest=None):
+        """Form groups.
+
+        Parameters
+        ----------
+        group : ndarray of shape (n_documents,)
+            Number of each document's group.
+        first, longest : list of int or None, default=None
+            Where the documents are a part of all: of each group, the number of documents before, and the most ones.
+        """
+        self._groups, shape = [], (self._X.shape[1], self._n_topics)
+        for number in range(int(group.max()) + 1 if first is None else len(first)):
+            X = self._X[np.flatnonzero(group == number)]
+            rows = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
+            place = {} if first is None else {"first_document": first[number], "longest": longest[number]}
+            self._groups.append((TokenBlocks(*rows, *shape, self._n_threads), place))
+        self._X, self._counts = None, np.zeros(shape, np.int32)
+        return np.zeros(1, np.int64)
+
+    def draw(self, table, alpha, beta, key, number, totals):
+        """Draw all topics and return their counts, (n_words, n_topics); group g has stream number + g and totals[g]."""
+        if self._groups is None:
+            self.divide(np.zeros(self._X.shape[0], np.uint8))
+        for g, (tokens, place) in enumerate(self._groups):
+            tokens.sweep(table, alpha, beta, 1.0, 1, key, number + g, None, self._n_threads, totals[g], **place)
+        for tokens, _ in self._groups:
+            tokens.move(self._counts, self._n_threads)
+        return self._counts
+
+
+class PartOfBits(Bits):
+    """On a worker: the reports of one part."""
+
+    def __init__(self, X, *, units, first_document, longest, n_threads, n_topics):
+        if X.nnz and X.data.max() > 1:
+            raise ValueError(f"X must hold presence bits, ones and zeros; got a count of {X.data.max()}.")
+        X = presence(X)
+        super().__init__(X, n_topics, n_threads)
+        self._ones = np.asarray(X.sum(axis=0), dtype=np.int64).ravel()
+        self._first = first_document
+
+    def ones(self):
+        """Return how many reports have each bit."""
+        return self._ones
+
+    def sizes(self, n_documents):
+        """Return how many ones each report of all parts has, zero for those of other parts."""
+        sizes, here = np.zeros(n_documents, np.int64), super().sizes()
+        sizes[self._first : self._first + len(here)] = here
+        return sizes
+
+
+class ShardedBits:
+    """`Bits` of reports on workers.
+
+    Parameters
+    ----------
+    documents : ShardedDocuments
+        The reports.
+    n_topics : int
+        As in `Bits`.
+    """
+
+    def __init__(self, documents, n_topics):
+        self.shape, self._crew, self._bounds = documents.shape, documents.crew, documents.first
+        self._crew.build(partial(PartOfBits, n_topics=n_topics), documents.arguments())
+        self._sizes, self._divided = None, False
+
+    def ones(self):
+        """Return how many reports have each bit."""
+        return self._crew.total("ones", ())
+
+    def sizes(self):
+        """Return how many ones each report has."""
+        self._sizes = self._crew.total("sizes", (self.shape[0],))
+        return self._sizes
+
+    def divide(self, group):
+        """Form groups."""
+        n, sizes = int(group.max()) + 1, self.sizes() if self._sizes is None else self._sizes
+        longest = [int(sizes[group == g].max()) for g in range(n)]
+        first, own = np.zeros(n, np.int64), []
+        for a, b in zip(self._bounds[:-1], self._bounds[1:], strict=True):
+            own.append((group[a:b], first.tolist(), longest))
+            first += np.bincount(group[a:b], minlength=n)
+        self._crew.total("divide", (), own)
+        self._divided = True
+
+    def draw(self, *public):
+        """Draw all topics and return their counts, (n_words, n_topics)."""
+        if not self._divided:
+            self.divide(np.zeros(self.shape[0], np.uint8))
+        return self._crew.total("draw", public)

@@ -1,0 +1,99 @@
+"""The words of privacy units, and the sums over units from which words are selected."""
+
+from typing import Any
+
+import numpy as np
+
+from skdplda._kernels import _partition  # type: ignore[attr-defined]
+
+__all__ = ["FILLS", "UnitWords"]
+
+FILLS = {
+    "policy_gaussian": _partition.fill_gaussian,
+    "policy_laplace": _partition.fill_level,
+    "item_frequency": _partition.fill_first,
+    "item_frequency_published": _partition.fill_first,
+}
+
+
+class UnitWords:
+    """The words that privacy units use, at most so many of each; what leaves it is summed over units, and hidden.
+
+    Parameters
+    ----------
+    start, words, counts : ndarray
+        As in `select_partitions`.
+    n_words : int
+        Number of words.
+    most : int
+        Words that a unit keeps, at random.
+    key : int
+        Of these draws; those of a unit depend on its number as well.
+    numbers : ndarray of shape (n_units,), int64, or None, default=None
+        Of the units, where they are a part of all.
+    """
+
+    def __init__(
+        self,
+        start: np.ndarray,
+        words: np.ndarray,
+        counts: np.ndarray,
+        n_words: int,
+        most: int,
+        key: int,
+        numbers: np.ndarray | None = None,
+    ) -> None:
+        kept = _partition.truncate(start, words, counts, most, key, numbers)
+        self._start = np.concatenate([[0], np.cumsum(np.minimum(np.diff(start), most))]).astype(np.int64)
+        self._words, self._counts, self._n_words, self._key = words[kept], counts[kept], n_words, key
+
+    def used(self) -> np.ndarray:
+        """Say which words are used.
+
+        Returns
+        -------
+        flags : ndarray of shape (n_words,), int64
+            Positive for each word that a unit uses, else 0.
+        """
+        flags = np.zeros(self._n_words, dtype=np.int64)
+        flags[self._words] = 1
+        return flags
+
+    def shared(self, active: np.ndarray, share: np.ndarray) -> np.ndarray:
+        """Add up weights where a unit with n active words gives share[n] to each of them.
+
+        Parameters
+        ----------
+        active : ndarray of shape (n_words,), uint8
+            1 for the words that take part.
+        share : ndarray of shape (most + 1,), int64
+            As above.
+
+        Returns
+        -------
+        total : ndarray of shape (n_words,), int64
+            The weights of the words.
+        """
+        total = np.zeros(self._n_words, dtype=np.int64)
+        _partition.share_equally(self._start, self._words, np.array(active), np.array(share), total)
+        return total
+
+    def filled(self, plan: Any) -> np.ndarray:
+        """Add up weights where units give one after the other.
+
+        Parameters
+        ----------
+        plan : PartitionPlan
+            With a mechanism of `IN_TURN`.
+
+        Returns
+        -------
+        total : ndarray of shape (n_words,), int64
+            The weights of the words.
+        """
+        total, words, n_units = np.zeros(self._n_words, dtype=np.int64), self._words, len(self._start) - 1
+        if plan.mechanism.startswith("item_frequency"):  # ties stay in their random order
+            words = words[np.lexsort((-self._counts, np.repeat(np.arange(n_units), np.diff(self._start))))]
+        order = np.random.default_rng(self._key).permutation(n_units)
+        FILLS[plan.mechanism](self._start, words, order, plan.cap, plan.grid, total)
+        return total
