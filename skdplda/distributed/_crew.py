@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from skdplda._types import Function
-from skdplda.distributed._member import Member, Part, added, wait
+from skdplda.distributed._member import Member, Part, added, direct, wait
 from skdplda.distributed._shards import check_client, other_width
 
 __all__ = ["FAN_OUT", "Crew", "tree"]
@@ -284,7 +284,7 @@ class Crew:
             self._next += 1
         new = [member for member in self._members.values() if member.actor is None]
         for member, actor in zip(new, self._wait([(member.future, member.address) for member in new]), strict=True):
-            member.actor = actor
+            member.actor = direct(actor)
 
     def _equipped(self):
         """Return `_addresses`; raise RuntimeError unless these workers have this package, in this version."""

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from skdplda.distributed._shards import join_blocks
 from skdplda.semantics import UnitMatrix
 
-__all__ = ["Member", "Part", "added", "wait"]
+__all__ = ["Member", "Part", "added", "direct", "wait"]
 
 POLL = 1.0  # seconds after which a caller asks whether the worker is still there: calls to one that left may never end
 
@@ -105,7 +105,7 @@ class Member:
 
     def total(self, number, method, shared, own, below):
         """Return the sum over the parts here and below, and which they are."""
-        calls = [(a.total(number, method, shared, *rest), address) for a, address, *rest in below]
+        calls = [(direct(a).total(number, method, shared, *rest), address) for a, address, *rest in below]
         if number != self._number:
             self._number, self._sum, self._summed = number, None, set()
         for part in sorted(own.keys() - self._summed):
@@ -115,6 +115,15 @@ class Member:
             self._done[part] = number + 1
         results = [(self._sum, sorted(self._summed))]
         return added(results + wait(calls, still_here))
+
+
+def direct(actor):
+    """Return an actor whose calls fail at once when its worker is gone.
+
+    Dask would wait for the actor to be made anew, at times on the event loop that would have to make it.
+    """
+    actor._future = None  # whoever employs it holds one
+    return actor
 
 
 def still_here(address):
