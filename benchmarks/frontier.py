@@ -66,6 +66,7 @@ from skdplda.attacks import membership_experiment
 from skdplda.datasets import load_20newsgroups, load_uci_bow, make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, unigram_perplexity
+from skdplda.models._variational_step import VariationalStep
 from skdplda.privacy import epsilon_of
 from skdplda.semantics import SemanticUnitVectorizer
 
@@ -441,12 +442,31 @@ def judge_pipeline(corpus, pipeline):
     }
 
 
+def even(table):
+    """Return equal weights of words."""
+    return np.ones(len(table), np.float32)
+
+
+def forgetful(*arguments, **settings):
+    """Return an E-step whose documents start anew in each round."""
+    return VariationalStep(*arguments, **settings | {"remember": False, "max_iter": 50})
+
+
 OPTIONS = (  # what is changed: of which model, a parameter of it or (with a dot) a constant of the package
     ("as it is", BOTH, {}),
     ("model: last table only", BOTH, {"models._rules.FORGET": 1.0}),
     ("model: no forgetting", BOTH, {"models._rules.FORGET": 0.0}),
-    ("no smoothing between rounds", BOTH, {"models._rules.SMOOTHING": 0.0}),
-    ("more smoothing between rounds", BOTH, {"models._rules.SMOOTHING": 1.0}),
+    ("no smoothing between rounds", BOTH, {"models._rules.SMOOTHING": 0.0, "models._vips.SMOOTHING": 0.0}),
+    ("smoothing 0.2 between rounds", BOTH, {"models._rules.SMOOTHING": 0.2, "models._vips.SMOOTHING": 0.2}),
+    ("smoothing 1 between rounds", BOTH, {"models._rules.SMOOTHING": 1.0, "models._vips.SMOOTHING": 1.0}),
+    ("documents start anew in each round", BOTH[1:], {"models._vips.VariationalStep": forgetful}),
+    (
+        "words weigh alike",
+        BOTH[1:],
+        {"models._rules.word_weights": even, "models._variational_step.word_weights": even},
+    ),
+    ("alpha not raised in rounds", BOTH[1:], {"models._vips.OFFSET": 0.0}),
+    ("first table uneven", BOTH[1:], {"models._vips.EVENNESS": 1.0}),
     ("equal noise in all rounds", BOTH, {"models._rounds.PRECISION_RATIO": 1.0}),
     ("10 rounds", BOTH, {"max_iter": 10}),
     ("40 rounds", BOTH, {"max_iter": 40}),
@@ -459,6 +479,7 @@ OPTIONS = (  # what is changed: of which model, a parameter of it or (with a dot
     ("contributions clipped, not equal", BOTH[1:], {"max_norm": 5.0}),
     ("mini-batches of a tenth", BOTH[1:], {"learning_method": "online", "sampling_rate": 0.1}),
     ("5 updates a document", BOTH[1:], {"max_doc_update_iter": 5}),
+    ("50 updates a document", BOTH[1:], {"max_doc_update_iter": 50}),
 )
 
 

@@ -117,16 +117,16 @@ class SmoothedTables:
         What GRID stands for.
     evenness : float, default=1.0
         Of the first table.
-    smoothing : float, default=SMOOTHING
-        In standard deviations of the noise.
+    smoothing : float or None, default=None
+        In standard deviations of the noise; None: SMOOTHING.
     weighted : bool, default=False
         Whether contributions were weighted by `word_weights` of the table.
     """
 
-    def __init__(self, shape, plan, key, unit=UNIT, evenness=1.0, smoothing=SMOOTHING, weighted=False):
+    def __init__(self, shape, plan, key, unit=UNIT, evenness=1.0, smoothing=None, weighted=False):
         self.table = initial_table(shape, key, evenness)
         self._plan, self._unit = plan, unit / plan.sampling_rate
-        self._smoothing, self._weighted = smoothing, weighted
+        self._smoothing, self._weighted = SMOOTHING if smoothing is None else smoothing, weighted
         self._sum, self._words, self._weight = np.zeros(shape), np.zeros(shape[0]), 0.0
 
     def update(self, noisy, round_):
