@@ -29,9 +29,7 @@ What agrees with the papers, and what does not:
 * Figure 8. O-LDA falls with the batches, and so do the curves of weak noise. OLP-LDA at epsilon=1 and 3 falls on NIPS
   only: on KOS and Enron* the prior corpus alone is better than what noisy batches, reconstructed by the moments, make
   of it. The paper has all of them fall.
-  The likelihood of the bits keeps close to the stream without noise. (Its rows of Figures 8 to 10 are of the estimator
-  as it is for KOS, and of one that gave all documents the same expected length for the others; on KOS the two differ by
-  less than seeds do.)
+  The likelihood of the bits keeps close to the stream without noise.
 * Figure 9. A larger prior corpus helps everything, as printed, and most where there is noise.
 * Figure 10. Without a prior corpus OLP-LDA is far worse, and gains from larger batches; with one the size hardly
   matters. As printed, except that O-LDA gains little from larger batches here, too.
