@@ -32,7 +32,7 @@ __all__ = ["VIPSLDA"]
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 50
 PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all documents on average
 PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
-SMOOTHING = 1.0  # of private tables, as in SmoothedTables: soft shares bear more of it than draws
+SMOOTHING = 1.0  # as in SmoothedTables, of stretched shares: they bear more of it than counts
 OFFSET = 0.4  # of alpha in private rounds: exp(digamma(x + 1/2)) is about x, so a topic of few counts is not lost
 REMEMBERED_UPDATES, FRESH_UPDATES = 8, 50  # iterations for a document that goes on, and for one that starts anew
 EVENNESS = 10.0  # of the first table: topics that start far apart settle too early
@@ -352,9 +352,7 @@ class VIPSLDA(BaseTopicModel):
                 " calibrated to all of them. Start a new stream with clone(estimator)."
             )
         if stream["n_done"] >= plan.n_rounds:
-            said = (
-                f"max_iter={plan.n_rounds} steps have been taken, and the guarantee covers no more. Nothing was read."
-            )
+            said = f"max_iter={plan.n_rounds} steps have been taken, and the promise covers no more. Nothing was read."
             raise BudgetExceededError(said)
         payment = Payment(guarantee, f"{type(self).__name__} stream")
         payment.check(stream["run"])
@@ -496,5 +494,6 @@ class VIPSLDA(BaseTopicModel):
     def _rule(self, plan, grouped, randomness):
         shape, key, unit = (self.n_features_in_, self.n_components), randomness.key, self._unit(plan)
         if self.learning_method == "batch":
-            return SmoothedTables(shape, plan, key, unit, EVENNESS, SMOOTHING, self._weighted(plan, grouped))
+            stretched = (SMOOTHING, True) if self._weighted(plan, grouped) else ()
+            return SmoothedTables(shape, plan, key, unit, EVENNESS, *stretched)
         return OnlineTables(shape, self._rate(), key, unit, self.learning_offset, self.learning_decay, EVENNESS)
