@@ -16,12 +16,12 @@ cdef extern from "block_layout.h" nogil:
         const int32_t *indices
         const int32_t *counts
         int32_t n_words
-    int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen)
+    int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen, int32_t *most)
     int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor)
     void move_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, int32_t *sum)
     void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const int32_t *weight, int64_t *sum)
     int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block, int32_t n_topics)
-    enum: UNASSIGNED, MOST_DOCUMENTS
+    enum: UNASSIGNED, MOST_DOCUMENTS, DENSE_TOPICS, GROUP
     int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document)
 
 cdef enum:
@@ -69,12 +69,14 @@ cdef class TokenLayout:
         if longest >= MOST_TOKENS:
             raise ValueError(f"a document has {longest} tokens; at most {MOST_TOKENS - 1} are possible")
         self.n_tokens, self.longest = self.first_token[D], longest
+        self.together = GROUP if n_topics <= DENSE_TOPICS else 1  # where documents list topics, a word's row is made anew
         cuts = self._cuts(n_threads, block_documents)
         self.n_blocks = len(cuts) - 1
         self.blocks = <token_block *> calloc(self.n_blocks + 1, sizeof(token_block))
         if self.blocks == NULL:
             raise MemoryError(ERRORS[-1][1])
         for i in range(self.n_blocks):
+            self.blocks[i].together = self.together
             self.blocks[i].first_document = cuts[i]
             self.blocks[i].n_documents = cuts[i + 1] - cuts[i]
             self.blocks[i].n_tokens = self.first_token[cuts[i + 1]] - self.first_token[cuts[i]]
@@ -107,14 +109,14 @@ cdef class TokenLayout:
         counts = counts if counts.shape[0] else np.zeros(1, np.int32)
         x.indptr, x.indices, x.counts, x.n_words = &indptr[0], &indices[0], &counts[0], self.n_words
         with nogil, parallel(num_threads=n_threads):
-            last_seen = <int32_t *> malloc(V * sizeof(int32_t))
+            last_seen = <int32_t *> calloc(2 * V, sizeof(int32_t))
             if last_seen != NULL:
                 memset(last_seen, 255, V * sizeof(int32_t))
             for i in prange(self.n_blocks, schedule="static", chunksize=1):  # ascending documents in each thread
                 b[i].n_segments = -1
                 if last_seen != NULL:
                     b[i].n_segments = count_segments(&x, b[i].first_document, b[i].first_document + b[i].n_documents,
-                                                     last_seen)
+                                                     last_seen, last_seen + V)
             free(last_seen)
         for i in range(self.n_blocks):
             check(min(b[i].n_segments, 0))
@@ -166,7 +168,8 @@ cdef class TokenLayout:
     def _word_ranges(self, counts, int n_threads):
         if np.shape(counts) != (self.n_words, self.n_topics):
             raise ValueError("counts must have shape (n_words, n_topics)")
-        return np.linspace(0, self.n_words, 16 * n_threads + 1 if n_threads > 1 else 2).astype(np.int32)
+        groups = np.linspace(0, -(-self.n_words // self.together), 16 * n_threads + 1 if n_threads > 1 else 2)
+        return np.minimum(groups.astype(np.int32) * self.together, self.n_words)
 
     cdef _copy(self, uint16_t[::1] ordered, int into_block):
         cdef int64_t i
@@ -179,7 +182,7 @@ cdef class TokenLayout:
 
     @property
     def topics(self):
-        """Topic of each token, ordered by (document, word, occurrence): uint16 array of shape (n_tokens,)."""
+        """Topic of each token, by documents, in the order of a sweep: uint16 array of shape (n_tokens,)."""
         ordered = np.empty(self.n_tokens, np.uint16)
         self._copy(ordered, False)
         return ordered

@@ -1,7 +1,9 @@
-/* The tokens of a corpus in blocks of documents, and inside a block word by word.
+/* The tokens of a corpus in blocks of documents, and inside a block group by group of words.
  *
- * A segment is the run of one word in one block, ordered by (occurrence, document): an occurrence begins where the
- * document number does not grow, so it needs no storage. Six bytes a token: document, reference, topic.
+ * A block is ordered by (group of words, occurrence, word, document). Taking a few words together keeps the tokens of one
+ * document apart, so that draws that follow each other do not depend on each other. A segment is the run of one word
+ * and one occurrence; occurrences count up within a group and need no storage. Six bytes a token: document, reference,
+ * topic.
  */
 #ifndef SKDPLDA_BLOCK_LAYOUT_H
 #define SKDPLDA_BLOCK_LAYOUT_H
@@ -14,10 +16,12 @@
 #define LANES 16
 #define DENSE_TOPICS 2048 /* at most: documents hold a number for each topic */
 #define CACHE (1 << 20)
+#define GROUP 32
 
 typedef struct {               /* the tokens of one block */
     int64_t n_segments, n_documents, first_document, n_tokens;
-    int32_t *word;             /* segment -> word, ascending */
+    int32_t together;          /* words of a group: word w belongs to group w / together */
+    int32_t *word;             /* segment -> word; groups ascend */
     uint32_t *start;           /* segment -> first token; one more at the end */
     uint16_t *document;        /* token -> document in the block */
     uint16_t *reference;       /* token -> topic counted in the sum; UNASSIGNED if none */
@@ -32,8 +36,10 @@ typedef struct {               /* a document-term matrix, by rows */
 
 enum { NO_MEMORY = -1, BAD_WORD = -2, TWICE = -3, BAD_COUNT = -4, BAD_TOPIC = -5 };
 
-/* Segments of the documents [first, last), or an error; last_seen (V) holds numbers below `first` on entry. */
-static inline int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen) {
+/* Segments of the documents [first, last), or an error. On entry, last_seen (V) holds numbers below `first`, and most (V)
+ * zeros; it is left so. */
+static inline int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen,
+                                     int32_t *most) {
     int64_t n = 0;
     for (int64_t d = first; d < last; d++)
         for (int64_t e = x->indptr[d]; e < x->indptr[d + 1]; e++) {
@@ -42,9 +48,11 @@ static inline int64_t count_segments(const corpus_rows *x, int64_t first, int64_
             if (x->counts[e] < 0) return BAD_COUNT;
             if (!x->counts[e]) continue;
             if (last_seen[w] == d) return TWICE;
-            n += last_seen[w] < first;
             last_seen[w] = (int32_t)d;
+            n += x->counts[e] > most[w] ? x->counts[e] - most[w] : 0;
+            most[w] = x->counts[e] > most[w] ? x->counts[e] : most[w];
         }
+    for (int64_t e = x->indptr[first]; e < x->indptr[last]; e++) most[x->indices[e]] = 0;
     return n;
 }
 
@@ -64,19 +72,27 @@ static inline int fill_block(const corpus_rows *x, token_block *b, int64_t *curs
             entry new = {x->counts[e], (uint16_t)(d - first)};
             entries[cursor[x->indices[e]]++] = new;
         }
-    for (int32_t w = 0; w < x->n_words; w++) { /* cursor[w] is now the end of word w */
-        entry *word = entries + (w ? cursor[w - 1] : 0);
-        int64_t n = entries + cursor[w] - word;
-        if (!n) continue;
-        b->word[g] = w;
-        b->start[g++] = (uint32_t)t;
-        for (int32_t occurrence = 0; n; occurrence++) {
-            int64_t left = 0;
-            for (int64_t i = 0; i < n; i++) {
-                b->document[t++] = word[i].document;
-                if (word[i].count > occurrence + 1) word[left++] = word[i];
+    for (int32_t w = 0; w < x->n_words; w += b->together) { /* cursor[w] is now the end of word w */
+        entry *word[GROUP];
+        int64_t left[GROUP], any = 0;
+        for (int32_t j = 0; j < b->together && w + j < x->n_words; j++) {
+            word[j] = entries + (w + j ? cursor[w + j - 1] : 0);
+            any += left[j] = entries + cursor[w + j] - word[j];
+        }
+        for (int32_t occurrence = 1; any; occurrence++) {
+            any = 0;
+            for (int32_t j = 0; j < b->together && w + j < x->n_words; j++) {
+                const int64_t n = left[j];
+                if (!n) continue;
+                b->word[g] = w + j;
+                b->start[g++] = (uint32_t)t;
+                left[j] = 0;
+                for (int64_t i = 0; i < n; i++) {
+                    b->document[t++] = word[j][i].document;
+                    if (word[j][i].count > occurrence) word[j][left[j]++] = word[j][i];
+                }
+                any += left[j];
             }
-            n = left;
         }
     }
     b->start[g] = (uint32_t)t;
@@ -84,17 +100,17 @@ static inline int fill_block(const corpus_rows *x, token_block *b, int64_t *curs
     return 0;
 }
 
-/* First segment of a block whose word is at least w. */
+/* First segment of a block whose word is at least w, the first word of a group. */
 static inline int64_t find_word(const token_block *b, int32_t w) {
     int64_t low = 0, high = b->n_segments;
     while (low < high) {
         int64_t middle = (low + high) / 2;
-        if (b->word[middle] < w) low = middle + 1; else high = middle;
+        if (b->word[middle] / b->together < w / b->together) low = middle + 1; else high = middle;
     }
     return low;
 }
 
-/* Bring `sum` (V x K) up to date for the words [first, last): only tokens whose topic changed are touched. */
+/* Bring `sum` (V x K) up to date for the words [first, last), whole groups. */
 static inline void move_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, int32_t *sum) {
     for (int64_t g = find_word(b, first); g < b->n_segments && b->word[g] < last; g++) {
         int32_t *row = sum + (size_t)b->word[g] * n_topics;
@@ -108,7 +124,7 @@ static inline void move_words(const token_block *b, int32_t n_topics, int32_t fi
     }
 }
 
-/* Add each document's weight once a token to `sum`, for the words [first, last). */
+/* Add each document's weight once a token to `sum`, for the words [first, last), whole groups. */
 static inline void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const int32_t *weight,
                       int64_t *sum) {
     weight += b->first_document;
@@ -119,7 +135,7 @@ static inline void sum_words(const token_block *b, int32_t n_topics, int32_t fir
     }
 }
 
-/* Copy topics between the block and an array ordered by (document, word, occurrence); cursor: D first places. */
+/* Copy topics between the block and an array ordered by document, then as in the block; cursor: D first places. */
 static inline int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block,
                               int32_t n_topics) {
     cursor += b->first_document;

@@ -4,9 +4,9 @@
  *     p(z = k)  ~  row[k] (n_dk + alpha[k]),     row[k] = (table[w, k] + beta) / (total[k] + V beta),
  * where n_dk and table leave the token itself out.
  *
- * The block is visited word by word: the word's row lies in L1, the state of the block's documents in L2, and
+ * The block is visited group by group of words: their rows lie in L1, the state of the block's documents in L2, and
  * neighbouring draws belong to different documents, so the processor overlaps them. A document still sees its own
- * tokens one after the other, in the order (word, occurrence), whatever the blocks are.
+ * tokens one after the other, in the order (group of words, occurrence, word), whatever the blocks are.
  *
  * The sweeps are compiled for three kinds of x86-64 processor and picked at run time. Sixteen lanes are added in the
  * same order everywhere, so that results do not depend on the processor.
@@ -30,6 +30,7 @@ typedef int32_t i16 __attribute__((vector_size(64)));
 typedef uint16_t u16 __attribute__((vector_size(32)));
 typedef int16_t h16 __attribute__((vector_size(32)));
 typedef uint64_t u64x8 __attribute__((vector_size(64)));
+typedef uint32_t u32x8 __attribute__((vector_size(32)));
 static const i16 lane_number = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 typedef float v16_anywhere __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t i16_anywhere __attribute__((vector_size(64), aligned(4), may_alias));
@@ -55,13 +56,24 @@ typedef struct {              /* shared by all blocks */
 typedef struct { int64_t first; int32_t blocks, capacity; } slot_list;
 
 typedef struct {              /* draws of different documents, side by side */
-    i16 before[2 * BATCH];    /* prefix sums in the odd vectors; zeros in the even ones */
+    whole_lanes sum[BATCH];   /* draw -> its products, summed by lane */
     uint64_t random[BATCH];
     int16_t *state[BATCH];
     const int16_t *row[BATCH];
-    uint32_t token[BATCH];
-    int32_t word[BATCH], old[BATCH], fix[BATCH], lane[BATCH], target[BATCH], drawn[BATCH], n, doubt;
+    whole_lanes token, word, old, fix, drawn, unsure;
+    int32_t n, doubt;
 } batch;
+
+typedef struct { int32_t group; uint32_t seen[GROUP]; } occurrences;
+
+/* Word and occurrence of a segment, the segments taken one after the other. */
+INLINE uint64_t place_of(const token_block *b, occurrences *o, int32_t word) {
+    if (word / b->together != o->group) {
+        memset(o->seen, 0, sizeof o->seen);
+        o->group = word / b->together;
+    }
+    return ((uint64_t)word << 32) + o->seen[word % b->together]++;
+}
 
 typedef struct {              /* what one thread works with */
     float *row, *product;     /* K, padded */

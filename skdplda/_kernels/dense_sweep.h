@@ -31,26 +31,26 @@ static void TARGET(quantize_rows)(const frozen_table *f, int32_t first, int32_t 
     for (int32_t w = first; w < last; w++) TARGET(quantize_row)(f, w, row);
 }
 
-/* Where the sweep stands: the next token, its word, its place (word, occurrence) in the stream of a document. */
+/* Where the sweep stands: the next token, its segment's end, word, and place in the stream of a document. */
 typedef struct {
     uint32_t token, end;
     int64_t segment;
     uint64_t place;
-    int32_t previous, word;
+    int32_t word;
+    occurrences occurrence;
 } TARGET(cursor);
 
-INLINE void TARGET(next_word)(const token_block *b, const frozen_table *f, int32_t stride, TARGET(cursor) *c) {
+INLINE void TARGET(next_segment)(const token_block *b, const frozen_table *f, int32_t stride, TARGET(cursor) *c) {
     c->word = b->word[c->segment];
     c->end = b->start[++c->segment];
-    c->place = ((uint64_t)c->word << 32) * GOLDEN;
-    c->previous = -1;
+    c->place = place_of(b, &c->occurrence, c->word) * GOLDEN;
     if (stride >= 512 && c->segment < b->n_segments) { /* to the second-level cache, while this word is drawn */
         const char *row = (const char *)(f->quantized + (size_t)b->word[c->segment] * stride);
         for (int32_t j = 0; j < stride * 2; j += 64) __builtin_prefetch(row + j, 0, 2);
     }
 }
 
-/* Collect tokens of different documents, from one word and the next. */
+/* Collect tokens of different documents, from one segment and the next. */
 INLINE void TARGET(collect)(const token_block *b, const frozen_table *f, scratch *a, int32_t stride,
                             TARGET(cursor) *c) {
     const uint8_t *active = f->active ? f->active + b->first_document : NULL;
@@ -61,15 +61,13 @@ INLINE void TARGET(collect)(const token_block *b, const frozen_table *f, scratch
     while (n < BATCH) {
         if (c->token == c->end) {
             if (c->segment == b->n_segments) break;
-            TARGET(next_word)(b, f, stride, c);
+            TARGET(next_segment)(b, f, stride, c);
         }
         const int32_t d = b->document[c->token];
         if (a->last_batch[d] == now) break;
         a->last_batch[d] = now;
-        c->place += d <= c->previous ? GOLDEN : 0;
-        c->previous = d;
-        x->token[n] = c->token++;
-        x->word[n] = c->word;
+        x->token.lane[n] = (int32_t)c->token++;
+        x->word.lane[n] = c->word;
         x->random[n] = a->key[d] + c->place;
         x->state[n] = a->state + (size_t)d * stride;
         x->row[n] = f->quantized + (size_t)c->word * stride;
@@ -79,20 +77,21 @@ INLINE void TARGET(collect)(const token_block *b, const frozen_table *f, scratch
     x->doubt = 0;
     for (int32_t i = 0; i < BATCH; i++) x->random[i] = mix64(x->random[i]);
     for (int32_t i = 0; i < n; i++) {
-        const int32_t old = b->topic[x->token[i]], was = b->reference[x->token[i]];
-        x->old[i] = -1;
-        x->fix[i] = 0;
+        const uint32_t token = (uint32_t)x->token.lane[i];
+        const int32_t old = b->topic[token], was = b->reference[token];
+        x->old.lane[i] = -1;
+        x->fix.lane[i] = 0;
         x->doubt |= own > 0 && was != old && was != UNASSIGNED;
         if (old != UNASSIGNED) {
             int32_t q = x->row[i][old], m = x->state[i][old], less = q;
             if (own > 0 && was == old) { /* q of the row without the token itself */
-                const float step = f->scale[old] * f->steps[x->word[i]];
+                const float step = f->scale[old] * f->steps[x->word.lane[i]];
                 const float least = step * f->beta, most = (float)q - step * own;
                 less = (int32_t)(most > least ? most : least) + 1;
                 less -= (less - q) & -(less > q);
             }
-            x->old[i] = old;
-            x->fix[i] = less * (m - f->unit) - q * m;
+            x->old.lane[i] = old;
+            x->fix.lane[i] = less * (m - f->unit) - q * m;
         }
     }
 }
@@ -107,28 +106,21 @@ INLINE void TARGET(collect_next)(const token_block *b, const frozen_table *f, sc
     const __m512i old = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)(b->topic + t)));
     const __m512i was = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)(b->reference + t)));
     const __m512i none = _mm512_set1_epi32(UNASSIGNED), zero = _mm512_setzero_si512();
-    const __m512i before = _mm512_alignr_epi32(d, _mm512_set1_epi32(c->previous), 15);
     const __mmask16 assigned = _mm512_cmpneq_epi32_mask(old, none), same = _mm512_cmpeq_epi32_mask(old, was);
-    const unsigned again = _mm512_cmple_epi32_mask(d, before);
     const __m512i twins = _mm512_conflict_epi32(d);
     const int32_t n = __builtin_ctz(_mm512_test_epi32_mask(twins, twins) | 1 << BATCH);
     const __m512i cell = _mm512_add_epi32(_mm512_mullo_epi32(d, _mm512_set1_epi32(stride)), old);
     __m512i word = zero, q, m, less;
     __m512 steps = _mm512_setzero_ps(), step;
     u64x8 place[2] = {{0}};
-    for (int32_t i = 0, end; i < n; i = end) { /* one run of a word and an occurrence */
-        if (t + i == c->end) TARGET(next_word)(b, f, stride, c);
-        else if (again >> i & 1) c->place += GOLDEN;
-        end = __builtin_ctz((again | 1 << BATCH) & (unsigned)-2 << i);
-        end = end < n ? end : n;
-        end = (uint32_t)end < c->end - t ? end : (int32_t)(c->end - t);
+    for (int32_t i = 0; i < n; i = (int32_t)(c->end - t)) { /* segments */
+        if (t + i == c->end) TARGET(next_segment)(b, f, stride, c);
         word = _mm512_mask_set1_epi32(word, (__mmask16)(-1 << i), c->word);
         steps = _mm512_mask_mov_ps(steps, (__mmask16)(-1 << i), _mm512_set1_ps(f->steps[c->word]));
         for (int h = 0; h < 2; h++) place[h] = (u64x8)_mm512_mask_set1_epi64(
             (__m512i)place[h], (__mmask8)((-1 << i & 65535) >> 8 * h), (long long)c->place);
     }
     c->token = t + n;
-    c->previous = b->document[t + n - 1];
     for (int h = 0; h < 2; h++) {
         const __m256i number = h ? _mm512_extracti32x8_epi32(d, 1) : _mm512_castsi512_si256(d);
         const __m256i of_word = h ? _mm512_extracti32x8_epi32(word, 1) : _mm512_castsi512_si256(word);
@@ -139,8 +131,8 @@ INLINE void TARGET(collect_next)(const token_block *b, const frozen_table *f, sc
         *(u64x8 *)(x->row + 8 * h) = (uint64_t)f->quantized
             + (u64x8)_mm512_cvtepu32_epi64(of_word) * (uint64_t)(2 * stride);
     }
-    _mm512_store_si512(x->word, word);
-    _mm512_store_si512(x->token, (__m512i)((i16)_mm512_set1_epi32((int)t) + lane_number));
+    _mm512_store_si512(&x->word, word);
+    _mm512_store_si512(&x->token, (__m512i)((i16)_mm512_set1_epi32((int)t) + lane_number));
     q = _mm512_add_epi32(_mm512_mullo_epi32(word, _mm512_set1_epi32(stride)), old);
     q = _mm512_mask_i32gather_epi32(zero, assigned, q, f->quantized, 2);
     m = _mm512_mask_i32gather_epi32(zero, assigned, cell, a->state, 2);
@@ -157,20 +149,20 @@ INLINE void TARGET(collect_next)(const token_block *b, const frozen_table *f, sc
     }
     x->n = n;
     x->doubt = f->own > 0 && (~same & _mm512_cmpneq_epi32_mask(was, none));
-    _mm512_store_si512(x->old, _mm512_mask_mov_epi32(_mm512_set1_epi32(-1), assigned, old));
-    _mm512_store_si512(x->fix, _mm512_maskz_sub_epi32(assigned,
+    _mm512_store_si512(&x->old, _mm512_mask_mov_epi32(_mm512_set1_epi32(-1), assigned, old));
+    _mm512_store_si512(&x->fix, _mm512_maskz_sub_epi32(assigned,
         _mm512_mullo_epi32(less, _mm512_sub_epi32(m, _mm512_set1_epi32(f->unit))), _mm512_mullo_epi32(q, m)));
 }
 #endif
 
 /* The exact weight of a topic, in the units of the products. */
 static float TARGET(weight)(const token_block *b, const frozen_table *f, const batch *x, int32_t i, int32_t k) {
-    const int32_t w = x->word[i];
+    const int32_t w = x->word.lane[i];
     const size_t cell = (size_t)w * f->n_topics + k;
     float count = f->counts ? (float)f->counts[cell] : f->table[cell];
-    if (b->reference[x->token[i]] == k) count = count > f->own ? count - f->own : 0;
+    if (b->reference[(uint32_t)x->token.lane[i]] == k) count = count > f->own ? count - f->own : 0;
     return (count + f->beta) * f->scale[k] * f->steps[w]
-        * ((float)(x->state[i][k] - f->prior[k] - (k == x->old[i] ? f->unit : 0)) + f->alpha[k] * f->unit);
+        * ((float)(x->state[i][k] - f->prior[k] - (k == x->old.lane[i] ? f->unit : 0)) + f->alpha[k] * f->unit);
 }
 
 /* A topic drawn without a proposal: where proposals fail. */
@@ -184,109 +176,122 @@ static __attribute__((noinline, cold)) int32_t TARGET(draw_exactly)(
     return k;
 }
 
-/* The topic whose cell holds draw i of the batch: its lane, the group of vectors within the lane, the vector,
- * the neighbour. `*inside` is the place inside the cell, `*sure` what the exact weight reaches at least. */
-INLINE int32_t TARGET(find)(const scratch *a, const batch *x, int32_t i, int32_t lane, int32_t target, int32_t n,
-                            int32_t group, int32_t loose, int32_t *inside, int32_t *sure) {
-    const int32_t groups = (n + group - 1) / group, fix = x->fix[i], wide = 2 * LANES * group;
-    const int16_t *row = x->row[i] + 2 * lane, *state = x->state[i] + 2 * lane;
-    int32_t old = x->old[i] - 2 * lane; /* from the cell where the search stands */
-    int32_t base, sum, over, k = 0; /* masks, because branches would be coin tosses */
-    target -= ((const int32_t *)x->before)[(2 * i + 1) * LANES - 1 + lane];
-    if (groups > 1) {
-        const int32_t *part = (const int32_t *)(a->part + i * (groups - 1)) + lane;
-        const int32_t fix_lane = fix & -((uint32_t)old % (2 * LANES) < 2);
-        base = 0;
-        for (int32_t g = 0; g < groups - 1; g++) {
-            const int32_t end = part[g * LANES] + (fix_lane & -(old < (g + 1) * wide));
-            over = -(target >= end);
-            base += (end - base) & over;
-            k -= over;
-        }
-        target -= base;
-        k *= wide;
-        old -= k;
-    }
-    base = sum = 0;
-#pragma GCC unroll 3
-    for (int32_t v = 0, next = k, step = 0; v < (n < group ? n : group) - 1; v++) {
-        const int32_t within = -(next < 2 * LANES * n); /* the last group may be cut short by the row's end */
-        sum += (row[next] * state[next] + row[next + 1] * state[next + 1]) & within;
-        sum += fix & -((uint32_t)(old - step) < 2);
-        over = -(target >= sum);
-        base += (sum - base) & over;
-        k += 2 * LANES & over;
-        next += 2 * LANES;
-        step += 2 * LANES;
-    }
-    old = x->old[i] - 2 * lane - k;
-    target -= base;
-    sum = row[k] * state[k] + (fix & -(old == 0));
-    over = -(target >= sum);
-    k -= over;
-    old += over;
-    *inside = target - (sum & over);
-    *sure = row[k] * (state[k] - loose) + (fix & -(old == 0)) - 2 * state[k];
-    return 2 * lane + k;
-}
-
-/* Settle draw i of the batch, whose place no bound of integers has settled. */
-static __attribute__((noinline)) int32_t TARGET(settle)(
-    const token_block *b, const frozen_table *f, const scratch *a, int32_t i, int32_t n, int32_t group,
-    int32_t k, int32_t inside) {
-    const batch *x = a->batch;
-    whole_lanes cumulative;
-    uint64_t random = x->random[i];
-    memcpy(&cumulative, x->before + 2 * i + 1, sizeof cumulative);
-    for (int attempt = 0; attempt < 16; attempt++) {
-        const uint64_t total = (uint64_t)cumulative.lane[LANES - 1], below = random * total;
-        int32_t target, sure;
-        if ((float)inside + (float)(below >> 40) * 0x1p-24f < TARGET(weight)(b, f, x, i, k)) return k;
-        random = mix64(random + GOLDEN);
-        target = (int32_t)((unsigned __int128)random * total >> 64);
-        k = TARGET(find)(a, x, i, TARGET(counts_below)(cumulative, target), target, n, group, 1, &inside, &sure);
-    }
-    return TARGET(draw_exactly)(b, f, x, i, mix64(random + GOLDEN));
-}
-
-/* New topics of the batch; n vectors of 32 cover the topics. */
-INLINE void TARGET(draw_batch)(const token_block *b, const frozen_table *f, scratch *a, int32_t n, int32_t group) {
+/* Sum the products of each draw by lane; keep the sums before the end of each group but the last. */
+INLINE void TARGET(add_batch)(const scratch *a, int32_t n, int32_t group) {
     const int32_t groups = (n + group - 1) / group;
     batch *x = a->batch;
     for (int32_t i = 0; i < x->n; i++) {
         const int16_t *r = x->row[i], *s = x->state[i];
         TARGET(sums) sum = {0}, *part = (TARGET(sums) *)(a->part + i * (groups - 1));
-        whole_lanes cumulative;
-        int32_t target;
         for (int32_t g = 0; g < groups - 1; g++) {
             for (int32_t v = 0; v < group; v++, r += 2 * LANES, s += 2 * LANES) sum = TARGET(add_products)(sum, r, s);
             part[g] = sum;
         }
         for (int32_t v = 0; v < n - (groups - 1) * group; v++, r += 2 * LANES, s += 2 * LANES)
             sum = TARGET(add_products)(sum, r, s);
-        memcpy(&cumulative, &sum, sizeof sum);
-#if defined(__AVX512BW__)
-        cumulative.all += (x->fix[i] + (i16){0}) & (lane_number == (x->old[i] >> 1 & (LANES - 1)));
-#else
-        cumulative.lane[x->old[i] >> 1 & (LANES - 1)] += x->fix[i];
-#endif
-        cumulative = TARGET(prefix_count)(cumulative);
-        target = (int32_t)((unsigned __int128)x->random[i] * (uint64_t)cumulative.lane[LANES - 1] >> 64);
-        x->lane[i] = TARGET(counts_below)(cumulative, target);
-        x->target[i] = target;
-        x->before[2 * i + 1] = cumulative.all;
+        memcpy(x->sum + i, &sum, sizeof sum);
     }
+}
+
+/* Propose a topic for each draw: the one whose cell holds the random place. Found by lane, then group of vectors, then
+ * vector, then neighbour; masks choose, because branches would be coin tosses. Sets `drawn`, and `unsure` where the
+ * place may lie above the exact weight; returns how far inside the cells the places lie. */
+INLINE whole_lanes TARGET(propose)(const scratch *a, int32_t n, int32_t group, int32_t loose) {
+    const int32_t groups = (n + group - 1) / group, wide = 2 * LANES * group, width = n < group ? n : group;
+    batch *x = a->batch;
+    const i16 fix = x->fix.all;
+    i16 column[LANES], sum = {0}, base = {0}, k = {0}, over, old, target, q, m;
+    whole_lanes lane = {{0}}, at, row[4], state[4];
+    TARGET(transpose)(x->sum, column);
+    for (int l = 0; l < LANES; l++) column[l] = sum += column[l] + (fix & ((x->old.all >> 1 & (LANES - 1)) == l));
+    target = TARGET(shares)(x->random, sum);
+    for (int l = 0; l < LANES - 1; l++) {
+        over = target >= column[l];
+        lane.all -= over;
+        base += (column[l] - base) & over;
+    }
+    target -= base;
+    old = x->old.all - 2 * lane.all; /* from the cell where the search stands */
+    if (groups > 1) {
+        const i16 fix_lane = fix & ((old & (2 * LANES - 1)) < 2);
+        base ^= base;
+        for (int32_t g = 0; g < groups - 1; g++) {
+            whole_lanes end;
+            for (int32_t i = 0; i < x->n; i++) end.lane[i] = ((int32_t *)(a->part + i * (groups - 1) + g))[lane.lane[i]];
+            end.all += fix_lane & (old < (g + 1) * wide);
+            over = target >= end.all;
+            base += (end.all - base) & over;
+            k -= over;
+        }
+        target -= base;
+        k *= wide;
+        old -= k;
+    }
+    at.all = 2 * lane.all + k;
+    for (int32_t i = 0; i < x->n; i++) for (int32_t v = 0; v < width; v++) {
+        memcpy(row[v].lane + i, x->row[i] + at.lane[i] + 2 * LANES * v, 4);
+        memcpy(state[v].lane + i, x->state[i] + at.lane[i] + 2 * LANES * v, 4);
+    }
+    q = row[0].all;
+    m = state[0].all;
+    sum ^= sum;
+    base ^= base;
+    for (int32_t v = 0; v < width - 1; v++) {
+        i16 product = TARGET(pair_products)(row[v].all, state[v].all) + (fix & ((old & -2) == 2 * LANES * v));
+        if (n % group) product &= k + 2 * LANES * v < 2 * LANES * n; /* the last group may be cut short by the row's end */
+        sum += product;
+        over = target >= sum;
+        base += (sum - base) & over;
+        q ^= (q ^ row[v + 1].all) & over;
+        m ^= (m ^ state[v + 1].all) & over;
+        at.all += 2 * LANES & over;
+    }
+    old = x->old.all - at.all;
+    target -= base;
+    sum = (q << 16 >> 16) * (m << 16 >> 16) + (fix & (old == 0));
+    over = target >= sum;
+    target -= sum & over;
+    q = q >> (16 & over) << 16 >> 16;
+    m = m >> (16 & over) << 16 >> 16;
+    old += over;
+    x->drawn.all = at.all - over;
+    x->unsure.all = target >= q * (m - loose) + (fix & (old == 0)) - 2 * m;
+    return (whole_lanes){.all = target};
+}
+
+/* Whether draw i of the batch, `inside` its cell, lies below the exact weight. */
+static __attribute__((noinline)) int TARGET(accept)(const token_block *b, const frozen_table *f, const batch *x,
+                                                    int32_t i, int32_t inside) {
+    uint64_t total = (uint64_t)(int64_t)x->fix.lane[i];
+    for (int l = 0; l < LANES; l++) total += (uint64_t)x->sum[i].lane[l];
+    return (float)inside + (float)(x->random[i] * total >> 40) * 0x1p-24f < TARGET(weight)(b, f, x, i, x->drawn.lane[i]);
+}
+
+/* New topics of the batch; n vectors of 32 cover the topics. */
+INLINE void TARGET(draw_batch)(const token_block *b, const frozen_table *f, const scratch *a, int32_t n, int32_t group) {
+    batch *x = a->batch;
+    whole_lanes inside;
+    uint32_t rejected = 0;
+    TARGET(add_batch)(a, n, group);
+    inside = TARGET(propose)(a, n, group, f->loose);
     for (int32_t i = 0; i < x->n; i++) {
-        int32_t inside, sure, k;
-        k = TARGET(find)(a, x, i, x->lane[i], x->target[i], n, group, f->loose, &inside, &sure);
-        if (__builtin_expect(inside >= sure || (x->doubt && k == b->reference[x->token[i]]), 0))
-             k = TARGET(settle)(b, f, a, i, n, group, k, inside);
-        x->drawn[i] = k;
+        const int32_t doubt = x->doubt && x->drawn.lane[i] == b->reference[(uint32_t)x->token.lane[i]];
+        if (__builtin_expect(x->unsure.lane[i] | doubt, 0))
+            rejected |= (uint32_t)!TARGET(accept)(b, f, x, i, inside.lane[i]) << i;
+    }
+    for (int attempt = 1; __builtin_expect(rejected, 0); attempt++) { /* the others come out as before */
+        const uint32_t again = rejected;
+        for (int32_t i = 0; i < x->n; i++) if (again >> i & 1) x->random[i] = mix64(x->random[i] + GOLDEN);
+        if (attempt < 16) inside = TARGET(propose)(a, n, group, f->loose);
+        for (int32_t i = 0; i < x->n; i++) if (again >> i & 1) {
+            if (attempt == 16) x->drawn.lane[i] = TARGET(draw_exactly)(b, f, x, i, x->random[i]);
+            if (attempt == 16 || TARGET(accept)(b, f, x, i, inside.lane[i])) rejected ^= 1u << i;
+        }
     }
 }
 
 INLINE void TARGET(draw_block)(const token_block *b, const frozen_table *f, scratch *a, int32_t n, int32_t group) {
-    TARGET(cursor) c = {0, 0, 0, 0, -1, 0};
+    TARGET(cursor) c = {.occurrence = {.group = -1}};
     batch *x = a->batch;
     do {
 #if defined(__AVX512CD__)
@@ -297,10 +302,10 @@ INLINE void TARGET(draw_block)(const token_block *b, const frozen_table *f, scra
         TARGET(collect)(b, f, a, n * 2 * LANES, &c);
         TARGET(draw_batch)(b, f, a, n, group);
         for (int32_t i = 0; i < x->n; i++) {
-            const int32_t k = x->drawn[i], old = x->old[i];
+            const int32_t k = x->drawn.lane[i], old = x->old.lane[i];
             if (old >= 0) x->state[i][old] -= f->unit;
             x->state[i][k] += f->unit;
-            b->topic[x->token[i]] = (uint16_t)k;
+            b->topic[(uint32_t)x->token.lane[i]] = (uint16_t)k;
         }
     } while (c.token < c.end || c.segment < b->n_segments);
 }

@@ -80,36 +80,52 @@ INLINE int TARGET(lanes_below)(lanes x, float value) {
 #endif
 }
 
-/* The same two for integers. */
-INLINE whole_lanes TARGET(prefix_count)(whole_lanes x) {
+/* Products of the two numbers of 16 bits in each lane, added. */
+INLINE i16 TARGET(pair_products)(i16 a, i16 b) {
 #if defined(__AVX512BW__)
-    const __m512i third = _mm512_setr_epi32(3, 3, 3, 3, 3, 3, 3, 3, 11, 11, 11, 11, 11, 11, 11, 11);
-    __m512i sum = (__m512i)x.all;
-    sum = _mm512_add_epi32(sum, _mm512_bslli_epi128(sum, 4));
-    sum = _mm512_add_epi32(sum, _mm512_bslli_epi128(sum, 8));
-    sum = _mm512_add_epi32(sum, _mm512_maskz_permutexvar_epi32(0xf0f0, third, sum));
-    sum = _mm512_add_epi32(sum, _mm512_maskz_permutexvar_epi32(0xff00, _mm512_set1_epi32(7), sum));
-    x.all = (i16)sum;
+    return (i16)_mm512_madd_epi16((__m512i)a, (__m512i)b);
 #else
-    const i4 zero = {0, 0, 0, 0}, last = {3, 3, 3, 3};
-    for (int q = 0; q < 4; q++) {
-        x.quarter[q] += __builtin_shuffle(zero, x.quarter[q], (i4){0, 4, 5, 6});
-        x.quarter[q] += __builtin_shuffle(zero, x.quarter[q], (i4){0, 1, 4, 5});
-        if (q) x.quarter[q] += __builtin_shuffle(x.quarter[q - 1], last);
-    }
+    return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
 #endif
-    return x;
 }
 
-INLINE int TARGET(counts_below)(whole_lanes x, int32_t value) {
+/* Rows to columns. */
+INLINE void TARGET(transpose)(const whole_lanes *rows, i16 *columns) {
 #if defined(__AVX512BW__)
-    return __builtin_popcount(_mm512_cmple_epi32_mask((__m512i)x.all, _mm512_set1_epi32(value)) & 0x7fff);
+    i16 half[LANES];
+    for (int i = 0; i < LANES; i += 2) {
+        half[i] = (i16)_mm512_unpacklo_epi32((__m512i)rows[i].all, (__m512i)rows[i + 1].all);
+        half[i + 1] = (i16)_mm512_unpackhi_epi32((__m512i)rows[i].all, (__m512i)rows[i + 1].all);
+    }
+    for (int i = 0; i < LANES; i += 4) for (int j = 0; j < 2; j++) {
+        columns[i + 2 * j] = (i16)_mm512_unpacklo_epi64((__m512i)half[i + j], (__m512i)half[i + j + 2]);
+        columns[i + 2 * j + 1] = (i16)_mm512_unpackhi_epi64((__m512i)half[i + j], (__m512i)half[i + j + 2]);
+    }
+    for (int j = 0; j < 4; j++) for (int i = 0; i < 8; i += 4) {
+        half[j + 2 * i] = (i16)_mm512_shuffle_i32x4((__m512i)columns[2 * i + j], (__m512i)columns[2 * i + j + 4], 0x88);
+        half[j + 2 * i + 4] = (i16)_mm512_shuffle_i32x4((__m512i)columns[2 * i + j], (__m512i)columns[2 * i + j + 4], 0xdd);
+    }
+    for (int j = 0; j < 8; j++) {
+        columns[j] = (i16)_mm512_shuffle_i32x4((__m512i)half[j], (__m512i)half[j + 8], 0x88);
+        columns[j + 8] = (i16)_mm512_shuffle_i32x4((__m512i)half[j], (__m512i)half[j + 8], 0xdd);
+    }
 #else
-    const i4 bound = {value, value, value, value};
-    i4 n = (x.quarter[0] <= bound) + (x.quarter[1] <= bound) + (x.quarter[2] <= bound);
-    n += (x.quarter[3] <= bound) & (i4){-1, -1, -1, 0};
-    return -(n[0] + n[1] + n[2] + n[3]);
+    for (int j = 0; j < LANES; j++)
+        for (int i = 0; i < LANES; i++) ((int32_t *)(columns + j))[i] = rows[i].lane[j];
 #endif
+}
+
+/* Random numbers, as fractions of 2^64, times totals below 2^31: rounded down. */
+INLINE i16 TARGET(shares)(const uint64_t *random, i16 total) {
+    u32x8 half[2], result[2];
+    i16 all;
+    memcpy(half, &total, sizeof half);
+    for (int h = 0; h < 2; h++) {
+        const u64x8 r = ((const u64x8 *)random)[h], t = __builtin_convertvector(half[h], u64x8);
+        result[h] = __builtin_convertvector(((r >> 32) * t + ((r & UINT32_MAX) * t >> 32)) >> 32, u32x8);
+    }
+    memcpy(&all, result, sizeof all);
+    return all;
 }
 
 /* row[k] = (table[w, k] + beta) scale[k]; zero beyond K, because scale is. */

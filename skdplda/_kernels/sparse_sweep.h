@@ -136,23 +136,24 @@ static int TARGET(sweep_sparse)(const token_block *b, const frozen_table *f, int
     }
     for (int sweep = 0; sweep < n_sweeps; sweep++) {
         make_keys(b, f, sweep, a);
+        occurrences occurrence = {.group = -1};
+        lanes shared = {.all = {0}};
+        float shared_total = 0;
         for (int64_t g = 0; g < b->n_segments; g++) {
             const int32_t w = b->word[g];
-            lanes shared = {.all = {0}};
-            float shared_total;
-            int32_t previous = -1;
-            uint64_t place = (uint64_t)w << 32; /* word and occurrence */
-            TARGET(make_row)(f, w, row);
-            for (int32_t k = 0; k < row_blocks; k++) {
-                if (k % SHARED_GROUP == 0) before[k / SHARED_GROUP] = shared.all;
-                shared.all += ((const v16 *)row)[k] * ((const v16 *)f->alpha)[k];
+            const uint64_t place = place_of(b, &occurrence, w);
+            if (!g || b->word[g - 1] != w) {
+                TARGET(make_row)(f, w, row);
+                shared.all = (v16){0};
+                for (int32_t k = 0; k < row_blocks; k++) {
+                    if (k % SHARED_GROUP == 0) before[k / SHARED_GROUP] = shared.all;
+                    shared.all += ((const v16 *)row)[k] * ((const v16 *)f->alpha)[k];
+                }
+                shared_total = TARGET(prefix_sum)(shared).lane[LANES - 1];
             }
-            shared_total = TARGET(prefix_sum)(shared).lane[LANES - 1];
             for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++) {
                 const int32_t d = document[t];
                 const int32_t was = reference[t], old = topic[t];
-                place += d <= previous;
-                previous = d;
                 if (active && !active[d]) continue;
                 slot_list *l = a->list + d;
                 float *count = a->count + l->first;
