@@ -126,7 +126,7 @@ def test_two_laplace_rounds_keep_pure_epsilon_exactly():
 @pytest.mark.parametrize("n_sweeps", [1, 3])
 def test_the_e_step_has_the_enumerated_law(n_sweeps):
     """Copies of one document, each with its own stream: counts of words in topics against the exact law."""
-    n, words = 4000, (0, 0, 1)
+    n, words = 4000, (0, 1, 0)  # second tokens come last
     X = sp.csr_array(np.tile([2, 1], (n, 1)).astype(np.int32))
     step = gibbs_step(X, None, n_sweeps=n_sweeps)
     step.collect(FIRST_TABLE, 0, None)

@@ -168,7 +168,8 @@ cdef class TokenLayout:
     def _word_ranges(self, counts, int n_threads):
         if np.shape(counts) != (self.n_words, self.n_topics):
             raise ValueError("counts must have shape (n_words, n_topics)")
-        groups = np.linspace(0, -(-self.n_words // self.together), 16 * n_threads + 1 if n_threads > 1 else 2)
+        n_groups = (self.n_words + self.together - 1) // self.together
+        groups = np.linspace(0, n_groups, 16 * n_threads + 1 if n_threads > 1 else 2)
         return np.minimum(groups.astype(np.int32) * self.together, self.n_words)
 
     cdef _copy(self, uint16_t[::1] ordered, int into_block):

@@ -86,8 +86,9 @@ cdef class TokenBlocks(TokenLayout):
               int64_t longest=0):
         """Redraw the topics of the documents from a frozen table.
 
-        Equivalent to, for each active document, sweep, and token (by word, then occurrence), with n[k] the number of
-        the document's other tokens of topic k, and `was` the topic that the token had at the last `move`::
+        Equivalent to, for each active document, sweep, and token, with n[k] the number of the document's other tokens
+        of topic k, and `was` the topic that the token had at the last `move`; tokens in the order (word // together,
+        occurrence, word), where `together` is 32 up to 2048 topics and 1 beyond::
 
             row = table[w] + beta
             if was is not None: row[was] = max(row[was] - own, beta)

@@ -30,7 +30,6 @@ typedef int32_t i16 __attribute__((vector_size(64)));
 typedef uint16_t u16 __attribute__((vector_size(32)));
 typedef int16_t h16 __attribute__((vector_size(32)));
 typedef uint64_t u64x8 __attribute__((vector_size(64)));
-typedef uint32_t u32x8 __attribute__((vector_size(32)));
 static const i16 lane_number = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 typedef float v16_anywhere __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t i16_anywhere __attribute__((vector_size(64), aligned(4), may_alias));
@@ -60,7 +59,7 @@ typedef struct {              /* draws of different documents, side by side */
     uint64_t random[BATCH];
     int16_t *state[BATCH];
     const int16_t *row[BATCH];
-    whole_lanes token, word, old, fix, drawn, unsure;
+    whole_lanes token, word, old, fix, drawn, inside, unsure;
     int32_t n, doubt;
 } batch;
 
@@ -170,6 +169,7 @@ static void make_keys(const token_block *b, const frozen_table *f, int sweep, sc
 #include "dense_sweep.h"
 #include "sparse_sweep.h"
 #undef TARGET
+#undef WIDTH
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define SKDPLDA_TARGETS
 #pragma GCC push_options
@@ -179,6 +179,7 @@ static void make_keys(const token_block *b, const frozen_table *f, int sweep, sc
 #include "dense_sweep.h"
 #include "sparse_sweep.h"
 #undef TARGET
+#undef WIDTH
 #pragma GCC pop_options
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v4,avx512vnni")
@@ -187,6 +188,7 @@ static void make_keys(const token_block *b, const frozen_table *f, int sweep, sc
 #include "dense_sweep.h"
 #include "sparse_sweep.h"
 #undef TARGET
+#undef WIDTH
 #pragma GCC pop_options
 #endif
 

@@ -193,31 +193,33 @@ INLINE void TARGET(add_batch)(const scratch *a, int32_t n, int32_t group) {
     }
 }
 
-/* Propose a topic for each draw: the one whose cell holds the random place. Found by lane, then group of vectors, then
- * vector, then neighbour; masks choose, because branches would be coin tosses. Sets `drawn`, and `unsure` where the
- * place may lie above the exact weight; returns how far inside the cells the places lie. */
-INLINE whole_lanes TARGET(propose)(const scratch *a, int32_t n, int32_t group, int32_t loose) {
+/* Propose topics for WIDTH draws: those whose cells hold the random places. Found by lane, then group of vectors, then
+ * vector, then neighbour; masks choose, because branches would be coin tosses. Sets `drawn`, how far `inside` the cells
+ * the places lie, and `unsure` where that may be above the exact weight. */
+INLINE void TARGET(propose_some)(const scratch *a, int32_t first, int32_t n, int32_t group, int32_t loose) {
+    typedef TARGET(ints) ints;
+    typedef union { ints all; int32_t one[WIDTH]; } whole;
     const int32_t groups = (n + group - 1) / group, wide = 2 * LANES * group, width = n < group ? n : group;
     batch *x = a->batch;
-    const i16 fix = x->fix.all;
-    i16 column[LANES], sum = {0}, base = {0}, k = {0}, over, old, target, q, m;
-    whole_lanes lane = {{0}}, at, row[4], state[4];
-    TARGET(transpose)(x->sum, column);
-    for (int l = 0; l < LANES; l++) column[l] = sum += column[l] + (fix & ((x->old.all >> 1 & (LANES - 1)) == l));
-    target = TARGET(shares)(x->random, sum);
+    const ints fix = *(ints *)(x->fix.lane + first), token_old = *(ints *)(x->old.lane + first);
+    ints column[LANES], sum = {0}, base = {0}, k = {0}, old, over, target, q, m;
+    whole lane = {.all = {0}}, at, row[4], state[4];
+    TARGET(columns)(x->sum + first, column);
+    for (int l = 0; l < LANES; l++) column[l] = sum += column[l] + (fix & ((token_old >> 1 & (LANES - 1)) == l));
+    target = TARGET(shares)(x->random + first, sum);
     for (int l = 0; l < LANES - 1; l++) {
         over = target >= column[l];
         lane.all -= over;
         base += (column[l] - base) & over;
     }
     target -= base;
-    old = x->old.all - 2 * lane.all; /* from the cell where the search stands */
+    old = token_old - 2 * lane.all; /* from the cell where the search stands */
     if (groups > 1) {
-        const i16 fix_lane = fix & ((old & (2 * LANES - 1)) < 2);
+        const ints fix_lane = fix & ((old & (2 * LANES - 1)) < 2);
         base ^= base;
         for (int32_t g = 0; g < groups - 1; g++) {
-            whole_lanes end;
-            for (int32_t i = 0; i < x->n; i++) end.lane[i] = ((int32_t *)(a->part + i * (groups - 1) + g))[lane.lane[i]];
+            whole end;
+            for (int i = 0; i < WIDTH; i++) end.one[i] = ((int32_t *)(a->part + (first + i) * (groups - 1) + g))[lane.one[i]];
             end.all += fix_lane & (old < (g + 1) * wide);
             over = target >= end.all;
             base += (end.all - base) & over;
@@ -228,16 +230,16 @@ INLINE whole_lanes TARGET(propose)(const scratch *a, int32_t n, int32_t group, i
         old -= k;
     }
     at.all = 2 * lane.all + k;
-    for (int32_t i = 0; i < x->n; i++) for (int32_t v = 0; v < width; v++) {
-        memcpy(row[v].lane + i, x->row[i] + at.lane[i] + 2 * LANES * v, 4);
-        memcpy(state[v].lane + i, x->state[i] + at.lane[i] + 2 * LANES * v, 4);
+    for (int i = 0; i < WIDTH && first + i < x->n; i++) for (int32_t v = 0; v < width; v++) {
+        memcpy(row[v].one + i, x->row[first + i] + at.one[i] + 2 * LANES * v, 4);
+        memcpy(state[v].one + i, x->state[first + i] + at.one[i] + 2 * LANES * v, 4);
     }
     q = row[0].all;
     m = state[0].all;
     sum ^= sum;
     base ^= base;
     for (int32_t v = 0; v < width - 1; v++) {
-        i16 product = TARGET(pair_products)(row[v].all, state[v].all) + (fix & ((old & -2) == 2 * LANES * v));
+        ints product = TARGET(pair_products)(row[v].all, state[v].all) + (fix & ((old & -2) == 2 * LANES * v));
         if (n % group) product &= k + 2 * LANES * v < 2 * LANES * n; /* the last group may be cut short by the row's end */
         sum += product;
         over = target >= sum;
@@ -246,46 +248,49 @@ INLINE whole_lanes TARGET(propose)(const scratch *a, int32_t n, int32_t group, i
         m ^= (m ^ state[v + 1].all) & over;
         at.all += 2 * LANES & over;
     }
-    old = x->old.all - at.all;
+    old = token_old - at.all;
     target -= base;
-    sum = (q << 16 >> 16) * (m << 16 >> 16) + (fix & (old == 0));
+    sum = TARGET(first_products)(q, m) + (fix & (old == 0));
     over = target >= sum;
-    target -= sum & over;
-    q = q >> (16 & over) << 16 >> 16;
-    m = m >> (16 & over) << 16 >> 16;
+    q ^= (q ^ q >> 16) & over;
+    m = (m ^ ((m ^ m >> 16) & over)) & 65535;
     old += over;
-    x->drawn.all = at.all - over;
-    x->unsure.all = target >= q * (m - loose) + (fix & (old == 0)) - 2 * m;
-    return (whole_lanes){.all = target};
+    *(ints *)(x->drawn.lane + first) = at.all - over;
+    *(ints *)(x->inside.lane + first) = target -= sum & over;
+    *(ints *)(x->unsure.lane + first) = target >= TARGET(first_products)(q, m - loose) + (fix & (old == 0)) - 2 * m;
 }
 
-/* Whether draw i of the batch, `inside` its cell, lies below the exact weight. */
+INLINE void TARGET(propose)(const scratch *a, int32_t n, int32_t group, int32_t loose) {
+    for (int32_t first = 0; first < a->batch->n; first += WIDTH) TARGET(propose_some)(a, first, n, group, loose);
+}
+
+/* Whether the place of draw i of the batch lies below the exact weight. */
 static __attribute__((noinline)) int TARGET(accept)(const token_block *b, const frozen_table *f, const batch *x,
-                                                    int32_t i, int32_t inside) {
+                                                    int32_t i) {
     uint64_t total = (uint64_t)(int64_t)x->fix.lane[i];
     for (int l = 0; l < LANES; l++) total += (uint64_t)x->sum[i].lane[l];
-    return (float)inside + (float)(x->random[i] * total >> 40) * 0x1p-24f < TARGET(weight)(b, f, x, i, x->drawn.lane[i]);
+    return (float)x->inside.lane[i] + (float)(x->random[i] * total >> 40) * 0x1p-24f
+        < TARGET(weight)(b, f, x, i, x->drawn.lane[i]);
 }
 
 /* New topics of the batch; n vectors of 32 cover the topics. */
 INLINE void TARGET(draw_batch)(const token_block *b, const frozen_table *f, const scratch *a, int32_t n, int32_t group) {
     batch *x = a->batch;
-    whole_lanes inside;
     uint32_t rejected = 0;
     TARGET(add_batch)(a, n, group);
-    inside = TARGET(propose)(a, n, group, f->loose);
+    TARGET(propose)(a, n, group, f->loose);
     for (int32_t i = 0; i < x->n; i++) {
         const int32_t doubt = x->doubt && x->drawn.lane[i] == b->reference[(uint32_t)x->token.lane[i]];
         if (__builtin_expect(x->unsure.lane[i] | doubt, 0))
-            rejected |= (uint32_t)!TARGET(accept)(b, f, x, i, inside.lane[i]) << i;
+            rejected |= (uint32_t)!TARGET(accept)(b, f, x, i) << i;
     }
     for (int attempt = 1; __builtin_expect(rejected, 0); attempt++) { /* the others come out as before */
         const uint32_t again = rejected;
         for (int32_t i = 0; i < x->n; i++) if (again >> i & 1) x->random[i] = mix64(x->random[i] + GOLDEN);
-        if (attempt < 16) inside = TARGET(propose)(a, n, group, f->loose);
+        if (attempt < 16) TARGET(propose)(a, n, group, f->loose);
         for (int32_t i = 0; i < x->n; i++) if (again >> i & 1) {
             if (attempt == 16) x->drawn.lane[i] = TARGET(draw_exactly)(b, f, x, i, x->random[i]);
-            if (attempt == 16 || TARGET(accept)(b, f, x, i, inside.lane[i])) rejected ^= 1u << i;
+            if (attempt == 16 || TARGET(accept)(b, f, x, i)) rejected ^= 1u << i;
         }
     }
 }

@@ -80,52 +80,93 @@ INLINE int TARGET(lanes_below)(lanes x, float value) {
 #endif
 }
 
-/* Products of the two numbers of 16 bits in each lane, added. */
-INLINE i16 TARGET(pair_products)(i16 a, i16 b) {
+/* Integers of WIDTH draws, what one register holds. */
 #if defined(__AVX512BW__)
-    return (i16)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+#define WIDTH 16
+#elif defined(__AVX2__)
+#define WIDTH 8
+#else
+#define WIDTH 4
+#endif
+typedef int32_t TARGET(ints) __attribute__((vector_size(4 * WIDTH), may_alias));
+
+/* Products of the two numbers of 16 bits in each lane, added. */
+INLINE TARGET(ints) TARGET(pair_products)(TARGET(ints) a, TARGET(ints) b) {
+#if defined(__AVX512BW__)
+    return (TARGET(ints))_mm512_madd_epi16((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (TARGET(ints))_mm256_madd_epi16((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+    return (TARGET(ints))_mm_madd_epi16((__m128i)a, (__m128i)b);
 #else
     return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
 #endif
 }
 
-/* Rows to columns. */
-INLINE void TARGET(transpose)(const whole_lanes *rows, i16 *columns) {
+/* Product of the first of the two. */
+INLINE TARGET(ints) TARGET(first_products)(TARGET(ints) a, TARGET(ints) b) {
+    return TARGET(pair_products)(a & 65535, b & 65535);
+}
+
+/* Column l of the sums of WIDTH draws: those of lane l. */
+INLINE void TARGET(columns)(const whole_lanes *rows, TARGET(ints) *column) {
 #if defined(__AVX512BW__)
-    i16 half[LANES];
+    __m512i *x = (__m512i *)column, half[LANES];
     for (int i = 0; i < LANES; i += 2) {
-        half[i] = (i16)_mm512_unpacklo_epi32((__m512i)rows[i].all, (__m512i)rows[i + 1].all);
-        half[i + 1] = (i16)_mm512_unpackhi_epi32((__m512i)rows[i].all, (__m512i)rows[i + 1].all);
+        half[i] = _mm512_unpacklo_epi32((__m512i)rows[i].all, (__m512i)rows[i + 1].all);
+        half[i + 1] = _mm512_unpackhi_epi32((__m512i)rows[i].all, (__m512i)rows[i + 1].all);
     }
     for (int i = 0; i < LANES; i += 4) for (int j = 0; j < 2; j++) {
-        columns[i + 2 * j] = (i16)_mm512_unpacklo_epi64((__m512i)half[i + j], (__m512i)half[i + j + 2]);
-        columns[i + 2 * j + 1] = (i16)_mm512_unpackhi_epi64((__m512i)half[i + j], (__m512i)half[i + j + 2]);
+        x[i + 2 * j] = _mm512_unpacklo_epi64(half[i + j], half[i + j + 2]);
+        x[i + 2 * j + 1] = _mm512_unpackhi_epi64(half[i + j], half[i + j + 2]);
     }
-    for (int j = 0; j < 4; j++) for (int i = 0; i < 8; i += 4) {
-        half[j + 2 * i] = (i16)_mm512_shuffle_i32x4((__m512i)columns[2 * i + j], (__m512i)columns[2 * i + j + 4], 0x88);
-        half[j + 2 * i + 4] = (i16)_mm512_shuffle_i32x4((__m512i)columns[2 * i + j], (__m512i)columns[2 * i + j + 4], 0xdd);
+    for (int j = 0; j < 4; j++) for (int i = 0; i < LANES; i += 8) {
+        half[j + i] = _mm512_shuffle_i32x4(x[i + j], x[i + j + 4], 0x88);
+        half[j + i + 4] = _mm512_shuffle_i32x4(x[i + j], x[i + j + 4], 0xdd);
     }
     for (int j = 0; j < 8; j++) {
-        columns[j] = (i16)_mm512_shuffle_i32x4((__m512i)half[j], (__m512i)half[j + 8], 0x88);
-        columns[j + 8] = (i16)_mm512_shuffle_i32x4((__m512i)half[j], (__m512i)half[j + 8], 0xdd);
+        x[j] = _mm512_shuffle_i32x4(half[j], half[j + 8], 0x88);
+        x[j + 8] = _mm512_shuffle_i32x4(half[j], half[j + 8], 0xdd);
+    }
+#elif defined(__AVX2__)
+    for (int h = 0; h < 2; h++) { /* lanes 8 h to 8 h + 7 */
+        __m256i *x = (__m256i *)column + 8 * h, half[8];
+        for (int i = 0; i < 8; i += 2) {
+            const __m256i a = ((const __m256i *)(rows + i))[h], b = ((const __m256i *)(rows + i + 1))[h];
+            half[i] = _mm256_unpacklo_epi32(a, b);
+            half[i + 1] = _mm256_unpackhi_epi32(a, b);
+        }
+        for (int i = 0; i < 8; i += 4) for (int j = 0; j < 2; j++) {
+            x[i + 2 * j] = _mm256_unpacklo_epi64(half[i + j], half[i + j + 2]);
+            x[i + 2 * j + 1] = _mm256_unpackhi_epi64(half[i + j], half[i + j + 2]);
+        }
+        for (int j = 0; j < 4; j++) {
+            const __m256i a = x[j], b = x[j + 4];
+            x[j] = _mm256_permute2x128_si256(a, b, 0x20);
+            x[j + 4] = _mm256_permute2x128_si256(a, b, 0x31);
+        }
     }
 #else
-    for (int j = 0; j < LANES; j++)
-        for (int i = 0; i < LANES; i++) ((int32_t *)(columns + j))[i] = rows[i].lane[j];
+    for (int l = 0; l < LANES; l++) column[l] = (TARGET(ints)){rows[0].lane[l], rows[1].lane[l], rows[2].lane[l], rows[3].lane[l]};
 #endif
 }
 
 /* Random numbers, as fractions of 2^64, times totals below 2^31: rounded down. */
-INLINE i16 TARGET(shares)(const uint64_t *random, i16 total) {
-    u32x8 half[2], result[2];
-    i16 all;
-    memcpy(half, &total, sizeof half);
+INLINE TARGET(ints) TARGET(shares)(const uint64_t *random, TARGET(ints) total) {
+#if defined(__AVX512BW__)
+    __m256i half[2];
     for (int h = 0; h < 2; h++) {
-        const u64x8 r = ((const u64x8 *)random)[h], t = __builtin_convertvector(half[h], u64x8);
-        result[h] = __builtin_convertvector(((r >> 32) * t + ((r & UINT32_MAX) * t >> 32)) >> 32, u32x8);
+        const __m512i r = ((const __m512i *)random)[h];
+        const __m512i t = _mm512_cvtepu32_epi64(h ? _mm512_extracti32x8_epi32((__m512i)total, 1) : _mm512_castsi512_si256((__m512i)total));
+        const __m512i low = _mm512_srli_epi64(_mm512_mul_epu32(r, t), 32), high = _mm512_mul_epu32(_mm512_srli_epi64(r, 32), t);
+        half[h] = _mm512_cvtepi64_epi32(_mm512_srli_epi64(_mm512_add_epi64(low, high), 32));
     }
-    memcpy(&all, result, sizeof all);
-    return all;
+    return (TARGET(ints))_mm512_inserti32x8(_mm512_castsi256_si512(half[0]), half[1], 1);
+#else
+    TARGET(ints) result;
+    for (int i = 0; i < WIDTH; i++) result[i] = (int32_t)((unsigned __int128)random[i] * (uint64_t)total[i] >> 64);
+    return result;
+#endif
 }
 
 /* row[k] = (table[w, k] + beta) scale[k]; zero beyond K, because scale is. */
