@@ -24,6 +24,7 @@ __all__ = [
     "check_groups",
     "check_is_fitted",
     "check_prior",
+    "counts_of",
     "fit_context",
     "take_rows",
     "unit_of_documents",
@@ -123,6 +124,11 @@ def check_block(block, name):
     ):
         raise ValueError(f"{name} must hold non-negative integer counts below 2**31.")
     return X
+
+
+def counts_of(X):
+    """Return word counts, those of documents whose counts are of semantic units too."""
+    return X.to_counts() if hasattr(X, "to_counts") else X
 
 
 def check_prior(name, value, default, size=None):

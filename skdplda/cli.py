@@ -15,7 +15,7 @@ from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = ["main"]
 
-REFUTED, USAGE_ERROR, BUG, INTERRUPTED = 1, 2, 70, 130
+FAILED, USAGE_ERROR, BUG, INTERRUPTED = 1, 2, 70, 130
 DESCRIPTION = "Differentially private topic models. See 'skdplda COMMAND --help'."
 EXIT_CODES = """\
 exit codes:
@@ -130,7 +130,7 @@ def _reproduce(args):
         raise ValueError(f"SCRIPT must be one of {', '.join(scripts)}; got {args.script!r}.")
     command = [sys.executable, os.fspath(scripts[args.script].resolve()), *args.options]
     code = subprocess.run(command, cwd=args.checkout, check=False).returncode
-    return REFUTED if code else 0
+    return FAILED if code else 0
 
 
 def _where_to_resume(args):

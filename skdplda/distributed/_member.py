@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._validation import counts_of
 from skdplda.distributed._shards import join_blocks
 from skdplda.semantics import UnitMatrix
 
@@ -74,8 +75,7 @@ class Member:
         self._loaded[part] = counts
         if counts is None:
             return Part(tuple(sizes), None, 0, 0, "")
-        units = isinstance(counts, UnitMatrix)
-        matrix = counts.to_counts() if units else counts
+        units, matrix = isinstance(counts, UnitMatrix), counts_of(counts)
         lengths = np.diff(np.concatenate([[0], np.cumsum(matrix.data, dtype=np.int64)])[matrix.indptr])
         content = ""
         if digest:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from skdplda._types import Function, Sequence
+from skdplda._validation import counts_of
 from skdplda.metrics._coherence import _top_words, u_mass_coherence
 
 __all__ = ["coherence", "gensim_dictionary", "make_coherence_scorer"]
@@ -187,8 +188,7 @@ class _CoherenceScorer:
         model = steps[-1][1] if steps else estimator
         before = estimator[:-1] if steps and len(steps) > 1 else None
         if self.measure == "u_mass" and self.texts is None:
-            counts = X if before is None else before.transform(X)
-            counts = counts.to_counts() if hasattr(counts, "to_counts") else counts  # semantic units
+            counts = counts_of(X if before is None else before.transform(X))
             return float(u_mass_coherence(_topic_weights(model), counts, n_top=self.n_top).mean())
 
         names = self._names(before, model)

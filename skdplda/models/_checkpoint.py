@@ -12,7 +12,7 @@ from skdplda._files import whole_file
 __all__ = ["fingerprint", "interrupted_run", "load", "save"]
 
 FORMAT = "skdplda.checkpoint"
-VERSION = 1
+VERSION = 2
 
 
 def fingerprint(*arrays):

@@ -452,11 +452,11 @@ class LocalPrivateLDA(BaseTopicModel):
         alpha, p, q = self._doc_topic_prior(), channel.one_if_present, channel.one_if_absent
         noisy = int(q > 0)
         bits = X if isinstance(X, ShardedBits) else Bits(X, n_topics + noisy, n_threads)
-        lengths, streams = [math.nan], 1
+        group, lengths, streams = np.zeros(X.shape[0], np.uint8), [math.nan], 1
         if noisy:
             expected, streams = document_lengths(bits.sizes(), n_words, channel), GROUPS
             group, lengths = like_length(expected, GROUPS, GROUP_SIZE)
-            bits.divide(group)
+        bits.divide(group)
         prior = None if prior is None else np.ascontiguousarray(prior.T, dtype=np.float32)
         table = np.ascontiguousarray(initial_table((n_words, n_topics + noisy), randomness.key))
         if warm:

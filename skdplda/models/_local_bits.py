@@ -48,7 +48,7 @@ def refuse_raw(n_ones, n_bits, channel):
 
 
 class Bits:
-    """Bits on this machine, of documents in groups; first in one.
+    """Bits on this machine, of documents in groups.
 
     Parameters
     ----------
@@ -62,14 +62,13 @@ class Bits:
 
     def __init__(self, X, n_topics, n_threads):
         self._X, self._n_topics, self._n_threads = X, n_topics, n_threads
-        self._groups = None
 
     def sizes(self):
         """Return how many ones each report has."""
         return np.diff(self._X.indptr)
 
     def divide(self, group, first=None, longest=None):
-        """Form groups.
+        """Form groups, before the first draw.
 
         Parameters
         ----------
@@ -89,8 +88,6 @@ class Bits:
 
     def draw(self, table, alpha, beta, key, number, totals):
         """Draw all topics and return their counts, (n_words, n_topics); group g has stream number + g and totals[g]."""
-        if self._groups is None:
-            self.divide(np.zeros(self._X.shape[0], np.uint8))
         for g, (tokens, place) in enumerate(self._groups):
             tokens.sweep(table, alpha, beta, 1.0, 1, key, number + g, None, self._n_threads, totals[g], **place)
         for tokens, _ in self._groups:
@@ -134,7 +131,7 @@ class ShardedBits:
     def __init__(self, documents, n_topics):
         self.shape, self._crew, self._bounds = documents.shape, documents.crew, documents.first
         self._crew.build(partial(PartOfBits, n_topics=n_topics), documents.arguments())
-        self._sizes, self._divided = None, False
+        self._sizes = None
 
     def ones(self):
         """Return how many reports have each bit."""
@@ -146,7 +143,7 @@ class ShardedBits:
         return self._sizes
 
     def divide(self, group):
-        """Form groups."""
+        """Form groups, before the first draw."""
         n, sizes = int(group.max()) + 1, self.sizes() if self._sizes is None else self._sizes
         longest = [int(sizes[group == g].max()) for g in range(n)]
         first, own = np.zeros(n, np.int64), []
@@ -154,10 +151,7 @@ class ShardedBits:
             own.append((group[a:b], first.tolist(), longest))
             first += np.bincount(group[a:b], minlength=n)
         self._crew.total("divide", (), own)
-        self._divided = True
 
     def draw(self, *public):
         """Draw all topics and return their counts, (n_words, n_topics)."""
-        if not self._divided:
-            self.divide(np.zeros(self.shape[0], np.uint8))
         return self._crew.total("draw", public)

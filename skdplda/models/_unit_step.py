@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._kernels._mixture import responsibilities, word_sums
-from skdplda._validation import check_groups, unit_of_documents
+from skdplda._validation import check_groups, counts_of, unit_of_documents
 from skdplda.metrics import perplexity
 from skdplda.models._contributions import unit_weights
 from skdplda.models._rules import SmoothedTables, initial_table
@@ -251,7 +251,7 @@ class PublicPerplexity:
     """
 
     def __init__(self, public, n_words, alpha, beta, n_threads):
-        self._X = public.to_counts() if isinstance(public, UnitMatrix) else public
+        self._X = counts_of(public)
         self._alpha, self._beta, self._n_threads, self.history = alpha, beta, n_threads, []
         if public is None:
             return

@@ -20,11 +20,11 @@ from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
 from skdplda.models._fit import fit_rounds, settings_of, warn_of_large_delta, warn_of_spare_topics
-from skdplda.models._promise import claimed_path, rounds_guarantee
 from skdplda.models._rounds import GRID, NoisePlan, run_round
 from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed, constant
 from skdplda.models._sharded import ShardedStep, sharded_documents
 from skdplda.models._variational_step import EXACT_UNIT, VariationalStep, part_of_step
+from skdplda.models._vips_promise import sampled_share, vips_guarantee
 from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment, PrivacyGuarantee, Randomness
 
 __all__ = ["VIPSLDA"]
@@ -100,7 +100,7 @@ class VIPSLDA(BaseTopicModel):
         Dirichlet prior of topics, called eta in [1]_. None: 1.0 with noise, 0.03 without. Affects privacy: no.
     checkpoint : str, path-like or None, default=None
         File written after each round of `fit` and removed at the end. A later `fit` with the same parameters and data
-        goes on from it, without spending again. Affects privacy: no.
+        goes on from it, without spending again. It is as private as the data. Affects privacy: no.
     callback : callable or None, default=None
         Called after each round of `fit` with a report (`n_done`, `n_rounds`, `table`) that holds released values only.
         Affects privacy: no.
@@ -263,7 +263,7 @@ class VIPSLDA(BaseTopicModel):
             For parameters or counts that are not as described.
         """
         plan = self._plan()
-        guarantee = self._guarantee("document" if groups is None else "user", plan)
+        guarantee = vips_guarantee(self, "document" if groups is None else "user", plan, stream=False)
         payment = Payment(guarantee, f"{type(self).__name__} fit")
         payment.check(interrupted_run(self.checkpoint))
         if isinstance(X, DiskCounts):
@@ -282,7 +282,8 @@ class VIPSLDA(BaseTopicModel):
         if not plan.noiseless:
             randomness.warn_if_seeded(self)
         self.__dict__.pop("_stream", None)
-        n_threads, remember = effective_n_jobs(self.n_jobs), self._private_batch(plan) and not isinstance(X, DiskCounts)
+        n_threads = effective_n_jobs(self.n_jobs)
+        remember = self._private_batch(plan) and not isinstance(X, DiskCounts)
         settings = self._e_step(plan, randomness, remember, groups is not None)
         if isinstance(X, ShardedDocuments):
             e_step = ShardedStep(X, partial(part_of_step, **settings), randomness, stateless=not remember)
@@ -341,7 +342,7 @@ class VIPSLDA(BaseTopicModel):
                 " were drawn. Use accounting='pld', or fit."
             )
         plan, unit = self._plan(stream=True), "document" if groups is None else "user"
-        guarantee = self._guarantee(unit, plan, stream=True)
+        guarantee = vips_guarantee(self, unit, plan, stream=True)
         settings = f"{unit} {settings_of(self)}"
         stream = getattr(self, "_stream", None)
         if stream is None:
@@ -352,8 +353,9 @@ class VIPSLDA(BaseTopicModel):
                 " calibrated to all of them. Start a new stream with clone(estimator)."
             )
         if stream["n_done"] >= plan.n_rounds:
-            said = f"max_iter={plan.n_rounds} steps have been taken, and the promise covers no more. Nothing was read."
-            raise BudgetExceededError(said)
+            raise BudgetExceededError(
+                f"max_iter={plan.n_rounds} steps have been taken, and the promise covers no more. Nothing was read."
+            )
         payment = Payment(guarantee, f"{type(self).__name__} stream")
         payment.check(stream["run"])
         X = check_counts(self, X, reset=stream["n_done"] == 0)
@@ -392,7 +394,7 @@ class VIPSLDA(BaseTopicModel):
         guarantee : PrivacyGuarantee
             Equal to `privacy_guarantee_` after the fit.
         """
-        return self._guarantee("user" if groups else "document", self._plan(stream), stream)
+        return vips_guarantee(self, "user" if groups else "document", self._plan(stream), stream)
 
     def _finish(self, guarantee):
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
@@ -407,16 +409,7 @@ class VIPSLDA(BaseTopicModel):
         return check_prior("topic_word_prior", self.topic_word_prior, default)
 
     def _rate(self):
-        """Return the share of all documents that a step sees, from public numbers."""
-        if self.batch_size is None:
-            return 1.0 if self.sampling_rate is None else float(self.sampling_rate)
-        if self.sampling_rate is not None:
-            raise ValueError("give batch_size or sampling_rate, not both: one follows from the other and nominal_size.")
-        if self.nominal_size is None:
-            raise ValueError(f"batch_size={self.batch_size} needs nominal_size, a public estimate of all documents.")
-        if self.batch_size > self.nominal_size:
-            raise ValueError(f"batch_size={self.batch_size} must be at most nominal_size={self.nominal_size}.")
-        return self.batch_size / self.nominal_size
+        return sampled_share(self.sampling_rate, self.batch_size, self.nominal_size)
 
     def _plan(self, stream=False):
         """Return the noise of the fit, from the parameters alone."""
@@ -433,17 +426,6 @@ class VIPSLDA(BaseTopicModel):
         if online or self.accounting != "pld":
             return NoisePlan.equal(self.epsilon, self.delta, rounds, rate, self.accounting)
         return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, rounds, rate)
-
-    def _guarantee(self, unit, plan, stream=False):
-        seeded, assumptions, changes = self.random_state is not None, [], {}
-        hidden = "" if self.max_doc_length is None else "the tokens kept of different documents are drawn independently"
-        if stream:
-            visits = "every batch" if self.max_visits is None else f"at most {self.max_visits} batches"
-            assumptions.append(f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model")
-        if self.accounting in CLAIMED_ACCOUNTINGS and not plan.noiseless:
-            changes = claimed_path(self.accounting, plan, self.epsilon, self.delta)
-        changes |= {"seeded": seeded, "hidden": hidden, "assumptions": tuple(assumptions)}
-        return rounds_guarantee(plan, unit, self.epsilon, self.delta, **changes)
 
     def _warn(self, plan, guarantee):
         """Warn the caller of `fit` of what it should know; called two frames below it."""
@@ -493,7 +475,8 @@ class VIPSLDA(BaseTopicModel):
 
     def _rule(self, plan, grouped, randomness):
         shape, key, unit = (self.n_features_in_, self.n_components), randomness.key, self._unit(plan)
-        if self.learning_method == "batch":
-            stretched = (SMOOTHING, True) if self._weighted(plan, grouped) else ()
-            return SmoothedTables(shape, plan, key, unit, EVENNESS, *stretched)
-        return OnlineTables(shape, self._rate(), key, unit, self.learning_offset, self.learning_decay, EVENNESS)
+        if self.learning_method == "online":
+            return OnlineTables(shape, self._rate(), key, unit, self.learning_offset, self.learning_decay, EVENNESS)
+        weighted = self._weighted(plan, grouped)
+        smoothing = SMOOTHING if weighted else None
+        return SmoothedTables(shape, plan, key, unit, EVENNESS, smoothing=smoothing, weighted=weighted)

@@ -3,8 +3,9 @@
 import numpy as np
 from sklearn.base import clone
 
+from skdplda._validation import counts_of
 from skdplda.metrics import unigram_perplexity
-from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, VERMILION, counts_of, epsilon_axis, new_axes
+from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, VERMILION, epsilon_axis, new_axes
 
 __all__ = ["PrivacyUtilityDisplay", "VocabularySizeDisplay"]
 

@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 
 from skdplda._optional import import_optional
+from skdplda._validation import counts_of
 from skdplda.exceptions import PrivacyLeakWarning
-from skdplda.plots._style import counts_of
 from skdplda.plots._topics import distances_of_topics, map_of_topics, sizes_of_topics
 
 __all__ = ["prepare_ldavis"]

@@ -4,8 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from skdplda._validation import counts_of
 from skdplda.metrics import perplexity
-from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, counts_of, new_axes
+from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, new_axes
 
 __all__ = ["ConvergenceDisplay", "MonitorDisplay"]
 

@@ -10,7 +10,6 @@ __all__ = [
     "GREY",
     "STYLES",
     "VERMILION",
-    "counts_of",
     "epsilon_axis",
     "names_of_topics",
     "new_axes",
@@ -35,11 +34,6 @@ DASHES = {"proven": "-", "claimed": "--", "diagnostic": ":"}  # of curves that s
 def pyplot():
     """Return matplotlib's pyplot, or say what to install."""
     return import_optional("matplotlib.pyplot", purpose="A display", install="matplotlib")
-
-
-def counts_of(X):
-    """Return word counts, also of semantic units."""
-    return X.to_counts() if hasattr(X, "to_counts") else X
 
 
 def new_axes(ax, size):
