@@ -66,6 +66,8 @@ from skdplda.attacks import membership_experiment
 from skdplda.datasets import load_20newsgroups, load_uci_bow, make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, unigram_perplexity
+from skdplda.models._gibbs_step import GibbsStep
+from skdplda.models._rules import SmoothedTables
 from skdplda.models._variational_step import VariationalStep
 from skdplda.privacy import epsilon_of
 from skdplda.semantics import SemanticUnitVectorizer
@@ -452,6 +454,16 @@ def forgetful(*arguments, **settings):
     return VariationalStep(*arguments, **settings | {"remember": False, "max_iter": 50})
 
 
+def drawn(*arguments, **settings):
+    """Return an E-step whose documents contribute drawn topics, all words alike."""
+    return GibbsStep(*arguments, **settings | {"shares": False})
+
+
+def unweighted(*arguments, **settings):
+    """Return the tables of such contributions."""
+    return SmoothedTables(*arguments, **settings | {"weighted": False})
+
+
 OPTIONS = (  # what is changed: of which model, a parameter of it or (with a dot) a constant of the package
     ("as it is", BOTH, {}),
     ("model: last table only", BOTH, {"models._rules.FORGET": 1.0}),
@@ -462,11 +474,16 @@ OPTIONS = (  # what is changed: of which model, a parameter of it or (with a dot
     ("documents start anew in each round", BOTH[1:], {"models._vips.VariationalStep": forgetful}),
     (
         "words weigh alike",
-        BOTH[1:],
-        {"models._rules.word_weights": even, "models._variational_step.word_weights": even},
+        BOTH,
+        {
+            "models._rules.word_weights": even,
+            "models._variational_step.word_weights": even,
+            "models._gibbs_step.word_weights": even,
+        },
     ),
+    ("drawn topics, not shares", BOTH[:1], {"models._cgs.GibbsStep": drawn, "models._cgs.SmoothedTables": unweighted}),
     ("alpha not raised in rounds", BOTH[1:], {"models._vips.OFFSET": 0.0}),
-    ("first table uneven", BOTH[1:], {"models._vips.EVENNESS": 1.0}),
+    ("first table uneven", BOTH, {"models._vips.EVENNESS": 1.0, "models._cgs.EVENNESS": 1.0}),
     ("equal noise in all rounds", BOTH, {"models._rounds.PRECISION_RATIO": 1.0}),
     ("10 rounds", BOTH, {"max_iter": 10}),
     ("40 rounds", BOTH, {"max_iter": 40}),
@@ -475,6 +492,7 @@ OPTIONS = (  # what is changed: of which model, a parameter of it or (with a dot
     ("prior of topics 0.01", BOTH, {"topic_word_prior": 0.01}),
     ("prior of topics 1", BOTH, {"topic_word_prior": 1.0}),
     ("1 sweep a round", BOTH[:1], {"local_sweeps": 1}),
+    ("20 sweeps a round", BOTH[:1], {"local_sweeps": 20}),
     ("Laplace noise", BOTH[:1], {"mechanism": "laplace"}),
     ("contributions clipped, not equal", BOTH[1:], {"max_norm": 5.0}),
     ("mini-batches of a tenth", BOTH[1:], {"learning_method": "online", "sampling_rate": 0.1}),

@@ -167,7 +167,8 @@ def _cost(args):
             f" first and {noise['last_round']:.4g} in the\nlast of {noise['rounds']} rounds; the model, which weighs"
             f" them, is left with {noise['in_model']:.4g}. Here a document of 25\ndifferent words counts each once,"
             " and every document weighs the same. A word stands out in a\ntopic where the corpus has it there clearly"
-            " more often than that."
+            " more often than that. (For a word of mean frequency;\nwith Gaussian noise rarer words have less, and"
+            " frequent ones more, by the fourth root.)"
         )
 
 

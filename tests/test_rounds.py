@@ -8,11 +8,13 @@ import pytest
 import scipy.sparse as sp
 from dp_accounting import ComposedDpEvent
 from scipy import stats
+from scipy.special import digamma
 
 from skdplda._validation import check_groups
 from skdplda.models._contributions import unit_weights
 from skdplda.models._gibbs_step import GibbsStep
 from skdplda.models._rounds import GRID, NoisePlan, run_rounds
+from skdplda.models._rules import word_weights
 from skdplda.privacy import Randomness, delta_of, epsilon_of, gaussian_event
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
@@ -137,6 +139,25 @@ def test_the_e_step_has_the_enumerated_law(n_sweeps):
     assert stats.chisquare(found, expected / expected.sum() * n).pvalue > 1e-6
 
 
+def test_shares_are_the_probabilities_of_topics_given_the_document():
+    rng = np.random.default_rng(3)
+    X, table = rng.poisson(1.0, (30, 12)), rng.gamma(0.5, 20, (12, 3)).astype(np.float32)
+    X[4] = 0
+    alpha, active = np.resize(ALPHA, 3), (np.arange(30) % 5 < 3).astype(np.uint8)
+    step = gibbs_step(X, None, n_topics=3, shares=True)
+    for flags in (None, active):
+        found = step.collect(table, 0, flags)
+        n, document = np.zeros((30, 3)), np.repeat(np.arange(30), X.sum(axis=1))
+        np.add.at(n, (document, step.arrays()["topics"]), 1)
+        np.testing.assert_array_equal(step._tokens.document_topics(2), n)
+        p = np.exp(digamma(table + BETA + 0.5)) / (table.sum(axis=0) + 12 * BETA)
+        p = p * np.exp(digamma(alpha + n + 0.5))[:, None]
+        share = X[..., None] * p / p.sum(axis=2, keepdims=True) * word_weights(table)[:, None]
+        size = np.sqrt((share**2).sum(axis=(1, 2), keepdims=True))
+        share *= GRID / np.maximum(size, 1e-9) * (1 if flags is None else flags[:, None, None])
+        np.testing.assert_allclose(found, share.sum(axis=0), rtol=1e-3, atol=30)
+
+
 @pytest.mark.parametrize("n_topics", [2, 5, 17])
 def test_the_e_step_reads_the_table_only(n_topics):
     """What lies behind the table in memory must not matter, not even if it is no number."""
@@ -163,11 +184,11 @@ def counts_of(X):
     return X
 
 
-def gibbs_step(X, groups, order=2, n_sweeps=2, n_topics=2):
+def gibbs_step(X, groups, order=2, n_sweeps=2, n_topics=2, shares=False):
     X, randomness = counts_of(X), Randomness(0)
     alpha = np.resize(ALPHA, n_topics)
     return GibbsStep(
-        X, check_groups(groups, X.shape[0]), n_topics, order, lambda _: (alpha, BETA), n_sweeps, randomness, 1
+        X, check_groups(groups, X.shape[0]), n_topics, order, lambda _: (alpha, BETA), n_sweeps, shares, randomness, 1
     )
 
 
@@ -206,19 +227,20 @@ def test_a_unit_that_is_too_large_contributes_nothing():
     assert unit_weights(X, check_groups(None, 2), 1).tolist() == [0, GRID - 1]
 
 
-@pytest.mark.parametrize("order", [1, 2])
-def test_removing_the_last_unit_changes_each_sum_by_the_grid_at_most(order):
+@pytest.mark.parametrize("order, shares", [(1, False), (2, False), (2, True)])
+def test_removing_the_last_unit_changes_each_sum_by_the_grid_at_most(order, shares):
     """Streams are keyed by position, so that the other units draw the same with and without the last one."""
     rng = np.random.default_rng(7)
     largest = 0.0
     for _ in range(60):
         X, groups = random_corpus(rng)
         X = np.minimum(X, 20)
+        groups = None if shares else groups
         last = np.arange(len(X)) == len(X) - 1 if groups is None else groups == groups[-1]
         if last.all():
             continue
         rest = X[~last], None if groups is None else groups[~last]
-        steps = [gibbs_step(data, users, order, n_topics=3) for data, users in ((X, groups), rest)]
+        steps = [gibbs_step(data, users, order, n_topics=3, shares=shares) for data, users in ((X, groups), rest)]
         for step in steps:
             step._randomness.key = 5
         for round_ in range(3):

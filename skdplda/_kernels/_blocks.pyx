@@ -20,6 +20,7 @@ cdef extern from "block_layout.h" nogil:
     int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor)
     void move_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, int32_t *sum)
     void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const int32_t *weight, int64_t *sum)
+    void count_documents(const token_block *b, int32_t n_topics, float *sum)
     int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block, int32_t n_topics)
     enum: UNASSIGNED, MOST_DOCUMENTS, DENSE_TOPICS, GROUP
     int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document)
@@ -164,6 +165,14 @@ cdef class TokenLayout:
         for p in prange(bounds.shape[0] - 1, nogil=True, num_threads=n_threads, schedule="dynamic", chunksize=1):
             for i in range(self.n_blocks):
                 sum_words(&self.blocks[i], self.n_topics, bounds[p], bounds[p + 1], &weight[0], &out[0, 0])
+
+    def document_topics(self, int n_threads=1):
+        """Tokens of each document in each topic: float32 array of shape (n_documents, n_topics)."""
+        cdef int64_t i
+        cdef float[:, ::1] out = np.empty((self.n_documents, self.n_topics), np.float32)
+        for i in prange(self.n_blocks, nogil=True, num_threads=n_threads, schedule="static"):
+            count_documents(&self.blocks[i], self.n_topics, &out[0, 0])
+        return np.asarray(out)
 
     def _word_ranges(self, counts, int n_threads):
         if np.shape(counts) != (self.n_words, self.n_topics):

@@ -135,6 +135,14 @@ static inline void sum_words(const token_block *b, int32_t n_topics, int32_t fir
     }
 }
 
+/* Set `sum` (D x K) to each document's number of tokens in each topic. */
+static inline void count_documents(const token_block *b, int32_t n_topics, float *sum) {
+    sum += (size_t)b->first_document * n_topics;
+    memset(sum, 0, (size_t)b->n_documents * n_topics * sizeof(float));
+    for (int64_t t = 0; t < b->n_tokens; t++)
+        if (b->topic[t] != UNASSIGNED) sum[(size_t)b->document[t] * n_topics + b->topic[t]]++;
+}
+
 /* Copy topics between the block and an array ordered by document, then as in the block; cursor: D first places. */
 static inline int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block,
                               int32_t n_topics) {

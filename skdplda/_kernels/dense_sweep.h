@@ -2,13 +2,15 @@
  *
  * A draw is proposed in whole numbers and accepted in exact ones. A document holds
  * m[k] = unit n_dk + ceil(unit alpha[k]), and a word q[k] = what its row is at most, in steps of 2^-15 of the largest;
- * so q[k] m[k] bounds the weight from above, tightly, and one instruction adds the products of 32 topics. The place of a draw inside the cell of its topic is
- * uniform, so the draw is accepted if that place lies below the exact weight. Most draws lie below a bound of integers
- * and need no exact weight; else a rejected one is repeated. The law is exact, and no sum is ever rounded.
+ * so q[k] m[k] bounds the weight from above, tightly, and one instruction adds the products of 32 topics. The place of
+ * a draw inside the cell of its topic is uniform, so the draw is accepted if that place lies below the exact weight.
+ * Most draws lie below a bound of integers and need no exact weight; else a rejected one is repeated. The law is exact,
+ * and no sum is ever rounded.
  *
  * One draw is a chain of more than 100 cycles. Draws of different documents do not depend on each other, so a batch of
- * them goes through each stage together, and the processor overlaps as many as a stage is short. The token itself is
- * left out of one number (fix), not of the vectors in memory: a vector load right after a scalar store would stall.
+ * them goes through each stage together: the products draw by draw, the search with one draw in each lane of a
+ * register. The token itself is left out of one number (fix), not of the vectors in memory: a vector load right after
+ * a scalar store would stall.
  *
  * Compiled once for each target: TARGET(name) tells the copies apart.
  */

@@ -30,6 +30,7 @@ __all__ = ["PrivateCGSLDA"]
 
 PRIVATE_ROUNDS, EXACT_ROUNDS, LIVE_SWEEPS = 20, 100, 300
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
+EVENNESS = 3.0  # of the first table, where shares are released
 CLAIMED = {
     "inherent": "no noise is added. The monitor measures the sampler's randomness on these data; it bounds nothing,"
     " because every draw reads the whole table, and the released counts are exact.",
@@ -60,8 +61,9 @@ class PrivateCGSLDA(BaseTopicModel):
     next table as the sum of the documents' contributions plus integer noise. Privacy holds against everyone who sees
     every round's table.
 
-    With noise, all documents (users) contribute equally: the tokens of one are weighted so that its topic-word counts
-    have a fixed norm. There is no bound to choose. Without noise each token counts 1.
+    With noise, all documents (users) contribute equally: the topic-word counts of one are scaled to a fixed norm. There
+    is no bound to choose. With Gaussian noise a document contributes its words' probabilities in topics in place of drawn
+    topics, and rare words weigh more; both make better topics at the same epsilon. Without noise each token counts 1.
 
     Parameters
     ----------
@@ -267,7 +269,9 @@ class PrivateCGSLDA(BaseTopicModel):
         """Standard deviation of the noise in a cell of the topic-word tables, without data.
 
         The unit is that of `components_`: a document of 25 different words counts each of them once, and every
-        document (user) weighs the same. A cell far above the noise in the model is certainly not noise.
+        document (user) weighs the same. A cell far above the noise in the model is certainly not noise. With Gaussian
+        noise, and without `groups`, the numbers are those of a word of mean frequency: a word r times as frequent has
+        r ** (1 / 4) times the noise, where that is in [1 / 5, 5].
 
         Returns
         -------
@@ -352,14 +356,18 @@ class PrivateCGSLDA(BaseTopicModel):
         priors = partial(constant, alpha, beta)
         if exact:
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
-        make = partial(GibbsStep, n_topics=self.n_components, order=order, priors=priors, n_sweeps=sweeps)
+        shares = order == 2 and groups is None
+        settings = {"n_topics": self.n_components, "order": order, "n_sweeps": sweeps, "shares": shares}
+        make = partial(GibbsStep, priors=priors, **settings)
         if isinstance(X, ShardedDocuments):
             e_step, data = ShardedStep(X, make, randomness), X.data
         else:
             units = check_groups(groups, X.shape[0])
             data = X.indptr, X.indices, X.data, *units
             e_step = make(X, units, randomness=randomness, n_threads=n_threads)
-        rule = (ExactTables if exact else SmoothedTables)((X.shape[1], self.n_components), plan, randomness.key)
+        shape, key = (X.shape[1], self.n_components), randomness.key
+        options = {"evenness": EVENNESS, "weighted": True} if shares else {}
+        rule = ExactTables(shape, plan, key) if exact else SmoothedTables(shape, plan, key, **options)
         fit_rounds(self, e_step, rule, plan, randomness, prior=beta, payment=payment, data=data, n_threads=n_threads)
 
     def _fit_live(self, X, groups, payment):

@@ -3,10 +3,15 @@
 import numpy as np
 
 from skdplda._kernels._gibbs import TokenBlocks
+from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.models._contributions import unit_weights
+from skdplda.models._rounds import GRID
+from skdplda.models._rules import word_weights
 
 __all__ = ["GibbsStep"]
+
+HALF = 0.5  # exp(digamma(x + 1/2)) is about x
 
 
 class GibbsStep:
@@ -27,6 +32,9 @@ class GibbsStep:
         Returns alpha, of shape (n_topics,), and beta of a round.
     n_sweeps : int
         Local sweeps a round.
+    shares : bool
+        Whether a document contributes its words' shares in topics, given its topics' counts, in place of its tokens'
+        topics: weighted by `word_weights` of the table and stretched to the norm GRID. Only for documents, order 2.
     randomness : Randomness
         Its key names the streams.
     n_threads : int
@@ -38,12 +46,14 @@ class GibbsStep:
     """
 
     def __init__(
-        self, X, units, n_topics, order, priors, n_sweeps, randomness, n_threads, *, first_document=0, longest=0
-    ):
+        self, X, units, n_topics, order, priors, n_sweeps, shares, randomness, n_threads,
+        *, first_document=0, longest=0,
+    ):  # fmt: skip
         units = check_groups(None, X.shape[0]) if units is None else units
         self.n_units = len(units[0]) - 1
         self._unit = unit_of_documents(units)
         self._weight = None if order is None else unit_weights(X, units, order)
+        self._words = X if shares else None
         self._tokens = TokenBlocks(X.indptr, X.indices, X.data, X.shape[1], n_topics, n_threads)
         self._sum = np.zeros((X.shape[1], n_topics), np.int32 if order is None else np.int64)
         self._priors, self._n_sweeps = priors, n_sweeps
@@ -58,12 +68,27 @@ class GibbsStep:
         alpha, beta = self._priors(round_)
         alpha = alpha.astype(np.float32)
         self._tokens.sweep(table, alpha, beta, own, self._n_sweeps, key, round_, active, n_threads, **self._place)
-        if self._weight is None:
+        if self._words is not None:
+            self._sum_shares(table, alpha, beta, active)
+        elif self._weight is None:
             self._tokens.move(self._sum, n_threads)
         else:
             weight = self._weight if active is None else self._weight * active
             self._tokens.sum_weighted(self._sum, weight, n_threads)
         return self._sum
+
+    def _sum_shares(self, table, alpha, beta, active):
+        """Set the sum to that of the expected topics of words: P(z = k) of the draw, for the document as it is."""
+        X, mass = self._words, table.sum(axis=0, dtype=np.float64) + len(table) * beta
+        table = np.ascontiguousarray(table, np.float32)
+        rows = expected_topics(table, mass.mean() / mass, beta + HALF, self._n_threads)
+        documents = np.arange(X.shape[0]) if active is None else np.flatnonzero(active)
+        self._sum[:] = 0
+        e_step(
+            X.indptr, X.indices, X.data, documents, rows, alpha + np.float32(HALF), None, 1, GRID, 1, 0.0, 0.0,
+            self._sum, self._n_threads,
+            word_weight=word_weights(table), state=self._tokens.document_topics(self._n_threads),
+        )  # fmt: skip
 
     def arrays(self):
         """Return the hidden state."""
