@@ -62,8 +62,8 @@ class PrivateCGSLDA(BaseTopicModel):
     every round's table.
 
     With noise, all documents (users) contribute equally: the topic-word counts of one are scaled to a fixed norm. There
-    is no bound to choose. With Gaussian noise a document contributes its words' probabilities in topics in place of drawn
-    topics, and rare words weigh more; both make better topics at the same epsilon. Without noise each token counts 1.
+    is no bound to choose. With Gaussian noise a document contributes its words' probabilities in topics, in place of
+    drawn topics, and rare words weigh more; both make better topics. Without noise each token counts 1.
 
     Parameters
     ----------
