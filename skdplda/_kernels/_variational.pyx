@@ -168,8 +168,8 @@ def e_step(
     if word_weight is not None and len(word_weight) != len(out) or (
             state is not None and np.shape(state) != (indptr.shape[0] - 1, n_topics)):
         raise ValueError("word_weight must have one number a word, state shape (n_documents, n_topics)")
-    if not np.min(alpha) > 0 or max_iter < 1 or not 0 <= norm < 2**31:
-        raise ValueError("alpha and max_iter must be positive, norm in [0, 2**31)")
+    if not np.min(alpha) > 0 or max_iter < 1 or not 0 <= norm <= 2**26:
+        raise ValueError("alpha and max_iter must be positive, norm in [0, 2**26]")
     if n == 0 or indices.shape[0] == 0:
         return 0
     cdef float[::1] prior = aligned((stride,))

@@ -109,14 +109,26 @@ INLINE void TARGET(share)(document_room *a, const float *row, float scale, int64
     }
 }
 
-/* cell[j] = the share of topic j on the grid, rounded towards zero. */
+/* cell[j] = the share of topic j on the grid, rounded towards zero; 0 beyond k, as theta is. */
 INLINE void TARGET(round_shares)(document_room *a, const float *row, float scale, int32_t k) {
     if (!(scale > 0 && scale < 3e38f)) scale = 0; /* else all products are finite, and at most their sum */
-    for (int32_t j = 0; j < k; j++) a->cell[j] = scale > 0 ? (int32_t)(a->theta[j] * row[j] * scale) : 0;
+    for (int32_t j = 0; j < padded(k); j += LANES) {
+        const v16 share = *(const v16 *)(a->theta + j) * *(const v16 *)(row + j) * scale;
+        *(i16 *)(a->cell + j) = scale > 0 ? __builtin_convertvector(share, i16) : (i16){0};
+    }
 }
 
-/* Scale of the shares that brings their norm to at most `norm`, counted in integers; 0 if rounding is not to be trusted. */
-INLINE float TARGET(stretch)(document_room *a, int64_t words, int32_t k, int64_t norm) {
+/* Add `sign` times the rounded shares of one word to its row of the sum. */
+INLINE void TARGET(add_cells)(const variational_problem *p, const document_room *a, int64_t *to, int32_t k, int sign) {
+    if (k == p->n_topics) for (int32_t j = 0; j < k; j++) to[j] += (int64_t)sign * a->cell[j]; /* none was dropped */
+    else for (int32_t j = 0; j < k; j++) to[a->topic[j]] += (int64_t)sign * a->cell[j];
+}
+
+/* Add the shares to the sum, stretched to a norm of at most p->norm, counted in integers; nothing if rounding is not to
+ * be trusted. */
+INLINE void TARGET(add_stretched)(const variational_problem *p, document_room *a, const int32_t *word, int64_t words,
+                                  int32_t k, int64_t *sum) {
+    const double most = (double)p->norm * (double)p->norm;
     double squares = 0;
     float scale;
     for (int64_t i = 0; i < words; i++) {
@@ -129,17 +141,26 @@ INLINE float TARGET(stretch)(document_room *a, int64_t words, int32_t k, int64_t
         for (int32_t j = 0; j < LANES; j++) of_word += part.lane[j];
         squares += a->ratio[i] > 0 ? of_word : 0;
     }
-    if (!(squares > 0)) return 0;
-    scale = (float)((double)norm * (1 - 1e-5) / __builtin_sqrt(squares));
+    if (!(squares > 0)) return;
+    scale = (float)((double)p->norm * (1 - 1e-5) / __builtin_sqrt(squares));
     for (int attempt = 0; attempt < 3; attempt++, scale *= 0.99f) {
-        uint64_t exact = 0;
+        double exact = 0; /* whole numbers below 2^53, where it is at most `most` */
         for (int64_t i = 0; i < words; i++) {
+            v8d part = {0};
             TARGET(round_shares)(a, a->row[i], a->ratio[i] * scale, k);
-            for (int32_t j = 0; j < k; j++) exact += (uint64_t)((int64_t)a->cell[j] * a->cell[j]);
+            for (int32_t j = 0; j < padded(k); j += 8) {
+                const v8d cell = __builtin_convertvector(*(const i8 *)(a->cell + j), v8d);
+                part += cell * cell;
+            }
+            for (int32_t j = 0; j < 8; j++) exact += part[j];
+            TARGET(add_cells)(p, a, sum + (size_t)word[i] * p->n_topics, k, 1);
         }
-        if (exact <= (uint64_t)norm * (uint64_t)norm) return scale;
+        if (exact <= most) return;
+        for (int64_t i = 0; i < words; i++) { /* take them back */
+            TARGET(round_shares)(a, a->row[i], a->ratio[i] * scale, k);
+            TARGET(add_cells)(p, a, sum + (size_t)word[i] * p->n_topics, k, -1);
+        }
     }
-    return 0;
 }
 
 static int TARGET(infer)(const variational_problem *p, document_room *a, int64_t d, int64_t *sum) {
@@ -186,12 +207,7 @@ static int TARGET(infer)(const variational_problem *p, document_room *a, int64_t
     }
     if (p->norm) {
         if (p->word_weight) for (int64_t i = 0; i < words; i++) a->ratio[i] *= p->word_weight[word[i]];
-        const float scale = TARGET(stretch)(a, words, k, p->norm);
-        for (int64_t i = 0; i < words; i++) {
-            int64_t *to = sum + (size_t)word[i] * p->n_topics;
-            TARGET(round_shares)(a, a->row[i], a->ratio[i] * scale, k);
-            for (int32_t j = 0; j < k; j++) to[a->topic[j]] += a->cell[j];
-        }
+        TARGET(add_stretched)(p, a, word, words, k, sum);
         return iteration;
     }
     for (int64_t i = 0; i < words; i++)

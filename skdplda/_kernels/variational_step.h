@@ -20,6 +20,8 @@
 
 typedef float v16 __attribute__((vector_size(64)));
 typedef int32_t i16 __attribute__((vector_size(64)));
+typedef int32_t i8 __attribute__((vector_size(32), may_alias));
+typedef double v8d __attribute__((vector_size(64)));
 typedef union { v16 all; float lane[LANES]; } lanes;
 
 typedef struct {              /* shared by all documents */
@@ -59,7 +61,7 @@ static document_room *room_new(int64_t words, int32_t stride) {
     a->words = words;
     a->memory = aligned_alloc(64, (5 * (size_t)stride + whole + whole * (stride / 2 + LANES)) * sizeof(float));
     a->row = malloc(whole * sizeof(float *));
-    a->topic = malloc(2 * (size_t)stride * sizeof(int32_t));
+    a->topic = aligned_alloc(64, 2 * (size_t)stride * sizeof(int32_t));
     if (!a->memory || !a->row || !a->topic) {
         room_free(a);
         return NULL;
