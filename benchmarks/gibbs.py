@@ -163,12 +163,16 @@ def main():
     parser.add_argument("--cpu-time", action="store_true", help="of one thread: others count while they wait")
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA", "."))
     parser.add_argument("--output", type=Path, help="write <output>.csv and <output>.md")
+    parser.add_argument("--append", action="store_true", help="to the rows of <output>.csv: a run in parts")
     arguments = parser.parse_args()
     if arguments.cpu_time:
         CLOCK[0] = time.process_time
         if arguments.threads != [1]:
             parser.error("--cpu-time needs --threads 1")
     rows = []
+    if arguments.append:
+        with open(arguments.output.with_suffix(".csv"), newline="") as file:
+            rows = list(csv.DictReader(file))
     for corpus in arguments.corpus:
         X, held_out = load(Path(arguments.data) / f"docword.{corpus}.txt.gz")
         for n_topics in arguments.topics:
