@@ -10,9 +10,8 @@ from sklearn.base import clone
 from skdplda.audit._audit import audit
 from skdplda.audit._canaries import topics_of
 from skdplda.exceptions import PrivacyLeakWarning
-from skdplda.models._cgs import EVENNESS
-from skdplda.models._rules import initial_table, word_weights
-from skdplda.privacy import Randomness, epsilon_of
+from skdplda.models import audit_word_weights
+from skdplda.privacy import epsilon_of
 
 __all__ = [
     "CERTAIN",
@@ -83,14 +82,12 @@ def contribution(estimator):
     is clipped at zero.
     """
     single = clone(estimator).set_params(n_components=1, max_iter=1, random_state=1, epsilon=100.0)
-    weights = np.ones(N_WORDS)
+    weights = audit_word_weights(single, N_WORDS)  # the release is what the table was before it was divided by them
     if hasattr(single, "noise_deviation"):
         event = single.privacy_cost().event
         gaussian = hasattr(event, "noise_multiplier")
         deviation = single.noise_deviation()["first_round"]  # in units of the table
         bound = deviation / (event.noise_multiplier if gaussian else 2**0.5 / event.noise_parameter)
-        if gaussian:  # the release, before the table divides it by the words' weights
-            weights = word_weights(initial_table((N_WORDS, 1), Randomness(1).key, EVENNESS))
     else:
         if hasattr(single, "learning_decay"):
             single.set_params(learning_decay=0.0)  # the table becomes the release

@@ -1,6 +1,6 @@
 """Private topic models."""
 
-from skdplda.models._audit import audit_trace
+from skdplda.models._audit import audit_trace, audit_word_weights
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._cgs import PrivateCGSLDA
 from skdplda.models._hdp import HDPLDA
@@ -18,4 +18,5 @@ __all__ = [
     "PrivateCGSLDA",
     "TopicTrace",
     "audit_trace",
+    "audit_word_weights",
 ]

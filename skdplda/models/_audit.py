@@ -1,4 +1,4 @@
-"""Traces together with the words they hide: for attacks by the curator, never for release."""
+"""What attacks and audits by the curator need and a fit does not release."""
 
 from typing import Any
 
@@ -7,13 +7,14 @@ from joblib import effective_n_jobs
 
 from skdplda._types import Matrix
 from skdplda._validation import check_counts, check_prior
-from skdplda.models._cgs import LIVE_SWEEPS, PrivateCGSLDA
+from skdplda.models._cgs import EVENNESS, LIVE_SWEEPS, PrivateCGSLDA
 from skdplda.models._hdp import HDPLDA
 from skdplda.models._hdp_sweeps import tokens_of, trace_of
 from skdplda.models._live import fit_live
+from skdplda.models._rules import initial_table, word_weights
 from skdplda.privacy import Randomness
 
-__all__ = ["audit_trace"]
+__all__ = ["audit_trace", "audit_word_weights"]
 
 
 def audit_trace(estimator: Any, X: Matrix) -> tuple[Any, np.ndarray]:
@@ -87,3 +88,26 @@ def audit_trace(estimator: Any, X: Matrix) -> tuple[Any, np.ndarray]:
     )
     starts, words = tokens_of(X)
     return trace_of(topics, [*tables, fit.word_topic.T], starts), words
+
+
+def audit_word_weights(estimator: Any, n_words: int) -> np.ndarray:
+    """Return what the first round of a fit of documents divides its release by, word by word.
+
+    The weights are public and follow from the first table. An audit multiplies by them to see the release itself.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With an integer for `random_state`. It is not changed.
+    n_words : int
+        Number of words.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_words,)
+        Ones, but for `PrivateCGSLDA` with Gaussian noise.
+    """
+    if not isinstance(estimator, PrivateCGSLDA) or estimator.mechanism != "gaussian" or np.isinf(estimator.epsilon):
+        return np.ones(n_words)
+    key = Randomness(estimator.random_state).key
+    return word_weights(initial_table((n_words, estimator.n_components), key, EVENNESS)).astype(np.float64)
