@@ -269,7 +269,7 @@ def main():
         from skdplda.plots import AttackRocDisplay
 
         ran = f"{args.models} shadow models, {args.repetitions} repetition(s)"
-        display = AttackRocDisplay(results=offline).plot(title=f"Figure 3: offline, {NAMES[args.corpus]}, {ran}")
+        display = AttackRocDisplay(results=offline).plot(title=f"Figure 3: offline, {NAMES[args.corpus]}\n{ran}")
         display.figure_.savefig(args.output / f"attacks_{args.corpus}_topics.png", dpi=130)
 
 

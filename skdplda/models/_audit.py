@@ -7,11 +7,13 @@ from joblib import effective_n_jobs
 
 from skdplda._types import Matrix
 from skdplda._validation import check_counts, check_prior
-from skdplda.models._cgs import EVENNESS, LIVE_SWEEPS, PrivateCGSLDA
+from skdplda.models import _cgs, _vips
+from skdplda.models._cgs import LIVE_SWEEPS, PrivateCGSLDA
 from skdplda.models._hdp import HDPLDA
 from skdplda.models._hdp_sweeps import tokens_of, trace_of
 from skdplda.models._live import fit_live
 from skdplda.models._rules import initial_table, word_weights
+from skdplda.models._vips import VIPSLDA
 from skdplda.privacy import Randomness
 
 __all__ = ["audit_trace", "audit_word_weights"]
@@ -98,16 +100,20 @@ def audit_word_weights(estimator: Any, n_words: int) -> np.ndarray:
     Parameters
     ----------
     estimator : estimator
-        With an integer for `random_state`. It is not changed.
+        With noise, and an integer for `random_state`. It is not changed.
     n_words : int
         Number of words.
 
     Returns
     -------
     weights : ndarray of shape (n_words,)
-        Ones, but for `PrivateCGSLDA` with Gaussian noise.
+        Ones, but for `PrivateCGSLDA` with Gaussian noise, and `VIPSLDA` in batch form without `max_norm`.
     """
-    if not isinstance(estimator, PrivateCGSLDA) or estimator.mechanism != "gaussian" or np.isinf(estimator.epsilon):
+    if isinstance(estimator, PrivateCGSLDA) and estimator.mechanism == "gaussian":
+        evenness = _cgs.EVENNESS
+    elif isinstance(estimator, VIPSLDA) and estimator.learning_method == "batch" and estimator.max_norm is None:
+        evenness = _vips.EVENNESS
+    else:
         return np.ones(n_words)
     key = Randomness(estimator.random_state).key
-    return word_weights(initial_table((n_words, estimator.n_components), key, EVENNESS)).astype(np.float64)
+    return word_weights(initial_table((n_words, estimator.n_components), key, evenness)).astype(np.float64)
