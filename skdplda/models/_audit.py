@@ -109,6 +109,8 @@ def audit_word_weights(estimator: Any, n_words: int) -> np.ndarray:
     weights : ndarray of shape (n_words,)
         Ones, but for `PrivateCGSLDA` with Gaussian noise, and `VIPSLDA` in batch form without `max_norm`.
     """
+    if np.isinf(estimator.epsilon):
+        return np.ones(n_words)
     if isinstance(estimator, PrivateCGSLDA) and estimator.mechanism == "gaussian":
         evenness = _cgs.EVENNESS
     elif isinstance(estimator, VIPSLDA) and estimator.learning_method == "batch" and estimator.max_norm is None:

@@ -11,7 +11,7 @@ from skdplda.models._rules import word_weights
 
 __all__ = ["GibbsStep"]
 
-HALF = 0.5  # exp(digamma(x + 1/2)) is about x
+HALF = 0.5  # exp(digamma(x + 1/2)) is about x, for x above 1/2
 
 
 class GibbsStep:
@@ -78,7 +78,7 @@ class GibbsStep:
         return self._sum
 
     def _sum_shares(self, table, alpha, beta, active):
-        """Set the sum to that of the expected topics of words: P(z = k) of the draw, for the document as it is."""
+        """Set the sum to that of the words' probabilities of topics, given the document's counts as they are."""
         X, mass = self._words, table.sum(axis=0, dtype=np.float64) + len(table) * beta
         table = np.ascontiguousarray(table, np.float32)
         rows = expected_topics(table, mass.mean() / mass, beta + HALF, self._n_threads)
