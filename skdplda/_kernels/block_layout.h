@@ -16,7 +16,7 @@
 #define LANES 16
 #define DENSE_TOPICS 2048 /* at most: documents hold a number for each topic */
 #define CACHE (1 << 20)
-#define GROUP 32
+#define GROUP 32 /* words that come together, at most */
 
 typedef struct {               /* the tokens of one block */
     int64_t n_segments, n_documents, first_document, n_tokens;
@@ -37,7 +37,7 @@ typedef struct {               /* a document-term matrix, by rows */
 enum { NO_MEMORY = -1, BAD_WORD = -2, TWICE = -3, BAD_COUNT = -4, BAD_TOPIC = -5 };
 
 /* Segments of the documents [first, last), or an error. On entry, last_seen (V) holds numbers below `first`, and most (V)
- * zeros; it is left so. */
+ * zeros; without an error it is left so. */
 static inline int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen,
                                      int32_t *most) {
     int64_t n = 0;

@@ -28,7 +28,6 @@ typedef int32_t i4 __attribute__((vector_size(16)));
 typedef float v16 __attribute__((vector_size(64)));
 typedef int32_t i16 __attribute__((vector_size(64)));
 typedef uint16_t u16 __attribute__((vector_size(32)));
-typedef int16_t h16 __attribute__((vector_size(32)));
 typedef uint64_t u64x8 __attribute__((vector_size(64)));
 static const i16 lane_number = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 typedef float v16_anywhere __attribute__((vector_size(64), aligned(4), may_alias));

@@ -52,8 +52,8 @@ class GibbsStep:
         units = check_groups(None, X.shape[0]) if units is None else units
         self.n_units = len(units[0]) - 1
         self._unit = unit_of_documents(units)
-        self._weight = None if order is None else unit_weights(X, units, order)
-        self._words = X if shares else None
+        self._exact, self._words = order is None, X if shares else None
+        self._weight = None if order is None or shares else unit_weights(X, units, order)
         self._tokens = TokenBlocks(X.indptr, X.indices, X.data, X.shape[1], n_topics, n_threads)
         self._sum = np.zeros((X.shape[1], n_topics), np.int32 if order is None else np.int64)
         self._priors, self._n_sweeps = priors, n_sweeps
@@ -62,7 +62,7 @@ class GibbsStep:
 
     def collect(self, table, round_, active):
         """Sample the active units' topics from the table and return the sum of their contributions."""
-        own = 1.0 if self._weight is None else 0.0
+        own = 1.0 if self._exact else 0.0
         active = None if active is None else active[self._unit]
         key, n_threads = self._randomness.key, self._n_threads
         alpha, beta = self._priors(round_)
@@ -70,7 +70,7 @@ class GibbsStep:
         self._tokens.sweep(table, alpha, beta, own, self._n_sweeps, key, round_, active, n_threads, **self._place)
         if self._words is not None:
             self._sum_shares(table, alpha, beta, active)
-        elif self._weight is None:
+        elif self._exact:
             self._tokens.move(self._sum, n_threads)
         else:
             weight = self._weight if active is None else self._weight * active
@@ -97,7 +97,7 @@ class GibbsStep:
     def restore(self, arrays):
         """Take the hidden state back."""
         self._tokens.set_topics(arrays["topics"])
-        if self._weight is None:
+        if self._exact:
             total = np.zeros(self._sum.shape, np.int64)
             self._tokens.sum_weighted(total, np.ones(len(self._unit), np.int32), self._n_threads)
             self._sum[:] = total
