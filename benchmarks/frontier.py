@@ -66,10 +66,10 @@ from skdplda.attacks import membership_experiment
 from skdplda.datasets import load_20newsgroups, load_uci_bow, make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, unigram_perplexity
-from skdplda.models._gibbs_step import GibbsStep
-from skdplda.models._rules import SmoothedTables
-from skdplda.models._variational_step import VariationalStep
 from skdplda.privacy import epsilon_of
+from skdplda.rounds._estep_gibbs import GibbsStep
+from skdplda.rounds._estep_variational import VariationalStep
+from skdplda.rounds._tables import SmoothedTables
 from skdplda.semantics import SemanticUnitVectorizer
 
 EPSILONS, DELTA, N_WORDS, SPLIT_SEED = (0.5, 1.0, 2.0, 5.0, 10.0, math.inf), 1e-5, 1000, 0

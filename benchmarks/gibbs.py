@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda.metrics import perplexity
-from skdplda.models._rules import annealed
+from skdplda.rounds._tables import annealed
 
 ALPHA, BETA = 0.1, 0.01
 CLOCK = [time.perf_counter]

@@ -23,8 +23,8 @@ from skdplda import HDPLDA
 from skdplda.datasets import load_uci_bow, make_lda_corpus
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import unigram_perplexity
-from skdplda.models._hdp_plan import HybridPlan
-from skdplda.models._hdp_sweeps import FrozenSweeps
+from skdplda.models._hdp_accounting import HybridPlan
+from skdplda.models._hdp_sampler import FrozenSweeps
 from skdplda.privacy import Randomness, epsilon_of, zcdp_event
 
 

@@ -37,7 +37,18 @@ __version__ = version("skdplda")
 
 # A room opens when it, or a name of it, is asked for: a user's device needs `skdplda.local` and loads no server's half.
 _SHOWN = ("models", "privacy", "releases", "vocabulary")
-_ROOMS = (*_SHOWN, "attacks", "audit", "datasets", "local", "metrics", "model_selection", "plots", "semantics")
+_ROOMS = (
+    *_SHOWN,
+    "attacks",
+    "audit",
+    "datasets",
+    "local",
+    "metrics",
+    "model_selection",
+    "plots",
+    "rounds",
+    "semantics",
+)
 
 
 def __getattr__(name):

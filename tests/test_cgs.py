@@ -15,9 +15,9 @@ from sklearn.model_selection import cross_val_score
 from skdplda import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.metrics import perplexity
-from skdplda.models._live import MECHANISMS as PUBLISHED
-from skdplda.models._live import fit_live
-from skdplda.models._rounds import NoisePlan
+from skdplda.models._published_gibbs import MECHANISMS as PUBLISHED
+from skdplda.models._published_gibbs import fit_live
+from skdplda.rounds._loop import NoisePlan
 
 INF = math.inf
 X = sp.csr_array(np.random.default_rng(0).poisson(1.0, size=(30, 8)))

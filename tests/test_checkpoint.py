@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from skdplda import PrivacyAccountant, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
-from skdplda.models import _checkpoint
+from skdplda.rounds import _checkpoint
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 

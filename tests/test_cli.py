@@ -22,10 +22,11 @@ from skdplda import (
     load_released,
     privacy_guarantee,
 )
-from skdplda._cli_corpus import Documents, read_corpus
-from skdplda._cli_models import OUTPUTS
-from skdplda._demo import run_demo
 from skdplda._optional import import_optional
+from skdplda.cli._corpus import Documents, read_corpus
+from skdplda.cli._demo import run_demo
+from skdplda.cli._main import _parser
+from skdplda.cli._models import OUTPUTS
 
 PRICE = ["--epsilon", "8", "--delta", "1e-5"]
 FRUIT, METAL = ("apple", "pear", "plum", "quince"), ("iron", "zinc", "lead", "copper")
@@ -143,7 +144,7 @@ def test_every_format_gives_the_same_counts(tmp_path):
         "docword.corpus.txt": "vocab.txt",
     }.items():
         argv = ["fit", *PRICE, str(tmp_path / name), "--column", "body", "--vocabulary", str(tmp_path / words)]
-        X, names, _ = read_corpus(cli._parser().parse_args(argv))
+        X, names, _ = read_corpus(_parser().parse_args(argv))
         assert X.toarray().tolist() == [[1, 1, 1, 0], [1, 0, 0, 2], [0, 0, 0, 0]], name
         assert list(names) == ["apple", "iron", "pear", "zinc"]
 
@@ -477,7 +478,7 @@ def test_proportions_of_every_format(fitted, capsys, monkeypatch):
 
 def test_batches_of_a_corpus_make_the_whole(tmp_path):
     (tmp_path / "a.txt").write_text("\n".join(f"word{i}" for i in range(7)), encoding="utf-8")
-    args = cli._parser().parse_args(["transform", "x.zip", str(tmp_path / "a.txt")])
+    args = _parser().parse_args(["transform", "x.zip", str(tmp_path / "a.txt")])
     batches = list(Documents(args).batches(3))
     assert [names for names, _ in batches] == [[0, 1, 2], [3, 4, 5], [6]]
     assert [text.strip() for _, texts in batches for text in texts] == [f"word{i}" for i in range(7)]
@@ -515,7 +516,7 @@ def test_scripts_of_a_checkout_are_listed_and_run(tmp_path, capfd):
 
 
 def test_a_defect_takes_one_line_too(capsys, monkeypatch):
-    monkeypatch.setattr("skdplda._cli_models.load_released", lambda path: 1 / 0)
+    monkeypatch.setattr("skdplda.cli._models.load_released", lambda path: 1 / 0)
     assert cli.main(["show", "x.zip"]) == 70
     assert "ZeroDivisionError" in (line := one_line(capsys)) and "SKDPLDA_TRACEBACK=1" in line
     monkeypatch.setenv("SKDPLDA_TRACEBACK", "1")

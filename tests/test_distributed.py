@@ -27,9 +27,9 @@ from skdplda import (
 )
 from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.distributed import Crew, ShardedCounts, tree
-from skdplda.distributed._member import added
+from skdplda.distributed._actor import added
 from skdplda.local import LocalRandomizer
-from skdplda.models._rounds import NoisePlan
+from skdplda.rounds._loop import NoisePlan
 from skdplda.semantics import UnitMatrix
 
 distributed = pytest.importorskip("distributed")
@@ -164,13 +164,13 @@ def test_a_worker_killed_in_a_round_changes_nothing(X, shards, client):
 
 
 def test_a_part_that_is_lost_again_and_again(shards, client, monkeypatch):
-    monkeypatch.setattr("skdplda.distributed._crew.MOST_LOSSES", 0)
+    monkeypatch.setattr("skdplda.distributed._pool.MOST_LOSSES", 0)
     with pytest.raises(RuntimeError, match="was lost 1 times; perhaps they need more memory"):
         clone(MODELS["gibbs"]).set_params(callback=KillAfter(client, 1)).fit(shards)
 
 
 def test_no_worker_left(shards, client, monkeypatch):
-    monkeypatch.setattr("skdplda.distributed._crew.PATIENCE", 0.2)
+    monkeypatch.setattr("skdplda.distributed._pool.PATIENCE", 0.2)
     monkeypatch.setattr(Crew, "_addresses", lambda self: {})
     with pytest.raises(RuntimeError, match=r"has no worker, and none came in 0 seconds"):
         clone(MODELS["gibbs"]).fit(shards)

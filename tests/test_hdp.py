@@ -12,8 +12,8 @@ from skdplda import HDPLDA, BudgetExceededError, PrivacyAccountant, PrivacyLeakW
 from skdplda.attacks import TopicTraceAttack
 from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import unigram_perplexity
-from skdplda.models._hdp_plan import MOST_NOISE, RESERVE, HybridPlan
-from skdplda.models._hdp_sweeps import FrozenSweeps, tokens_of
+from skdplda.models._hdp_accounting import MOST_NOISE, RESERVE, HybridPlan
+from skdplda.models._hdp_sampler import FrozenSweeps, tokens_of
 from skdplda.privacy import Randomness, bounded_range_event, epsilon_of, zcdp_event
 
 

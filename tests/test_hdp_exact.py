@@ -8,8 +8,8 @@ import pytest
 from scipy.special import ndtr
 
 from skdplda import HDPLDA, PrivacyLeakWarning
-from skdplda.models._hdp_plan import HybridPlan
-from skdplda.models._hdp_sweeps import FrozenSweeps
+from skdplda.models._hdp_accounting import HybridPlan
+from skdplda.models._hdp_sampler import FrozenSweeps
 from skdplda.privacy import Randomness
 
 K = 2

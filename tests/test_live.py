@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy import special, stats
 
 from skdplda._kernels import _live
-from skdplda.models._live import MECHANISMS, fit_live
+from skdplda.models._published_gibbs import MECHANISMS, fit_live
 from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
 
 PRIORS = {"doc_topic_prior": 0.1, "topic_word_prior": 0.01}

@@ -12,14 +12,14 @@ from skdplda import BudgetExceededError, LocalPrivateLDA, PrivacyAccountant, Pri
 from skdplda._kernels._reports import positions
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.local import BitChannel, LocalRandomizer, bit_epsilon_of_coin, make_reports, randomize_bits, read_reports
-from skdplda.models._local_bits import like_length
-from skdplda.models._local_denoise import (
+from skdplda.models._local_estimators import (
     bayes_estimate,
     document_lengths,
     moment_estimate,
     moment_variance,
     reconstruct,
 )
+from skdplda.models._local_sampler import like_length
 from skdplda.privacy import Randomness
 
 SEEDED = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

@@ -16,7 +16,7 @@ from skdplda._kernels import _reports as kernel
 from skdplda._kernels._noise import keystream
 from skdplda.local import BitChannel, LocalRandomizer, bit_epsilon_of_coin, coin_probability, randomize_bits
 from skdplda.local._channel import _gap_tables
-from skdplda.models._local_denoise import moment_estimate, moment_variance
+from skdplda.models._local_estimators import moment_estimate, moment_variance
 
 FOUND_BY_CHANCE = 1e-6
 MECHANISMS = ["symmetric", "asymmetric"]

@@ -10,8 +10,8 @@ from scipy.special import softmax
 from skdplda import PCTD, PrivacyAccountant, PrivacyGuarantee, PrivacyLeakWarning
 from skdplda.models import _pctd_noise
 from skdplda.models._pctd_noise import likelihood_noise, noisy_units, sum_noise
-from skdplda.models._rounds import GRID
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
+from skdplda.rounds._loop import GRID
 from skdplda.semantics import UnitMatrix
 
 published = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from skdplda import VIPSLDA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
 from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery, write_counts
-from skdplda.models._rounds import GRID, NoisePlan
-from skdplda.models._variational_step import EXACT_UNIT, VariationalStep, cut_documents
 from skdplda.privacy import delta_of, epsilon_of, gaussian_event, noise_multiplier
+from skdplda.rounds._estep_variational import EXACT_UNIT, VariationalStep, cut_documents
+from skdplda.rounds._loop import GRID, NoisePlan
 
 INF = math.inf
 X = sp.csr_array(np.random.default_rng(0).poisson(1.0, size=(30, 8)))

@@ -52,9 +52,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 from skdplda.attacks import TopicTraceAttack
 from skdplda.datasets import load_uci_bow
 from skdplda.metrics import perplexity, unigram_perplexity
-from skdplda.models._hdp_plan import HybridPlan
-from skdplda.models._hdp_sweeps import FrozenSweeps, tokens_of
-from skdplda.models._live import fit_live
+from skdplda.models._hdp_accounting import HybridPlan
+from skdplda.models._hdp_sampler import FrozenSweeps, tokens_of
+from skdplda.models._published_gibbs import fit_live
 from skdplda.privacy import Randomness
 
 N_TRAIN = {"KOS": 3000, "NIPS": 1350, "Enron (stand-in)": 8000}

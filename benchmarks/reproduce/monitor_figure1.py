@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from skdplda.models._live import fit_live
+from skdplda.models._published_gibbs import fit_live
 from skdplda.privacy._monitor import InherentPrivacyHistory
 
 N_TRAIN = {"KOS": 3000, "NIPS": 1349}

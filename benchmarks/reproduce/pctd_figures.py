@@ -35,9 +35,9 @@ from skdplda import PrivateCGSLDA
 from skdplda._validation import check_groups
 from skdplda.metrics import coherence, log_likelihood
 from skdplda.models._pctd_noise import NoisyUnitStep
-from skdplda.models._rounds import NoisePlan, run_rounds
-from skdplda.models._unit_step import LastTable
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
+from skdplda.rounds._estep_segments import LastTable
+from skdplda.rounds._loop import NoisePlan, run_rounds
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
 N_DOCUMENTS, DELTA, TAU, NO_PRIOR = 500, 1e-5, 0.3, 1e-30

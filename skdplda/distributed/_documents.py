@@ -6,7 +6,7 @@ import numpy as np
 
 from skdplda._types import ArrayLike
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.distributed._crew import Crew
+from skdplda.distributed._pool import Crew
 from skdplda.distributed._shards import shards_of
 
 __all__ = ["ShardedDocuments", "load_documents"]

@@ -4,7 +4,7 @@ from skdplda.models._audit import audit_trace, audit_word_weights
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._cgs import PrivateCGSLDA
 from skdplda.models._hdp import HDPLDA
-from skdplda.models._hdp_sweeps import TopicTrace
+from skdplda.models._hdp_sampler import TopicTrace
 from skdplda.models._local import LocalPrivateLDA
 from skdplda.models._pctd import PCTD
 from skdplda.models._vips import VIPSLDA

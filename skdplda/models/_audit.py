@@ -10,11 +10,11 @@ from skdplda._validation import check_counts, check_prior
 from skdplda.models import _cgs, _vips
 from skdplda.models._cgs import LIVE_SWEEPS, PrivateCGSLDA
 from skdplda.models._hdp import HDPLDA
-from skdplda.models._hdp_sweeps import tokens_of, trace_of
-from skdplda.models._live import fit_live
-from skdplda.models._rules import initial_table, word_weights
+from skdplda.models._hdp_sampler import tokens_of, trace_of
+from skdplda.models._published_gibbs import fit_live
 from skdplda.models._vips import VIPSLDA
 from skdplda.privacy import Randomness
+from skdplda.rounds._tables import initial_table, word_weights
 
 __all__ = ["audit_trace", "audit_word_weights"]
 

@@ -15,16 +15,16 @@ from skdplda._validation import Interval, StrOptions, check_counts, check_groups
 from skdplda.distributed import ShardedDocuments, shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
-from skdplda.models._checkpoint import interrupted_run
 from skdplda.models._fit import fit_rounds, warn_of_spare_topics
-from skdplda.models._gibbs_step import GibbsStep
-from skdplda.models._live import MECHANISMS as LIVE_MECHANISMS
-from skdplda.models._live import fit_live
-from skdplda.models._promise import NOT_COVERED, rounds_guarantee
-from skdplda.models._rounds import NoisePlan
-from skdplda.models._rules import UNIT, ExactTables, SmoothedTables, annealed, constant, model_noise
-from skdplda.models._sharded import ShardedStep, sharded_documents
+from skdplda.models._published_gibbs import MECHANISMS as LIVE_MECHANISMS
+from skdplda.models._published_gibbs import fit_live
 from skdplda.privacy import InherentPrivacyHistory, Payment, PrivacyGuarantee, Randomness
+from skdplda.rounds._checkpoint import interrupted_run
+from skdplda.rounds._estep_gibbs import GibbsStep
+from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
+from skdplda.rounds._loop import NoisePlan
+from skdplda.rounds._sharded import ShardedStep, sharded_documents
+from skdplda.rounds._tables import UNIT, ExactTables, SmoothedTables, annealed, constant, model_noise
 
 __all__ = ["PrivateCGSLDA"]
 

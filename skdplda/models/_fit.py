@@ -5,8 +5,8 @@ from contextlib import closing, nullcontext
 
 import numpy as np
 
-from skdplda.models._checkpoint import fingerprint
-from skdplda.models._rounds import run_rounds
+from skdplda.rounds._checkpoint import fingerprint
+from skdplda.rounds._loop import run_rounds
 
 __all__ = ["fit_rounds", "settings_of", "warn_of_large_delta", "warn_of_spare_topics"]
 

@@ -20,10 +20,10 @@ from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._fit import warn_of_spare_topics
-from skdplda.models._hdp_plan import HybridPlan, shortfall
-from skdplda.models._hdp_sweeps import FrozenSweeps, ShardedSweeps, run_live
-from skdplda.models._sharded import sharded_documents
+from skdplda.models._hdp_accounting import HybridPlan, shortfall
+from skdplda.models._hdp_sampler import FrozenSweeps, ShardedSweeps, run_live
 from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, sampler_slack
+from skdplda.rounds._sharded import sharded_documents
 
 __all__ = ["HDPLDA"]
 

@@ -26,16 +26,16 @@ from skdplda._validation import (
 from skdplda.distributed import load_documents, shards_of
 from skdplda.local import BitChannel, LocalRandomizer, randomize_bits
 from skdplda.models._base import BaseTopicModel
-from skdplda.models._local_bits import Bits, ShardedBits, like_length, presence, refuse_raw
-from skdplda.models._local_denoise import (
+from skdplda.models._local_estimators import (
     bayes_estimate,
     document_lengths,
     moment_estimate,
     moment_variance,
     reconstruct,
 )
-from skdplda.models._rules import annealed, initial_table
+from skdplda.models._local_sampler import Bits, ShardedBits, like_length, presence, refuse_raw
 from skdplda.privacy import Payment, PrivacyGuarantee, Randomness
+from skdplda.rounds._tables import annealed, initial_table
 
 __all__ = ["LocalPrivateLDA"]
 

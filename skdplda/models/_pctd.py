@@ -26,15 +26,15 @@ from skdplda._validation import (
 from skdplda.distributed import ShardedDocuments, shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseTopicModel
-from skdplda.models._checkpoint import interrupted_run
 from skdplda.models._fit import fit_rounds, warn_of_spare_topics
+from skdplda.models._pctd_guarantee import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
 from skdplda.models._pctd_noise import NoisyUnitStep, noisy_units
-from skdplda.models._pctd_promise import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
-from skdplda.models._promise import rounds_guarantee
-from skdplda.models._rounds import NoisePlan, run_rounds
-from skdplda.models._sharded import ShardedStep, sharded_documents
-from skdplda.models._unit_step import ConsistentTables, LastTable, PublicPerplexity, UnitStep, part_of_units
 from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, calibrate_gaussian, gaussian_event
+from skdplda.rounds._checkpoint import interrupted_run
+from skdplda.rounds._estep_segments import ConsistentTables, LastTable, PublicPerplexity, UnitStep, part_of_units
+from skdplda.rounds._guarantee import rounds_guarantee
+from skdplda.rounds._loop import NoisePlan, run_rounds
+from skdplda.rounds._sharded import ShardedStep, sharded_documents
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["PCTD"]

@@ -6,9 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._kernels._mixture import word_sums
-from skdplda.models._rounds import GRID
-from skdplda.models._unit_step import NOTHING, UnitStep
 from skdplda.privacy import rounded_gaussian
+from skdplda.rounds._estep_segments import NOTHING, UnitStep
+from skdplda.rounds._loop import GRID
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["NoisyUnitStep", "likelihood_noise", "noisy_units", "sum_noise"]

@@ -18,14 +18,14 @@ from skdplda.datasets import DiskCounts
 from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
-from skdplda.models._checkpoint import interrupted_run
 from skdplda.models._fit import fit_rounds, settings_of, warn_of_large_delta, warn_of_spare_topics
-from skdplda.models._rounds import GRID, NoisePlan, run_round
-from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed, constant
-from skdplda.models._sharded import ShardedStep, sharded_documents
-from skdplda.models._variational_step import EXACT_UNIT, VariationalStep, part_of_step
 from skdplda.models._vips_promise import sampled_share, vips_guarantee
 from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment, PrivacyGuarantee, Randomness
+from skdplda.rounds._checkpoint import interrupted_run
+from skdplda.rounds._estep_variational import EXACT_UNIT, VariationalStep, part_of_step
+from skdplda.rounds._loop import GRID, NoisePlan, run_round
+from skdplda.rounds._sharded import ShardedStep, sharded_documents
+from skdplda.rounds._tables import UNIT, OnlineTables, SmoothedTables, annealed, constant
 
 __all__ = ["VIPSLDA"]
 

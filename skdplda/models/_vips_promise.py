@@ -1,7 +1,7 @@
 """What VIPSLDA promises, and what share of the documents a step sees: both from public numbers alone."""
 
-from skdplda.models._promise import claimed_path, rounds_guarantee
 from skdplda.privacy import CLAIMED_ACCOUNTINGS
+from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
 
 __all__ = ["sampled_share", "vips_guarantee"]
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from skdplda._types import Function
-from skdplda.distributed._member import Member, Part, added, direct, wait
+from skdplda.distributed._actor import Member, Part, added, direct, wait
 from skdplda.distributed._shards import check_client, other_width
 
 __all__ = ["FAN_OUT", "Crew", "tree"]

@@ -21,7 +21,6 @@ from uuid import uuid4
 import numpy as np
 from tqdm import tqdm
 
-from skdplda.models import _checkpoint
 from skdplda.privacy import (
     CLAIMED_ACCOUNTINGS,
     calibrate_gaussian,
@@ -33,6 +32,7 @@ from skdplda.privacy import (
     noise_multiplier,
     rounded_gaussian,
 )
+from skdplda.rounds import _checkpoint
 
 __all__ = ["GRID", "NoisePlan", "RoundReport", "run_round", "run_rounds"]
 

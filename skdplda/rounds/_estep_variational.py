@@ -6,9 +6,9 @@ from scipy.special import digamma
 
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import unit_of_documents
-from skdplda.models._contributions import unit_weights
-from skdplda.models._rounds import GRID
-from skdplda.models._rules import word_weights
+from skdplda.rounds._loop import GRID
+from skdplda.rounds._sensitivity import unit_weights
+from skdplda.rounds._tables import word_weights
 
 __all__ = ["EXACT_UNIT", "VariationalStep", "cut_documents", "part_of_step"]
 

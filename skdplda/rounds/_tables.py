@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skdplda.models._rounds import GRID
+from skdplda.rounds._loop import GRID
 
 __all__ = [
     "UNIT",

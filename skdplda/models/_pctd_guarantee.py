@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skdplda.models._promise import NOT_COVERED
 from skdplda.privacy import PrivacyGuarantee, sampler_slack
+from skdplda.rounds._guarantee import NOT_COVERED
 
 __all__ = ["CLAIMED", "GUIDE", "TOKEN_L2", "once_guarantee", "published_guarantee"]
 

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from skdplda._kernels._mixture import responsibilities, word_sums
 from skdplda._validation import check_groups, counts_of, unit_of_documents
 from skdplda.metrics import perplexity
-from skdplda.models._contributions import unit_weights
-from skdplda.models._rules import SmoothedTables, initial_table
+from skdplda.rounds._sensitivity import unit_weights
+from skdplda.rounds._tables import SmoothedTables, initial_table
 from skdplda.semantics import UnitMatrix
 
 __all__ = [

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import unit_of_documents
-from skdplda.models._rounds import GRID
+from skdplda.rounds._loop import GRID
 
 __all__ = ["unit_weights"]
 

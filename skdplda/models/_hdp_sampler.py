@@ -8,7 +8,7 @@ import numpy as np
 from tqdm import tqdm
 
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
-from skdplda.models._live import fit_live
+from skdplda.models._published_gibbs import fit_live
 
 __all__ = ["FrozenSweeps", "ShardedSweeps", "TopicTrace", "run_live", "tokens_of", "trace_of"]
 

@@ -8,9 +8,9 @@ import warnings
 from importlib.metadata import version
 from pathlib import Path
 
-from skdplda._cli_attack import add_attack_commands
-from skdplda._cli_corpus import seed
-from skdplda._cli_models import add_fit_commands, add_use_commands
+from skdplda.cli._attack import add_attack_commands
+from skdplda.cli._corpus import seed
+from skdplda.cli._models import add_fit_commands, add_use_commands
 from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = ["main"]
@@ -109,7 +109,7 @@ def _parser():
 
 
 def _demo(args):
-    from skdplda._demo import run_demo
+    from skdplda.cli._demo import run_demo
 
     run_demo(args.output, seed=args.seed)
 

@@ -5,8 +5,8 @@ import sys
 import warnings
 from pathlib import Path
 
-from skdplda._cli_corpus import add_corpus, add_vocabulary, read_corpus, seed, whole
-from skdplda._cli_models import USAGE, add_jobs, add_price, make_model
+from skdplda.cli._corpus import add_corpus, add_vocabulary, read_corpus, seed, whole
+from skdplda.cli._models import USAGE, add_jobs, add_price, make_model
 from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = ["add_attack_commands"]

@@ -10,8 +10,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from skdplda._cli_corpus import Documents, add_corpus, add_vocabulary, number, public_words, read_uci, whole
 from skdplda._files import whole_file
+from skdplda.cli._corpus import Documents, add_corpus, add_vocabulary, number, public_words, read_uci, whole
 from skdplda.models import VIPSLDA, PrivateCGSLDA
 from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
 
