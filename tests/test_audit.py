@@ -304,7 +304,8 @@ def makers_of_promises():
     """Return the classes of the package that fit and tell a price, by name."""
     public = [getattr(room, name) for room in rooms() for name in getattr(room, "__all__", ())]
     classes = {kind.__name__: kind for kind in public if inspect.isclass(kind)}
-    return {name: kind for name, kind in classes.items() if hasattr(kind, "privacy_cost") and hasattr(kind, "fit")}
+    fitted = {name: kind for name, kind in classes.items() if hasattr(kind, "privacy_cost") and hasattr(kind, "fit")}
+    return {name: kind for name, kind in fitted.items() if not name.startswith("Base")}
 
 
 MAKERS = makers_of_promises()

@@ -17,7 +17,7 @@ from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.metrics import perplexity
 from skdplda.models._published_gibbs import MECHANISMS as PUBLISHED
 from skdplda.models._published_gibbs import fit_live
-from skdplda.rounds._loop import NoisePlan
+from skdplda.rounds._plan import NoisePlan
 
 INF = math.inf
 X = sp.csr_array(np.random.default_rng(0).poisson(1.0, size=(30, 8)))

@@ -29,7 +29,7 @@ from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.distributed import Crew, ShardedCounts, tree
 from skdplda.distributed._actor import added
 from skdplda.local import LocalRandomizer
-from skdplda.rounds._loop import NoisePlan
+from skdplda.rounds._plan import NoisePlan
 from skdplda.semantics import UnitMatrix
 
 distributed = pytest.importorskip("distributed")

@@ -11,7 +11,7 @@ from skdplda import PCTD, PrivacyAccountant, PrivacyGuarantee, PrivacyLeakWarnin
 from skdplda.models import _pctd_noise
 from skdplda.models._pctd_noise import likelihood_noise, noisy_units, sum_noise
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
-from skdplda.rounds._loop import GRID
+from skdplda.rounds._sensitivity import GRID
 from skdplda.semantics import UnitMatrix
 
 published = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

@@ -13,9 +13,9 @@ from scipy.special import digamma
 from skdplda._validation import check_groups
 from skdplda.privacy import Randomness, delta_of, epsilon_of, gaussian_event
 from skdplda.rounds._estep_gibbs import GibbsStep
-from skdplda.rounds._loop import GRID, NoisePlan, run_rounds
-from skdplda.rounds._sensitivity import unit_weights
-from skdplda.rounds._tables import word_weights
+from skdplda.rounds._loop import run_rounds
+from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._sensitivity import GRID, unit_weights, word_weights
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
 FIRST_TABLE = np.array([[3.0, 0.5], [0.2, 2.0]], dtype=np.float32)

@@ -14,7 +14,8 @@ from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery, write_counts
 from skdplda.privacy import delta_of, epsilon_of, gaussian_event, noise_multiplier
 from skdplda.rounds._estep_variational import EXACT_UNIT, VariationalStep, cut_documents
-from skdplda.rounds._loop import GRID, NoisePlan
+from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._sensitivity import GRID
 
 INF = math.inf
 X = sp.csr_array(np.random.default_rng(0).poisson(1.0, size=(30, 8)))

@@ -36,8 +36,9 @@ from skdplda._validation import check_groups
 from skdplda.metrics import coherence, log_likelihood
 from skdplda.models._pctd_noise import NoisyUnitStep
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
-from skdplda.rounds._estep_segments import LastTable
-from skdplda.rounds._loop import NoisePlan, run_rounds
+from skdplda.rounds._loop import run_rounds
+from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._tables import LastTable
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
 N_DOCUMENTS, DELTA, TAU, NO_PRIOR = 500, 1e-5, 0.3, 1e-30

@@ -10,7 +10,6 @@ from sklearn.base import clone
 from skdplda.audit._audit import audit
 from skdplda.audit._canaries import topics_of
 from skdplda.exceptions import PrivacyLeakWarning
-from skdplda.models import audit_word_weights
 from skdplda.privacy import epsilon_of
 
 __all__ = [
@@ -34,7 +33,6 @@ PRIOR = 0.01
 N_FITS = 160  # enough to show 0.8 at 1e-6
 SHOWN = 0.5
 LONE_WORDS, LONE_FITS = 100, 50
-WEIGHT = 5.0  # of a document in the tables: one of 25 different words counts each once
 
 
 def corpus():
@@ -76,32 +74,22 @@ def many_canaries(estimator):
 
 
 def contribution(estimator):
-    """Compare releases with and without a document under equal noise: it may move them by the bound at most.
+    """Compare sums with and without a document under equal hidden draws: they may differ by the bound at most.
 
-    One round, one topic and one seed: what differs is the document's contribution. The noise is small, so that no cell
-    is clipped at zero.
+    The sums are those of the first round, in integers, before noise.
     """
-    single = clone(estimator).set_params(n_components=1, max_iter=1, random_state=1, epsilon=100.0)
-    weights = audit_word_weights(single, N_WORDS)  # the release is what the table was before it was divided by them
-    if hasattr(single, "noise_deviation"):
-        event = single.privacy_cost().event
-        gaussian = hasattr(event, "noise_multiplier")
-        deviation = single.noise_deviation()["first_round"]  # in units of the table
-        bound = deviation / (event.noise_multiplier if gaussian else 2**0.5 / event.noise_parameter)
-    else:
-        if hasattr(single, "learning_decay"):
-            single.set_params(learning_decay=0.0)  # the table becomes the release
-        gaussian, bound = True, getattr(single, "max_norm", WEIGHT)
+    single = clone(estimator).set_params(random_state=1)
     X = corpus()
-    without = quiet_fit(single, X).components_
+    without, norm, bound = single.audit_contributions(X)
     largest, rng = 0.0, np.random.default_rng(3)
     for scale in (0, 1, 1, 3, 30, 1000, 100_000):
         document = rng.poisson(scale, (1, N_WORDS)).astype(np.int32)
         document[0, rng.integers(N_WORDS)] += scale
-        moved = quiet_fit(single, sp.vstack([X, sp.csr_array(document)], format="csr")).components_ - without
-        moved *= weights
-        largest = max(largest, np.linalg.norm(moved) if gaussian else np.abs(moved).sum())
-    return bool(largest > bound * (1 + 1e-6)), f"a document moves the table by {largest / bound:.4g} of the bound"
+        added = single.audit_contributions(sp.vstack([X, sp.csr_array(document)], format="csr"))[0]
+        moved = (added - without).astype(object)  # exact: squares do not fit 64 bits
+        size = np.abs(moved).sum() if norm == 1 else (moved**2).sum() ** 0.5
+        largest = max(largest, float(size))
+    return largest > bound, f"a document moves the sum by {largest / bound:.6g} of the bound"
 
 
 def accounted(estimator):

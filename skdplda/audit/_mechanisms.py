@@ -2,7 +2,6 @@
 
 import warnings
 from importlib import import_module
-from pathlib import Path
 from typing import NamedTuple
 
 from skdplda._types import Sequence
@@ -27,11 +26,11 @@ from skdplda.audit._released_checks import (
     report_law,
 )
 from skdplda.local import LocalRandomizer
-from skdplda.models import PrivateCGSLDA
+from skdplda.models import BaseRoundsModel, PrivateCGSLDA
 
 __all__ = ["MECHANISMS", "Finding", "mechanism_audits"]
 
-ROOMS = ("models", "vocabulary", "model_selection")  # where estimators live
+PACKAGES = ("models", "vocabulary", "model_selection")  # where estimators live
 
 
 class Finding(NamedTuple):
@@ -85,8 +84,9 @@ COMMON = [pair for sizes in (SELECTION, ROUNDS, TOKENS, SEARCH) for pair in size
 EXACT = (exact_totals, planted_canary, many_canaries)
 FROZEN = (exact_moves, many_canaries, replaced_token, drawn_topics)
 REPORTS = (report_law, drawn_reports)
+DEFAULT = [({key: SMALL[key] for key in ("n_components", "epsilon", "delta", "max_iter")}, (*EXACT, contribution))]
 # estimator -> rows of (parameters, audits). Each option that affects privacy must stand in a row.
-MECHANISMS = {
+MECHANISMS: dict = {
     "PrivateCGSLDA": [
         ({"mechanism": "gaussian", **SMALL}, (*EXACT, contribution)),
         ({"mechanism": "gaussian", "sampling_rate": 0.5, **SMALL}, EXACT),
@@ -168,23 +168,39 @@ MECHANISMS = {
 }
 
 
-def estimator_class(name):
-    """Return an estimator by name, from the rooms that there are; None if there is none of that name."""
-    house = Path(__file__).parents[1]
-    for room in ROOMS:
-        there = (house / room).is_dir() or (house / f"{room}.py").exists()
-        if there and hasattr(found := import_module(f"skdplda.{room}"), name):
-            return getattr(found, name)
+def audited_estimators():
+    """Return {name: class} of what is audited: the classes of the table, and every model of private rounds."""
+    found = {name: kind for name in MECHANISMS for kind in [_public_class(name)] if kind is not None}
+    pending = [BaseRoundsModel]
+    while pending:
+        for kind in pending.pop().__subclasses__():
+            pending.append(kind)
+            found.setdefault(kind.__name__, kind)
+    return found
+
+
+def _public_class(name):
+    for package in PACKAGES:
+        kind = getattr(import_module(f"skdplda.{package}"), name, None)
+        if kind is not None:
+            return kind
     return None
+
+
+def rows_of(kind):
+    """Return the rows of an estimator class: those of the table, or the ones that every model of rounds must pass."""
+    return MECHANISMS.get(kind.__name__, DEFAULT)
 
 
 def mechanism_audits(names: Sequence[str] | None = None) -> list[Finding]:
     """Run the audits of every mechanism that the package offers.
 
+    An estimator on `skdplda.models.BaseRoundsModel` that is defined elsewhere is audited as well, once it was imported.
+
     Parameters
     ----------
     names : sequence of str, default=None
-        Estimators; None takes all.
+        Class names of estimators; None takes all.
 
     Returns
     -------
@@ -204,15 +220,15 @@ def mechanism_audits(names: Sequence[str] | None = None) -> list[Finding]:
     >>> any(found.broken for found in mechanism_audits(["PrivateCGSLDA"]) if found.status == "proven")
     False
     """
-    known = [name for name in MECHANISMS if estimator_class(name)]
-    names = known if names is None else list(names)
+    known = audited_estimators()
+    names = list(known) if names is None else list(names)
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(f"there are no audits of {', '.join(unknown)}; known are {', '.join(known)}.")
     findings = []
     for name in names:
-        for parameters, checks in MECHANISMS[name]:  # type: ignore[attr-defined]
-            estimator = estimator_class(name)(**parameters)
+        for parameters, checks in rows_of(known[name]):
+            estimator = known[name](**parameters)
             status = str(claim_of(estimator, REPORT_WORDS).status)
             shown = ", ".join(f"{key}={value!r}" for key, value in parameters.items() if (key, value) not in COMMON)
             for check in checks:

@@ -12,7 +12,6 @@ from skdplda.audit._audit import judged
 from skdplda.audit._bounds import epsilon_lower_bound
 from skdplda.audit._checks import CERTAIN, corpus
 from skdplda.local import LocalRandomizer
-from skdplda.models import audit_trace
 
 __all__ = ["REPORT_WORDS", "drawn_reports", "drawn_topics", "exact_moves", "replaced_token", "report_law"]
 
@@ -29,7 +28,7 @@ def exact_moves(estimator):
     The topics are released. Who knows all words but one reads that one off an exact table of moves.
     """
     X = corpus()
-    trace, words = audit_trace(clone(estimator).set_params(random_state=None), X)
+    trace, words = clone(estimator).set_params(random_state=None).audit_trace(X)
     moves = np.zeros(trace.tables.shape[1:])
     np.add.at(moves, (trace.topics[-1], words), 1)
     np.add.at(moves, (trace.topics[-2], words), -1)
@@ -50,7 +49,7 @@ def replaced_token(estimator):
     for fit, here in enumerate(first):
         X[:, :2] = 0
         X[0] = np.arange(X.shape[1]) == (0 if here else 1)
-        trace, _ = audit_trace(estimator, X)
+        trace, _ = estimator.audit_trace(X)
         drawn, sweeps = trace.topics[:, 0].astype(int), np.arange(len(trace.topics))
         shown = np.clip(trace.tables[sweeps + 1, drawn], 0, 1)
         preferred = np.maximum(trace.tables[sweeps], 0)
@@ -72,7 +71,7 @@ def drawn_topics(estimator):
     options = {"noise_epsilon": 1 / TOKENS, "max_iter": 4, "doc_topic_prior": [RARE, 1.0], "random_state": None}
     model = clone(estimator).set_params(**options)
     X = sp.csr_array(sp.kron(sp.eye_array(WORDS, dtype=np.int32), np.ones((TOKENS, 1), np.int32), format="csr"))
-    trace, words = audit_trace(model, X)
+    trace, words = model.audit_trace(X)
     confidence = 1 - (1 - CERTAIN) / len(trace.topics)
     largest = 0.0
     for table, topics in zip(trace.tables, trace.topics, strict=False):

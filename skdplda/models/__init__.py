@@ -1,7 +1,6 @@
 """Private topic models."""
 
-from skdplda.models._audit import audit_trace, audit_word_weights
-from skdplda.models._base import BaseTopicModel
+from skdplda.models._base import BaseRoundsModel, BaseTopicModel
 from skdplda.models._cgs import PrivateCGSLDA
 from skdplda.models._hdp import HDPLDA
 from skdplda.models._hdp_sampler import TopicTrace
@@ -13,10 +12,9 @@ __all__ = [
     "HDPLDA",
     "PCTD",
     "VIPSLDA",
+    "BaseRoundsModel",
     "BaseTopicModel",
     "LocalPrivateLDA",
     "PrivateCGSLDA",
     "TopicTrace",
-    "audit_trace",
-    "audit_word_weights",
 ]

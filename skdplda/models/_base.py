@@ -1,28 +1,42 @@
 """What every fitted topic model can do, from its topic-word distributions alone."""
 
-from typing import Any, Literal
+import warnings
+from contextlib import closing, nullcontext
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from skdplda._kernels._foldin import fold_in
 from skdplda._types import ArrayLike, Matrix
-from skdplda._validation import check_counts, check_is_fitted
+from skdplda._validation import Interval, check_counts, check_groups, check_is_fitted, check_prior, fit_context
+from skdplda.distributed import ShardedDocuments
 from skdplda.metrics import perplexity, score, score_samples
+from skdplda.privacy import Payment, PrivacyGuarantee, Randomness
+from skdplda.rounds._checkpoint import fingerprint, interrupted_run
+from skdplda.rounds._guarantee import rounds_guarantee
+from skdplda.rounds._loop import run_rounds
+from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._sensitivity import GRID
+from skdplda.rounds._sharded import ShardedStep, sharded_documents
+from skdplda.rounds._tables import SmoothedTables
 
-__all__ = ["BaseTopicModel"]
+__all__ = ["BaseRoundsModel", "BaseTopicModel", "TrainingData"]
 
 FOLD_IN_ITERATIONS = 100
 FOLD_IN_TOLERANCE = 1e-3
+OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # fitted attributes that checking X sets
+NO_MATTER = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that another run of the same fit may change
 
 
 class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the topic models; a subclass has `topic_word_` when it is fitted.
 
-    It has `n_components`, `n_jobs` and `doc_topic_prior` among its parameters and a method
-    `_doc_topic_prior()` that returns the prior as an array of shape (n_components,).
+    It has `n_components`, `n_jobs`, `doc_topic_prior` and `topic_word_prior` among its parameters.
     """
 
     def __sklearn_tags__(self):
@@ -194,6 +208,24 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         order = np.argsort(-self.topic_word_, axis=1, kind="stable")[:, :n]
         return pd.DataFrame(feature_names[order], index=self.get_feature_names_out())
 
+    def _doc_topic_prior(self):
+        """Return the prior of topic proportions, of shape (n_components,)."""
+        return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
+
+    def _topic_word_prior(self):
+        """Return the pseudo-count of every word in every topic."""
+        return check_prior("topic_word_prior", self.topic_word_prior, 0.01)
+
+    def _set_fitted(self, guarantee, components_, **attributes):
+        """Replace the fitted attributes, those of an earlier fit included, so that the guarantee covers all of them."""
+        for name in [name for name in vars(self) if name.endswith("_") and name not in OF_COLUMNS]:
+            delattr(self, name)
+        self.components_ = components_
+        self.topic_word_ = components_ / components_.sum(axis=1, keepdims=True)
+        for name, value in attributes.items():
+            setattr(self, name, value)
+        self.privacy_guarantee_ = guarantee
+
     def _held_out(self, X):
         check_is_fitted(self)
         return self._counts(X), self.topic_word_
@@ -208,3 +240,258 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             "sample_weight": sample_weight,
             "method": method,
         }
+
+
+class TrainingData(NamedTuple):
+    """What `fit` was given, checked.
+
+    Parameters
+    ----------
+    documents : csr_array, UnitMatrix, DiskCounts or ShardedDocuments
+        In memory, on disk or on workers.
+    units : tuple of ndarray or None
+        Documents of each user, as from `check_groups`; None makes each document its own privacy unit.
+    grouped : bool
+        Whether the privacy unit is a user.
+    contents : tuple of ndarray
+        What a checkpoint must belong to.
+    """
+
+    documents: Any
+    units: tuple | None
+    grouped: bool
+    contents: tuple
+
+    @property
+    def on_workers(self):
+        """Whether the documents lie on the workers of a cluster."""
+        return isinstance(self.documents, ShardedDocuments)
+
+    @property
+    def n_words(self):
+        """Size of the vocabulary."""
+        return self.documents.shape[1]
+
+
+class BaseRoundsModel(BaseTopicModel):
+    """Base of the models that are fitted by the private loop; `fit` is written here once.
+
+    Beside those of `BaseTopicModel`, a subclass has the parameters `epsilon`, `delta`, `max_iter`, `checkpoint`,
+    `callback`, `random_state` and `verbose`. It must say what a document contributes, and may say the rest:
+
+    * `_make_e_step(plan, randomness, data)` returns `make(X, units, *, randomness, n_threads, first_document=0)`, which
+      returns the `EStep` of some documents;
+    * `_make_tables(plan, randomness, data)` returns the M-step, `Tables`;
+    * `_plan()` returns the `NoisePlan` of the fit, from the parameters alone;
+    * `_guarantee(unit, plan)` returns what that plan promises;
+    * `_read(X, groups, plan)` returns the `TrainingData`;
+    * `_warn(plan, guarantee, n_words, stacklevel)` tells the caller of `fit` what it should know;
+    * `_topic_word_prior()` returns the pseudo-count that is added to each cell of the model;
+    * `_run(...)` fits, where a form of the model is not made of rounds.
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "n_components": [Interval(Integral, 1, 65534, closed="both")],
+        "epsilon": [Interval(Real, 0, None, closed="right")],
+        "delta": [Interval(Real, 0, 1, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "doc_topic_prior": [Real, "array-like", None],
+        "topic_word_prior": [Real, None],
+        "checkpoint": [str, PathLike, None],
+        "callback": [callable, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
+        """Fit the topics.
+
+        The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
+            Word counts over a public, or privately selected, vocabulary. Those of a
+            `skdplda.distributed.ShardedCounts`, or of what it takes, stay on their workers. `VIPSLDA` takes a
+            `skdplda.datasets.DiskCounts` too, and reads it in each round, some thousand documents at a time.
+        y : None
+            Ignored.
+        groups : array-like of shape (n_documents,), default=None
+            The user of each document: the guarantee then is for all documents of one user together.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        BudgetExceededError
+            If an open accountant cannot afford the fit. No data were read.
+        ValueError
+            For parameters or counts that are not as described.
+        """
+        return self._fit(X, groups)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
+        """What `fit` would promise, without data.
+
+        Parameters
+        ----------
+        groups : bool, default=False
+            Whether `fit` will be given groups.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+            Equal to `privacy_guarantee_` after the fit.
+        """
+        return self._guarantee("user" if groups else "document", self._plan())
+
+    def audit_contributions(self, X: Matrix, groups: ArrayLike | None = None) -> tuple[np.ndarray, int, int]:
+        """Compute what the first round of a fit would release, before noise.
+
+        For audits by the curator: the sum is the data. Fits of equal `random_state` have equal hidden draws, so the
+        sums of two corpora that differ by one privacy unit differ by what it contributes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            Word counts.
+        groups : array-like of shape (n_documents,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        total : ndarray of shape (n_words, n_components), int64
+            The sum of the units' contributions, on the fixed-point grid.
+        norm : {1, 2}
+            Order of the norm in which a contribution is bounded.
+        bound : int
+            Of a contribution.
+
+        Raises
+        ------
+        ValueError
+            For parameters or counts that are not as described, and for fits without noise, which have no bound.
+        """
+        plan = self._plan()
+        if plan is None or plan.noiseless:
+            raise ValueError("only a private form has contributions of bounded norm; give a finite epsilon.")
+        copy = clone(self)
+        data = copy._read(X, groups, plan)
+        randomness, n_threads = Randomness(self.random_state), effective_n_jobs(self.n_jobs)
+        e_step = copy._make_e_step(plan, randomness, data)(
+            data.documents, data.units, randomness=randomness, n_threads=n_threads
+        )
+        total = e_step.collect(copy._make_tables(plan, randomness, data).table, 0, None)
+        return total, plan.norm, GRID
+
+    def _fit(self, X, groups, watch=None):
+        """Plan, check the budget, read, warn, charge, run; the fitted attributes change at the end, all at once.
+
+        `watch` sees the report of each round, as `callback` does, and has a method `check(n_words)`.
+        """
+        plan = self._plan()
+        guarantee = self._guarantee("document" if groups is None else "user", plan)
+        charge = Payment(guarantee, f"{type(self).__name__} fit")
+        charge.check(interrupted_run(self.checkpoint))
+        data = self._read(X, groups, plan)
+        if watch is not None:
+            watch.check(data.n_words)
+        self._warn(plan, guarantee, data.n_words)
+        randomness = Randomness(self.random_state)
+        if plan is not None and not plan.noiseless:
+            randomness.warn_if_seeded(self)
+        observers = [observer for observer in (watch, self.callback) if observer is not None]
+
+        def callback(report):
+            for observer in observers:
+                observer(report)
+
+        self._set_fitted(guarantee, **self._run(plan, randomness, data, charge, callback))
+        return self
+
+    def _run(self, plan, randomness, data, charge, callback):
+        """Run the private loop and return the fitted attributes."""
+        n_threads = effective_n_jobs(self.n_jobs)
+        make = self._make_e_step(plan, randomness, data)
+        if data.on_workers:
+            e_step = ShardedStep(data.documents, make, randomness, stateless=not self._remembers(plan, data))
+        else:
+            e_step = make(data.documents, data.units, randomness=randomness, n_threads=n_threads)
+        tables = self._make_tables(plan, randomness, data)
+        identity = ""
+        if self.checkpoint is not None:
+            identity = f"{type(self).__name__} {settings_of(self)} {fingerprint(*data.contents)}"
+        with closing(e_step) if hasattr(e_step, "close") else nullcontext():
+            run_rounds(
+                e_step,
+                tables,
+                plan,
+                randomness,
+                n_threads=n_threads,
+                before_release=charge.charge,
+                checkpoint=self.checkpoint,
+                identity=identity,
+                callback=callback,
+                verbose=self.verbose,
+            )
+        return self._model_of(tables, plan.n_rounds)
+
+    def _model_of(self, tables, n_iter):
+        """Return the fitted attributes that follow from the tables."""
+        components = np.ascontiguousarray(tables.pseudo_counts().T) + self._topic_word_prior()
+        return {"components_": components, "n_iter_": n_iter}
+
+    def _read(self, X, groups, plan):
+        sharded = sharded_documents(self, X, groups)
+        if sharded is not None:
+            return TrainingData(sharded, None, groups is not None, sharded.data)
+        X = check_counts(self, X, reset=True)
+        units = None if groups is None else check_groups(groups, X.shape[0])
+        return TrainingData(X, units, groups is not None, (X.indptr, X.indices, X.data, *(units or ())))
+
+    def _warn(self, plan, guarantee, n_words, stacklevel=5):
+        warn_of_spare_topics(self.n_components, n_words, stacklevel + 1)
+
+    def _remembers(self, plan, data):
+        """Whether an E-step keeps hidden state from round to round."""
+        return True
+
+    def _plan(self):
+        self._doc_topic_prior()
+        self._topic_word_prior()
+        return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, self.max_iter, 1.0)
+
+    def _guarantee(self, unit, plan):
+        seeded = self.random_state is not None
+        return rounds_guarantee(plan, unit, self.epsilon, self.delta, seeded=seeded, hidden="")
+
+    def _make_tables(self, plan, randomness, data):
+        return SmoothedTables((data.n_words, self.n_components), plan, randomness.key)
+
+
+def settings_of(estimator):
+    """Return, as text, the parameters that another run of the same fit must not change.
+
+    A generator counts by its type: its address and its state are others in each run.
+    """
+    settings = {name: value for name, value in estimator.get_params().items() if name not in NO_MATTER}
+    if isinstance(settings["random_state"], np.random.RandomState):
+        settings["random_state"] = np.random.RandomState
+    return str(sorted(settings.items()))
+
+
+def warn_of_spare_topics(n_components, n_words, stacklevel=4):
+    """Warn the caller of `fit` that there are more topics than words."""
+    if n_components > n_words:
+        warnings.warn(
+            f"n_components={n_components} exceeds the {n_words} words of X: some topics will be alike or"
+            " empty. Use at most as many topics as words.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )

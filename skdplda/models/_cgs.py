@@ -4,27 +4,25 @@ import warnings
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 from uuid import uuid4
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
-from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
-from skdplda.distributed import ShardedDocuments, shards_of
+from skdplda._validation import Interval, StrOptions, check_counts, fit_context
+from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
-from skdplda.models._base import BaseTopicModel
-from skdplda.models._fit import fit_rounds, warn_of_spare_topics
+from skdplda.models._base import BaseRoundsModel
+from skdplda.models._hdp_sampler import TopicTrace, tokens_of, trace_of
 from skdplda.models._published_gibbs import MECHANISMS as LIVE_MECHANISMS
 from skdplda.models._published_gibbs import fit_live
-from skdplda.privacy import InherentPrivacyHistory, Payment, PrivacyGuarantee, Randomness
-from skdplda.rounds._checkpoint import interrupted_run
+from skdplda.privacy import InherentPrivacyHistory, PrivacyGuarantee, Randomness
 from skdplda.rounds._estep_gibbs import GibbsStep
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
-from skdplda.rounds._loop import NoisePlan
-from skdplda.rounds._sharded import ShardedStep, sharded_documents
-from skdplda.rounds._tables import UNIT, ExactTables, SmoothedTables, annealed, constant, model_noise
+from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._sensitivity import UNIT
+from skdplda.rounds._tables import ExactTables, SmoothedTables, annealed, constant, model_noise
 
 __all__ = ["PrivateCGSLDA"]
 
@@ -47,6 +45,7 @@ REFERENCES = {
     "laplace-every": "Zhao et al. (2021), Latent Dirichlet Allocation Model Training With Differential Privacy",
     "laplace-last": "Zhu et al. (2016), Privacy-preserving topic model for tagging recommender systems",
 }
+TRACED = ("inherent", "laplace-first", "laplace-every")
 PARTIAL_FIT = (
     "PrivateCGSLDA has no partial_fit: its guarantee counts the rounds of one fit, where a document has one bounded"
     " contribution a round, and a stream does not say which documents come back. Fit once on all documents, or give"
@@ -54,7 +53,7 @@ PARTIAL_FIT = (
 )
 
 
-class PrivateCGSLDA(BaseTopicModel):
+class PrivateCGSLDA(BaseRoundsModel):
     """Latent Dirichlet allocation by collapsed Gibbs sampling, differentially private for documents or users.
 
     Topics are sampled for all documents at once from a public table of topic-word counts; each round releases the
@@ -150,20 +149,10 @@ class PrivateCGSLDA(BaseTopicModel):
     """
 
     _parameter_constraints = {  # noqa: RUF012
-        "n_components": [Interval(Integral, 1, 65534, closed="both")],
-        "epsilon": [Interval(Real, 0, None, closed="right")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
+        **BaseRoundsModel._parameter_constraints,
         "mechanism": [StrOptions({"gaussian", "laplace", *LIVE_MECHANISMS})],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "local_sweeps": [Interval(Integral, 1, None, closed="left"), None],
         "sampling_rate": [Interval(Real, 0, 1, closed="right")],
-        "doc_topic_prior": [Real, "array-like", None],
-        "topic_word_prior": [Real, None],
-        "checkpoint": [str, PathLike, None],
-        "callback": [callable, None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -199,70 +188,10 @@ class PrivateCGSLDA(BaseTopicModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
-        """Fit the topics.
-
-        The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
-            Word counts over a public, or privately selected, vocabulary. Those of a
-            `skdplda.distributed.ShardedCounts`, or of what it takes, stay on their workers.
-        y : None
-            Ignored.
-        groups : array-like of shape (n_documents,), default=None
-            The user of each document: the guarantee then is for all documents of one user together.
-
-        Returns
-        -------
-        self : PrivateCGSLDA
-            The fitted estimator.
-
-        Raises
-        ------
-        BudgetExceededError
-            If an open accountant cannot afford the fit. No data were read.
-        ValueError
-            For parameters or counts that are not as described.
-        """
-        unit = "document" if groups is None else "user"
-        guarantee = self._guarantee(unit, self._plan())
-        payment = Payment(guarantee, f"{type(self).__name__} fit")
-        payment.check(interrupted_run(self.checkpoint))
-        X = self._sharded(X, groups) or check_counts(self, X, reset=True)
-        warn_of_spare_topics(self.n_components, X.shape[1])
-        if self.mechanism in LIVE_MECHANISMS:
-            self._fit_live(X, groups, payment)
-        else:
-            self._fit_rounds(X, groups, payment)
-        if self.mechanism != "inherent":
-            self.__dict__.pop("inherent_privacy_", None)  # of an earlier fit: the new guarantee does not cover it
-        self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
-        self.privacy_guarantee_ = guarantee
-        return self
-
     @property
     def partial_fit(self) -> NoReturn:
         """Not available: raises AttributeError with the reason."""
         raise AttributeError(PARTIAL_FIT)
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
-        """What `fit` would promise, without data.
-
-        Parameters
-        ----------
-        groups : bool, default=False
-            Whether `fit` will be given groups.
-
-        Returns
-        -------
-        guarantee : PrivacyGuarantee
-            Equal to `privacy_guarantee_` after the fit.
-        """
-        return self._guarantee("user" if groups else "document", self._plan())
 
     @fit_context(prefer_skip_nested_validation=True)
     def noise_deviation(self) -> dict[str, Any] | None:
@@ -290,13 +219,61 @@ class PrivateCGSLDA(BaseTopicModel):
             "rounds": plan.n_rounds,
         }
 
-    def _doc_topic_prior(self):
-        return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
+    @fit_context(prefer_skip_nested_validation=True)
+    def audit_trace(self, X: Matrix) -> tuple[TopicTrace, np.ndarray]:
+        """Sample the trace that a fit would release, and return it with the words that an attack is to find.
+
+        For audits by the curator: the words are the data. No ledger is charged, since nothing is released, and the
+        estimator is not changed.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            Word counts.
+
+        Returns
+        -------
+        trace : TopicTrace
+            Topics and tables of all sweeps.
+        words : ndarray of shape (n_tokens,), int32
+            The word of each token, in the trace's order.
+
+        Raises
+        ------
+        ValueError
+            For counts that are none, or a mechanism without such a trace: only
+            "inherent" (plain collapsed Gibbs sampling), "laplace-first" and "laplace-every" have one.
+        """
+        if self.mechanism not in TRACED:
+            raise ValueError(
+                f"mechanism must be one of {TRACED} for a trace, or the estimator HDPLDA; got {self.mechanism!r}. The"
+                " sound forms release no topics."
+            )
+        X = check_counts(type(self)(), X, reset=True)
+        plain, tables, topics = self.mechanism == "inherent", [], []
+
+        def observe(table, drawn):
+            tables.append(table)
+            topics.append(drawn)
+
+        fit = fit_live(
+            X,
+            self.n_components,
+            mechanism="hybrid" if plain else self.mechanism,  # without noise and clip: the sampler, unmonitored
+            epsilon=np.inf if plain else self.epsilon,
+            doc_topic_prior=self._doc_topic_prior(),
+            topic_word_prior=self._topic_word_prior(),
+            max_iter=self.max_iter or LIVE_SWEEPS,
+            seed=Randomness(self.random_state).seed,
+            observer=observe,
+        )
+        starts, words = tokens_of(X)
+        return trace_of(topics, [*tables, fit.word_topic.T], starts), words
 
     def _plan(self):
         """Return the noise of the fit, from the parameters alone; None for the published forms."""
         self._doc_topic_prior()
-        check_prior("topic_word_prior", self.topic_word_prior, 0.01)
+        self._topic_word_prior()
         if self.mechanism in LIVE_MECHANISMS:
             for name in ("checkpoint", "callback"):
                 if getattr(self, name) is not None:
@@ -330,63 +307,67 @@ class PrivateCGSLDA(BaseTopicModel):
         seeded = self.random_state is not None
         return rounds_guarantee(plan, unit, self.epsilon, self.delta, seeded=seeded, hidden=hidden)
 
-    def _sharded(self, X, groups):
-        """Return documents that lie on workers, else None."""
-        if self.mechanism not in LIVE_MECHANISMS:
-            return sharded_documents(self, X, groups)
-        if shards_of(X) is not None:
+    def _read(self, X, groups, plan):
+        if plan is None and shards_of(X) is not None:
             raise ValueError(
                 f"X must be on this machine for mechanism={self.mechanism!r}: the published forms run in one piece. Use"
                 " mechanism='gaussian' on a cluster."
             )
-        return None
-
-    def _fit_rounds(self, X, groups, payment):
-        plan = self._plan()
-        randomness = Randomness(self.random_state)
-        if not plan.noiseless:
-            randomness.warn_if_seeded(self)
-        n_threads = effective_n_jobs(self.n_jobs)
-        beta = check_prior("topic_word_prior", self.topic_word_prior, 0.01)
-        exact = plan.noiseless and plan.sampling_rate == 1
-        order = None if exact else 2 if self.mechanism == "gaussian" else 1
-        sweeps = self.local_sweeps or (EXACT_SWEEPS if exact else PRIVATE_SWEEPS)
-        alpha = self._doc_topic_prior()
-
-        priors = partial(constant, alpha, beta)
-        if exact:
-            priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
-        shares = order == 2 and groups is None
-        settings = {"n_topics": self.n_components, "order": order, "n_sweeps": sweeps, "shares": shares}
-        make = partial(GibbsStep, priors=priors, **settings)
-        if isinstance(X, ShardedDocuments):
-            e_step, data = ShardedStep(X, make, randomness), X.data
-        else:
-            units = check_groups(groups, X.shape[0])
-            data = X.indptr, X.indices, X.data, *units
-            e_step = make(X, units, randomness=randomness, n_threads=n_threads)
-        shape, key = (X.shape[1], self.n_components), randomness.key
-        options = {"evenness": EVENNESS, "weighted": True} if shares else {}
-        rule = ExactTables(shape, plan, key) if exact else SmoothedTables(shape, plan, key, **options)
-        fit_rounds(self, e_step, rule, plan, randomness, prior=beta, payment=payment, data=data, n_threads=n_threads)
-
-    def _fit_live(self, X, groups, payment):
-        if groups is not None:
+        if plan is None and groups is not None:
             raise ValueError(
                 f"groups must be None for mechanism={self.mechanism!r}: the published forms know documents and words"
                 " only. Use mechanism='gaussian' for user-level privacy."
             )
-        randomness = Randomness(self.random_state)
-        warnings.warn(
-            f"mechanism={self.mechanism!r} is the published form and not private: {CLAIMED[self.mechanism]} Use"
-            " mechanism='gaussian' for a guarantee that holds.",
-            PrivacyLeakWarning,
-            stacklevel=4,
+        return super()._read(X, groups, plan)
+
+    def _warn(self, plan, guarantee, n_words, stacklevel=5):
+        super()._warn(plan, guarantee, n_words, stacklevel + 1)
+        if plan is None:
+            warnings.warn(
+                f"mechanism={self.mechanism!r} is the published form and not private: {CLAIMED[self.mechanism]} Use"
+                " mechanism='gaussian' for a guarantee that holds.",
+                PrivacyLeakWarning,
+                stacklevel=stacklevel,
+            )
+
+    def _order(self, plan):
+        """Return the norm in which contributions are bounded; None without noise, where each token counts 1."""
+        if plan.noiseless and plan.sampling_rate == 1:
+            return None
+        return 2 if self.mechanism == "gaussian" else 1
+
+    def _shares(self, plan, data):
+        """Whether documents contribute expected topic counts in place of drawn topics."""
+        return self._order(plan) == 2 and not data.grouped
+
+    def _make_e_step(self, plan, randomness, data):
+        alpha, beta, order = self._doc_topic_prior(), self._topic_word_prior(), self._order(plan)
+        priors = partial(constant, alpha, beta)
+        if order is None:
+            priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
+        return partial(
+            GibbsStep,
+            n_topics=self.n_components,
+            order=order,
+            priors=priors,
+            n_sweeps=self.local_sweeps or (EXACT_SWEEPS if order is None else PRIVATE_SWEEPS),
+            shares=self._shares(plan, data),
         )
-        payment.charge(uuid4().hex)
-        beta = check_prior("topic_word_prior", self.topic_word_prior, 0.01)
+
+    def _make_tables(self, plan, randomness, data):
+        shape, key = (data.n_words, self.n_components), randomness.key
+        if self._order(plan) is None:
+            return ExactTables(shape, plan, key)
+        options = {"evenness": EVENNESS, "weighted": True} if self._shares(plan, data) else {}
+        return SmoothedTables(shape, plan, key, **options)
+
+    def _run(self, plan, randomness, data, charge, callback):
+        if plan is not None:
+            return super()._run(plan, randomness, data, charge, callback)
+        charge.charge(uuid4().hex)
+        beta = self._topic_word_prior()
         fit = fit_live(
-            X,
+            data.documents,
             self.n_components,
             mechanism=self.mechanism,
             epsilon=self.epsilon,
@@ -395,7 +376,5 @@ class PrivateCGSLDA(BaseTopicModel):
             max_iter=self.max_iter or LIVE_SWEEPS,
             seed=randomness.seed,
         )
-        self.components_ = np.maximum(fit.word_topic, 0.0) + beta
-        self.n_iter_ = fit.n_iter
-        if fit.monitor is not None:
-            self.inherent_privacy_ = InherentPrivacyHistory(**fit.monitor)
+        monitor = {} if fit.monitor is None else {"inherent_privacy_": InherentPrivacyHistory(**fit.monitor)}
+        return {"components_": np.maximum(fit.word_topic, 0.0) + beta, "n_iter_": fit.n_iter, **monitor}

@@ -13,15 +13,14 @@ import pandas as pd
 from joblib import effective_n_jobs
 
 from skdplda._types import ArrayLike, Matrix, Seed, Sequence
-from skdplda._validation import Interval, StrOptions, check_counts, check_prior, fit_context
+from skdplda._validation import Interval, StrOptions, check_counts, fit_context
 from skdplda.datasets import make_lda_corpus
 from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
-from skdplda.models._base import BaseTopicModel
-from skdplda.models._fit import warn_of_spare_topics
+from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
 from skdplda.models._hdp_accounting import HybridPlan, shortfall
-from skdplda.models._hdp_sampler import FrozenSweeps, ShardedSweeps, run_live
+from skdplda.models._hdp_sampler import FrozenSweeps, ShardedSweeps, TopicTrace, run_live, tokens_of
 from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, sampler_slack
 from skdplda.rounds._sharded import sharded_documents
 
@@ -231,13 +230,9 @@ class HDPLDA(BaseTopicModel):
         payment.charge(uuid4().hex)
         with closing(sharded.crew) if sharded else nullcontext():
             counts, trace = self._run(X, plan, randomness, self.return_trace)
-        self.__dict__.pop("trace_", None)  # of an earlier fit
-        if self.return_trace:
-            self.trace_ = trace
-        self.components_ = np.ascontiguousarray(counts.T) + self._model_prior()
-        self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
-        self.n_iter_ = plan.n_sweeps
-        self.privacy_guarantee_ = guarantee
+        components = np.ascontiguousarray(counts.T) + self._topic_word_prior()
+        kept = {"trace_": trace} if self.return_trace else {}
+        self._set_fitted(guarantee, components_=components, n_iter_=plan.n_sweeps, **kept)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -295,6 +290,47 @@ class HDPLDA(BaseTopicModel):
                 "the noise has its exact law: the samplers' numerical error is not in these numbers",
             ),
         )
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def audit_trace(self, X: Matrix) -> tuple[TopicTrace, np.ndarray]:
+        """Sample the trace that a fit would release, and return it with the words that an attack is to find.
+
+        For audits by the curator: the words are the data. No ledger is charged, since nothing is released, and the
+        estimator is not changed.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            Word counts.
+
+        Returns
+        -------
+        trace : TopicTrace
+            Topics and tables of all sweeps.
+        words : ndarray of shape (n_tokens,), int32
+            The word of each token, in the trace's order.
+
+        Raises
+        ------
+        ValueError
+            For counts that are none.
+
+        Examples
+        --------
+        >>> from skdplda import HDPLDA
+        >>> from skdplda.attacks import TopicTraceAttack
+        >>> from skdplda.datasets import make_lda_corpus
+        >>> X = make_lda_corpus(100, 40, 3, random_state=0).data
+        >>> trace, words = HDPLDA(3, epsilon=5.0).audit_trace(X)
+        >>> TopicTraceAttack.of_trace(trace).success(words)["first"] < 0.5
+        True
+        """
+        X = check_counts(type(self)(), X, reset=True)
+        plan, randomness = self._plan(), Randomness(self.random_state)
+        if self.table == "live":
+            return self._run(X, plan, randomness, True)[1], tokens_of(X)[1]
+        sampler = self._sampler(X, plan, randomness, effective_n_jobs(self.n_jobs))
+        return sampler.run(True)[1], sampler.words
 
     @fit_context(prefer_skip_nested_validation=True)
     def recommend(
@@ -355,9 +391,6 @@ class HDPLDA(BaseTopicModel):
         table = pd.DataFrame(rows, columns=["max_iter", "noise_share", "clip_ratio", "noise", "perplexity"])
         return table.sort_values("perplexity", ignore_index=True)
 
-    def _doc_topic_prior(self):
-        return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
-
     def _by_total(self):
         return self.noise_epsilon is None and self.inherent_epsilon is None
 
@@ -366,7 +399,7 @@ class HDPLDA(BaseTopicModel):
 
     def _given_range(self):
         """Return 2 ln(1 + C / beta), or None where C or beta is left to the budget."""
-        beta = self._model_prior()
+        beta = self._topic_word_prior()
         if self.count_clip is None or self.topic_word_prior is None:
             return None
         return 2 * math.log1p(self.count_clip / beta)
@@ -417,13 +450,10 @@ class HDPLDA(BaseTopicModel):
     def _warn_if_hopeless(self, plan, mean_count):
         total = self._total() if self._by_total() else None
         share = SHARE if self.noise_share is None else self.noise_share
-        prior = None if self._given_range() is None else self._model_prior()
+        prior = None if self._given_range() is None else self._topic_word_prior()
         sentence = shortfall(plan, mean_count, self.delta, total, share, prior) if mean_count else None
         if sentence:
             warnings.warn(sentence, UserWarning, stacklevel=4)
-
-    def _model_prior(self):
-        return check_prior("topic_word_prior", self.topic_word_prior, TOPIC_WORD_PRIOR)
 
     def _guarantee(self, plan):
         released = ["topics of all tokens in every sweep", "noisy topic-word counts of every sweep"]
@@ -483,7 +513,7 @@ class HDPLDA(BaseTopicModel):
     def _run(self, X, plan, randomness, trace):
         """Return (counts, trace)."""
         if self.table == "live":
-            clip, beta, odds = self.count_clip, self._model_prior(), math.expm1(min(plan.eta / 2, 700.0))
+            clip, beta, odds = self.count_clip, self._topic_word_prior(), math.expm1(min(plan.eta / 2, 700.0))
             if clip is None:
                 clip = beta * odds
             elif self.topic_word_prior is None:

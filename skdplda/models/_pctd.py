@@ -20,21 +20,21 @@ from skdplda._validation import (
     check_counts,
     check_groups,
     check_is_fitted,
-    check_prior,
+    counts_of,
     fit_context,
 )
-from skdplda.distributed import ShardedDocuments, shards_of
+from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
-from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseTopicModel
-from skdplda.models._fit import fit_rounds, warn_of_spare_topics
+from skdplda.metrics import perplexity
+from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoundsModel, TrainingData
 from skdplda.models._pctd_guarantee import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
 from skdplda.models._pctd_noise import NoisyUnitStep, noisy_units
-from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, calibrate_gaussian, gaussian_event
-from skdplda.rounds._checkpoint import interrupted_run
-from skdplda.rounds._estep_segments import ConsistentTables, LastTable, PublicPerplexity, UnitStep, part_of_units
+from skdplda.privacy import calibrate_gaussian, gaussian_event
+from skdplda.rounds._estep_segments import UnitStep, part_of_units
 from skdplda.rounds._guarantee import rounds_guarantee
-from skdplda.rounds._loop import NoisePlan, run_rounds
-from skdplda.rounds._sharded import ShardedStep, sharded_documents
+from skdplda.rounds._loop import run_rounds
+from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._tables import ConsistentTables, LastTable
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["PCTD"]
@@ -44,7 +44,7 @@ PRIVATE_UPDATES, EXACT_UPDATES = 10, 1
 TRANSFORM_CELLS = 2**22  # likelihoods of units held at a time
 
 
-class PCTD(BaseTopicModel):
+class PCTD(BaseRoundsModel):
     """Private and consistent topic discovery: topics of phrases or sentences, differentially private.
 
     Each semantic unit of a document (some words in a row, a sentence, a paragraph) has one topic, found by
@@ -149,23 +149,13 @@ class PCTD(BaseTopicModel):
     """
 
     _parameter_constraints = {  # noqa: RUF012
-        "n_components": [Interval(Integral, 1, 65534, closed="both")],
-        "epsilon": [Interval(Real, 0, None, closed="right")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
+        **BaseRoundsModel._parameter_constraints,
         "noise": [StrOptions({"statistics", "units", "units-each-iteration"})],
         "noise_support": [StrOptions({"all", "observed"})],
         "similarity": ["sparse matrix", "array-like", None],
         "tau": [Interval(Real, 0, 1e6, closed="both")],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "local_updates": [Interval(Integral, 1, None, closed="left"), None],
         "sampling_rate": [Interval(Real, 0, 1, closed="right")],
-        "doc_topic_prior": [Real, "array-like", None],
-        "topic_word_prior": [Real, None],
-        "checkpoint": [str, PathLike, None],
-        "callback": [callable, None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -241,62 +231,14 @@ class PCTD(BaseTopicModel):
         ValueError
             For parameters, units or counts that are not as described.
         """
-        plan = self._plan()
-        guarantee = self._guarantee("document" if groups is None else "user", plan)
-        payment = Payment(guarantee, f"{type(self).__name__} fit")
-        payment.check(interrupted_run(self.checkpoint))
-        X = self._sharded(X, groups, plan) or self._units(X)
-        shape = (X.shape[1], self.n_components)
-        warn_of_spare_topics(self.n_components, X.shape[1])
-        similarity = self._similarity(X.shape[1])
-        privacy_units = None if isinstance(X, ShardedDocuments) else check_groups(groups, len(X))
-        priors = self._doc_topic_prior(), self._topic_word_prior()
-        watch = PublicPerplexity(public, X.shape[1], *priors, effective_n_jobs(self.n_jobs))
-        randomness = Randomness(self.random_state)
-        if np.isfinite(self.epsilon):
-            randomness.warn_if_seeded(self)
-        if self.noise == "units-each-iteration":
-            warnings.warn(
-                f"noise={self.noise!r} is the published form: {CLAIMED[self.noise_support]} Use noise='statistics' for"
-                " a guarantee that holds for documents, or noise='units' for words.",
-                PrivacyLeakWarning,
-                stacklevel=3,
-            )
-        if self.noise == "statistics" and not (plan.noiseless and plan.sampling_rate == 1):
-            rule = ConsistentTables(shape, plan, randomness.key, similarity, self.tau, watch)
-        else:
-            rule = LastTable(shape, randomness.key, similarity, self.tau, watch)
-        if self.noise == "statistics":
-            self._fit_statistics(X, privacy_units, plan, rule, randomness, similarity, payment)
-        else:
-            self._fit_units(X, privacy_units, plan, rule, randomness, payment)
-        self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
-        self.privacy_guarantee_ = guarantee
-        self.__dict__.pop("public_perplexity_", None)  # of an earlier fit
-        if public is not None:
-            self.public_perplexity_ = np.array(watch.history)
+        if public is None:
+            return self._fit(X, groups)
+        watch = PublicPerplexity(
+            public, self._doc_topic_prior(), self._topic_word_prior(), effective_n_jobs(self.n_jobs)
+        )
+        self._fit(X, groups, watch)
+        self.public_perplexity_ = np.array(watch.history)
         return self
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
-        """What `fit` would promise, without data.
-
-        Parameters
-        ----------
-        groups : bool, default=False
-            Whether `fit` will be given groups.
-
-        Returns
-        -------
-        guarantee : PrivacyGuarantee
-            Equal to `privacy_guarantee_` after the fit.
-
-        Raises
-        ------
-        ValueError
-            For groups where `noise` protects single words.
-        """
-        return self._guarantee("user" if groups else "document", self._plan())
 
     def transform(self, X: Any) -> np.ndarray:
         """Topic proportions of documents under the fitted topics.
@@ -351,12 +293,6 @@ class PCTD(BaseTopicModel):
         self._check_width(X)
         return X.to_counts()
 
-    def _doc_topic_prior(self):
-        return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
-
-    def _topic_word_prior(self):
-        return check_prior("topic_word_prior", self.topic_word_prior, 0.01)
-
     def _check_width(self, X):
         if X.shape[1] != self.n_features_in_:
             raise ValueError(
@@ -364,33 +300,51 @@ class PCTD(BaseTopicModel):
                 " as input."
             )
 
-    def _sharded(self, X, groups, plan):
-        """Return documents that lie on workers, else None."""
-        if shards_of(X) is None:
-            return None
-        if self.noise != "statistics" or (plan.noiseless and plan.sampling_rate == 1):
-            raise ValueError(
-                "X must be on this machine, unless noise='statistics' and epsilon is finite: other fits add up floating"
-                " point numbers, and their last digits would depend on the number of workers."
-            )
-        return sharded_documents(self, X, groups)
+    def _read(self, X, groups, plan):
+        if shards_of(X) is not None:
+            if self.noise != "statistics" or self._exact(plan):
+                raise ValueError(
+                    "X must be on this machine, unless noise='statistics' and epsilon is finite: other fits add up"
+                    " floating point numbers, and their last digits would depend on the number of workers."
+                )
+            data = super()._read(X, groups, plan)
+        else:
+            if not isinstance(X, UnitMatrix):
+                X = check_counts(self, X, reset=True)
+                warnings.warn(
+                    "X is a plain document-term matrix: each word is a semantic unit of its own. Cut texts with"
+                    " SemanticUnitVectorizer to keep words together.",
+                    UserWarning,
+                    stacklevel=5,
+                )
+                X = UnitMatrix.from_counts(X)
+            elif len(X) == 0 or X.shape[1] == 0:
+                raise ValueError(f"X must have documents and words; got shape {X.shape}.")
+            else:
+                self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+                self.n_features_in_ = X.shape[1]
+            units = None if groups is None else check_groups(groups, len(X))
+            contents = X.start, X.counts.indptr, X.counts.indices, X.counts.data, *(units or ())
+            data = TrainingData(X, units, groups is not None, contents)
+        similarity = self._similarity(data.n_words)
+        if similarity is not None:
+            contents = similarity.indptr, similarity.indices, similarity.data
+            data = data._replace(contents=(*data.contents, *contents))
+        return data
 
-    def _units(self, X):
-        """Return X as a UnitMatrix and take note of its words."""
-        if not isinstance(X, UnitMatrix):
-            X = check_counts(self, X, reset=True)
+    def _warn(self, plan, guarantee, n_words, stacklevel=5):
+        super()._warn(plan, guarantee, n_words, stacklevel + 1)
+        if self.noise == "units-each-iteration":
             warnings.warn(
-                "X is a plain document-term matrix: each word is a semantic unit of its own. Cut texts with"
-                " SemanticUnitVectorizer to keep words together.",
-                UserWarning,
-                stacklevel=4,
+                f"noise={self.noise!r} is the published form: {CLAIMED[self.noise_support]} Use noise='statistics' for"
+                " a guarantee that holds for documents, or noise='units' for words.",
+                PrivacyLeakWarning,
+                stacklevel=stacklevel,
             )
-            return UnitMatrix.from_counts(X)
-        if len(X) == 0 or X.shape[1] == 0:
-            raise ValueError(f"X must have documents and words; got shape {X.shape}.")
-        self.n_features_in_ = X.shape[1]
-        self.__dict__.pop("feature_names_in_", None)
-        return X
+
+    def _exact(self, plan):
+        """Whether each token counts 1: nothing is bounded and nothing is sampled."""
+        return plan.noiseless and plan.sampling_rate == 1
 
     def _similarity(self, n_words):
         """Return the similarity as CSR of floats, or None."""
@@ -444,36 +398,71 @@ class PCTD(BaseTopicModel):
             return once_guarantee(plan, self.epsilon, self.delta, seeded)
         return published_guarantee(plan, self.epsilon, self.delta, seeded, self.noise_support)
 
-    def _fit_statistics(self, X, privacy_units, plan, rule, randomness, similarity, payment):
-        exact = plan.noiseless and plan.sampling_rate == 1
-        updates = self.local_updates or (EXACT_UPDATES if exact else PRIVATE_UPDATES)
-        n_threads = effective_n_jobs(self.n_jobs)
-        beta, alpha = self._topic_word_prior(), self._doc_topic_prior()
-        order = None if exact else 2
-        make = {"n_topics": self.n_components, "order": order, "alpha": alpha, "beta": beta, "n_updates": updates}
-        if isinstance(X, ShardedDocuments):
-            e_step, data = ShardedStep(X, partial(part_of_units, **make), randomness), [*X.data]
-        else:
-            e_step = UnitStep(X, privacy_units, n_threads=n_threads, **make)
-            data = [X.start, X.counts.indptr, X.counts.indices, X.counts.data, *privacy_units]
-        if similarity is not None:
-            data += [similarity.indptr, similarity.indices, similarity.data]
-        fit_rounds(self, e_step, rule, plan, randomness, prior=beta, payment=payment, data=data, n_threads=n_threads)
+    def _settings(self, order, n_updates):
+        """Return the settings of an E-step."""
+        priors = {"alpha": self._doc_topic_prior(), "beta": self._topic_word_prior()}
+        return {"n_topics": self.n_components, "order": order, "n_updates": n_updates, **priors}
 
-    def _fit_units(self, X, privacy_units, plan, rule, randomness, payment):
-        """Fit by EM on counts that were made noisy once, or are in each iteration."""
+    def _make_e_step(self, plan, randomness, data):
+        exact = self._exact(plan)
+        updates = self.local_updates or (EXACT_UPDATES if exact else PRIVATE_UPDATES)
+        return partial(part_of_units, **self._settings(None if exact else 2, updates))
+
+    def _make_tables(self, plan, randomness, data):
+        shape, similarity = (data.n_words, self.n_components), self._similarity(data.n_words)
+        if self.noise == "statistics" and not self._exact(plan):
+            return ConsistentTables(shape, plan, randomness.key, similarity, self.tau)
+        return LastTable(shape, randomness.key, similarity, self.tau)
+
+    def _run(self, plan, randomness, data, charge, callback):
+        if self.noise == "statistics":
+            return super()._run(plan, randomness, data, charge, callback)
+        charge.charge(uuid4().hex)
         n_threads = effective_n_jobs(self.n_jobs)
-        payment.charge(uuid4().hex)
-        beta, alpha = self._topic_word_prior(), self._doc_topic_prior()
+        X, units = data.documents, check_groups(None, len(data.documents))
         step, options, rounds = UnitStep, {}, self.max_iter or EXACT_ROUNDS
         if self.noise == "units":
             X = noisy_units(X, plan.multipliers[0] * TOKEN_L2, randomness, n_threads)
         elif not plan.noiseless:
             options = {"sigma": plan.multipliers[0], "support": self.noise_support, "randomness": randomness}
             step = NoisyUnitStep
-        updates = self.local_updates or EXACT_UPDATES
-        e_step = step(X, privacy_units, self.n_components, None, alpha, beta, updates, n_threads, **options)
+        settings = self._settings(None, self.local_updates or EXACT_UPDATES)
+        e_step = step(X, units, n_threads=n_threads, **settings, **options)
+        tables = self._make_tables(plan, randomness, data)
         after = NoisePlan("gaussian", 1.0, (0.0,) * rounds, None)  # what is left to do needs no noise of the loop
-        run_rounds(e_step, rule, after, randomness, n_threads=n_threads, callback=self.callback, verbose=self.verbose)
-        self.components_ = np.ascontiguousarray(rule.pseudo_counts().T) + beta
-        self.n_iter_ = rounds
+        run_rounds(e_step, tables, after, randomness, n_threads=n_threads, callback=callback, verbose=self.verbose)
+        return self._model_of(tables, rounds)
+
+
+class PublicPerplexity:
+    """Follows the perplexity of public documents from round to round.
+
+    Parameters
+    ----------
+    public : UnitMatrix, array-like or sparse matrix of shape (n_documents, n_words)
+        The documents.
+    alpha, beta
+        The priors of the model.
+    n_threads : int
+        The result does not depend on it.
+    """
+
+    def __init__(self, public, alpha, beta, n_threads):
+        X = counts_of(public)
+        self._X = X if hasattr(X, "shape") else np.asarray(public)
+        self._alpha, self._beta, self._n_threads, self.history = alpha, beta, n_threads, []
+
+    def check(self, n_words):
+        """Refuse documents that have other words, or that cannot be judged, before a budget is charged."""
+        if self._X.shape[1:] != (n_words,):
+            raise ValueError(f"public must have the {n_words} words of X; got shape {self._X.shape}.")
+        try:
+            perplexity(self._X, np.full((1, n_words), 1 / n_words))
+        except ValueError as error:
+            raise ValueError(f"public cannot be followed: {error}") from None
+
+    def __call__(self, report):
+        """Take the report of a round."""
+        topics = report.table.T + self._beta
+        topics = topics / topics.sum(axis=1, keepdims=True)
+        self.history.append(perplexity(self._X, topics, doc_topic_prior=self._alpha, n_threads=self._n_threads))

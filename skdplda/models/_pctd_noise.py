@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from skdplda._kernels._mixture import word_sums
 from skdplda.privacy import rounded_gaussian
 from skdplda.rounds._estep_segments import NOTHING, UnitStep
-from skdplda.rounds._loop import GRID
+from skdplda.rounds._sensitivity import GRID
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["NoisyUnitStep", "likelihood_noise", "noisy_units", "sum_noise"]
@@ -176,8 +176,8 @@ class NoisyUnitStep(UnitStep):
         Of this fit.
     """
 
-    def __init__(self, *arguments, sigma, support, randomness):
-        super().__init__(*arguments)
+    def __init__(self, *arguments, sigma, support, randomness, **settings):
+        super().__init__(*arguments, **settings)
         self._sigma, self._support, self._randomness = sigma, support, randomness
         entries = np.arange(len(self._words))
         shape = (len(self._indptr) - 1, len(self._sum))

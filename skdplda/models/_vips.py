@@ -15,17 +15,15 @@ from sklearn.utils.metaestimators import available_if
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
 from skdplda.datasets import DiskCounts
-from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
-from skdplda.models._base import BaseTopicModel
-from skdplda.models._fit import fit_rounds, settings_of, warn_of_large_delta, warn_of_spare_topics
-from skdplda.models._vips_promise import sampled_share, vips_guarantee
+from skdplda.models._base import BaseRoundsModel, TrainingData, settings_of
 from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment, PrivacyGuarantee, Randomness
-from skdplda.rounds._checkpoint import interrupted_run
-from skdplda.rounds._estep_variational import EXACT_UNIT, VariationalStep, part_of_step
-from skdplda.rounds._loop import GRID, NoisePlan, run_round
-from skdplda.rounds._sharded import ShardedStep, sharded_documents
-from skdplda.rounds._tables import UNIT, OnlineTables, SmoothedTables, annealed, constant
+from skdplda.rounds._estep_variational import EXACT_UNIT, part_of_step
+from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
+from skdplda.rounds._loop import run_round
+from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._sensitivity import GRID, UNIT
+from skdplda.rounds._tables import OnlineTables, SmoothedTables, annealed, constant
 
 __all__ = ["VIPSLDA"]
 
@@ -35,10 +33,11 @@ PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
 SMOOTHING = 1.0  # as in SmoothedTables, of stretched shares: they bear more of it than counts
 OFFSET = 0.4  # of alpha in private rounds: exp(digamma(x + 1/2)) is about x, so a topic of few counts is not lost
 REMEMBERED_UPDATES, FRESH_UPDATES = 8, 50  # iterations for a document that goes on, and for one that starts anew
+CUT = "the tokens kept of different documents are drawn independently"
 EVENNESS = 10.0  # of the first table: topics that start far apart settle too early
 
 
-class VIPSLDA(BaseTopicModel):
+class VIPSLDA(BaseRoundsModel):
     """Latent Dirichlet allocation by variational inference, differentially private for documents or users.
 
     VIPS, variational inference with private statistics [1]_: each round infers the topics of documents from a public
@@ -157,12 +156,9 @@ class VIPSLDA(BaseTopicModel):
     """
 
     _parameter_constraints = {  # noqa: RUF012
-        "n_components": [Interval(Integral, 1, 65534, closed="both")],
-        "epsilon": [Interval(Real, 0, None, closed="right")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
+        **BaseRoundsModel._parameter_constraints,
         "accounting": [StrOptions(set(ACCOUNTINGS))],
         "learning_method": [StrOptions({"batch", "online"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "sampling_rate": [Interval(Real, 0, 1, closed="right"), None],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "nominal_size": [Interval(Integral, 1, None, closed="left"), None],
@@ -173,13 +169,6 @@ class VIPSLDA(BaseTopicModel):
         "learning_decay": [Interval(Real, 0, 1, closed="both")],
         "max_doc_update_iter": [Interval(Integral, 1, 2**30, closed="both"), None],
         "mean_change_tol": [Interval(Real, 0, None, closed="left")],
-        "doc_topic_prior": [Real, "array-like", None],
-        "topic_word_prior": [Real, None],
-        "checkpoint": [str, PathLike, None],
-        "callback": [callable, None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -233,75 +222,6 @@ class VIPSLDA(BaseTopicModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
-        """Fit the topics.
-
-        The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words), DiskCounts, ShardedCounts or Dask collection
-            Word counts over a public, or privately selected, vocabulary. A `skdplda.datasets.DiskCounts` is read from
-            disk in each round, some thousand documents at a time. Those of a `skdplda.distributed.ShardedCounts`, or of
-            what it takes, stay on their workers.
-        y : None
-            Ignored.
-        groups : array-like of shape (n_documents,), default=None
-            The user of each document: the guarantee then is for all documents of one user together.
-
-        Returns
-        -------
-        self : VIPSLDA
-            The fitted estimator.
-
-        Raises
-        ------
-        BudgetExceededError
-            If an open accountant cannot afford the fit. No data were read.
-        ValueError
-            For parameters or counts that are not as described.
-        """
-        plan = self._plan()
-        guarantee = vips_guarantee(self, "document" if groups is None else "user", plan, stream=False)
-        payment = Payment(guarantee, f"{type(self).__name__} fit")
-        payment.check(interrupted_run(self.checkpoint))
-        if isinstance(X, DiskCounts):
-            if groups is not None:
-                raise ValueError("groups must be None for documents on disk: a user's documents are not read together.")
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_, units, data = X.shape[1], None, (np.frombuffer(bytes.fromhex(X.digest), np.uint8),)
-        elif (sharded := sharded_documents(self, X, groups)) is not None:
-            X, data = sharded, sharded.data
-        else:
-            X = check_counts(self, X, reset=True)
-            units = None if groups is None else check_groups(groups, X.shape[0])
-            data = X.indptr, X.indices, X.data, *(units or ())
-        self._warn(plan, guarantee)
-        randomness = Randomness(self.random_state)
-        if not plan.noiseless:
-            randomness.warn_if_seeded(self)
-        self.__dict__.pop("_stream", None)
-        n_threads = effective_n_jobs(self.n_jobs)
-        remember = self._private_batch(plan) and not isinstance(X, DiskCounts)
-        settings = self._e_step(plan, randomness, remember, groups is not None)
-        if isinstance(X, ShardedDocuments):
-            e_step = ShardedStep(X, partial(part_of_step, **settings), randomness, stateless=not remember)
-        else:
-            e_step = VariationalStep(X, units, n_threads=n_threads, **settings)
-        fit_rounds(
-            self,
-            e_step,
-            self._rule(plan, groups is not None, randomness),
-            plan,
-            randomness,
-            prior=self._topic_word_prior(),
-            payment=payment,
-            data=data,
-            n_threads=n_threads,
-        )
-        return self._finish(guarantee)
-
     @available_if(lambda self: self.learning_method == "online")
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
@@ -342,7 +262,7 @@ class VIPSLDA(BaseTopicModel):
                 " were drawn. Use accounting='pld', or fit."
             )
         plan, unit = self._plan(stream=True), "document" if groups is None else "user"
-        guarantee = vips_guarantee(self, unit, plan, stream=True)
+        guarantee = self._guarantee(unit, plan, stream=True)
         settings = f"{unit} {settings_of(self)}"
         stream = getattr(self, "_stream", None)
         if stream is None:
@@ -356,27 +276,25 @@ class VIPSLDA(BaseTopicModel):
             raise BudgetExceededError(
                 f"max_iter={plan.n_rounds} steps have been taken, and the promise covers no more. Nothing was read."
             )
-        payment = Payment(guarantee, f"{type(self).__name__} stream")
-        payment.check(stream["run"])
+        charge = Payment(guarantee, f"{type(self).__name__} stream")
+        charge.check(stream["run"])
         X = check_counts(self, X, reset=stream["n_done"] == 0)
-        units = None if groups is None else check_groups(groups, X.shape[0])
-        randomness = Randomness(self.random_state)
+        data = TrainingData(X, None if groups is None else check_groups(groups, X.shape[0]), groups is not None, ())
+        randomness, n_threads = Randomness(self.random_state), effective_n_jobs(self.n_jobs)
         if stream["n_done"] == 0:
-            self._warn(plan, guarantee)
+            self._warn(plan, guarantee, data.n_words, stacklevel=4)
         if not plan.noiseless:
-            randomness.warn_if_seeded(self)
-        n_threads = effective_n_jobs(self.n_jobs)
-        rule = self._rule(plan, groups is not None, randomness)
+            randomness.warn_if_seeded(self, stacklevel=4)
+        tables = self._make_tables(plan, randomness, data)
         if stream["n_done"]:
-            rule.restore({"table": stream["table"]})
-        payment.charge(stream["run"])
-        settings = self._e_step(plan, randomness, False, groups is not None)
-        e_step = VariationalStep(X, units, n_threads=n_threads, **settings)
-        run_round(e_step, rule, plan, randomness, stream["n_done"], n_threads=n_threads)
-        self.n_iter_ = stream["n_done"] + 1
-        self._stream = stream | {"n_done": self.n_iter_, "table": rule.table}
-        self.components_ = np.ascontiguousarray(rule.pseudo_counts().T) + self._topic_word_prior()
-        return self._finish(guarantee)
+            tables.restore({"table": stream["table"]})
+        charge.charge(stream["run"])
+        e_step = self._make_e_step(plan, randomness, data)(X, data.units, randomness=randomness, n_threads=n_threads)
+        run_round(e_step, tables, plan, randomness, stream["n_done"], n_threads=n_threads)
+        n_done = stream["n_done"] + 1
+        self._set_fitted(guarantee, **self._model_of(tables, n_done))
+        self._stream = stream | {"n_done": n_done, "table": tables.table}
+        return self
 
     @fit_context(prefer_skip_nested_validation=True)
     def privacy_cost(self, *, groups: bool = False, stream: bool = False) -> PrivacyGuarantee:
@@ -394,15 +312,7 @@ class VIPSLDA(BaseTopicModel):
         guarantee : PrivacyGuarantee
             Equal to `privacy_guarantee_` after the fit.
         """
-        return vips_guarantee(self, "user" if groups else "document", self._plan(stream), stream)
-
-    def _finish(self, guarantee):
-        self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
-        self.privacy_guarantee_ = guarantee
-        return self
-
-    def _doc_topic_prior(self):
-        return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
+        return self._guarantee("user" if groups else "document", self._plan(stream), stream)
 
     def _topic_word_prior(self):
         default = EXACT_TOPIC_WORD_PRIOR if np.isinf(self.epsilon) else PRIVATE_TOPIC_WORD_PRIOR
@@ -427,9 +337,35 @@ class VIPSLDA(BaseTopicModel):
             return NoisePlan.equal(self.epsilon, self.delta, rounds, rate, self.accounting)
         return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, rounds, rate)
 
-    def _warn(self, plan, guarantee):
-        """Warn the caller of `fit` of what it should know; called two frames below it."""
-        warn_of_spare_topics(self.n_components, self.n_features_in_, stacklevel=5)
+    def _guarantee(self, unit, plan, stream=False):
+        assumptions, changes = (), {}
+        if stream:
+            visits = "every batch" if self.max_visits is None else f"at most {self.max_visits} batches"
+            assumptions = (f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model",)
+        if self.accounting in CLAIMED_ACCOUNTINGS and not plan.noiseless:
+            changes = claimed_path(self.accounting, plan, self.epsilon, self.delta)
+        return rounds_guarantee(
+            plan,
+            unit,
+            self.epsilon,
+            self.delta,
+            **changes,
+            seeded=self.random_state is not None,
+            hidden="" if self.max_doc_length is None else CUT,
+            assumptions=assumptions,
+        )
+
+    def _read(self, X, groups, plan):
+        if not isinstance(X, DiskCounts):
+            return super()._read(X, groups, plan)
+        if groups is not None:
+            raise ValueError("groups must be None for documents on disk: a user's documents are not read together.")
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        self.n_features_in_ = X.shape[1]
+        return TrainingData(X, None, False, (np.frombuffer(bytes.fromhex(X.digest), np.uint8),))
+
+    def _warn(self, plan, guarantee, n_words, stacklevel=5):
+        super()._warn(plan, guarantee, n_words, stacklevel + 1)
         if plan.noiseless:
             return
         if guarantee.status == "claimed":
@@ -437,46 +373,97 @@ class VIPSLDA(BaseTopicModel):
                 f"accounting={self.accounting!r} claims epsilon={self.epsilon:g}: {guarantee.reason} Use"
                 " accounting='pld' for a proven epsilon.",
                 PrivacyLeakWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
-        warn_of_large_delta(self.delta, self.nominal_size, stacklevel=5)
+        warn_of_large_delta(self.delta, self.nominal_size, stacklevel + 1)
 
-    def _unit(self, plan):
-        """Return what GRID stands for, in tokens."""
+    def _set_fitted(self, guarantee, **attributes):
+        self.__dict__.pop("_stream", None)
+        super()._set_fitted(guarantee, **attributes)
+
+    def _norm_bound(self, plan):
+        """Return how many tokens the norm of a contribution stands for."""
         if plan.noiseless:
             return GRID / EXACT_UNIT
         return UNIT if self.max_norm is None else float(self.max_norm)
 
-    def _e_step(self, plan, randomness, remember, grouped):
-        """Return the E-step's settings, for `VariationalStep`."""
-        alpha, beta = self._doc_topic_prior(), self._topic_word_prior()
+    def _private_batch(self, plan):
+        return self.learning_method == "batch" and not plan.noiseless
+
+    def _remembers(self, plan, data):
+        """Whether documents go on from their topics of the last round: not on disk, and not in streams."""
+        return self._private_batch(plan) and not isinstance(data.documents, DiskCounts)
+
+    def _weighted(self, plan, data):
+        """Whether rare words weigh more; the bounds of users and of `max_norm` are on word counts."""
+        return self._private_batch(plan) and not data.grouped and self.max_norm is None
+
+    def _make_e_step(self, plan, randomness, data):
+        alpha, beta, remember = self._doc_topic_prior(), self._topic_word_prior(), self._remembers(plan, data)
         if plan.noiseless and self.learning_method == "batch":  # elsewhere constant priors were better
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
         else:
             priors = partial(constant, alpha + OFFSET * self._private_batch(plan), beta)
-        return {
-            "n_topics": self.n_components,
-            "priors": priors,
-            "exact": plan.noiseless,
-            "max_norm": self.max_norm,
-            "max_length": self.max_doc_length,
-            "max_iter": self.max_doc_update_iter or (REMEMBERED_UPDATES if remember else FRESH_UPDATES),
-            "tol": self.mean_change_tol,
-            "key": randomness.key,
-            "remember": remember,
-            "weighted": self._weighted(plan, grouped),
-        }
+        return partial(
+            part_of_step,
+            n_topics=self.n_components,
+            priors=priors,
+            exact=plan.noiseless,
+            max_norm=self.max_norm,
+            max_length=self.max_doc_length,
+            max_iter=self.max_doc_update_iter or (REMEMBERED_UPDATES if remember else FRESH_UPDATES),
+            tol=self.mean_change_tol,
+            key=randomness.key,
+            remember=remember,
+            weighted=self._weighted(plan, data),
+        )
 
-    def _private_batch(self, plan):
-        return self.learning_method == "batch" and not plan.noiseless
-
-    def _weighted(self, plan, grouped):  # the bounds of users and of `max_norm` are on word counts
-        return self._private_batch(plan) and not grouped and self.max_norm is None
-
-    def _rule(self, plan, grouped, randomness):
-        shape, key, unit = (self.n_features_in_, self.n_components), randomness.key, self._unit(plan)
+    def _make_tables(self, plan, randomness, data):
+        shape, key, bound = (data.n_words, self.n_components), randomness.key, self._norm_bound(plan)
         if self.learning_method == "online":
-            return OnlineTables(shape, self._rate(), key, unit, self.learning_offset, self.learning_decay, EVENNESS)
-        weighted = self._weighted(plan, grouped)
+            return OnlineTables(shape, self._rate(), key, bound, self.learning_offset, self.learning_decay, EVENNESS)
+        weighted = self._weighted(plan, data)
         smoothing = SMOOTHING if weighted else None
-        return SmoothedTables(shape, plan, key, unit, EVENNESS, smoothing=smoothing, weighted=weighted)
+        return SmoothedTables(shape, plan, key, bound, EVENNESS, smoothing=smoothing, weighted=weighted)
+
+
+def sampled_share(sampling_rate, batch_size, nominal_size):
+    """Return the probability that a document (user) takes part in a step.
+
+    Parameters
+    ----------
+    sampling_rate : float or None
+        That probability.
+    batch_size, nominal_size : int or None
+        In its place: documents of a step, and of the corpus.
+
+    Returns
+    -------
+    share : float
+        1 if nothing is given.
+
+    Raises
+    ------
+    ValueError
+        If they contradict each other, or one is missing.
+    """
+    if batch_size is None:
+        return 1.0 if sampling_rate is None else float(sampling_rate)
+    if sampling_rate is not None:
+        raise ValueError("give batch_size or sampling_rate, not both: one follows from the other and nominal_size.")
+    if nominal_size is None:
+        raise ValueError(f"batch_size={batch_size} needs nominal_size, a public estimate of all documents.")
+    if batch_size > nominal_size:
+        raise ValueError(f"batch_size={batch_size} must be at most nominal_size={nominal_size}.")
+    return batch_size / nominal_size
+
+
+def warn_of_large_delta(delta, nominal_size, stacklevel):
+    """Warn that a guarantee says little about single units, where a public estimate of their number is known."""
+    if nominal_size is not None and delta >= 1 / nominal_size:
+        warnings.warn(
+            f"delta={delta:g} is not below 1 / nominal_size = {1 / nominal_size:g}: publishing some"
+            " documents whole would satisfy it. Choose a much smaller delta.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )

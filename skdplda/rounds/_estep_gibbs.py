@@ -5,9 +5,7 @@ import numpy as np
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.rounds._loop import GRID
-from skdplda.rounds._sensitivity import unit_weights
-from skdplda.rounds._tables import word_weights
+from skdplda.rounds._sensitivity import GRID, unit_weights, word_weights
 
 __all__ = ["GibbsStep"]
 

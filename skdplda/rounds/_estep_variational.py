@@ -6,9 +6,7 @@ from scipy.special import digamma
 
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import unit_of_documents
-from skdplda.rounds._loop import GRID
-from skdplda.rounds._sensitivity import unit_weights
-from skdplda.rounds._tables import word_weights
+from skdplda.rounds._sensitivity import GRID, unit_weights, word_weights
 
 __all__ = ["EXACT_UNIT", "VariationalStep", "cut_documents", "part_of_step"]
 
@@ -45,7 +43,7 @@ def cut_documents(X, max_length, key, numbers):
     return cut
 
 
-def part_of_step(*arguments, longest, randomness, **options):
+def part_of_step(*arguments, longest=0, randomness, **options):
     """Return the `VariationalStep` of a part of a corpus, which needs neither other documents nor a later key."""
     return VariationalStep(*arguments, **options)
 

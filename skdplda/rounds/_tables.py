@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skdplda.rounds._loop import GRID
+from skdplda.rounds._sensitivity import GRID, UNIT, word_weights
 
 __all__ = [
     "UNIT",
@@ -16,7 +16,6 @@ __all__ = [
 ]
 
 KEPT_TABLES = 10  # about as many exact tables are averaged
-UNIT = 5.0  # a unit's contribution in the tables: a document of 25 different words counts each once
 FORGET = 0.2  # by which an older release weighs less in the model
 SMOOTHING = 0.2  # of the next table towards the word frequencies, in standard deviations of the noise
 
@@ -34,15 +33,6 @@ def initial_table(shape, key, evenness=1.0):
     Their mean is 1, their variance 1 / `evenness`.
     """
     return np.random.default_rng(key).gamma(evenness, 1 / evenness, shape).astype(np.float32)
-
-
-def word_weights(table):
-    """Return the weight of each word in a contribution, (n_words,): rare words speak up, from the public table alone.
-
-    The fourth root evens out the noise: a word's release is divided by its weight.
-    """
-    frequency = np.maximum(table.sum(axis=1, dtype=np.float64), 1e-9)
-    return np.clip((frequency / frequency.mean()) ** -0.25, 0.2, 5).astype(np.float32)
 
 
 def annealed(alpha, beta, n_topics, round_, n_rounds):
@@ -201,3 +191,89 @@ class OnlineTables:
     def restore(self, arrays):
         """Take the state back."""
         self.table = arrays["table"]
+
+
+def consistent(table, similarity, tau):
+    """Return a table whose topics have moved towards words that mean much the same: eq. (11) of Shi et al. (2019).
+
+    With p the distribution of a topic, p + tau p (R p) / (p' R p), normalised; totals of topics stay.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_words, n_topics)
+        Not negative.
+    similarity : csr_array of shape (n_words, n_words) or None
+        Called R. None changes nothing.
+    tau : float
+        At least 0.
+
+    Returns
+    -------
+    table : ndarray of shape (n_words, n_topics)
+        Of the same dtype.
+    """
+    if similarity is None or tau == 0:
+        return table
+    near = similarity @ table
+    pull = (table * near).sum(axis=0)  # p' R p times the squared total; R p has one total, hence the other one
+    pull = np.divide(table.sum(axis=0), pull, out=np.zeros_like(pull), where=pull > 0)
+    return table * ((1 + tau * near * pull) / (1 + tau * (pull > 0))).astype(table.dtype)
+
+
+class LastTable:
+    """Each round starts from the last table, and the last one is the model: EM.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (n_words, n_topics).
+    key : int
+        Of the first table.
+    similarity, tau
+        As in `consistent`.
+    """
+
+    def __init__(self, shape, key, similarity, tau):
+        self.table = initial_table(shape, key)
+        self._similarity, self._tau = similarity, tau
+
+    def update(self, sums, round_):
+        """Take a table of sums, possibly noisy."""
+        self.table = consistent(np.maximum(sums, 0.0), self._similarity, self._tau)
+
+    def pseudo_counts(self):
+        """Return the model, without the prior: (n_words, n_topics), not negative."""
+        return self.table
+
+    def arrays(self):
+        """Return the state."""
+        return {"table": self.table}
+
+    def restore(self, arrays):
+        """Take the state back."""
+        self.table = arrays["table"]
+
+
+class ConsistentTables(SmoothedTables):
+    """`SmoothedTables`, and word similarity after each round.
+
+    Parameters
+    ----------
+    shape, plan, key
+        As in `SmoothedTables`.
+    similarity, tau
+        As in `LastTable`.
+    """
+
+    def __init__(self, shape, plan, key, similarity, tau):
+        super().__init__(shape, plan, key)
+        self._similarity, self._tau = similarity, tau
+
+    def update(self, noisy, round_):
+        """Take a released table."""
+        super().update(noisy, round_)
+        self.table = consistent(self.table, self._similarity, self._tau)
+
+    def pseudo_counts(self):
+        """Return the model, without the prior: (n_words, n_topics), not negative."""
+        return consistent(super().pseudo_counts(), self._similarity, self._tau)
