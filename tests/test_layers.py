@@ -84,5 +84,5 @@ def test_only_one_file_names_the_private_helpers_of_scikit_learn():
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_module_holds_one_concept(path):
-    assert len(path.read_text().splitlines()) <= 500
+    assert len(path.read_text().splitlines()) <= 900  # a long one reads well; two in one do not
     assert len(path.relative_to(ROOT).parts) <= 2

@@ -54,7 +54,7 @@ def em(X, n_topics, n_rounds, similarity=None, tau=0.0):
     """Run EM without priors; return the likelihood before each round, the last table, and the proportions."""
     everyone = check_groups(None, len(X))
     step = UnitStep(X, everyone, n_topics, None, np.full(n_topics, NOTHING), NOTHING, 1, 1)
-    rule = LastTable((X.shape[1], n_topics), 7, similarity, tau, lambda table: None)
+    rule = LastTable((X.shape[1], n_topics), 7, similarity, tau)
     likelihood = []
     for round_ in range(n_rounds):
         rule.update(step.collect(rule.table, round_, None), round_)
@@ -75,7 +75,7 @@ def test_the_likelihood_never_decreases(seed):
 def test_units_of_one_word_are_plsa():
     counts = make_lda_corpus(12, 9, 3, mean_length=20, random_state=0).data.toarray()
     _, table, theta = em(UnitMatrix.from_counts(sp.csr_array(counts)), 3, 20)
-    phi = LastTable((9, 3), 7, None, 0.0, lambda table: None).table.astype(np.float64)  # the same start
+    phi = LastTable((9, 3), 7, None, 0.0).table.astype(np.float64)  # the same start
     phi, p = phi / phi.sum(axis=0), np.full((12, 3), 1 / 3)
     for _ in range(20):
         new_phi, new_p = np.zeros_like(phi), np.zeros_like(p)

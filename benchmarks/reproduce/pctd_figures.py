@@ -76,19 +76,19 @@ def pctd(X, similarity, n_topics, sigma, support, iterations, seed, last_only=Fa
         support=support,
         randomness=Randomness(seed),
     )
-    counts, history, topics, tables = X.to_counts(), [], [], []
+    counts, history, topics = X.to_counts(), [], []
 
-    def follow(table):
-        tables.append(None)
-        if last_only and len(tables) < iterations:
+    def follow(report):
+        if last_only and report.n_done < iterations:
             return
-        phi = table.T + NO_PRIOR
+        phi = report.table.T + NO_PRIOR
         topics[:] = [phi / phi.sum(axis=1, keepdims=True)]
         total = log_likelihood(counts, topics[0], step.arrays()["theta"]).sum()
         history.append(np.exp(-total / counts.sum()))
 
-    rule = LastTable((X.shape[1], n_topics), Randomness(seed).key, similarity, TAU, follow)
-    run_rounds(step, rule, NoisePlan("gaussian", 1.0, (0.0,) * iterations, None), Randomness(seed), n_threads=2)
+    tables = LastTable((X.shape[1], n_topics), Randomness(seed).key, similarity, TAU)
+    plan = NoisePlan("gaussian", 1.0, (0.0,) * iterations, None)
+    run_rounds(step, tables, plan, Randomness(seed), n_threads=2, callback=follow)
     return history, topics[0]
 
 
