@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
@@ -21,6 +22,10 @@ if root is None:
     raise FileNotFoundError(f"the examples are needed beside {Path(__file__).parent}, to build their gallery")
 figures = Path(__file__).parent / "figures"  # drawn by the benchmarks, and committed there
 shutil.copytree(root / "benchmarks" / "results", figures, ignore=shutil.ignore_patterns("*.csv"), dirs_exist_ok=True)
+sys.path.insert(0, str(Path(__file__).parent))
+import floors  # noqa: E402
+
+floors.draw(Path(skdplda.__file__).parent, figures / "floors.png")
 page = (Path(__file__).parent / "reproductions.rst").read_text(encoding="utf-8")
 unnamed = [path.name for path in sorted((root / "benchmarks" / "reproduce").glob("*.py")) if path.name not in page]
 if unnamed:
