@@ -248,7 +248,8 @@ CORPORA = {
         "data/pheme_clean.json of https://github.com/nicomanzonelli/topic_model_attacks, commit"
         " 6c4354ced994223d0c8cf87c150fca01b120f8ad. The tweets are the source tweets of the PHEME rumours and"
         " non-rumours, https://doi.org/10.6084/m9.figshare.4010619.v1. The paper states how they were cleaned"
-        " (letters only, NLTK's stop words and lemmas, words of 3 to 15 letters); the program that did it is not published.",
+        " (letters only, NLTK's stop words and lemmas, words of 3 to 15 letters); the program that did it is not"
+        " published.",
         "The repository: MIT. PHEME: annotations CC BY 4.0, the text is Twitter's and its authors'.",
         "pheme_clean.json",
         make_same,
