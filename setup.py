@@ -23,7 +23,7 @@ KERNELS = {  # extension -> uses threads
     "variational": True,
 }
 # -ffp-contract=off: a fused multiply-add would make results depend on the processor.
-COMPILE_ARGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
+COMPILE_ARGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"]
 OPENMP_FLAGS = (  # compile, link: the first pair that links is taken
     (["-fopenmp"], ["-fopenmp"]),
     (["-Xpreprocessor", "-fopenmp"], ["-lomp"]),
