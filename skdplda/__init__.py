@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError, PrivacyLeakWarning
+from skdplda.exceptions import BudgetExceededError, EmptySelectionError, IncompatibleGuaranteeError, PrivacyLeakWarning
 
 if TYPE_CHECKING:
     from skdplda.models import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
@@ -20,6 +20,7 @@ __all__ = [
     "BudgetExceededError",
     "DPCountVectorizer",
     "DPVocabularySelector",
+    "EmptySelectionError",
     "IncompatibleGuaranteeError",
     "LocalPrivateLDA",
     "PrivacyAccountant",

@@ -1,6 +1,6 @@
 """Warnings and errors of the package."""
 
-__all__ = ["BudgetExceededError", "IncompatibleGuaranteeError", "PrivacyLeakWarning"]
+__all__ = ["BudgetExceededError", "EmptySelectionError", "IncompatibleGuaranteeError", "PrivacyLeakWarning"]
 
 
 class PrivacyLeakWarning(UserWarning):
@@ -9,6 +9,10 @@ class PrivacyLeakWarning(UserWarning):
 
 class BudgetExceededError(ValueError):
     """A fit would cost more than what remains of the privacy budget; no data was read."""
+
+
+class EmptySelectionError(ValueError):
+    """A private selection released no word; its budget is spent."""
 
 
 class IncompatibleGuaranteeError(ValueError):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from skdplda.audit._audit import audit
 from skdplda.audit._canaries import topics_of
-from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.exceptions import EmptySelectionError, PrivacyLeakWarning
 from skdplda.privacy import epsilon_of
 
 __all__ = [
@@ -120,9 +120,7 @@ def names_words(selector, X):
     """Whether a fit names any word: selectors raise where they name none."""
     try:
         quiet_fit(selector, X)
-    except ValueError as error:
-        if "No word" not in str(error):
-            raise
+    except EmptySelectionError:
         return False
     return True
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from skdplda._validation import Interval, StrOptions, check_groups, fit_context
 from skdplda.distributed import ShardedDocuments, load_documents, shards_of
-from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.exceptions import EmptySelectionError, PrivacyLeakWarning
 from skdplda.privacy import (
     PartitionPlan,
     Payment,
@@ -166,7 +166,7 @@ class PrivateSelection(BaseEstimator):
             payment.charge(uuid4().hex)
             released, weights = select_partitions(plan, *lists, X.shape[1], randomness)
         if not len(released):
-            raise ValueError(self._nothing(plan))
+            raise EmptySelectionError(self._nothing(plan))
         return released, weights
 
     def _nothing(self, plan):
