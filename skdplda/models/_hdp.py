@@ -23,7 +23,7 @@ from skdplda.models._fit import warn_of_spare_topics
 from skdplda.models._hdp_plan import HybridPlan, shortfall
 from skdplda.models._hdp_sweeps import FrozenSweeps, ShardedSweeps, run_live
 from skdplda.models._sharded import sharded_documents
-from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, sampler_slack
+from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, noise_law
 
 __all__ = ["HDPLDA"]
 
@@ -290,9 +290,8 @@ class HDPLDA(BaseTopicModel):
             not_covered=tuple(line for line in token.not_covered if "more than one token" not in line),
             mechanism=f"{token.mechanism}; all tokens of a document of at most {n_tokens} replaced",
             assumptions=(
-                *(line for line in token.assumptions if "total variation" not in line),
+                *token.assumptions,
                 f"the document has at most {n_tokens} tokens",
-                "the noise has its exact law: the samplers' numerical error is not in these numbers",
             ),
         )
 
@@ -460,8 +459,7 @@ class HDPLDA(BaseTopicModel):
         assumptions = [
             "the words and their order stay with the curator",
             "the system's entropy is unpredictable and ChaCha20 is a secure generator",
-            f"each noise value is within total variation {sampler_slack():.1e} of its exact law"
-            + (" (included in delta)" if gaussian else ""),
+            noise_law(in_delta=gaussian),
         ]
         if self.random_state is not None:
             assumptions.append("the seed (random_state) is secret, random and never reused")
