@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -14,6 +15,7 @@ from skdplda.privacy import _noise
 from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian, sampler_slack
 
 LAWS = {"gaussian": rounded_gaussian, "laplace": discrete_laplace}
+DOMAINS = {"gaussian": _noise.GAUSSIAN_DOMAIN, "laplace": _noise.LAPLACE_DOMAIN}
 TABLES = {"gaussian": _noise._gaussian_table, "laplace": _noise._laplace_table}
 # Both sides of single integers | buckets (64), of offsets in the first word | outside (2**22), and extremes.
 SCALES = [0.05, 0.3, 1.0, 7.3, 63.9, 64.0, 300.0, 2.0**22 - 1, 2.0**22, 1e9, 2.0**50]
@@ -38,9 +40,10 @@ def log_survival(law, scale, x):
 
 def ends_of(table):
     """Cumulative ends of a table's entries, as mpmath numbers in [0, 1]."""
-    bits = 127 - table.folded
+    bits = 191 - table.folded
     with mpmath.workprec(256):
-        ends = [(int(high) << 64) + int(low) for high, low in zip(table.high, table.low, strict=True)]
+        words = zip(table.high, table.low, table.least, strict=True)
+        ends = [(int(high) << 128) + (int(low) << 64) + int(least) for high, low, least in words]
         return [mpmath.ldexp(mpmath.mpf(end), -bits) for end in ends]
 
 
@@ -74,22 +77,101 @@ def test_chacha20_is_that_of_rfc_8439():
 @pytest.mark.parametrize("scale", SCALES)
 def test_table_has_the_claimed_accuracy(law, scale):
     """Mass up to some bucket edges; theorem 4 allows each entry's end one unit of the last bit."""
-    table = TABLES[law](scale)
+    table = TABLES[law](scale, cut=0.0)
     ends = ends_of(table)
     assert ends == sorted(ends)
     assert ends[-1] == 1
     n_buckets = (len(ends) - 1) // 2 if table.shift else len(ends) - 1
     width = 2**table.shift
-    last_bit = mpmath.ldexp(1, table.folded - 127)
+    last_bit = mpmath.ldexp(1, table.folded - 191)
     with mpmath.workprec(256):
         for k in {0, 1, n_buckets // 7, n_buckets // 3, n_buckets - 1} - {n_buckets}:
             inside = ends[k]
             if table.shift:  # rectangles come first, the wedges of the same buckets after all of them
                 inside += ends[n_buckets + k] - ends[n_buckets]
             assert abs(inside - (1 - tail(law, scale, 1 + k * width))) < 3 * last_bit
-        reach = tail(law, scale, 1 + n_buckets * width)
-    assert reach < sampler_slack() / 1000
     assert len(ends) < 2**16
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("scale", SCALES)
+def test_what_the_table_leaves_to_the_tail_has_a_precise_probability(law, scale):
+    """Theorem 4 is about factors: what is left must not be small against the last bit."""
+    table = TABLES[law](scale)
+    beyond = 1 + (table.cut << table.shift)
+    n_buckets = (len(table.high) - 1) // 2 if table.shift else len(table.high) - 1
+    with mpmath.workprec(256):
+        ends = ends_of(table)
+        left = 1 - ends[table.cut] - (ends[n_buckets + table.cut] - ends[n_buckets] if table.shift else 0)
+        exact = max(tail(law, scale, beyond), mpmath.mpf(_noise.CUT))
+        assert exact >= _noise.CUT
+        assert abs(left / exact - 1) < _noise.LAW_ERROR
+        assert tail(law, scale, beyond + 2**table.shift) < _noise.CUT  # as seldom as can be
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("scale", [0.6, 7.3, 300.0, 1e9, 2.0**50])
+def test_table_and_tail_together_follow_the_law(law, scale):
+    """With a cut so early that tails are drawn often; the draws before it are what they were without it."""
+    draws = _noise._draw(partial(TABLES[law], cut=0.2), DOMAINS[law], scale, 20_000, 4, 1)
+    plain = LAWS[law](scale, 20_000, random_state=4)
+    assert p_value(draws, law, scale) > 1e-3
+    first = np.flatnonzero(draws != plain)[0]
+    assert abs(plain[first]) > TABLES[law](scale, cut=0.2).cut << TABLES[law](scale).shift
+
+
+@pytest.mark.parametrize(("law", "reach"), [("gaussian", 8.0), ("gaussian", 40.0), ("laplace", 44.0), ("laplace", 1e4)])
+@pytest.mark.parametrize("scale", [0.3, 5.0, 2.0**40])
+def test_no_integer_is_beyond_the_reach_of_the_noise(law, reach, scale):
+    """Ten times the group, ten times the distance: 40 deviations and 10,000 scales out, the law goes on."""
+    reach = math.ceil(reach * scale)
+    key = np.arange(8, dtype=np.uint32)
+    draws = [abs(_noise._tail_draw(DOMAINS[law], scale, reach, key, cell)) - reach for cell in range(4000)]
+    assert min(draws) >= 1
+    with mpmath.workprec(256):
+        whole = tail(law, scale, reach + 1)
+        edges = sorted({1, *(int(scale * part) + 1 for part in (0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1, 2))})
+        beyond = [float(tail(law, scale, reach + edge) / whole) for edge in edges]
+    expected = -np.diff([*beyond, 0.0]) * len(draws)
+    observed = np.bincount(np.searchsorted(edges, draws, side="right") - 1, minlength=len(edges))
+    keep = expected > 5
+    assert np.all(observed[~keep] < 30)
+    if keep.sum() > 1:
+        share = observed[keep].sum() / expected[keep].sum()
+        assert stats.chisquare(observed[keep], expected[keep] * share).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_tiny_scales_send_back_what_the_table_sends_too_much(law):
+    low, high = 0.001, 0.5
+    for _ in range(60):  # the scale at which a fifth of the least cut lies outside of 0
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(law, middle, 1) < _noise.CUT / 5 else (low, middle)
+    assert TABLES[law](low).cut == 0
+    draws = [_noise._tail_draw(DOMAINS[law], low, 0, np.zeros(8, np.uint32), cell) for cell in range(4000)]
+    assert stats.binomtest(np.count_nonzero(draws), 4000, 0.2).pvalue > 1e-3
+    assert set(draws) == {-1, 0, 1}
+    assert _noise._tail_draw(DOMAINS[law], 5e-324, 0, np.zeros(8, np.uint32), 1) == 0
+
+
+def test_sums_beyond_64_bits_wrap(monkeypatch):
+    """A function of the exact sum, and so as private; a clipped one would not be its own noise."""
+    monkeypatch.setattr(_noise, "_exponential", lambda context, words: context.mpf(2) ** 20)
+    noise = _noise._tail_draw(_noise.LAPLACE_DOMAIN, 2.0**50, 0, np.zeros(8, np.uint32), 0)
+    assert -(2**63) <= noise < 2**63
+    assert abs(noise) == 1  # 2**70 + 1 modulo 2**64
+
+
+@pytest.mark.parametrize("above", [0, 1])
+def test_a_boundary_inside_a_cell_is_decided_by_a_third_word(above):
+    """The kernel's rarest branch, met by a table whose first end is made of the words that it will draw."""
+    key = np.arange(3, 11, dtype=np.uint32)
+    words = kernel.keystream(key, 1, 0, 0).T.ravel().copy().view(np.uint64)
+    ends = words[0] >> 1, words[1], words[2] + above
+    high, low, least = (np.array([end, 2**63 - 1], dtype=np.uint64) for end in ends)
+    out, guide = np.zeros(1, np.int64), np.zeros(2**13, np.uint16)
+    assert kernel.fill(out, key, 1, high, low, least, guide, 50, 0, 0, np.zeros(4, np.uint64), 9, 1) == 0
+    assert abs(out[0]) == 1 - above
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -1,7 +1,7 @@
 """Integer noise by inversion of an exact cumulative table; the mathematics is in doc/theory/noise.rst."""
 
 from cython.parallel cimport prange
-from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MIN, int64_t, uint16_t, uint32_t, uint64_t
 
 import numpy as np
 
@@ -46,8 +46,10 @@ cdef enum:
 ctypedef struct law:
     const uint64_t *high
     const uint64_t *low
+    const uint64_t *least
     const uint16_t *guide
     uint64_t n_buckets
+    uint64_t cut
     int guide_shift
     int shift
     int folded
@@ -56,18 +58,24 @@ ctypedef struct law:
 
 
 cdef inline int64_t draw(const law *table, chacha20_stream *stream) noexcept nogil:
-    """One integer. The word is [position in the table | offset, when folded | sign]."""
+    """One integer; INT64_MIN for one beyond the cut. The word is [position in the table | offset, when folded | sign]."""
     cdef uint64_t word = chacha20_u64(stream)
     cdef uint64_t position = word >> (1 + table.folded)
     cdef uint64_t entry = table.guide[position >> table.guide_shift]
-    cdef uint64_t magnitude, more
+    cdef uint64_t magnitude, more, more_still
     cdef int64_t sign = -<int64_t>(word & 1)
     while position > table.high[entry]:
         entry += 1
     if position == table.high[entry]:  # the boundary is inside this cell: 64 more bits decide
         more = chacha20_u64(stream)
-        while position == table.high[entry] and more >= table.low[entry]:
+        while position == table.high[entry] and more > table.low[entry]:
             entry += 1
+        if position == table.high[entry] and more == table.low[entry]:  # and still is: 64 more
+            more_still = chacha20_u64(stream)
+            while position == table.high[entry] and more == table.low[entry] and more_still >= table.least[entry]:
+                entry += 1
+    if entry > table.cut and (entry <= table.n_buckets or entry > table.n_buckets + table.cut):
+        return INT64_MIN
     magnitude = entry
     if table.shift and entry:
         if entry <= table.n_buckets:
@@ -80,16 +88,18 @@ cdef inline int64_t draw(const law *table, chacha20_stream *stream) noexcept nog
     return (<int64_t>magnitude ^ sign) - sign
 
 
-cdef void fill_block(
+cdef int64_t fill_block(
     const law *table, const uint32_t *key, uint32_t domain, uint64_t block, int64_t *out, int64_t size
 ) noexcept nogil:
-    """The cells of one block, from the stream that belongs to it."""
+    """The cells of one block, from the stream that belongs to it; return how many are beyond the cut."""
     cdef chacha20_stream stream
-    cdef int64_t i
+    cdef int64_t i, n_beyond = 0
     chacha20_start(&stream, key, domain, <uint32_t>block, <uint32_t>(block >> 32))
     for i in range(size):
         out[i] = draw(table, &stream)
+        n_beyond += out[i] == INT64_MIN
     chacha20_wipe(&stream)
+    return n_beyond
 
 
 def fill(
@@ -98,30 +108,35 @@ def fill(
     uint32_t domain,                # IN: laws of different domains share no stream
     const uint64_t[::1] high,       # IN: upper ends of the entries, leading 63 - folded bits
     const uint64_t[::1] low,        # IN: the 64 bits that follow
+    const uint64_t[::1] least,      # IN: and 64 more
     const uint16_t[::1] guide,      # IN: first entry that can hold a position with these top bits
     int guide_shift,                # IN: position >> guide_shift indexes guide
     int shift,                      # IN: log2 of the integers in a bucket
     int folded,                     # IN: offset bits taken from the first word: shift, or 0
     const uint64_t[::1] wedge,      # IN: alpha and beta of wedge.h, high and low words
+    uint64_t cut,                   # IN: first bucket that is left to the caller
     int n_threads,
 ):
     """Fill `out` with independent draws of the law in the table.
 
-    Equivalent to: np.searchsorted(boundaries, uniform, side="right") * random_sign, with unlimited bits.
+    Equivalent to: np.searchsorted(boundaries, uniform, side="right") * random_sign, with 64 bits more than the table.
+    Returns the number of cells beyond the cut; they hold the least 64-bit integer.
     """
     cdef law table
     cdef int64_t size = out.shape[0]
     cdef int64_t n_blocks = (size + BLOCK - 1) // BLOCK
-    cdef int64_t block
+    cdef int64_t block, n_beyond = 0
     if size == 0:
-        return
-    table.high, table.low, table.guide = &high[0], &low[0], &guide[0]
+        return 0
+    table.high, table.low, table.least, table.guide = &high[0], &low[0], &least[0], &guide[0]
     table.guide_shift, table.shift, table.folded = guide_shift, shift, folded
-    table.n_buckets = (high.shape[0] - 1) // 2
+    table.n_buckets = (high.shape[0] - 1) // 2 if shift else high.shape[0] - 1
+    table.cut = cut
     table.alpha = fixed_of(wedge[0], wedge[1])
     table.beta = fixed_of(wedge[2], wedge[3])
     for block in prange(n_blocks, nogil=True, schedule="static", num_threads=n_threads):
-        fill_block(&table, &key[0], domain, block, &out[block * BLOCK], min(BLOCK, size - block * BLOCK))
+        n_beyond += fill_block(&table, &key[0], domain, block, &out[block * BLOCK], min(BLOCK, size - block * BLOCK))
+    return n_beyond
 
 
 def system_key():

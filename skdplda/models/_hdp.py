@@ -21,7 +21,7 @@ from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
 from skdplda.models._hdp_accounting import HybridPlan, shortfall
 from skdplda.models._hdp_sampler import FrozenSweeps, ShardedSweeps, TopicTrace, run_live, tokens_of
-from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, sampler_slack
+from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, noise_law
 from skdplda.rounds._sharded import sharded_documents
 
 __all__ = ["HDPLDA"]
@@ -285,9 +285,8 @@ class HDPLDA(BaseTopicModel):
             not_covered=tuple(line for line in token.not_covered if "more than one token" not in line),
             mechanism=f"{token.mechanism}; all tokens of a document of at most {n_tokens} replaced",
             assumptions=(
-                *(line for line in token.assumptions if "total variation" not in line),
+                *token.assumptions,
                 f"the document has at most {n_tokens} tokens",
-                "the noise has its exact law: the samplers' numerical error is not in these numbers",
             ),
         )
 
@@ -490,8 +489,7 @@ class HDPLDA(BaseTopicModel):
         assumptions = [
             "the words and their order stay with the curator",
             "the system's entropy is unpredictable and ChaCha20 is a secure generator",
-            f"each noise value is within total variation {sampler_slack():.1e} of its exact law"
-            + (" (included in delta)" if gaussian else ""),
+            noise_law(in_delta=gaussian),
         ]
         if self.random_state is not None:
             assumptions.append("the seed (random_state) is secret, random and never reused")

@@ -8,17 +8,14 @@ in doc/theory/hdp.rst.
 import math
 from dataclasses import dataclass
 
-from scipy.special import ndtr
-
 from skdplda.privacy import (
     bounded_range_event,
-    delta_slack,
     discrete_laplace,
+    drawn_epsilon,
     epsilon_of,
     gaussian_event,
     pure_event,
     rounded_gaussian,
-    sampler_slack,
     zcdp_event,
 )
 
@@ -28,10 +25,7 @@ LEAST_RANGE = 0.05  # of a draw: below it, hardly anything is learnt, even from 
 MOST_NOISE = 0.5  # in a cell of the model, over the mean count: above it, word frequencies do as well
 MEAN_OF = 9  # fresh tables have as much noise as the model, a weighted mean of many
 MOST_BUDGET = 1e6  # beyond, none is recommended
-CELLS = 2  # of a table, that one replaced token changes
-RESERVE = 2.0**-6  # part of delta that is kept for the samplers' error
-SIMPLE_SLACK = 30.0  # epsilon up to which that error is added with its factor e^epsilon
-LEAST_MASS = 2.0**-76  # of a noise value, below which the finer bound leaves it out
+RESERVE = 2.0**-6  # part of delta that is kept for the samplers' error, far more than it needs
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,7 @@ class HybridPlan:
         Raises
         ------
         ValueError
-            If the draws of the given range cost more than the budget, or delta is too small.
+            If the draws of the given range cost more than the budget.
         """
         noise = "gaussian" if delta else "laplace"
         if math.isinf(epsilon):
@@ -92,13 +86,7 @@ class HybridPlan:
                 f" cost {least:.4g} even without a table. Raise epsilon, or lower count_clip, or max_iter."
             )
         left = each - spent
-        plan = cls(noise, 2 / left if noise == "laplace" else left**-0.5, eta, n_sweeps)
-        if noise == "gaussian" and plan.slack(epsilon, delta) > delta * RESERVE:
-            raise ValueError(
-                f"delta={delta:g} is too small for Gaussian noise of deviation {plan.scale:.3g}; use a larger delta, a"
-                " smaller noise_share, or delta=0 for a pure epsilon."
-            )
-        return plan
+        return cls(noise, 2 / left if noise == "laplace" else left**-0.5, eta, n_sweeps)
 
     @property
     def noiseless(self):
@@ -146,16 +134,6 @@ class HybridPlan:
             low, high = (low, middle) if good(middle) else (middle, high)
         return high
 
-    def slack(self, epsilon, delta):
-        """Return what the Gaussian sampler's numerical error adds to delta (doc/theory/hdp.rst, Lemma 4)."""
-        cells = CELLS * self.n_sweeps
-        if epsilon <= SIMPLE_SLACK:
-            return delta_slack(cells, epsilon)
-        reach = math.sqrt(max(0.0, -2 * math.log(LEAST_MASS * self.scale * math.sqrt(2 * math.pi))))
-        dropped = 2 * ndtr(CELLS / self.scale - reach) + sampler_slack()
-        order = 3 + (epsilon + 1) / (2 * self.n_sweeps * (self.scale**-2 + _rho(self.eta)))
-        return cells * (dropped + 4 * order * (sampler_slack() / LEAST_MASS + dropped) * delta)
-
     def event(self, n_tokens=1, draws_pure=False):
         """Return what all sweeps cost when `n_tokens` tokens are replaced.
 
@@ -184,11 +162,11 @@ class HybridPlan:
         if not self.private and not math.isinf(self.scale):
             return math.inf, None
         event = self.event(n_tokens)
-        epsilon = epsilon_of(event, delta)
+        epsilon = drawn_epsilon(event, delta)
         if n_tokens * self.n_sweeps * self.eta < epsilon:  # few draws of a large range: their sum may be less
             other = self.event(n_tokens, draws_pure=True)
-            if epsilon_of(other, delta) < epsilon:
-                return epsilon_of(other, delta), other
+            if drawn_epsilon(other, delta) < epsilon:
+                return drawn_epsilon(other, delta), other
         return epsilon, event
 
     def epsilon(self, delta, n_tokens=1):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skdplda.privacy import PrivacyGuarantee, sampler_slack
+from skdplda.privacy import PrivacyGuarantee, noise_law
 from skdplda.rounds._guarantee import NOT_COVERED
 
 __all__ = ["CLAIMED", "GUIDE", "TOKEN_L2", "once_guarantee", "published_guarantee"]
@@ -49,7 +49,7 @@ def once_guarantee(plan, epsilon, delta, seeded):
         "raw text stays with the curator",
         CUT.format("replaced"),
         "the system's entropy is unpredictable and ChaCha20 is a secure generator",
-        f"each noise value is within total variation {sampler_slack():.1e} of its exact law (included in delta)",
+        noise_law(in_delta=True),
     )
     return PrivacyGuarantee(
         epsilon=epsilon,

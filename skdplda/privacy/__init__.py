@@ -1,7 +1,7 @@
 """Promises and their price: guarantees, events, calibration and the ledger."""
 
 from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant, active_accountant
-from skdplda.privacy._accounting import delta_of, epsilon_of
+from skdplda.privacy._accounting import delta_of, drawn_epsilon, epsilon_of
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._composition import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, noise_multiplier
 from skdplda.privacy._events import (
@@ -18,7 +18,7 @@ from skdplda.privacy._events import (
 )
 from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
-from skdplda.privacy._noise import delta_slack, discrete_laplace, rounded_gaussian, sampler_slack
+from skdplda.privacy._noise import delta_slack, discrete_laplace, noise_law, rounded_gaussian, sampler_slack
 from skdplda.privacy._partition import (
     PartitionPlan,
     epsilon_needed,
@@ -56,6 +56,7 @@ __all__ = [
     "delta_of",
     "delta_slack",
     "discrete_laplace",
+    "drawn_epsilon",
     "epsilon_needed",
     "epsilon_of",
     "exact_draw_loss",
@@ -63,6 +64,7 @@ __all__ = [
     "gaussian_part",
     "laplace_event",
     "monitor_draw",
+    "noise_law",
     "noise_multiplier",
     "plan_partition",
     "prepaid",

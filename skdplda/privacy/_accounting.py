@@ -18,10 +18,11 @@ from skdplda.privacy._events import (
     leaves_of,
 )
 
-__all__ = ["delta_of", "epsilon_of", "parts_of"]
+__all__ = ["delta_of", "drawn_epsilon", "epsilon_of", "parts_of"]
 
 ULP = 2.0**-52
 OUTWARDS = 1 + 2.0**-40  # covers the rounding error of the formulas that have no finer bound
+DRAWN = 2.0**-40  # more than 2**50 noise values add to epsilon, and to delta in relation to it
 PLD_SLACK = 1e-12  # above the error of long FFT convolutions, measured against exact binomial sums: 1e-14
 PLD_LEAST_DELTA = 1e-11  # below it the slack would dominate: Renyi bounds take over
 
@@ -148,6 +149,24 @@ def epsilon_of(event: Any, delta: float) -> float:
     if not 0 <= delta <= 1:
         raise ValueError(f"delta must be >= 0 and <= 1; got {delta:g}")
     return _epsilon(parts_of(event), delta)
+
+
+def drawn_epsilon(event: Any, delta: float) -> float:
+    """Compute the epsilon of an event at a given delta, the numerical error of up to 2**50 noise values included.
+
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+        See `epsilon_of`. It may be that of several records that change together.
+    delta : float
+        In [0, 1]. At 0 the error, less than 2**-40 of epsilon, is left out.
+
+    Returns
+    -------
+    epsilon : float
+        An upper bound, by doc/theory/noise.rst, Theorem 5.
+    """
+    return epsilon_of(event, delta) if delta == 0 else epsilon_of(event, delta * (1 - DRAWN)) + DRAWN
 
 
 def delta_of(event: Any, epsilon: float) -> float:

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass, fields, replace
 
 from skdplda.exceptions import IncompatibleGuaranteeError
-from skdplda.privacy._accounting import delta_of, epsilon_of, parts_of
+from skdplda.privacy._accounting import delta_of, drawn_epsilon, epsilon_of, parts_of
 from skdplda.privacy._events import (
     check_nonnegative,
     check_real,
@@ -228,7 +228,7 @@ class PrivacyGuarantee:
         -------
         guarantee : PrivacyGuarantee
             For Gaussian, Laplace and zCDP events without `event_delta`, the exact scaling of the event at the same
-            delta.
+            delta. The noise has no end, so that it hides a group as its law says (doc/theory/noise.rst, Theorem 5).
             Otherwise epsilon * size and delta * (e^(size epsilon) - 1) / (e^epsilon - 1) [1]_, without an
             event. The unit stays; the size is among the assumptions.
 
@@ -251,7 +251,7 @@ class PrivacyGuarantee:
         if event is None:
             epsilon, delta = self.epsilon * size, simple_delta
         else:
-            epsilon, delta = epsilon_of(event, self.delta), self.delta
+            epsilon, delta = drawn_epsilon(event, self.delta), self.delta
             if simple_delta <= self.delta:
                 epsilon = min(epsilon, self.epsilon * size)
         note = f"the numbers are for a group of {size} units ({self.unit}) that change together"

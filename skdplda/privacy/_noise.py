@@ -1,8 +1,8 @@
 """Exact integer noise: the discrete Laplace and the rounded Gaussian, a whole matrix at a time.
 
 The draws are integers by construction, so no release carries the low-order bits of a floating-point noise.
-Their laws are tables of 109 to 127 bits, and the words come from ChaCha20. ``doc/theory/noise.rst`` has the
-proofs.
+Their laws are tables of 173 to 191 bits and, beyond them, exact tails without an end; the words come from ChaCha20.
+``doc/theory/noise.rst`` has the proofs.
 """
 
 import hashlib
@@ -17,16 +17,18 @@ import numpy as np
 
 from skdplda._kernels import _noise
 
-SLACK = 2.0**-96  # total variation of one draw from its law; theorem 4 of doc/theory/noise.rst
+LAW_ERROR = 2.0**-100  # of the probability of any integer, relative; theorem 4 of doc/theory/noise.rst
+SLACK = 2.0**-96  # total variation of one draw from its law, which is far smaller
 LARGEST_SCALE = 2.0**50
 
-PRECISION = 320  # bits of the fixed-point numbers that tables are made from
+PRECISION = 384  # bits of the fixed-point numbers that tables are made from
+CUT = 2.0**-64  # probability, at least, of what is drawn from the tail and not from the table
 NEGLIGIBLE = 14  # standard deviations beyond which a Gaussian has less than 2**-140
 BUCKETS_PER_SCALE = 32  # at least; less than twice as many
-GAUSSIAN_REACH, LAPLACE_REACH = 12.5, 80.0  # scales; the last bucket takes what is beyond: below 2**-114
+GAUSSIAN_REACH, LAPLACE_REACH = 12.5, 80.0  # scales covered by a table, beyond the cut by far
 GUIDE_BITS = 13
 FOLDED_BITS = 18  # offsets of at most this many bits come from the word that chose the bucket
-LAPLACE_DOMAIN, GAUSSIAN_DOMAIN = 1, 2
+LAPLACE_DOMAIN, GAUSSIAN_DOMAIN, TAIL_DOMAIN = 1, 2, 4  # a tail has both numbers of its own and its law's
 
 
 class Table(NamedTuple):
@@ -34,18 +36,20 @@ class Table(NamedTuple):
 
     high: np.ndarray
     low: np.ndarray
+    least: np.ndarray
     guide: np.ndarray
     guide_shift: int
     shift: int
     folded: int
     wedge: np.ndarray
+    cut: int
 
 
 def discrete_laplace(scale: float, shape: int | tuple[int, ...], random_state: Any = None, n_threads: int = 1) -> Any:
     """Draw from the discrete Laplace law, P(x) proportional to exp(-abs(x) / scale) on the integers.
 
-    Added to an integer statistic of L1 sensitivity s, it is (s / scale)-differentially private, up to
-    :func:`delta_slack`.
+    Added to an integer statistic of L1 sensitivity s, it is (s / scale)-differentially private, up to the samplers'
+    error: the probability of every integer, however far out, is within a factor of 1 +- 2**-100 of its exact value.
 
     Parameters
     ----------
@@ -92,8 +96,8 @@ def rounded_gaussian(sigma: float, shape: int | tuple[int, ...], random_state: A
     """Draw from the Gaussian law of standard deviation sigma, rounded to the nearest integer.
 
     Its law is P(x) = Phi((x + 1/2) / sigma) - Phi((x - 1/2) / sigma). On integer statistics, adding it is
-    rounding the output of the Gaussian mechanism, whose privacy analysis holds unchanged, up to
-    :func:`delta_slack`.
+    rounding the output of the Gaussian mechanism, whose privacy analysis holds unchanged, up to the samplers' error:
+    the probability of every integer, however far out, is within a factor of 1 +- 2**-100 of its exact value.
 
     Parameters
     ----------
@@ -153,6 +157,23 @@ def sampler_slack() -> float:
     True
     """
     return SLACK
+
+
+def noise_law(in_delta: bool) -> str:
+    """Say how near the samplers come to their laws, as an assumption of a guarantee.
+
+    Parameters
+    ----------
+    in_delta : bool
+        Whether the delta of the guarantee has room for the difference; without any, epsilon has none either.
+
+    Returns
+    -------
+    sentence : str
+        Of doc/theory/noise.rst, Theorems 4 and 5.
+    """
+    price = "included in delta" if in_delta else "which adds less than 2**-40 to epsilon"
+    return f"the probability of every noise value, at any size, is within a factor of 1 +- 2**-100 of its law ({price})"
 
 
 def delta_slack(n_draws: int, epsilon: float) -> float:
@@ -228,19 +249,87 @@ def _key_of(random_state):
 
 
 def _draw(table_of, domain, scale, shape, random_state, n_threads):
-    """Fill an array of the given shape from the law's table."""
+    """Fill an array of the given shape from the law's table, and the cells beyond its cut from the law's tail."""
     n_threads = _check_threads(n_threads)
     key = _key_of(random_state)
     out = np.zeros(shape, dtype=np.int64)
     if scale > 0:
-        _noise.fill(out.reshape(-1), key, domain, *table_of(scale), n_threads)
+        table, cells = table_of(scale), out.reshape(-1)
+        if _noise.fill(cells, key, domain, *table, n_threads):
+            for cell in np.flatnonzero(cells == np.iinfo(np.int64).min).tolist():
+                cells[cell] = _tail_draw(domain, scale, table.cut << table.shift, key, cell)
     key[:] = 0
     return out
 
 
+def _tail_draw(domain, scale, reach, key, cell):
+    """Return one integer of the law, given that its magnitude is above `reach`, modulo 2**64.
+
+    Rejection (Robert 1995, Simulation of truncated normal variables) for the Gaussian; the other law has no memory.
+    Exponential variables have no end, and every decision 250 bits or more: the law is exact at any distance, up to
+    the factor that theorem 4 of doc/theory/noise.rst allows. Where less than CUT lies outside of 0, the table sends
+    CUT here, and the rest of it goes back.
+    """
+    context, words = _context(), _tail_words(key, domain, cell)
+    log_tail = _log_tail(context, domain, scale) if reach == 0 else 0
+    if log_tail < math.log(CUT) and _exponential(context, words) < context.log(CUT) - log_tail:
+        return 0
+    if domain == LAPLACE_DOMAIN:
+        beyond = scale * _exponential(context, words)
+    else:
+        start = (reach + context.mpf(0.5)) / scale
+        while True:
+            step = _exponential(context, words) / start
+            if step * step < 2 * _exponential(context, words):
+                break
+        beyond = scale * step
+    magnitude = reach + 1 + int(context.floor(beyond))
+    value = magnitude if next(words) & 1 else -magnitude
+    return (value + 2**63) % 2**64 - 2**63  # as sums of 64-bit integers wrap: a function of the exact sum
+
+
+def _tail_words(key, domain, cell):
+    """Yield 64-bit words that belong to one cell and are used for nothing else."""
+    for block in range(2**24):
+        nonce = TAIL_DOMAIN + domain + (block << 8), cell & 0xFFFFFFFF, cell >> 32
+        yield from np.ascontiguousarray(_noise.keystream(key, *nonce)).view(np.uint64).ravel().tolist()
+    raise OverflowError("a tail draw asked for more random words than there are")  # for each of 2**29 words
+
+
+def _exponential(context, words):
+    """Return minus the log of a uniform number: its leading zeros without an end, then 320 bits."""
+    halvings = 1
+    while not (word := next(words)):
+        halvings += 64
+    halvings += 64 - word.bit_length()
+    fraction = 1
+    for _ in range(5):
+        fraction = fraction << 64 | next(words)
+    return halvings * context.ln2 - context.log(context.ldexp(2 * fraction + 1, -321))
+
+
+def _log_tail(context, domain, scale):
+    """Return the log of the probability of any integer but 0."""
+    scale = context.mpf(scale)
+    if domain == LAPLACE_DOMAIN:
+        return context.log(2 / (1 + context.exp(-1 / scale))) - 1 / scale
+    if scale < 2.0**-40:  # below exp(-2**77): nobody will ever see it
+        return -context.inf
+    return context.log(context.erfc(1 / (2 * context.sqrt(2) * scale)))
+
+
+@lru_cache(maxsize=1)
+def _context():
+    """Return arithmetic of PRECISION bits. Nobody else sets it: mpmath's own precision is shared by all threads."""
+    context = mpmath.mp.clone()
+    context.prec = PRECISION
+    return context
+
+
 def _fixed(value):
     """Return a non-negative mpmath number as an integer count of 2**-PRECISION, rounded down."""
-    return int(mpmath.floor(mpmath.ldexp(value, PRECISION)))
+    context = value.context
+    return int(context.floor(context.ldexp(value, PRECISION)))
 
 
 def _bucket_shift(scale):
@@ -249,55 +338,53 @@ def _bucket_shift(scale):
 
 
 @lru_cache(maxsize=64)
-def _gaussian_table(sigma):
+def _gaussian_table(sigma, cut=CUT):
     """Return the table of abs(round(N(0, sigma**2)))."""
-    shift = _bucket_shift(sigma)
-    with mpmath.workprec(PRECISION):
-        first = 1 / (2 * mpmath.mpf(sigma))  # inner edge of the first bucket, in standard deviations
-        width = mpmath.mpf(2**shift) / mpmath.mpf(sigma)
-        z, step = _fixed(first), _fixed(width)
-        density = _fixed(mpmath.exp(-(first**2) / 2) / mpmath.sqrt(2 * mpmath.pi))
-        ratio, bend = _fixed(mpmath.exp(-first * width - width**2 / 2)), _fixed(mpmath.exp(-(width**2)))
-        tails, floors = [], []
-        for _ in range(math.ceil(GAUSSIAN_REACH * (sigma / 2**shift)) + 1):
-            tails.append(_gaussian_tail(z, density))
-            floors.append(2 * step * density >> PRECISION)
-            z, density, ratio = z + step, density * ratio >> PRECISION, ratio * bend >> PRECISION
-        return _pack(tails, floors[1:], shift, first * width + width**2, width**2)
+    shift, context = _bucket_shift(sigma), _context()
+    first = 1 / (2 * context.mpf(sigma))  # inner edge of the first bucket, in standard deviations
+    width = context.mpf(2**shift) / context.mpf(sigma)
+    z, step = _fixed(first), _fixed(width)
+    density = _fixed(context.exp(-(first**2) / 2) / context.sqrt(2 * context.pi))
+    ratio, bend = _fixed(context.exp(-first * width - width**2 / 2)), _fixed(context.exp(-(width**2)))
+    tails, floors = [], []
+    for _ in range(math.ceil(GAUSSIAN_REACH * (sigma / 2**shift)) + 1):
+        tails.append(_gaussian_tail(z, density))
+        floors.append(2 * step * density >> PRECISION)
+        z, density, ratio = z + step, density * ratio >> PRECISION, ratio * bend >> PRECISION
+    return _pack(tails, floors[1:], shift, first * width + width**2, width**2, cut)
 
 
 @lru_cache(maxsize=64)
-def _laplace_table(scale):
+def _laplace_table(scale, cut=CUT):
     """Return the table of abs(X), X discrete Laplace."""
-    shift = _bucket_shift(scale)
-    with mpmath.workprec(PRECISION):
-        width = mpmath.mpf(2**shift) / mpmath.mpf(scale)
-        decay = _fixed(mpmath.exp(-width))
-        ratio = mpmath.exp(-1 / mpmath.mpf(scale))
-        tails = [_fixed(2 * ratio / (1 + ratio))]
-        for _ in range(math.ceil(LAPLACE_REACH * (scale / 2**shift))):
-            tails.append(tails[-1] * decay >> PRECISION)
-        floors = [_fixed(width) * tail >> PRECISION for tail in tails[1:]]
-        return _pack(tails, floors, shift, width, mpmath.mpf(0))
+    shift, context = _bucket_shift(scale), _context()
+    width = context.mpf(2**shift) / context.mpf(scale)
+    decay = _fixed(context.exp(-width))
+    ratio = context.exp(-1 / context.mpf(scale))
+    tails = [_fixed(2 * ratio / (1 + ratio))]
+    for _ in range(math.ceil(LAPLACE_REACH * (scale / 2**shift))):
+        tails.append(tails[-1] * decay >> PRECISION)
+    floors = [_fixed(width) * tail >> PRECISION for tail in tails[1:]]
+    return _pack(tails, floors, shift, width, context.mpf(0), cut)
 
 
 def _gaussian_tail(z, density):
     """Return P(abs(N(0, 1)) >= z) from the density at z; all are integer counts of 2**-PRECISION.
 
     The tail is 1 - 2 density (z + z**3 / 3 + z**5 / (3 5) + ...). The terms are positive, none above 1.
-    From a term below 2**-160 on, each is less than half of the one before: what is left out is below 2**-159.
+    From a term below 2**-200 on, each is less than half of the one before: what is left out is below 2**-199.
     """
     if z > NEGLIGIBLE << PRECISION:
         return 0
     term, square, total, odd = 2 * density * z >> PRECISION, z * z >> PRECISION, 0, 1
-    while term >> (PRECISION - 160):
+    while term >> (PRECISION - 200):
         total += term
         odd += 2
         term = (term * square >> PRECISION) // odd
     return (1 << PRECISION) - total
 
 
-def _pack(tails, floors, shift, alpha, beta):
+def _pack(tails, floors, shift, alpha, beta, cut):
     """Return the Table of a law on magnitudes.
 
     Parameters
@@ -310,12 +397,16 @@ def _pack(tails, floors, shift, alpha, beta):
         log2 of the integers in a bucket.
     alpha, beta : mpmath.mpf
         Log-density inside a bucket; see ``_kernels/wedge.h``.
+    cut : float
+        Least probability of what is left to the law's tail.
 
     Returns
     -------
     Table
         Entries in the order: zero, the rectangle of each bucket, the wedge of each bucket.
     """
+    least_tail = int(math.ldexp(cut, 128)) << (PRECISION - 128)
+    tails = [max(tails[0], least_tail), *tails[1:]]  # at tiny scales; `_tail_draw` sends back what is too much
     masses = [(1 << PRECISION) - tails[0]]
     steps = [outer - inner for outer, inner in pairwise(tails)]
     if shift:
@@ -323,16 +414,18 @@ def _pack(tails, floors, shift, alpha, beta):
     else:
         masses += steps
     folded = shift if shift <= FOLDED_BITS else 0
-    bits = 63 - folded  # of a position; 64 more follow
+    bits = 63 - folded  # of a position; 128 more follow
     ends, end = [], 0
     for mass in masses[:-1]:
         end += mass
-        ends.append(end >> (PRECISION - bits - 64))
-    ends.append(1 << (bits + 64))
-    high = np.array([end >> 64 for end in ends], dtype=np.uint64)
-    low = np.array([end & (2**64 - 1) for end in ends], dtype=np.uint64)
+        ends.append(end >> (PRECISION - bits - 128))
+    ends.append(1 << (bits + 128))
+    high, low, least = (
+        np.array([end >> 64 * place & (2**64 - 1) for end in ends], dtype=np.uint64) for place in (2, 1, 0)
+    )
     starts = np.arange(2**GUIDE_BITS, dtype=np.uint64) << np.uint64(bits - GUIDE_BITS)
     guide = np.searchsorted(high, starts, side="left").astype(np.uint16)
-    slopes = [int(mpmath.floor(mpmath.ldexp(value, 128))) if shift else 0 for value in (alpha, beta)]
+    slopes = [_fixed(value) >> (PRECISION - 128) if shift else 0 for value in (alpha, beta)]
     wedge = np.array([part for s in slopes for part in (s >> 64, s & (2**64 - 1))], dtype=np.uint64)
-    return Table(high, low, guide, bits - GUIDE_BITS, shift, folded, wedge)
+    first_left = max(k for k, tail in enumerate(tails) if tail >= least_tail)
+    return Table(high, low, least, guide, bits - GUIDE_BITS, shift, folded, wedge, first_left)

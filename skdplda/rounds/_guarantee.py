@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skdplda.privacy import PrivacyGuarantee, epsilon_of, sampler_slack
+from skdplda.privacy import PrivacyGuarantee, epsilon_of, noise_law
 
 __all__ = ["NOT_COVERED", "claimed_path", "rounds_guarantee"]
 
@@ -46,8 +46,7 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, seeded, hidden, assumptions=
         "hidden state, checkpoints and raw text stay with the curator",
         *([hidden] if hidden else []),
         "the system's entropy is unpredictable and ChaCha20 is a secure generator",
-        f"each noise value is within total variation {sampler_slack():.1e} of its exact law"
-        + (" (included in delta)" if gaussian else ""),
+        noise_law(in_delta=gaussian),
         *assumptions,
     ]
     if plan.sampling_rate < 1:

@@ -22,8 +22,8 @@ from skdplda.privacy import (
     UnitWords,
     epsilon_needed,
     gaussian_event,
+    noise_law,
     plan_partition,
-    sampler_slack,
     select_partitions,
     select_words,
 )
@@ -96,7 +96,7 @@ class PrivateSelection(BaseEstimator):
             "hidden weights and raw text stay with the curator",
             "the hidden draws of different units act as independent ones",
             "the system's entropy is unpredictable and ChaCha20 is a secure generator",
-            f"each noise value is within total variation {sampler_slack():.1e} of its exact law (included in delta)",
+            noise_law(in_delta=True),
         ]
         if self.random_state is not None:
             assumptions.append("the seed (random_state) is secret, random and never reused")
