@@ -22,6 +22,7 @@ from skdplda.privacy import (
     Payment,
     PrivacyGuarantee,
     Status,
+    TellsOpenLedgers,
     calibrate_gaussian,
     compose_events,
     delta_slack,
@@ -49,7 +50,7 @@ def _final_has(name):
     return check
 
 
-class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
+class PrivateSearchCV(MetaEstimatorMixin, TellsOpenLedgers, BaseEstimator):
     """Hyper-parameter search of a private model, for a stated total cost.
 
     A random number of trials is run, each with random candidate parameters; the best one is released, and nothing of

@@ -11,6 +11,7 @@ from skdplda._kernels._foldin import fold_in
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import check_counts, check_is_fitted
 from skdplda.metrics import perplexity, score, score_samples
+from skdplda.privacy import TellsOpenLedgers
 
 __all__ = ["BaseTopicModel"]
 
@@ -18,7 +19,7 @@ FOLD_IN_ITERATIONS = 100
 FOLD_IN_TOLERANCE = 1e-3
 
 
-class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TellsOpenLedgers, BaseEstimator):
     """Base of the topic models; a subclass has `topic_word_` when it is fitted.
 
     It has `n_components`, `n_jobs` and `doc_topic_prior` among its parameters and a method

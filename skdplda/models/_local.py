@@ -35,7 +35,7 @@ from skdplda.models._local_denoise import (
     reconstruct,
 )
 from skdplda.models._rules import annealed, initial_table
-from skdplda.privacy import Payment, PrivacyGuarantee, Randomness
+from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, active_accountant
 
 __all__ = ["LocalPrivateLDA"]
 
@@ -339,8 +339,10 @@ class LocalPrivateLDA(BaseTopicModel):
         self._doc_topic_prior()
         check_prior("topic_word_prior", self.topic_word_prior, 0.01)
         n_words = np.prod(getattr(X, "shape", ())[1:], dtype=int)  # public, unlike what X holds
-        if self.input == "counts" and n_words:
-            self._payment(n_words).check()
+        if self.input == "counts":
+            active_accountant()  # refuses, where a ledger cannot be reached
+            if n_words:
+                self._payment(n_words).check()
         sharded = self._sharded(X, first)
         X = sharded or check_counts(self, X, reset=first)
         n_documents, n_words = X.shape

@@ -19,6 +19,7 @@ from skdplda.privacy import (
     Payment,
     PrivacyGuarantee,
     Randomness,
+    TellsOpenLedgers,
     UnitWords,
     epsilon_needed,
     gaussian_event,
@@ -49,7 +50,7 @@ NOISE = {"gaussian": "rounded Gaussian", "laplace": "discrete Laplace", "geometr
 EXAMPLE_WORDS = 10  # of a unit, in the error that nothing was selected
 
 
-class PrivateSelection(BaseEstimator):
+class PrivateSelection(TellsOpenLedgers, BaseEstimator):
     """Base of the estimators that select words; a subclass has the parameters below and `fit`."""
 
     _parameter_constraints = {  # noqa: RUF012
