@@ -63,7 +63,7 @@ def audit_trace(estimator: Any, X: Matrix) -> tuple[Any, np.ndarray]:
         )
     estimator._validate_params()
     X = check_counts(type(estimator)(), X, reset=True)
-    randomness = Randomness(estimator.random_state)
+    randomness = Randomness(estimator.random_state, type(estimator).__name__)
     if isinstance(estimator, HDPLDA):
         plan = estimator._plan()
         if estimator.table == "live":
@@ -85,7 +85,7 @@ def audit_trace(estimator: Any, X: Matrix) -> tuple[Any, np.ndarray]:
         doc_topic_prior=estimator._doc_topic_prior(),
         topic_word_prior=check_prior("topic_word_prior", estimator.topic_word_prior, 0.01),
         max_iter=estimator.max_iter or LIVE_SWEEPS,
-        seed=randomness.seed,
+        seed=randomness.generator_seed(),
         observer=observe,
     )
     starts, words = tokens_of(X)
@@ -117,5 +117,5 @@ def audit_word_weights(estimator: Any, n_words: int) -> np.ndarray:
         evenness = _vips.EVENNESS
     else:
         return np.ones(n_words)
-    key = Randomness(estimator.random_state).key
+    key = Randomness(estimator.random_state, type(estimator).__name__).table_key
     return word_weights(initial_table((n_words, estimator.n_components), key, evenness)).astype(np.float64)

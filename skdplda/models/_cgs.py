@@ -11,12 +11,12 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
-from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
+from skdplda._validation import SEED, Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
 from skdplda.distributed import ShardedDocuments, shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
-from skdplda.models._fit import fit_rounds, warn_of_spare_topics
+from skdplda.models._fit import fit_rounds, randomness_of, warn_of_spare_topics
 from skdplda.models._gibbs_step import GibbsStep
 from skdplda.models._live import MECHANISMS as LIVE_MECHANISMS
 from skdplda.models._live import fit_live
@@ -24,7 +24,7 @@ from skdplda.models._promise import NOT_COVERED, rounds_guarantee
 from skdplda.models._rounds import NoisePlan
 from skdplda.models._rules import UNIT, ExactTables, SmoothedTables, annealed, constant, model_noise
 from skdplda.models._sharded import ShardedStep, sharded_documents
-from skdplda.privacy import InherentPrivacyHistory, Payment, PrivacyGuarantee, Randomness
+from skdplda.privacy import InherentPrivacyHistory, Payment, PrivacyGuarantee, seeded_guarantee
 
 __all__ = ["PrivateCGSLDA"]
 
@@ -101,9 +101,10 @@ class PrivateCGSLDA(BaseTopicModel):
         Affects privacy: no.
     n_jobs : int or None, default=None
         Threads, as in joblib. Same result for any number. Affects privacy: no.
-    random_state : int, RandomState or None, default=None
+    random_state : int, bytes, RandomState or None, default=None
         None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
-        the guarantee then assumes that the number stays secret. Affects privacy: yes.
+        the guarantee then assumes that the seed stays secret. It is proven only for a seed that cannot be guessed, 16
+        random bytes or more (or an integer of that size), and else claimed. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
 
@@ -162,7 +163,7 @@ class PrivateCGSLDA(BaseTopicModel):
         "checkpoint": [str, PathLike, None],
         "callback": [callable, None],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
+        "random_state": SEED,
         "verbose": ["verbose"],
     }
 
@@ -327,8 +328,8 @@ class PrivateCGSLDA(BaseTopicModel):
                 reference=REFERENCES[self.mechanism],
             )
         hidden = "the hidden topic draws of different documents act as independent ones"
-        seeded = self.random_state is not None
-        return rounds_guarantee(plan, unit, self.epsilon, self.delta, seeded=seeded, hidden=hidden)
+        guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden=hidden)
+        return seeded_guarantee(guarantee, self.random_state)
 
     def _sharded(self, X, groups):
         """Return documents that lie on workers, else None."""
@@ -342,8 +343,7 @@ class PrivateCGSLDA(BaseTopicModel):
         return None
 
     def _fit_rounds(self, X, groups, payment):
-        plan = self._plan()
-        randomness = Randomness(self.random_state)
+        plan, randomness = self._plan(), randomness_of(self)
         if not plan.noiseless:
             randomness.warn_if_seeded(self)
         n_threads = effective_n_jobs(self.n_jobs)
@@ -365,7 +365,7 @@ class PrivateCGSLDA(BaseTopicModel):
             units = check_groups(groups, X.shape[0])
             data = X.indptr, X.indices, X.data, *units
             e_step = make(X, units, randomness=randomness, n_threads=n_threads)
-        shape, key = (X.shape[1], self.n_components), randomness.key
+        shape, key = (X.shape[1], self.n_components), randomness.table_key
         options = {"evenness": EVENNESS, "weighted": True} if shares else {}
         rule = ExactTables(shape, plan, key) if exact else SmoothedTables(shape, plan, key, **options)
         fit_rounds(self, e_step, rule, plan, randomness, prior=beta, payment=payment, data=data, n_threads=n_threads)
@@ -376,7 +376,7 @@ class PrivateCGSLDA(BaseTopicModel):
                 f"groups must be None for mechanism={self.mechanism!r}: the published forms know documents and words"
                 " only. Use mechanism='gaussian' for user-level privacy."
             )
-        randomness = Randomness(self.random_state)
+        randomness = randomness_of(self)
         warnings.warn(
             f"mechanism={self.mechanism!r} is the published form and not private: {CLAIMED[self.mechanism]} Use"
             " mechanism='gaussian' for a guarantee that holds.",
@@ -393,7 +393,7 @@ class PrivateCGSLDA(BaseTopicModel):
             doc_topic_prior=self._doc_topic_prior(),
             topic_word_prior=beta,
             max_iter=self.max_iter or LIVE_SWEEPS,
-            seed=randomness.seed,
+            seed=randomness.generator_seed(),
         )
         self.components_ = np.maximum(fit.word_topic, 0.0) + beta
         self.n_iter_ = fit.n_iter

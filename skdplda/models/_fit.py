@@ -5,10 +5,11 @@ from contextlib import closing, nullcontext
 
 import numpy as np
 
-from skdplda.models._checkpoint import fingerprint
+from skdplda.models._checkpoint import fingerprint, interrupted_key
 from skdplda.models._rounds import run_rounds
+from skdplda.privacy import Randomness
 
-__all__ = ["fit_rounds", "settings_of", "warn_of_large_delta", "warn_of_spare_topics"]
+__all__ = ["fit_rounds", "randomness_of", "settings_of", "warn_of_large_delta", "warn_of_spare_topics"]
 
 NO_MATTER = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that another run of the same fit may change
 
@@ -22,6 +23,19 @@ def settings_of(estimator):
     if isinstance(settings["random_state"], np.random.RandomState):
         settings["random_state"] = np.random.RandomState
     return str(sorted(settings.items()))
+
+
+def randomness_of(estimator):
+    """Return the `Randomness` of a fit: that of the interrupted run, where a checkpoint goes on with one.
+
+    A round that is done again then draws the same hidden state, sample and noise, so that the copies of a checkpoint
+    all release the same.
+    """
+    randomness = Randomness(estimator.random_state, type(estimator).__name__)
+    key = interrupted_key(estimator.checkpoint)
+    if key is not None:
+        randomness.root = key
+    return randomness
 
 
 def warn_of_spare_topics(n_components, n_words, stacklevel=4):

@@ -15,6 +15,7 @@ from joblib import effective_n_jobs
 from skdplda._kernels._foldin import fold_in
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import (
+    SEED,
     Interval,
     StrOptions,
     check_counts,
@@ -27,14 +28,14 @@ from skdplda.distributed import ShardedDocuments, shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
-from skdplda.models._fit import fit_rounds, warn_of_spare_topics
+from skdplda.models._fit import fit_rounds, randomness_of, warn_of_spare_topics
 from skdplda.models._pctd_noise import NoisyUnitStep, noisy_units
 from skdplda.models._pctd_promise import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
 from skdplda.models._promise import rounds_guarantee
 from skdplda.models._rounds import NoisePlan, run_rounds
 from skdplda.models._sharded import ShardedStep, sharded_documents
 from skdplda.models._unit_step import ConsistentTables, LastTable, PublicPerplexity, UnitStep, part_of_units
-from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, calibrate_gaussian, gaussian_event
+from skdplda.privacy import Payment, PrivacyGuarantee, calibrate_gaussian, gaussian_event, seeded_guarantee
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["PCTD"]
@@ -100,9 +101,10 @@ class PCTD(BaseTopicModel):
         Affects privacy: no.
     n_jobs : int or None, default=None
         Threads, as in joblib. Same result for any number. Affects privacy: no.
-    random_state : int, RandomState or None, default=None
+    random_state : int, bytes, RandomState or None, default=None
         None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
-        the guarantee then assumes that the number stays secret. Affects privacy: yes.
+        the guarantee then assumes that the seed stays secret. It is proven only for a seed that cannot be guessed, 16
+        random bytes or more (or an integer of that size), and else claimed. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
 
@@ -164,7 +166,7 @@ class PCTD(BaseTopicModel):
         "checkpoint": [str, PathLike, None],
         "callback": [callable, None],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
+        "random_state": SEED,
         "verbose": ["verbose"],
     }
 
@@ -252,7 +254,7 @@ class PCTD(BaseTopicModel):
         privacy_units = None if isinstance(X, ShardedDocuments) else check_groups(groups, len(X))
         priors = self._doc_topic_prior(), self._topic_word_prior()
         watch = PublicPerplexity(public, X.shape[1], *priors, effective_n_jobs(self.n_jobs))
-        randomness = Randomness(self.random_state)
+        randomness = randomness_of(self)
         if np.isfinite(self.epsilon):
             randomness.warn_if_seeded(self)
         if self.noise == "units-each-iteration":
@@ -263,9 +265,9 @@ class PCTD(BaseTopicModel):
                 stacklevel=3,
             )
         if self.noise == "statistics" and not (plan.noiseless and plan.sampling_rate == 1):
-            rule = ConsistentTables(shape, plan, randomness.key, similarity, self.tau, watch)
+            rule = ConsistentTables(shape, plan, randomness.table_key, similarity, self.tau, watch)
         else:
-            rule = LastTable(shape, randomness.key, similarity, self.tau, watch)
+            rule = LastTable(shape, randomness.table_key, similarity, self.tau, watch)
         if self.noise == "statistics":
             self._fit_statistics(X, privacy_units, plan, rule, randomness, similarity, payment)
         else:
@@ -436,13 +438,13 @@ class PCTD(BaseTopicModel):
     def _guarantee(self, unit, plan):
         if unit == "user" and self.noise != "statistics":
             raise ValueError(f"groups must be None for noise={self.noise!r}, which protects single words.")
-        seeded = self.random_state is not None
         if self.noise == "statistics":
-            changes = {"reference": GUIDE}
-            return rounds_guarantee(plan, unit, self.epsilon, self.delta, seeded=seeded, hidden="", **changes)
-        if self.noise == "units":
-            return once_guarantee(plan, self.epsilon, self.delta, seeded)
-        return published_guarantee(plan, self.epsilon, self.delta, seeded, self.noise_support)
+            guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden="", reference=GUIDE)
+        elif self.noise == "units":
+            guarantee = once_guarantee(plan, self.epsilon, self.delta)
+        else:
+            guarantee = published_guarantee(plan, self.epsilon, self.delta, self.noise_support)
+        return seeded_guarantee(guarantee, self.random_state)
 
     def _fit_statistics(self, X, privacy_units, plan, rule, randomness, similarity, payment):
         exact = plan.noiseless and plan.sampling_rate == 1

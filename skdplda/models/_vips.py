@@ -13,13 +13,13 @@ from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
-from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
+from skdplda._validation import SEED, Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
-from skdplda.models._fit import fit_rounds, settings_of, warn_of_large_delta, warn_of_spare_topics
+from skdplda.models._fit import fit_rounds, randomness_of, settings_of, warn_of_large_delta, warn_of_spare_topics
 from skdplda.models._rounds import GRID, NoisePlan, run_round
 from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed, constant
 from skdplda.models._sharded import ShardedStep, sharded_documents
@@ -106,9 +106,10 @@ class VIPSLDA(BaseTopicModel):
         Affects privacy: no.
     n_jobs : int or None, default=None
         Threads, as in joblib. Same result for any number. Affects privacy: no.
-    random_state : int, RandomState or None, default=None
+    random_state : int, bytes, RandomState or None, default=None
         None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
-        the guarantee then assumes that the number stays secret. Affects privacy: yes.
+        the guarantee then assumes that the seed stays secret. It is proven only for a seed that cannot be guessed, 16
+        random bytes or more (or an integer of that size), and else claimed. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
 
@@ -178,7 +179,7 @@ class VIPSLDA(BaseTopicModel):
         "checkpoint": [str, PathLike, None],
         "callback": [callable, None],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
+        "random_state": SEED,
         "verbose": ["verbose"],
     }
 
@@ -278,7 +279,7 @@ class VIPSLDA(BaseTopicModel):
             units = None if groups is None else check_groups(groups, X.shape[0])
             data = X.indptr, X.indices, X.data, *(units or ())
         self._warn(plan, guarantee)
-        randomness = Randomness(self.random_state)
+        randomness = randomness_of(self)
         if not plan.noiseless:
             randomness.warn_if_seeded(self)
         self.__dict__.pop("_stream", None)
@@ -360,7 +361,7 @@ class VIPSLDA(BaseTopicModel):
         payment.check(stream["run"])
         X = check_counts(self, X, reset=stream["n_done"] == 0)
         units = None if groups is None else check_groups(groups, X.shape[0])
-        randomness = Randomness(self.random_state)
+        randomness = Randomness(self.random_state, type(self).__name__)
         if stream["n_done"] == 0:
             self._warn(plan, guarantee)
         if not plan.noiseless:
@@ -474,7 +475,7 @@ class VIPSLDA(BaseTopicModel):
         return self._private_batch(plan) and not grouped and self.max_norm is None
 
     def _rule(self, plan, grouped, randomness):
-        shape, key, unit = (self.n_features_in_, self.n_components), randomness.key, self._unit(plan)
+        shape, key, unit = (self.n_features_in_, self.n_components), randomness.table_key, self._unit(plan)
         if self.learning_method == "online":
             return OnlineTables(shape, self._rate(), key, unit, self.learning_offset, self.learning_decay, EVENNESS)
         weighted = self._weighted(plan, grouped)

@@ -1,7 +1,7 @@
 """What VIPSLDA promises, and what share of the documents a step sees: both from public numbers alone."""
 
 from skdplda.models._promise import claimed_path, rounds_guarantee
-from skdplda.privacy import CLAIMED_ACCOUNTINGS
+from skdplda.privacy import CLAIMED_ACCOUNTINGS, seeded_guarantee
 
 __all__ = ["sampled_share", "vips_guarantee"]
 
@@ -64,13 +64,13 @@ def vips_guarantee(model, unit, plan, stream):
         assumptions = (f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model",)
     if model.accounting in CLAIMED_ACCOUNTINGS and not plan.noiseless:
         changes = claimed_path(model.accounting, plan, model.epsilon, model.delta)
-    return rounds_guarantee(
+    guarantee = rounds_guarantee(
         plan,
         unit,
         model.epsilon,
         model.delta,
         **changes,
-        seeded=model.random_state is not None,
         hidden="" if model.max_doc_length is None else CUT,
         assumptions=assumptions,
     )
+    return seeded_guarantee(guarantee, model.random_state)

@@ -28,7 +28,7 @@ from skdplda.privacy._partition import (
     select_words,
 )
 from skdplda.privacy._payment import Payment
-from skdplda.privacy._randomness import Randomness
+from skdplda.privacy._randomness import Randomness, is_guessable, seeded_guarantee
 from skdplda.privacy._unit_words import UnitWords
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
@@ -63,6 +63,7 @@ __all__ = [
     "exact_draw_loss",
     "gaussian_event",
     "gaussian_part",
+    "is_guessable",
     "laplace_event",
     "monitor_draw",
     "noise_multiplier",
@@ -71,6 +72,7 @@ __all__ = [
     "pure_event",
     "rounded_gaussian",
     "sampler_slack",
+    "seeded_guarantee",
     "select_partitions",
     "select_words",
     "selection_event",

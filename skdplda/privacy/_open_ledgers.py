@@ -180,7 +180,7 @@ class TellsOpenLedgers:
 
     def __getstate__(self) -> dict[str, Any]:
         news = PROCESS.tell()
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        state: dict[str, Any] = super().__getstate__()
         return {**state, CARRIED: news} if news else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -189,4 +189,4 @@ class TellsOpenLedgers:
         if started_by & {pid for pid, _, _ in news}:  # a pickle from elsewhere, or of old, says nothing about this one
             PROCESS.hear(news)
         state = {name: value for name, value in state.items() if name != CARRIED}
-        super().__setstate__(state)
+        super().__setstate__(state)  # type: ignore[misc]
