@@ -13,4 +13,4 @@ Estimator: TypeAlias = Any  # scikit-learn has no types
 Function: TypeAlias = Callable[..., Any]
 Matrix: TypeAlias = Any  # counts: array-like, data frame or sparse matrix, one row a document
 PathLike: TypeAlias = str | os.PathLike[str]
-Seed: TypeAlias = int | np.random.RandomState | None
+Seed: TypeAlias = int | bytes | np.random.RandomState | None

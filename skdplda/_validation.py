@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 from skdplda._types import Function
 
 __all__ = [
+    "SEED",
     "Interval",
     "Options",
     "StrOptions",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 LARGEST_COUNT = 2**31 - 1
+SEED = [Interval(Integral, 0, None, closed="left"), bytes, np.random.RandomState, None]  # for random_state
 Method = TypeVar("Method", bound=Function)
 
 

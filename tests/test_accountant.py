@@ -183,13 +183,13 @@ def test_active_accountant_is_the_innermost():
     assert len(inner.ledger) == 1
 
 
-def test_other_threads_do_not_see_the_block():
+def test_other_threads_see_the_block():
     seen = []
-    with PrivacyAccountant(1.0):
+    with PrivacyAccountant(1.0) as accountant:
         thread = threading.Thread(target=lambda: seen.append(active_accountant()))
         thread.start()
         thread.join()
-    assert seen == [None]
+    assert seen == [accountant]
 
 
 def test_threads_never_overspend():

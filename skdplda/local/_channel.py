@@ -13,7 +13,7 @@ import numpy as np
 
 from skdplda._kernels import _reports
 from skdplda._kernels._noise import system_key
-from skdplda.privacy import PrivacyGuarantee, check_epsilon, pure_event
+from skdplda.privacy import PrivacyGuarantee, Randomness, check_epsilon, pure_event
 
 __all__ = ["BitChannel", "bit_epsilon_of_coin", "coin_probability", "randomize_bits"]
 
@@ -170,9 +170,7 @@ class BitChannel:
             return 1.0
         return 0.5 if self.mechanism == "asymmetric" else 1 - self.one_if_absent
 
-    def guarantee(
-        self, unit: Literal["document", "user", "bit"] = "document", *, seeded: bool = False
-    ) -> PrivacyGuarantee:
+    def guarantee(self, unit: Literal["document", "user", "bit"] = "document") -> PrivacyGuarantee:
         """What is promised to a user who randomizes on the own device.
 
         Parameters
@@ -182,8 +180,6 @@ class BitChannel:
             "user": all documents of a user. "bit": whether one word is in the user's documents. Each counts all
             `reports_per_user` reports. With `max_words` below V the last is more than `bit_epsilon`: a word that comes
             may push another one out of the report.
-        seeded : bool, default=False
-            Whether the bits are a function of a `random_state`, which then has to be secret.
 
         Returns
         -------
@@ -223,8 +219,7 @@ class BitChannel:
             assumptions=(
                 f"a user sends at most {self.reports_per_user} report{'s' if self.reports_per_user > 1 else ''} in all",
                 "the randomizer runs on the user's own device, and raw text stays there",
-                "the system's entropy is unpredictable and ChaCha20 is a secure generator",
-                *(("the seed (random_state) is secret, random and never reused",) if seeded else ()),
+                Randomness.assumption,
             )
             if private
             else (),
@@ -307,14 +302,17 @@ def _gap_tables(flips):
 
 
 def _key_of(random_state):
-    """Return a fresh 256-bit key as eight words: from the system, or of an integer."""
+    """Return a fresh 256-bit key as eight words: from the system, or of a seed."""
     if random_state is None:
         return system_key()
-    material = hashlib.sha256(b"skdplda reports %d" % int(random_state)).digest()
+    seed = random_state if isinstance(random_state, bytes) else b"%d" % int(random_state)
+    material = hashlib.sha256(b"skdplda reports " + seed).digest()
     return np.frombuffer(material, dtype="<u4").astype(np.uint32)
 
 
-def randomize_bits(X: Any, channel: BitChannel, random_state: int | None = None, n_threads: int = 1) -> np.ndarray:
+def randomize_bits(
+    X: Any, channel: BitChannel, random_state: int | bytes | None = None, n_threads: int = 1
+) -> np.ndarray:
     """Randomize the presence bits of documents, packed eight a byte.
 
     Parameters
@@ -323,8 +321,8 @@ def randomize_bits(X: Any, channel: BitChannel, random_state: int | None = None,
         Positive where a word is present; int32 indices, each once a row.
     channel : BitChannel
         The law.
-    random_state : int or None, default=None
-        None takes a fresh key from the operating system. An integer makes the bits a function of it, private only
+    random_state : int, bytes or None, default=None
+        None takes a fresh key from the operating system. Anything else makes the bits a function of it, private only
         while it is secret, random and never used again.
     n_threads : int, default=1
         The result does not depend on it.

@@ -8,14 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import check_random_state
 
 from skdplda._kernels._reports import positions
 from skdplda._types import Matrix, Seed
-from skdplda._validation import Interval, StrOptions, check_counts, check_is_fitted, fit_context, is_integer
+from skdplda._validation import SEED, Interval, StrOptions, check_counts, check_is_fitted, fit_context, is_integer
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.local._channel import MECHANISMS, BitChannel, randomize_bits
-from skdplda.privacy import PrivacyGuarantee
+from skdplda.privacy import PrivacyGuarantee, Randomness, is_guessable, seeded_guarantee
 
 __all__ = ["LocalRandomizer"]
 
@@ -43,9 +42,9 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Reports that one user sends at most, ever; the guarantees compose them. Affects privacy: yes.
     n_jobs : int or None, default=None
         Threads, as in joblib. Same result for any number. Affects privacy: no.
-    random_state : int, RandomState or None, default=None
-        None takes fresh entropy from the operating system in each call. Anything else warns: whoever knows the number
-        undoes the noise. Affects privacy: yes.
+    random_state : int, bytes, RandomState or None, default=None
+        None takes fresh entropy from the operating system in each call. Anything else warns: whoever knows the seed
+        undoes the noise. Proven only for a secret of 16 random bytes or more. Affects privacy: yes.
 
     Attributes
     ----------
@@ -81,7 +80,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "max_words": [Interval(Integral, 1, None, closed="left"), None],
         "reports_per_user": [Interval(Integral, 1, 2**16 - 1, closed="both")],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
+        "random_state": SEED,
     }
 
     def __init__(
@@ -186,24 +185,23 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         guarantee : PrivacyGuarantee
             As `BitChannel.guarantee`.
         """
-        return self.channel(n_words).guarantee(unit, seeded=self.random_state is not None)
+        return seeded_guarantee(self.channel(n_words).guarantee(unit), self.random_state)
 
-    def seed(self) -> int | None:
-        """Return the seed of a call: None for the system's entropy, else an integer, with a warning.
+    def seed(self) -> bytes | None:
+        """Return the seed of a call: None for the system's entropy, else 256 bits, with a warning.
 
         Returns
         -------
-        seed : int or None
+        seed : bytes or None
             As `randomize_bits` takes it.
         """
         if self.random_state is None:
             return None
+        known = is_integer(self.random_state) and is_guessable(self.random_state)
         warnings.warn(
-            f"LocalRandomizer was given random_state={self.random_state!r}: whoever knows it undoes the noise. Use"
+            f"LocalRandomizer was given {f'random_state={self.random_state!r}' if known else 'a random_state'}: whoever knows it undoes the noise. Use"
             " random_state=None for reports that leave the device.",
             PrivacyLeakWarning,
             stacklevel=3,
         )
-        if is_integer(self.random_state):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return Randomness(self.random_state, "LocalRandomizer").noise(0)

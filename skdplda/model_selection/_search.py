@@ -1,7 +1,6 @@
 """The best of a random number of private trials."""
 
 import math
-import os
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
@@ -11,17 +10,18 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from tqdm import tqdm
 
 from skdplda._types import ArrayLike, Estimator, Function, Matrix, Seed
-from skdplda._validation import Interval, check_groups, check_is_fitted, fit_context, take_rows
+from skdplda._validation import SEED, Interval, check_groups, check_is_fitted, fit_context, take_rows
 from skdplda.model_selection._trials import draw_trials, fit_trial, is_seed, private_score, private_steps, seed_all
 from skdplda.privacy import (
     Payment,
     PrivacyGuarantee,
+    Randomness,
     Status,
+    TellsOpenLedgers,
     calibrate_gaussian,
     compose_events,
     delta_slack,
@@ -29,6 +29,7 @@ from skdplda.privacy import (
     gaussian_event,
     gaussian_part,
     prepaid,
+    seeded_guarantee,
     selection_event,
 )
 from skdplda.releases import privacy_guarantee
@@ -49,7 +50,7 @@ def _final_has(name):
     return check
 
 
-class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
+class PrivateSearchCV(MetaEstimatorMixin, TellsOpenLedgers, BaseEstimator):
     """Hyper-parameter search of a private model, for a stated total cost.
 
     A random number of trials is run, each with random candidate parameters; the best one is released, and nothing of
@@ -86,9 +87,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         privacy: no.
     validation_fraction : float, default=0.1
         Probability with which a unit is held out for the private score. Affects privacy: no.
-    random_state : int, RandomState or None, default=None
-        Anything but None makes the search reproducible, and its guarantee assume that the number stays secret.
-        Affects privacy: yes.
+    random_state : int, bytes, RandomState or None, default=None
+        Anything but None makes the search reproducible, and its guarantee assume that the seed stays secret; proven
+        only for 16 random bytes or more. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive; it shows the number of trials, which is not to be published. Affects privacy: no.
 
@@ -129,7 +130,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         "shape": [Interval(Real, 0, None, closed="both")],
         "scoring": [callable, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "random_state": ["random_state"],
+        "random_state": SEED,
         "verbose": ["verbose"],
     }
 
@@ -215,7 +216,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 if X_public is not None:
                     score = float(trial.score(X_public) if self.scoring is None else self.scoring(trial, X_public))
                 else:
-                    seed = None if self.random_state is None else int(rng.integers(2**31))
+                    seed = None if self.random_state is None else rng.bytes(32)
                     gains = trial.score_samples(validation_X) if len(validation) else np.zeros(0)  # of few units, none
                     score = private_score(gains, trial, units, deviation, seed)
                 if best is None or score > best[0] or math.isnan(best[0]):
@@ -402,9 +403,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _guarantee(self, costs, event, slack, public):
         first = costs[0]
-        seeded = () if self.random_state is None else ("the seed (random_state) is secret, random and never reused",)
         law = {0: "logarithmic", 1: "geometric", math.inf: "Poisson"}.get(self.shape, "truncated negative binomial")
-        return replace(
+        guarantee = replace(
             first,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -415,13 +415,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             released=("best_estimator_", "best_params_", "best_score_", *first.released),
             not_covered=tuple(dict.fromkeys(item for cost in costs for item in cost.not_covered if TUNED not in item))
             + ("the running time and the number of trials",),
-            assumptions=tuple(dict.fromkeys(item for cost in costs for item in cost.assumptions)) + seeded,
+            assumptions=tuple(dict.fromkeys(item for cost in costs for item in cost.assumptions)),
             reference="Papernot and Steinke (2022), Theorems 2 and 6; " + first.reference,
             event=event,
             event_delta=slack,
         )
+        return seeded_guarantee(guarantee, self.random_state)
 
     def _generator(self):
-        if self.random_state is None:
-            return np.random.default_rng(int.from_bytes(os.urandom(32), "little"))
-        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        return np.random.default_rng(Randomness(self.random_state, type(self).__name__).generator_seed())

@@ -13,11 +13,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from skdplda._kernels._foldin import fold_in
 from skdplda._types import ArrayLike, Matrix
-from skdplda._validation import Interval, check_counts, check_groups, check_is_fitted, check_prior, fit_context
+from skdplda._validation import SEED, Interval, check_counts, check_groups, check_is_fitted, check_prior, fit_context
 from skdplda.distributed import ShardedDocuments
 from skdplda.metrics import perplexity, score, score_samples
-from skdplda.privacy import Payment, PrivacyGuarantee, Randomness
-from skdplda.rounds._checkpoint import fingerprint, interrupted_run
+from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, TellsOpenLedgers, seeded_guarantee
+from skdplda.rounds._checkpoint import fingerprint, interrupted_key, interrupted_run
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
@@ -33,7 +33,7 @@ OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # fitted attributes that c
 NO_MATTER = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that another run of the same fit may change
 
 
-class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TellsOpenLedgers, BaseEstimator):
     """Base of the topic models; a subclass has `topic_word_` when it is fitted.
 
     It has `n_components`, `n_jobs`, `doc_topic_prior` and `topic_word_prior` among its parameters.
@@ -300,7 +300,7 @@ class BaseRoundsModel(BaseTopicModel):
         "checkpoint": [str, PathLike, None],
         "callback": [callable, None],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
+        "random_state": SEED,
         "verbose": ["verbose"],
     }
 
@@ -383,7 +383,7 @@ class BaseRoundsModel(BaseTopicModel):
             raise ValueError("only a private form has contributions of bounded norm; give a finite epsilon.")
         copy = clone(self)
         data = copy._read(X, groups, plan)
-        randomness, n_threads = Randomness(self.random_state), effective_n_jobs(self.n_jobs)
+        randomness, n_threads = Randomness(self.random_state, type(self).__name__), effective_n_jobs(self.n_jobs)
         e_step = copy._make_e_step(plan, randomness, data)(
             data.documents, data.units, randomness=randomness, n_threads=n_threads
         )
@@ -403,7 +403,7 @@ class BaseRoundsModel(BaseTopicModel):
         if watch is not None:
             watch.check(data.n_words)
         self._warn(plan, guarantee, data.n_words)
-        randomness = Randomness(self.random_state)
+        randomness = self._randomness()
         if plan is not None and not plan.noiseless:
             randomness.warn_if_seeded(self)
         observers = [observer for observer in (watch, self.callback) if observer is not None]
@@ -458,6 +458,17 @@ class BaseRoundsModel(BaseTopicModel):
     def _warn(self, plan, guarantee, n_words, stacklevel=5):
         warn_of_spare_topics(self.n_components, n_words, stacklevel + 1)
 
+    def _randomness(self):
+        """Return the `Randomness` of a fit: that of the interrupted run, where a checkpoint goes on with one.
+
+        A round that is done again then draws the same hidden state, sample and noise, so that the copies of a
+        checkpoint all release the same.
+        """
+        randomness, key = Randomness(self.random_state, type(self).__name__), interrupted_key(self.checkpoint)
+        if key is not None:
+            randomness.root = key
+        return randomness
+
     def _remembers(self, plan, data):
         """Whether an E-step keeps hidden state from round to round."""
         return True
@@ -468,11 +479,11 @@ class BaseRoundsModel(BaseTopicModel):
         return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, self.max_iter, 1.0)
 
     def _guarantee(self, unit, plan):
-        seeded = self.random_state is not None
-        return rounds_guarantee(plan, unit, self.epsilon, self.delta, seeded=seeded, hidden="")
+        guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden="")
+        return seeded_guarantee(guarantee, self.random_state)
 
     def _make_tables(self, plan, randomness, data):
-        return SmoothedTables((data.n_words, self.n_components), plan, randomness.key)
+        return SmoothedTables((data.n_words, self.n_components), plan, randomness.table_key)
 
 
 def settings_of(estimator):

@@ -17,7 +17,7 @@ from skdplda.models._base import BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, tokens_of, trace_of
 from skdplda.models._published_gibbs import MECHANISMS as LIVE_MECHANISMS
 from skdplda.models._published_gibbs import fit_live
-from skdplda.privacy import InherentPrivacyHistory, PrivacyGuarantee, Randomness
+from skdplda.privacy import InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._estep_gibbs import GibbsStep
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
 from skdplda.rounds._plan import NoisePlan
@@ -100,9 +100,10 @@ class PrivateCGSLDA(BaseRoundsModel):
         Affects privacy: no.
     n_jobs : int or None, default=None
         Threads, as in joblib. Same result for any number. Affects privacy: no.
-    random_state : int, RandomState or None, default=None
+    random_state : int, bytes, RandomState or None, default=None
         None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
-        the guarantee then assumes that the number stays secret. Affects privacy: yes.
+        the guarantee then assumes that the seed stays secret. It is proven only for a seed that cannot be guessed, 16
+        random bytes or more (or an integer of that size), and else claimed. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
 
@@ -264,7 +265,7 @@ class PrivateCGSLDA(BaseRoundsModel):
             doc_topic_prior=self._doc_topic_prior(),
             topic_word_prior=self._topic_word_prior(),
             max_iter=self.max_iter or LIVE_SWEEPS,
-            seed=Randomness(self.random_state).seed,
+            seed=Randomness(self.random_state, type(self).__name__).generator_seed(),
             observer=observe,
         )
         starts, words = tokens_of(X)
@@ -304,8 +305,8 @@ class PrivateCGSLDA(BaseRoundsModel):
                 reference=REFERENCES[self.mechanism],
             )
         hidden = "the hidden topic draws of different documents act as independent ones"
-        seeded = self.random_state is not None
-        return rounds_guarantee(plan, unit, self.epsilon, self.delta, seeded=seeded, hidden=hidden)
+        guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden=hidden)
+        return seeded_guarantee(guarantee, self.random_state)
 
     def _read(self, X, groups, plan):
         if plan is None and shards_of(X) is not None:
@@ -355,7 +356,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         )
 
     def _make_tables(self, plan, randomness, data):
-        shape, key = (data.n_words, self.n_components), randomness.key
+        shape, key = (data.n_words, self.n_components), randomness.table_key
         if self._order(plan) is None:
             return ExactTables(shape, plan, key)
         options = {"evenness": EVENNESS, "weighted": True} if self._shares(plan, data) else {}
@@ -374,7 +375,7 @@ class PrivateCGSLDA(BaseRoundsModel):
             doc_topic_prior=self._doc_topic_prior(),
             topic_word_prior=beta,
             max_iter=self.max_iter or LIVE_SWEEPS,
-            seed=randomness.seed,
+            seed=randomness.generator_seed(),
         )
         monitor = {} if fit.monitor is None else {"inherent_privacy_": InherentPrivacyHistory(**fit.monitor)}
         return {"components_": np.maximum(fit.word_topic, 0.0) + beta, "n_iter_": fit.n_iter, **monitor}

@@ -13,7 +13,7 @@ import pandas as pd
 from joblib import effective_n_jobs
 
 from skdplda._types import ArrayLike, Matrix, Seed, Sequence
-from skdplda._validation import Interval, StrOptions, check_counts, fit_context
+from skdplda._validation import SEED, Interval, StrOptions, check_counts, fit_context
 from skdplda.datasets import make_lda_corpus
 from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import PrivacyLeakWarning
@@ -21,7 +21,7 @@ from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
 from skdplda.models._hdp_accounting import HybridPlan, shortfall
 from skdplda.models._hdp_sampler import FrozenSweeps, ShardedSweeps, TopicTrace, run_live, tokens_of
-from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, noise_law
+from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, noise_law, seeded_guarantee
 from skdplda.rounds._sharded import sharded_documents
 
 __all__ = ["HDPLDA"]
@@ -86,9 +86,10 @@ class HDPLDA(BaseTopicModel):
         Whether to keep the released topics and tables of all sweeps in `trace_`. Affects privacy: no.
     n_jobs : int or None, default=None
         Threads, as in joblib. Same result for any number. Affects privacy: no.
-    random_state : int, RandomState or None, default=None
+    random_state : int, bytes, RandomState or None, default=None
         None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
-        the guarantee then assumes that the number stays secret. Affects privacy: yes.
+        the guarantee then assumes that the seed stays secret. It is proven only for a seed that cannot be guessed, 16
+        random bytes or more (or an integer of that size), and else claimed. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
 
@@ -148,7 +149,7 @@ class HDPLDA(BaseTopicModel):
         "topic_word_prior": [Real, None],
         "return_trace": ["boolean"],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
+        "random_state": SEED,
         "verbose": ["verbose"],
     }
 
@@ -220,7 +221,7 @@ class HDPLDA(BaseTopicModel):
         X = sharded or check_counts(self, X, reset=True)
         mean_count = (sharded.n_tokens if sharded else X.sum()) / X.shape[1] / self.n_components
         warn_of_spare_topics(self.n_components, X.shape[1])
-        randomness = Randomness(self.random_state)
+        randomness = Randomness(self.random_state, type(self).__name__)
         if self.table == "live":
             said = f"table='live' is the published form and not private: {LIVE} Use table='frozen', which holds."
             warnings.warn(said, PrivacyLeakWarning, stacklevel=3)
@@ -325,7 +326,7 @@ class HDPLDA(BaseTopicModel):
         True
         """
         X = check_counts(type(self)(), X, reset=True)
-        plan, randomness = self._plan(), Randomness(self.random_state)
+        plan, randomness = self._plan(), Randomness(self.random_state, type(self).__name__)
         if self.table == "live":
             return self._run(X, plan, randomness, True)[1], tokens_of(X)[1]
         sampler = self._sampler(X, plan, randomness, effective_n_jobs(self.n_jobs))
@@ -488,12 +489,10 @@ class HDPLDA(BaseTopicModel):
         gaussian = plan.noise == "gaussian"
         assumptions = [
             "the words and their order stay with the curator",
-            "the system's entropy is unpredictable and ChaCha20 is a secure generator",
+            Randomness.assumption,
             noise_law(in_delta=gaussian),
         ]
-        if self.random_state is not None:
-            assumptions.append("the seed (random_state) is secret, random and never reused")
-        return PrivacyGuarantee(
+        guarantee = PrivacyGuarantee(
             epsilon=epsilon,
             delta=delta,
             mechanism=(
@@ -507,6 +506,7 @@ class HDPLDA(BaseTopicModel):
             event=event,
             **common,
         )
+        return seeded_guarantee(guarantee, self.random_state)
 
     def _run(self, X, plan, randomness, trace):
         """Return (counts, trace)."""
@@ -516,7 +516,7 @@ class HDPLDA(BaseTopicModel):
                 clip = beta * odds
             elif self.topic_word_prior is None:
                 beta = max(clip / odds, 1e-30)
-            return run_live(X, plan, self._doc_topic_prior(), beta, clip, randomness.seed, trace)
+            return run_live(X, plan, self._doc_topic_prior(), beta, clip, randomness.generator_seed(), trace)
         sampler = self._sampler(X, plan, randomness, effective_n_jobs(self.n_jobs))
         return sampler.run(trace, self.verbose)
 

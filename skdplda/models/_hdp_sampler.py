@@ -85,7 +85,7 @@ class FrozenSweeps:
         self._counts = np.zeros(self._shape, np.int64)
         self._frequency, self._n = np.zeros(n_words), 0
         self.topics = np.zeros(len(words), np.uint16)
-        self.table = np.random.default_rng(randomness.key).random(self._shape)
+        self.table = np.random.default_rng(randomness.table_key).random(self._shape)
         if count_clip is not None and count_clip < math.inf:
             self.table *= count_clip
         self._sum, self._weight = np.zeros(self._shape), 0.0
@@ -109,7 +109,8 @@ class FrozenSweeps:
         self._draw(weights, self._alpha, rate, self._most, self._n)
         self.table = self._counts
         if not self._plan.noiseless:
-            noise = self._plan.draw(self._shape, self._randomness.noise(self._n), self._n_threads)
+            key = self._randomness.noise(self._n, self._plan.noise, self._plan.scale, self._counts)
+            noise = self._plan.draw(self._shape, key, self._n_threads)
             self.table = self._counts + noise
         self._sum = (1 - FORGET) * self._sum + self.table
         self._weight = (1 - FORGET) * self._weight + 1

@@ -10,12 +10,12 @@ from uuid import uuid4
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from sklearn.base import clone
 from tqdm import tqdm
 
 from skdplda._kernels._reports import positions
 from skdplda._types import ArrayLike, Matrix, Seed
 from skdplda._validation import (
+    SEED,
     Interval,
     StrOptions,
     check_counts,
@@ -34,7 +34,7 @@ from skdplda.models._local_estimators import (
     reconstruct,
 )
 from skdplda.models._local_sampler import Bits, ShardedBits, like_length, presence, refuse_raw
-from skdplda.privacy import Payment, PrivacyGuarantee, Randomness
+from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, active_accountant, seeded_guarantee
 from skdplda.rounds._tables import annealed, initial_table
 
 __all__ = ["LocalPrivateLDA"]
@@ -87,9 +87,9 @@ class LocalPrivateLDA(BaseTopicModel):
         Of the prior mean for "bayes", called omega in eq. 19 of [2]_. None: estimated. Affects privacy: no.
     n_jobs : int or None, default=None
         Threads, as in joblib. Same result for any number. Affects privacy: no.
-    random_state : int, RandomState or None, default=None
-        None takes fresh entropy from the operating system. For input="counts" anything else warns: the guarantee then
-        assumes that the number stays secret. Affects privacy: yes.
+    random_state : int, bytes, RandomState or None, default=None
+        None takes fresh entropy from the operating system. For input="counts" anything else warns, and the guarantee is
+        proven only for a secret of 16 random bytes or more. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
 
@@ -158,7 +158,7 @@ class LocalPrivateLDA(BaseTopicModel):
         "correlation": [Interval(Real, 0, 1, closed="both")],
         "prior_weight": [Interval(Real, 0, 1, closed="both"), None],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
+        "random_state": SEED,
         "verbose": ["verbose"],
     }
 
@@ -277,7 +277,7 @@ class LocalPrivateLDA(BaseTopicModel):
         exact = BitChannel(math.inf, "symmetric", X.shape[1])
         promises = self._promises(X.shape[1])
         beta = self._topic_word_prior()
-        counts = self._sample(X, exact, None, beta, Randomness(self.random_state), 0)
+        counts = self._sample(X, exact, None, beta, Randomness(self.random_state, type(self).__name__), 0)
         rates = np.asarray(X.sum(axis=0)).ravel() / X.shape[0]
         self._keep(counts, np.zeros_like(counts), beta, rates, 0, promises)
         return self
@@ -330,8 +330,10 @@ class LocalPrivateLDA(BaseTopicModel):
 
     def _promise(self, n_words, unit):
         randomizer = self._randomizer()
-        seeded = self.input == "counts" and (self.random_state, randomizer.random_state) != (None, None)
-        return randomizer.channel(n_words).guarantee(unit, seeded=seeded)
+        guarantee = randomizer.channel(n_words).guarantee(unit)
+        if self.input == "reports":
+            return guarantee
+        return seeded_guarantee(guarantee, self.random_state, randomizer.random_state)
 
     def _fit_batch(self, X, groups, first):
         """Randomize if need be, check, denoise, sample, and only then change the estimator."""
@@ -339,8 +341,10 @@ class LocalPrivateLDA(BaseTopicModel):
         self._doc_topic_prior()
         check_prior("topic_word_prior", self.topic_word_prior, 0.01)
         n_words = np.prod(getattr(X, "shape", ())[1:], dtype=int)  # public, unlike what X holds
-        if self.input == "counts" and n_words:
-            self._payment(n_words).check()
+        if self.input == "counts":
+            active_accountant()  # refuses, where a ledger cannot be reached
+            if n_words:
+                self._payment(n_words).check()
         sharded = self._sharded(X, first)
         X = sharded or check_counts(self, X, reset=first)
         n_documents, n_words = X.shape
@@ -359,16 +363,14 @@ class LocalPrivateLDA(BaseTopicModel):
                 UserWarning,
                 stacklevel=4,
             )
-        randomness, batch = Randomness(self.random_state), 0 if first else self.n_batches_
+        randomness, batch = Randomness(self.random_state, type(self).__name__), 0 if first else self.n_batches_
         n_threads = effective_n_jobs(self.n_jobs)
         if self.input == "counts":
             if channel.flips:
                 randomness.warn_if_seeded(self)
             self._payment(n_words).charge(uuid4().hex)
-            seed = randomness.noise(batch)
-            if seed is None:  # a seed of the randomizer's own serves once a batch, too
-                seed = Randomness(clone(randomizer).seed()).noise(batch)
-            indptr, indices = positions(randomize_bits(X, channel, seed, n_threads))
+            source = randomness if randomness.seeded else Randomness(randomizer.seed(), "LocalPrivateLDA reports")
+            indptr, indices = positions(randomize_bits(X, channel, source.noise(batch), n_threads))
             X = sp.csr_array((np.ones(len(indices), np.int32), indices, indptr), shape=X.shape)
         elif not sharded and X.nnz and X.data.max() > 1:
             raise ValueError(
@@ -458,7 +460,7 @@ class LocalPrivateLDA(BaseTopicModel):
             group, lengths = like_length(expected, GROUPS, GROUP_SIZE)
         bits.divide(group)
         prior = None if prior is None else np.ascontiguousarray(prior.T, dtype=np.float32)
-        table = np.ascontiguousarray(initial_table((n_words, n_topics + noisy), randomness.key))
+        table = np.ascontiguousarray(initial_table((n_words, n_topics + noisy), randomness.table_key))
         if warm:
             table[:, :n_topics] = prior
         kept, n_kept, stride = np.zeros((n_words, n_topics)), 0, max(1, self.max_iter // (2 * KEPT_TABLES))

@@ -29,7 +29,7 @@ from skdplda.metrics import perplexity
 from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoundsModel, TrainingData
 from skdplda.models._pctd_guarantee import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
 from skdplda.models._pctd_noise import NoisyUnitStep, noisy_units
-from skdplda.privacy import calibrate_gaussian, gaussian_event
+from skdplda.privacy import calibrate_gaussian, gaussian_event, seeded_guarantee
 from skdplda.rounds._estep_segments import UnitStep, part_of_units
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
@@ -100,9 +100,10 @@ class PCTD(BaseRoundsModel):
         Affects privacy: no.
     n_jobs : int or None, default=None
         Threads, as in joblib. Same result for any number. Affects privacy: no.
-    random_state : int, RandomState or None, default=None
+    random_state : int, bytes, RandomState or None, default=None
         None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
-        the guarantee then assumes that the number stays secret. Affects privacy: yes.
+        the guarantee then assumes that the seed stays secret. It is proven only for a seed that cannot be guessed, 16
+        random bytes or more (or an integer of that size), and else claimed. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
 
@@ -390,13 +391,13 @@ class PCTD(BaseRoundsModel):
     def _guarantee(self, unit, plan):
         if unit == "user" and self.noise != "statistics":
             raise ValueError(f"groups must be None for noise={self.noise!r}, which protects single words.")
-        seeded = self.random_state is not None
         if self.noise == "statistics":
-            changes = {"reference": GUIDE}
-            return rounds_guarantee(plan, unit, self.epsilon, self.delta, seeded=seeded, hidden="", **changes)
-        if self.noise == "units":
-            return once_guarantee(plan, self.epsilon, self.delta, seeded)
-        return published_guarantee(plan, self.epsilon, self.delta, seeded, self.noise_support)
+            guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden="", reference=GUIDE)
+        elif self.noise == "units":
+            guarantee = once_guarantee(plan, self.epsilon, self.delta)
+        else:
+            guarantee = published_guarantee(plan, self.epsilon, self.delta, self.noise_support)
+        return seeded_guarantee(guarantee, self.random_state)
 
     def _settings(self, order, n_updates):
         """Return the settings of an E-step."""
@@ -411,8 +412,8 @@ class PCTD(BaseRoundsModel):
     def _make_tables(self, plan, randomness, data):
         shape, similarity = (data.n_words, self.n_components), self._similarity(data.n_words)
         if self.noise == "statistics" and not self._exact(plan):
-            return ConsistentTables(shape, plan, randomness.key, similarity, self.tau)
-        return LastTable(shape, randomness.key, similarity, self.tau)
+            return ConsistentTables(shape, plan, randomness.table_key, similarity, self.tau)
+        return LastTable(shape, randomness.table_key, similarity, self.tau)
 
     def _run(self, plan, randomness, data, charge, callback):
         if self.noise == "statistics":

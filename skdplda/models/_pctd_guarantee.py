@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skdplda.privacy import PrivacyGuarantee, noise_law
+from skdplda.privacy import PrivacyGuarantee, Randomness, noise_law
 from skdplda.rounds._guarantee import NOT_COVERED
 
 __all__ = ["CLAIMED", "GUIDE", "TOKEN_L2", "once_guarantee", "published_guarantee"]
@@ -19,11 +19,10 @@ CLAIMED = {
     " do not: a word present in one data set and absent from the other is seen with certainty.",
 }
 CUT = "semantic units are cut without regard to the word that is {}"
-SECRET_SEED = "the seed (random_state) is secret, random and never reused"
 COMMON = {"unit": "token", "not_covered": (NOT_COVERED[0], STRUCTURE, *NOT_COVERED[1:])}
 
 
-def once_guarantee(plan, epsilon, delta, seeded):
+def once_guarantee(plan, epsilon, delta):
     """Return the guarantee of noise on every unit-word count, drawn once.
 
     Parameters
@@ -32,8 +31,6 @@ def once_guarantee(plan, epsilon, delta, seeded):
         One round.
     epsilon, delta : float
         Target of the plan.
-    seeded : bool
-        Whether noise is a function of an integer that the user chose.
 
     Returns
     -------
@@ -48,7 +45,7 @@ def once_guarantee(plan, epsilon, delta, seeded):
     assumptions = (
         "raw text stays with the curator",
         CUT.format("replaced"),
-        "the system's entropy is unpredictable and ChaCha20 is a secure generator",
+        Randomness.assumption,
         noise_law(in_delta=True),
     )
     return PrivacyGuarantee(
@@ -60,14 +57,14 @@ def once_guarantee(plan, epsilon, delta, seeded):
             " vocabulary word in every semantic unit, drawn once"
         ),
         released=released,
-        assumptions=assumptions + (SECRET_SEED,) * seeded,
+        assumptions=assumptions,
         reference=GUIDE,
         event=plan.event,
         **COMMON,
     )
 
 
-def published_guarantee(plan, epsilon, delta, seeded, support):
+def published_guarantee(plan, epsilon, delta, support):
     """Return the guarantee of fresh noise in each iteration.
 
     Parameters
@@ -76,8 +73,6 @@ def published_guarantee(plan, epsilon, delta, seeded, support):
         As many rounds as iterations.
     epsilon, delta : float
         Target of the plan.
-    seeded : bool
-        Whether noise is a function of an integer that the user chose.
     support : {"all", "observed"}
         Which counts get noise.
 
@@ -101,7 +96,7 @@ def published_guarantee(plan, epsilon, delta, seeded, support):
             else "none"
         ),
         released=("components_", "topic_word_", "n_iter_") if counted else (),
-        assumptions=(CUT.format("present or absent"),) * private + (SECRET_SEED,) * (seeded and private),
+        assumptions=(CUT.format("present or absent"),) * private,
         reference=REFERENCE,
         event=plan.event if counted else None,
         **COMMON,

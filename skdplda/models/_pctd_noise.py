@@ -51,8 +51,9 @@ def noisy_units(X, sigma, randomness, n_threads):
     totals, rows, columns, values = np.zeros(n_words), [], [], []
     for block, begin in enumerate(range(0, n_units, n_rows)):
         exact = X.counts[begin : begin + n_rows]
-        noise = rounded_gaussian(sigma * GRID, exact.shape, randomness.noise(block), n_threads)
-        noisy = (noise + GRID * exact.astype(np.int64).toarray()) / GRID
+        exact = exact.astype(np.int64).toarray()
+        noise = rounded_gaussian(sigma * GRID, exact.shape, randomness.noise(block, sigma, exact), n_threads)
+        noisy = (noise + GRID * exact) / GRID
         totals += noisy.sum(axis=0)
         done = begin + len(noisy)
         rate = np.maximum(totals, 0.0) + 3 * sigma * np.sqrt(done)  # surely not below: later blocks lower the rates
@@ -185,7 +186,7 @@ class NoisyUnitStep(UnitStep):
 
     def collect(self, table, round_, active):
         """Return the noisy sums of all documents."""
-        rng = np.random.default_rng(self._randomness.noise(round_))
+        rng = np.random.default_rng(self._randomness.generator_seed(round_))
         log_phi, sigma = self.log_topics(table), self._sigma
         if self._support == "observed":
             noisy = self._counts + rng.normal(scale=sigma, size=len(self._counts))

@@ -17,7 +17,7 @@ from skdplda._validation import Interval, StrOptions, check_counts, check_groups
 from skdplda.datasets import DiskCounts
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseRoundsModel, TrainingData, settings_of
-from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment, PrivacyGuarantee, Randomness
+from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._estep_variational import EXACT_UNIT, part_of_step
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
 from skdplda.rounds._loop import run_round
@@ -105,9 +105,10 @@ class VIPSLDA(BaseRoundsModel):
         Affects privacy: no.
     n_jobs : int or None, default=None
         Threads, as in joblib. Same result for any number. Affects privacy: no.
-    random_state : int, RandomState or None, default=None
+    random_state : int, bytes, RandomState or None, default=None
         None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
-        the guarantee then assumes that the number stays secret. Affects privacy: yes.
+        the guarantee then assumes that the seed stays secret. It is proven only for a seed that cannot be guessed, 16
+        random bytes or more (or an integer of that size), and else claimed. Affects privacy: yes.
     verbose : int, default=0
         Progress bar if positive. Affects privacy: no.
 
@@ -280,7 +281,7 @@ class VIPSLDA(BaseRoundsModel):
         charge.check(stream["run"])
         X = check_counts(self, X, reset=stream["n_done"] == 0)
         data = TrainingData(X, None if groups is None else check_groups(groups, X.shape[0]), groups is not None, ())
-        randomness, n_threads = Randomness(self.random_state), effective_n_jobs(self.n_jobs)
+        randomness, n_threads = Randomness(self.random_state, type(self).__name__), effective_n_jobs(self.n_jobs)
         if stream["n_done"] == 0:
             self._warn(plan, guarantee, data.n_words, stacklevel=4)
         if not plan.noiseless:
@@ -344,16 +345,16 @@ class VIPSLDA(BaseRoundsModel):
             assumptions = (f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model",)
         if self.accounting in CLAIMED_ACCOUNTINGS and not plan.noiseless:
             changes = claimed_path(self.accounting, plan, self.epsilon, self.delta)
-        return rounds_guarantee(
+        guarantee = rounds_guarantee(
             plan,
             unit,
             self.epsilon,
             self.delta,
             **changes,
-            seeded=self.random_state is not None,
             hidden="" if self.max_doc_length is None else CUT,
             assumptions=assumptions,
         )
+        return seeded_guarantee(guarantee, self.random_state)
 
     def _read(self, X, groups, plan):
         if not isinstance(X, DiskCounts):
@@ -419,7 +420,7 @@ class VIPSLDA(BaseRoundsModel):
         )
 
     def _make_tables(self, plan, randomness, data):
-        shape, key, bound = (data.n_words, self.n_components), randomness.key, self._norm_bound(plan)
+        shape, key, bound = (data.n_words, self.n_components), randomness.table_key, self._norm_bound(plan)
         if self.learning_method == "online":
             return OnlineTables(shape, self._rate(), key, bound, self.learning_offset, self.learning_decay, EVENNESS)
         weighted = self._weighted(plan, data)

@@ -1,6 +1,6 @@
 """Promises and their price: guarantees, events, calibration and the ledger."""
 
-from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant, active_accountant
+from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant
 from skdplda.privacy._accounting import delta_of, drawn_epsilon, epsilon_of
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._composition import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, noise_multiplier
@@ -19,6 +19,7 @@ from skdplda.privacy._events import (
 from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
 from skdplda.privacy._noise import delta_slack, discrete_laplace, noise_law, rounded_gaussian, sampler_slack
+from skdplda.privacy._open_ledgers import TellsOpenLedgers, active_accountant, prepaid
 from skdplda.privacy._partition import (
     PartitionPlan,
     epsilon_needed,
@@ -26,8 +27,8 @@ from skdplda.privacy._partition import (
     select_partitions,
     select_words,
 )
-from skdplda.privacy._payment import Payment, prepaid
-from skdplda.privacy._randomness import Randomness
+from skdplda.privacy._payment import Payment
+from skdplda.privacy._randomness import Randomness, is_guessable, seeded_guarantee
 from skdplda.privacy._unit_words import UnitWords
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
@@ -44,6 +45,7 @@ __all__ = [
     "PrivacyUnit",
     "Randomness",
     "Status",
+    "TellsOpenLedgers",
     "TrustModel",
     "UnitWords",
     "active_accountant",
@@ -62,6 +64,7 @@ __all__ = [
     "exact_draw_loss",
     "gaussian_event",
     "gaussian_part",
+    "is_guessable",
     "laplace_event",
     "monitor_draw",
     "noise_law",
@@ -71,6 +74,7 @@ __all__ = [
     "pure_event",
     "rounded_gaussian",
     "sampler_slack",
+    "seeded_guarantee",
     "select_partitions",
     "select_words",
     "selection_event",

@@ -2,21 +2,22 @@
 
 import json
 import math
-from contextvars import ContextVar
+import os
 from threading import RLock
 from typing import Literal, NamedTuple, Self
 
+from skdplda._types import PathLike
 from skdplda.exceptions import BudgetExceededError
 from skdplda.privacy._events import check_delta, check_epsilon, number_from_json, number_to_json
 from skdplda.privacy._guarantee import PrivacyGuarantee, check_compatible, joint_epsilon, read_json
+from skdplda.privacy._open_ledgers import close_block, open_block
 from skdplda.privacy._statement import round_up
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
-__all__ = ["LedgerEntry", "PrivacyAccountant", "active_accountant"]
+__all__ = ["LedgerEntry", "PrivacyAccountant"]
 
 FORMAT = "skdplda.PrivacyAccountant"
 VERSION = 1
-ENTERED = ContextVar("skdplda_entered_accountants", default=())
 
 
 class LedgerEntry(NamedTuple):
@@ -34,22 +35,6 @@ class LedgerEntry(NamedTuple):
     guarantee: PrivacyGuarantee
 
 
-def active_accountant() -> "PrivacyAccountant | None":
-    """Return the ledger of the innermost enclosing `with PrivacyAccountant(...)` block.
-
-    A `fit` calls its `check` before it reads data, and its `spend` when the first value has been
-    randomized. Worker threads and processes do not see the block of the thread that started them: return
-    their guarantees and spend them in the parent.
-
-    Returns
-    -------
-    accountant : PrivacyAccountant or None
-        None outside every block.
-    """
-    entered = ENTERED.get()
-    return entered[-1] if entered else None
-
-
 class PrivacyAccountant:
     """A privacy budget and what has been spent of it, over all releases from one data set.
 
@@ -58,6 +43,10 @@ class PrivacyAccountant:
     and the ledger would stay at zero. For the same reason it refuses to be copied or pickled.
 
     A spend stands from the first release on: an interrupted fit has spent its whole guarantee.
+
+    In a `with` block, each fit of this process charges the ledger, in whatever thread it runs. A fit in a worker
+    process cannot reach a ledger in memory, and refuses before it reads data; `PrivacyAccountant.open` gives one in a
+    file, which processes share. A thread that enters a ledger of its own charges that one.
 
     Parameters
     ----------
@@ -93,6 +82,8 @@ class PrivacyAccountant:
     skdplda.exceptions.BudgetExceededError: the budget is epsilon=1.0, delta=0.0; ...
     """
 
+    _address = ""  # of a ledger in a file
+
     def __init__(
         self,
         epsilon: float,
@@ -113,6 +104,59 @@ class PrivacyAccountant:
         self._accept_claimed = accept_claimed
         self._entries = ()
         self._lock = RLock()
+        self._process = os.getpid()
+
+    @classmethod
+    def open(
+        cls,
+        path: PathLike,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        unit: Literal["document", "token", "user", "bit"] | None = None,
+        adjacency: Literal["add-remove", "replace"] | None = None,
+        trust: Literal["central", "local"] | None = None,
+        accept_claimed: bool | None = None,
+    ) -> "PrivacyAccountant":
+        """Open a ledger in a file, or begin one; any number of processes may have it open.
+
+        In a `with` block, fits in worker processes that are started there charge it too. The file is locked while it is
+        read or written, and is on the disk before a fit forms its first release. Keep it where locks work: on a local
+        disk, or a network file system that has them. Whoever can write the file can forge it, and who puts back an
+        older copy forgets what was spent since.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file. An empty `path + ".lock"` stays beside it.
+        epsilon : float, default=None
+            Total budget. Needed to begin a ledger; None takes that of the file.
+        delta, unit, adjacency, trust, accept_claimed : default=None
+            As in the constructor; None for what the file says, and for the constructor's defaults in a new file.
+
+        Returns
+        -------
+        accountant : PrivacyAccountant
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged or of another kind, is missing and no `epsilon` was given, or says something else
+            than the arguments.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
+        >>> path = os.path.join(tempfile.mkdtemp(), "ledger.json")
+        >>> PrivacyAccountant.open(path, epsilon=1.0).spend(PrivacyGuarantee(epsilon=0.75))
+        >>> PrivacyAccountant.open(path).remaining_epsilon
+        0.25
+        """
+        from skdplda.privacy._ledger_file import LedgerFile
+
+        terms = {"unit": unit, "adjacency": adjacency, "trust": trust, "accept_claimed": accept_claimed}
+        return LedgerFile(path, epsilon=epsilon, delta=delta, **terms)
 
     @property
     def epsilon(self) -> float:
@@ -206,6 +250,7 @@ class PrivacyAccountant:
         """
         if label is not None and not isinstance(label, str):
             raise TypeError(f"label must be a string or None; got {label!r}")
+        self._refuse_other_process()
         with self._lock:
             self._check(guarantee)
             self._entries = (*self._entries, LedgerEntry(label, guarantee))
@@ -284,11 +329,12 @@ class PrivacyAccountant:
             )
 
     def __enter__(self) -> Self:
-        ENTERED.set((*ENTERED.get(), self))
+        self._refuse_other_process()
+        open_block(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        ENTERED.set(ENTERED.get()[:-1])
+        close_block(self)
 
     def __copy__(self):
         self._refuse_copy()
@@ -298,6 +344,13 @@ class PrivacyAccountant:
 
     def __reduce_ex__(self, protocol):
         self._refuse_copy()
+
+    def _refuse_other_process(self):
+        if not self._address and self._process != os.getpid():
+            raise RuntimeError(
+                f"this ledger is in the memory of process {self._process}; what is spent from a copy in a forked"
+                " process would be missing from it. Use PrivacyAccountant.open(path, ...)"
+            )
 
     def _refuse_copy(self):
         raise TypeError(

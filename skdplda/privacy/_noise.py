@@ -57,7 +57,7 @@ def discrete_laplace(scale: float, shape: int | tuple[int, ...], random_state: A
         Scale, in [0, 2**50], used exactly as given. Zero gives zeros.
     shape : int or tuple of int
         Shape of the result. The draws are independent.
-    random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default=None
+    random_state : None, bytes, int, numpy.random.Generator or numpy.random.RandomState, default=None
         None takes a fresh 256-bit key from the operating system. An integer makes the draws reproducible, and
         private only while it is secret, random and never used again; a generator supplies the 256-bit key.
     n_threads : int, default=1
@@ -105,7 +105,7 @@ def rounded_gaussian(sigma: float, shape: int | tuple[int, ...], random_state: A
         Standard deviation before rounding, in [0, 2**50], used exactly as given. Zero gives zeros.
     shape : int or tuple of int
         Shape of the result. The draws are independent.
-    random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default=None
+    random_state : None, bytes, int, numpy.random.Generator or numpy.random.RandomState, default=None
         None takes a fresh 256-bit key from the operating system. An integer makes the draws reproducible, and
         private only while it is secret, random and never used again; a generator supplies the 256-bit key.
     n_threads : int, default=1
@@ -237,14 +237,18 @@ def _key_of(random_state):
     """Return a fresh array of eight 32-bit words: the key of the streams."""
     if random_state is None:
         return _noise.system_key()
-    if isinstance(random_state, Integral):
+    if isinstance(random_state, bytes):
+        if len(random_state) < 16:
+            raise ValueError(f"random_state must have at least 16 bytes, got {len(random_state)}")
+        material = hashlib.sha256(b"skdplda noise key " + random_state).digest()
+    elif isinstance(random_state, Integral):
         if random_state < 0:
             raise ValueError(f"random_state must be a non-negative integer, got {random_state!r}")
         material = hashlib.sha256(b"skdplda noise %d" % int(random_state)).digest()
     elif isinstance(random_state, (np.random.Generator, np.random.RandomState)):
         material = random_state.bytes(32)
     else:
-        raise TypeError(f"random_state must be None, an integer or a numpy Generator, got {random_state!r}")
+        raise TypeError(f"random_state must be None, bytes, an integer or a numpy Generator, got {random_state!r}")
     return np.frombuffer(material, dtype="<u4").astype(np.uint32)
 
 

@@ -411,9 +411,9 @@ def _noise(plan, scale, threshold, size, randomness, draws):
     if plan.noise is None:
         return np.zeros(size, dtype=np.int64), draws
     sampler = rounded_gaussian if plan.noise == "gaussian" else discrete_laplace
-    noise = sampler(scale, size, randomness.noise(draws))
+    noise = sampler(scale, size, randomness.noise(draws, plan.noise, scale))
     draws += 1
     while plan.noise == "geometric" and (beyond := np.flatnonzero(np.abs(noise) > threshold)).size:
-        noise[beyond] = sampler(scale, beyond.size, randomness.noise(draws))
+        noise[beyond] = sampler(scale, beyond.size, randomness.noise(draws, plan.noise, scale))
         draws += 1
     return noise, draws

@@ -1,13 +1,10 @@
 """How a fit pays: asked before it reads data, charged before its first release, once for an interrupted run."""
 
-from contextlib import contextmanager
-from typing import Any
-
-from skdplda._types import Iterator
-from skdplda.privacy._accountant import ENTERED, active_accountant
+from skdplda.privacy._accountant import PrivacyAccountant
 from skdplda.privacy._guarantee import PrivacyGuarantee
+from skdplda.privacy._open_ledgers import active_accountant
 
-__all__ = ["Payment", "prepaid"]
+__all__ = ["Payment"]
 
 
 class Payment:
@@ -34,7 +31,8 @@ class Payment:
 
     def __init__(self, guarantee: PrivacyGuarantee, label: str) -> None:
         self.guarantee, self._label = guarantee, label
-        self._accountant = active_accountant()
+        self._accountant: PrivacyAccountant | None = None
+        self._asked = False
 
     def check(self, run: str | None = None) -> None:
         """Raise what the ledger raises if it cannot afford the fit, and spend nothing.
@@ -48,9 +46,12 @@ class Payment:
         ------
         BudgetExceededError, IncompatibleGuaranteeError, ValueError
             As `PrivacyAccountant.check`.
+        RuntimeError
+            If a ledger is open that cannot be reached, as `active_accountant`.
         """
-        if self._accountant is not None and not self._charged(run):
-            self._accountant.check(self.guarantee)
+        ledger = self._ledger()
+        if ledger is not None and not self._charged(ledger, run):
+            ledger.check(self.guarantee)
 
     def charge(self, run: str) -> None:
         """Spend, unless this run has been paid for.
@@ -64,32 +65,23 @@ class Payment:
         ------
         BudgetExceededError, IncompatibleGuaranteeError, ValueError
             As `PrivacyAccountant.spend`.
+        RuntimeError
+            If a ledger is open that cannot be reached, as `active_accountant`.
         """
-        if self._accountant is not None and not self._charged(run):
-            self._accountant.spend(self.guarantee, label=self._name(run))
+        ledger = self._ledger()
+        if ledger is not None:
+            with ledger._lock:  # two processes may resume one run
+                if not self._charged(ledger, run):
+                    ledger.spend(self.guarantee, label=self._name(run))
+
+    def _ledger(self):
+        """Return the ledger that was open when it was first asked for: a fit keeps to one."""
+        if not self._asked:
+            self._accountant, self._asked = active_accountant(), True
+        return self._accountant
 
     def _name(self, run):
         return f"{self._label} {run}"
 
-    def _charged(self, run):
-        return any(entry.label == self._name(run) for entry in self._accountant.ledger)
-
-
-@contextmanager
-def prepaid() -> Iterator[Any]:
-    """Let fits inside the block pass the open ledger by: an enclosing release has paid for them.
-
-    Examples
-    --------
-    >>> from skdplda.privacy import Payment, PrivacyAccountant, PrivacyGuarantee, prepaid
-    >>> with PrivacyAccountant(epsilon=1.0) as accountant:
-    ...     with prepaid():
-    ...         Payment(PrivacyGuarantee(epsilon=5.0), "a run of a search").charge("1")
-    >>> accountant.remaining_epsilon
-    1.0
-    """
-    token = ENTERED.set(())
-    try:
-        yield
-    finally:
-        ENTERED.reset(token)
+    def _charged(self, ledger, run):
+        return any(entry.label == self._name(run) for entry in ledger.ledger)

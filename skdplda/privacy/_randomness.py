@@ -1,70 +1,183 @@
-"""Where a fit's random bits come from: the operating system, or one integer for everything."""
+"""Where a fit's random bits come from: one secret key of 256 bits, from which a key for each purpose is derived."""
 
+import hashlib
+import hmac
 import os
 import warnings
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from skdplda._types import Estimator, Seed
 from skdplda._validation import is_integer
 from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.privacy._guarantee import PrivacyGuarantee
+from skdplda.privacy._units import Status
 
-__all__ = ["Randomness"]
+__all__ = ["Randomness", "is_guessable", "seeded_guarantee"]
 
-NOISE, SAMPLE, DRAWS = 1, 2, 3  # purposes of a derived seed
+LEAST_BYTES = 16
+SECRET_SEED = "the seed (random_state) is secret, random and never reused"
+
+
+def is_guessable(random_state: Seed) -> bool:
+    """Whether a seed may be found by trying, so that no proof can assume that it is secret.
+
+    Parameters
+    ----------
+    random_state : int, bytes, RandomState or None
+        As the user passed it. A RandomState counts as guessable: it was most likely made from a small integer.
+
+    Returns
+    -------
+    guessable : bool
+        False for None, 16 bytes or more, and integers of 2**128 or more.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 16 bytes.
+    """
+    if isinstance(random_state, bytes):
+        if len(random_state) < LEAST_BYTES:
+            raise ValueError(f"random_state must have at least {LEAST_BYTES} bytes; got {len(random_state)}.")
+        return False
+    return random_state is not None and not (is_integer(random_state) and int(random_state) >= 2 ** (8 * LEAST_BYTES))
+
+
+def seeded_guarantee(guarantee: PrivacyGuarantee, *random_states: Seed) -> PrivacyGuarantee:
+    """Return what is left of a guarantee when noise follows from seeds.
+
+    Parameters
+    ----------
+    guarantee : PrivacyGuarantee
+        That of noise from the system's entropy.
+    *random_states : int, bytes, RandomState or None
+        As the user passed them.
+
+    Returns
+    -------
+    guarantee : PrivacyGuarantee
+        With the assumption that the seeds are secret, and only claimed if one can be guessed. The same if all are None,
+        or if there is no noise.
+    """
+    guessable = [is_guessable(random_state) for random_state in random_states if random_state is not None]
+    if not guessable or not 0 < guarantee.epsilon < np.inf:
+        return guarantee
+    assumptions = (*guarantee.assumptions, SECRET_SEED)
+    if not any(guessable):
+        return replace(guarantee, assumptions=assumptions)
+    status = Status.CLAIMED if guarantee.status == Status.PROVEN else guarantee.status
+    reason = "; ".join(filter(None, (guarantee.reason, Randomness.guessable)))
+    return replace(guarantee, assumptions=assumptions, status=status, reason=reason)
 
 
 class Randomness:
     """The random bits of one fit.
 
-    Hidden draws (topic assignments, the words that a long document leaves out) and the first table come from streams
-    under one 64-bit `key`; the guarantee lists what it assumes of them. Noise and the Poisson sample of privacy units
-    are what the proofs lean on: they come from the operating system's entropy unless `random_state` asks for a
-    reproducible fit.
+    All follow from one key of 256 bits, from the operating system unless `random_state` asks for a reproducible fit. The
+    key of each purpose is derived from it by HMAC-SHA-256: whoever sees the public first table, or a stream of hidden
+    draws, learns nothing of the noise. A checkpoint keeps the key, so that a copy that goes on releases the same noise.
 
     Parameters
     ----------
-    random_state : None, int or RandomState
-        As the user passed it.
+    random_state : int, bytes, RandomState or None
+        As the user passed it. A RandomState gives 32 bytes, and so moves on.
+    user : str, default=""
+        Name of what draws: two users of one seed draw different bits.
+
+    Raises
+    ------
+    ValueError
+        If `random_state` is bytes, and fewer than 16.
     """
 
-    def __init__(self, random_state: Seed) -> None:
-        self.seed = None
-        if random_state is not None:
-            fresh = check_random_state(random_state)
-            self.seed = int(random_state) if is_integer(random_state) else int(fresh.randint(2**31 - 1))
-        self.key = int.from_bytes(os.urandom(8), "little") if self.seed is None else self._derive(0, 0)
+    assumption = "the system's entropy is unpredictable, and ChaCha20, HMAC-SHA-256 and SHAKE-256 are secure generators"
+    guessable = (
+        "the noise follows from a seed that can be guessed (random_state is an integer below 2**128, or a RandomState), and"
+        " the release tells which guess is right. With random_state=None, or a secret of 16 random bytes or more, the"
+        " guarantee is the same and holds."
+    )
 
-    def _derive(self, purpose, number):
-        return int(np.random.SeedSequence([self.seed, purpose, number]).generate_state(1, np.uint64)[0])
+    def __init__(self, random_state: Seed, user: str = "") -> None:
+        self.seeded = random_state is not None
+        if random_state is None:
+            self.root = os.urandom(32)
+            return
+        is_guessable(random_state)  # refuses too few bytes
+        if isinstance(random_state, bytes):
+            material = b"bytes " + random_state
+        elif is_integer(random_state):
+            material = b"integer %d" % int(random_state)
+        else:
+            material = b"state " + random_state.bytes(32)
+        self.root = hashlib.sha256(b"skdplda seed " + user.encode() + b"\0" + material).digest()
 
-    def noise(self, round_: int) -> int | None:
+    def _derive(self, purpose: str, *given: Any) -> bytes:
+        message = hashlib.sha256(purpose.encode())
+        for value in given:
+            if isinstance(value, np.ndarray):
+                message.update(f"\0{value.dtype.str}{value.shape}".encode())
+                message.update(np.ascontiguousarray(value).data)
+            else:
+                message.update(f"\0{value!r}".encode())
+        return hmac.digest(self.root, message.digest(), "sha256")
+
+    @property
+    def key(self) -> int:
+        """Key of the hidden draws (topics, the words that a long document leaves out), 64 bits."""
+        return int.from_bytes(self._derive("hidden draws")[:8], "little")
+
+    @property
+    def table_key(self) -> int:
+        """Key of the first table, which may be public, 256 bits."""
+        return int.from_bytes(self._derive("first table"), "little")
+
+    def noise(self, round_: int, *given: Any) -> bytes:
         """Return the `random_state` of a round's noise.
 
         Parameters
         ----------
         round_ : int
             Number of the round.
+        *given : object
+            What else the noise is to depend on: its scale, and the exact statistic that it hides. Noise that covers
+            one statistic must never cover another, since the difference of the two releases would have none. So a
+            round that is done again is the same release if its statistic is the same, bit for bit, and else a release
+            with noise of its own.
 
         Returns
         -------
-        random_state : int or None
-            None for fresh entropy.
+        random_state : bytes
+            256 bits.
         """
-        return None if self.seed is None else self._derive(NOISE, round_)
+        return self._derive("noise", int(round_), *given)
+
+    def generator_seed(self, round_: int = 0) -> int:
+        """Return a seed for a generator of numpy, which is not secure: for published forms only.
+
+        Parameters
+        ----------
+        round_ : int, default=0
+            Number of the round.
+
+        Returns
+        -------
+        seed : int
+            Of 256 bits.
+        """
+        return int.from_bytes(self._derive("published form", round_), "little")
 
     def draw_key(self) -> np.ndarray:
-        """Return a new key for draws that are released.
+        """Return the key of draws that are released.
 
         Returns
         -------
         key : ndarray of shape (8,), uint32
             256 bits.
         """
-        if self.seed is None:
-            return np.frombuffer(os.urandom(32), dtype=np.uint32).copy()
-        return np.random.SeedSequence([self.seed, DRAWS, 0]).generate_state(8, np.uint32)
+        return np.frombuffer(self._derive("released draws"), dtype="<u4").astype(np.uint32)
 
     def sample(self, round_: int, n_units: int, rate: float) -> np.ndarray:
         """Return the Poisson sample of a round.
@@ -83,16 +196,13 @@ class Randomness:
         active : ndarray of shape (n_units,), uint8
             1 for those taken.
         """
-        if self.seed is None:
-            bits = np.frombuffer(os.urandom(8 * n_units), dtype=np.uint64)
-        else:
-            rng = np.random.default_rng(self._derive(SAMPLE, round_))
-            bits = rng.integers(2**64, size=n_units, dtype=np.uint64)
+        stream = hashlib.shake_256(self._derive("sample", round_)).digest(8 * n_units)
+        bits = np.frombuffer(stream, dtype="<u8")
         # floor: a unit is never taken with more than the accounted probability
         return (bits < np.uint64(int(rate * 2.0**53) << 11)).astype(np.uint8)
 
     def warn_if_seeded(self, estimator: Estimator, stacklevel: int = 5) -> None:
-        """Warn that an integer seed makes the guarantee conditional on its secrecy.
+        """Warn that a seed makes the guarantee conditional on its secrecy.
 
         Parameters
         ----------
@@ -101,10 +211,12 @@ class Randomness:
         stacklevel : int, default=5
             As in `warnings.warn`: the warning points at the caller of `fit`.
         """
-        if self.seed is not None:
+        if self.seeded:
+            seed = estimator.random_state
+            said = f"random_state={seed!r}" if is_integer(seed) and is_guessable(seed) else "a random_state"
             warnings.warn(
-                f"{type(estimator).__name__} was given random_state={estimator.random_state!r}: its noise is a"
-                " function of that number, so the guarantee holds only while the number is secret, random and"
+                f"{type(estimator).__name__} was given {said}: its noise is a"
+                " function of that seed, so the guarantee holds only while the seed is secret, random and"
                 " never used again. Use random_state=None for anything you release.",
                 PrivacyLeakWarning,
                 stacklevel=stacklevel,

@@ -4,6 +4,7 @@ from dataclasses import replace
 from inspect import signature
 from numbers import Integral
 
+import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer
@@ -11,7 +12,7 @@ from sklearn.preprocessing import Binarizer, FunctionTransformer
 from skdplda._types import Estimator
 from skdplda._validation import is_integer
 from skdplda.exceptions import IncompatibleGuaranteeError
-from skdplda.privacy import PrivacyGuarantee
+from skdplda.privacy import PrivacyGuarantee, is_guessable
 from skdplda.semantics import SemanticUnitVectorizer
 
 __all__ = ["flat_steps", "privacy_guarantee"]
@@ -68,7 +69,7 @@ def privacy_guarantee(estimator: Estimator, *, groups: bool = False) -> PrivacyG
     ------
     ValueError
         If a step learns from the documents without a guarantee, no step is private, some of the private steps are
-        fitted and some not, or two share an integer `random_state`.
+        fitted and some not, or two share a `random_state`.
     IncompatibleGuaranteeError
         If the private steps differ in unit, adjacency or trust model.
 
@@ -190,15 +191,25 @@ def _void(name, step, reason):
 
 
 def _check_seeds(private):
-    """Refuse two steps whose noise is the same function of one number: accounting takes it as independent."""
+    """Refuse two steps whose noise may be the same function of one seed: accounting takes it as independent."""
     seeds = {}
     for name, step in private.items():
-        seed = getattr(step, "random_state", None)
-        if is_integer(seed) and seeds.setdefault(seed, name) != name:
+        seed = _seed_of(step)
+        if seed is not None and seeds.setdefault(seed, name) != name:
+            shown = f"={seed}" if is_integer(seed) and is_guessable(seed) else ""
             raise ValueError(
-                f"steps {seeds[seed]!r} and {name!r} have the same random_state={seed}, and so the same noise, which"
-                " cancels out. Use random_state=None, or another secret number for each."
+                f"steps {seeds[seed]!r} and {name!r} have the same random_state{shown}, and so the same noise, which"
+                " cancels out. Use random_state=None, or another secret for each."
             )
+
+
+def _seed_of(step):
+    """Return what tells a step's seed from others; a generator's draws depend on its state and the kind of step."""
+    seed = getattr(step, "random_state", None)
+    if isinstance(seed, np.random.RandomState):
+        state = seed.get_state(legacy=False)["state"]
+        return type(step), state["key"].tobytes(), state["pos"]
+    return int(seed) if is_integer(seed) else seed
 
 
 def _check_cuts(steps):

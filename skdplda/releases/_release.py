@@ -8,6 +8,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._types import Estimator, Sequence
 from skdplda._validation import check_is_fitted
+from skdplda.privacy import Randomness
 from skdplda.releases._guarantee import flat_steps, is_private, privacy_guarantee, selects
 from skdplda.releases._model import TEXT_SETTINGS, ReleasedTopicModel
 
@@ -40,7 +41,8 @@ def release(
         Whether the released model is to take raw texts, where the pipeline does. It takes the texts themselves, also
         where the pipeline is given the names of files.
     allow_seeded : bool, default=False
-        Whether to release a fit with `random_state`: whoever finds the number subtracts the noise.
+        Whether to release a fit with `random_state`: whoever finds the seed subtracts the noise. The guarantee says whether a proof
+        covers it: not if the seed can be guessed.
     allow_unproven : bool, default=False
         Whether to release topics although no proven and finite guarantee covers them.
 
@@ -78,7 +80,8 @@ def release(
         )
     check_is_fitted(model)
     guarantee = privacy_guarantee(estimator)
-    if not allow_unproven and (guarantee.status != "proven" or not math.isfinite(guarantee.epsilon)):
+    proven = guarantee.status == "proven" or guarantee.reason == Randomness.guessable  # seeds are asked for below
+    if not allow_unproven and not (proven and math.isfinite(guarantee.epsilon)):
         raise ValueError(
             f"this fit has no proven, finite guarantee (epsilon={guarantee.epsilon:g}, status {guarantee.status!r}"
             f"{': ' + guarantee.reason if guarantee.reason else ''}). Fit a proven mechanism, or pass"
@@ -88,8 +91,8 @@ def release(
     seeded = seeded or any("random_state" in assumption for assumption in guarantee.assumptions)
     if seeded and not allow_seeded and math.isfinite(guarantee.epsilon):
         raise ValueError(
-            "the noise of this fit is a function of random_state: whoever finds the number subtracts the noise. Fit"
-            " with random_state=None, or pass allow_seeded=True if the number is secret, random and never used again."
+            "the noise of this fit is a function of random_state: whoever finds the seed subtracts the noise. Fit"
+            " with random_state=None, or pass allow_seeded=True if the seed is secret, random and never used again."
         )
     words = _words(steps, feature_names)
     if len(words) != model.topic_word_.shape[1]:

@@ -9,10 +9,10 @@ import numpy as np
 
 from skdplda._files import whole_file
 
-__all__ = ["fingerprint", "interrupted_run", "load", "save"]
+__all__ = ["fingerprint", "interrupted_key", "interrupted_run", "load", "save"]
 
 FORMAT = "skdplda.checkpoint"
-VERSION = 2
+VERSION = 3
 
 
 def fingerprint(*arrays):
@@ -41,7 +41,8 @@ def save(path, header, arrays):
     Parameters
     ----------
     path : str or path-like
-        The file. It holds hidden state, as private as the data: it is readable by its owner only.
+        The file. It holds hidden state and the key of the noise, and is as private as the data: whoever reads it
+        subtracts the noise of every round. It is readable by its owner only.
     header : dict
         What JSON can say.
     arrays : dict of str to ndarray
@@ -72,17 +73,22 @@ def load(path):
     ValueError
         If the file is none of ours, damaged, or of another version.
     """
+    return _read(path, arrays=True)
+
+
+def _read(path, arrays):
+    """Return the header, and the arrays if they are asked for."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        header = json.loads(str(arrays.pop("header")))
+            found = {name: archive[name] for name in archive.files if arrays or name == "header"}
+        header = json.loads(str(found.pop("header")))
     except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"checkpoint {os.fspath(path)!r} cannot be read ({error}); delete it to start anew.") from None
     if not isinstance(header, dict) or (header.get("format"), header.get("version")) != (FORMAT, VERSION):
         raise ValueError(
             f"checkpoint {os.fspath(path)!r} is not of format {FORMAT} version {VERSION}; delete it to start anew."
         )
-    return header, arrays
+    return header, found
 
 
 def interrupted_run(path):
@@ -103,4 +109,30 @@ def interrupted_run(path):
     ValueError
         If the file cannot be read.
     """
-    return load(path)[0]["run"] if path is not None and os.path.exists(path) else None
+    return _interrupted(path, "run")
+
+
+def interrupted_key(path):
+    """Return the key of all randomness of the run that a checkpoint goes on with.
+
+    Parameters
+    ----------
+    path : str, path-like or None
+        The file, which may not exist.
+
+    Returns
+    -------
+    key : bytes or None
+        256 bits; None without a file.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read.
+    """
+    key = _interrupted(path, "key")
+    return None if key is None else bytes.fromhex(key)
+
+
+def _interrupted(path, name):
+    return _read(path, arrays=False)[0][name] if path is not None and os.path.exists(path) else None

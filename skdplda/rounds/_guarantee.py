@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skdplda.privacy import PrivacyGuarantee, epsilon_of, noise_law
+from skdplda.privacy import PrivacyGuarantee, Randomness, epsilon_of, noise_law
 
 __all__ = ["NOT_COVERED", "claimed_path", "rounds_guarantee"]
 
@@ -14,7 +14,7 @@ NOT_COVERED = (
 NORMS = {"gaussian": ("rounded Gaussian", "L2"), "laplace": ("discrete Laplace", "L1")}
 
 
-def rounds_guarantee(plan, unit, epsilon, delta, *, seeded, hidden, assumptions=(), **changes):
+def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **changes):
     """Return the guarantee of `run_rounds`.
 
     Parameters
@@ -25,8 +25,6 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, seeded, hidden, assumptions=
         What is protected.
     epsilon, delta : float
         Target of the plan; delta is not used by "laplace".
-    seeded : bool
-        Whether noise is a function of an integer that the user chose.
     hidden : str
         The assumption on what is random in the hidden state.
     assumptions : tuple of str, default=()
@@ -45,14 +43,12 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, seeded, hidden, assumptions=
     stated = [
         "hidden state, checkpoints and raw text stay with the curator",
         *([hidden] if hidden else []),
-        "the system's entropy is unpredictable and ChaCha20 is a secure generator",
+        Randomness.assumption,
         noise_law(in_delta=gaussian),
         *assumptions,
     ]
     if plan.sampling_rate < 1:
         stated.append("which units take part in a round stays secret")
-    if seeded:
-        stated.append("the seed (random_state) is secret, random and never reused")
     fields = {
         "mechanism": (
             f"{noise} noise on the topic-word counts of {plan.n_rounds} rounds, of scale"

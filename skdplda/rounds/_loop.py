@@ -99,7 +99,8 @@ def run_round(e_step, tables, plan, randomness, round_, active=None, n_threads=1
     """Run one round: collect, add noise, update. The parameters are those of `run_rounds`."""
     total = e_step.collect(tables.table, round_, active)
     if not plan.noiseless:
-        total = total + plan.draw(round_, total.shape, randomness.noise(round_), n_threads)
+        key = randomness.noise(round_, plan.mechanism, plan.multipliers[round_], total)
+        total = total + plan.draw(round_, total.shape, key, n_threads)
     tables.update(total, round_)
 
 
@@ -154,7 +155,7 @@ def run_rounds(
                 f"checkpoint {os.fspath(checkpoint)!r} belongs to a fit with other parameters or other data;"
                 " delete it or give another path."
             )
-        first, run, randomness.key = header["n_done"], header["run"], int(header["key"])
+        first, run, randomness.root = header["n_done"], header["run"], bytes.fromhex(header["key"])
         e_step.restore({name[2:]: a for name, a in arrays.items() if name.startswith("e_")})
         tables.restore({name[2:]: a for name, a in arrays.items() if name.startswith("r_")})
     if before_release is not None:
@@ -165,7 +166,7 @@ def run_rounds(
             active = randomness.sample(round_, e_step.n_units, plan.sampling_rate)
         run_round(e_step, tables, plan, randomness, round_, active, n_threads)
         if checkpoint is not None:
-            header = {"identity": identity, "n_done": round_ + 1, "run": run, "key": str(randomness.key)}
+            header = {"identity": identity, "n_done": round_ + 1, "run": run, "key": randomness.root.hex()}
             state = {f"e_{name}": a for name, a in e_step.arrays().items()}
             state |= {f"r_{name}": a for name, a in tables.arrays().items()}
             _checkpoint.save(checkpoint, header, state)

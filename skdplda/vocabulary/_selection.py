@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from skdplda._validation import Interval, StrOptions, check_groups, fit_context
+from skdplda._validation import SEED, Interval, StrOptions, check_groups, fit_context
 from skdplda.distributed import ShardedDocuments, load_documents, shards_of
 from skdplda.exceptions import EmptySelectionError, PrivacyLeakWarning
 from skdplda.privacy import (
@@ -19,11 +19,13 @@ from skdplda.privacy import (
     Payment,
     PrivacyGuarantee,
     Randomness,
+    TellsOpenLedgers,
     UnitWords,
     epsilon_needed,
     gaussian_event,
     noise_law,
     plan_partition,
+    seeded_guarantee,
     select_partitions,
     select_words,
 )
@@ -49,7 +51,7 @@ NOISE = {"gaussian": "rounded Gaussian", "laplace": "discrete Laplace", "geometr
 EXAMPLE_WORDS = 10  # of a unit, in the error that nothing was selected
 
 
-class PrivateSelection(BaseEstimator):
+class PrivateSelection(TellsOpenLedgers, BaseEstimator):
     """Base of the estimators that select words; a subclass has the parameters below and `fit`."""
 
     _parameter_constraints = {  # noqa: RUF012
@@ -59,7 +61,7 @@ class PrivateSelection(BaseEstimator):
         "max_words_per_unit": [Interval(Integral, 1, 10_000, closed="both")],
         "cutoff": [Interval(Real, 0, None, closed="left")],
         "public_vocabulary": ["array-like", None],
-        "random_state": ["random_state"],
+        "random_state": SEED,
     }
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -95,14 +97,12 @@ class PrivateSelection(BaseEstimator):
         assumptions = [
             "hidden weights and raw text stay with the curator",
             "the hidden draws of different units act as independent ones",
-            "the system's entropy is unpredictable and ChaCha20 is a secure generator",
+            Randomness.assumption,
             noise_law(in_delta=True),
         ]
-        if self.random_state is not None:
-            assumptions.append("the seed (random_state) is secret, random and never reused")
         scales = ", ".join(f"{scale / plan.grid:.4g}" for scale in plan.scales)
         thresholds = ", ".join(f"{threshold / plan.grid:.4g}" for threshold in plan.thresholds)
-        return PrivacyGuarantee(
+        guarantee = PrivacyGuarantee(
             epsilon=self.epsilon,
             delta=self.delta,
             status="claimed" if unproven else "proven",
@@ -118,6 +118,7 @@ class PrivateSelection(BaseEstimator):
             event_delta=0.0 if unproven else plan.event_delta,
             **common,
         )
+        return seeded_guarantee(guarantee, self.random_state)
 
     def _payment(self, unit):
         """Return what the fit owes, having asked the ledger before any data are read."""
@@ -147,7 +148,7 @@ class PrivateSelection(BaseEstimator):
         payment : Payment
             Charged before anything is released.
         """
-        plan, randomness = self._plan(), Randomness(self.random_state)
+        plan, randomness = self._plan(), Randomness(self.random_state, type(self).__name__)
         if plan.noise is not None:
             randomness.warn_if_seeded(self)
         if self.mechanism in CLAIMED:

@@ -55,9 +55,10 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     public_vocabulary : array-like of int or of str, default=None
         Columns to select, by number, or by name if X is a data frame, in any order. It must not depend on the
         documents. It costs no privacy. Affects privacy: yes.
-    random_state : int, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns: the
-        guarantee then assumes that the number stays secret. Affects privacy: yes.
+    random_state : int, bytes, RandomState or None, default=None
+        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns:
+        the guarantee then assumes that the seed stays secret. It is proven only for a seed that cannot be guessed, 16
+        random bytes or more (or an integer of that size), and else claimed. Affects privacy: yes.
 
     Attributes
     ----------

@@ -55,7 +55,7 @@ class DPCountVectorizer(PrivateSelection):
     public_vocabulary : array-like of str, default=None
         Words to count, in any order; the documents are then not read by `fit`, and nothing is spent. They must not
         depend on the documents. Affects privacy: yes.
-    random_state : int, RandomState or None, default=None
+    random_state : int, bytes, RandomState or None, default=None
         As in `DPVocabularySelector`. Affects privacy: yes.
     input : {"filename", "file", "content"}, default="content"
         As in `CountVectorizer`. Affects privacy: no.

@@ -1,0 +1,134 @@
+"""A ledger in a file: shared by processes, never half written, refused when damaged."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+
+import pytest
+
+from skdplda.exceptions import BudgetExceededError
+from skdplda.privacy import Payment, PrivacyAccountant, PrivacyGuarantee
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "ledger.json"
+
+
+def test_a_ledger_file_is_begun_and_opened_again(path):
+    first = PrivacyAccountant.open(path, epsilon=1.0, delta=1e-5, unit="user")
+    first.spend(PrivacyGuarantee(epsilon=0.25, unit="user"), label="words")
+    again = PrivacyAccountant.open(path)
+    assert (again.epsilon, again.delta, again.unit, again.remaining_epsilon) == (1.0, 1e-5, "user", 0.75)
+    assert again.ledger == first.ledger
+    assert again.to_json() == first.to_json()
+    again.spend(PrivacyGuarantee(epsilon=0.5, unit="user"))
+    assert first.remaining_epsilon == 0.25
+    with pytest.raises(BudgetExceededError):
+        first.spend(PrivacyGuarantee(epsilon=0.5, unit="user"))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_other_terms_than_those_of_the_file_are_refused(path):
+    PrivacyAccountant.open(path, epsilon=1.0)
+    PrivacyAccountant.open(path, epsilon=1.0, delta=0.0, unit="document")
+    with pytest.raises(ValueError, match=r"epsilon of the ledger '.*' is 1.0; got 2.0"):
+        PrivacyAccountant.open(path, epsilon=2.0)
+    with pytest.raises(ValueError, match=r"unit of the ledger"):
+        PrivacyAccountant.open(path, unit="user")
+
+
+def test_a_missing_ledger_is_not_begun_by_accident(path):
+    with pytest.raises(ValueError, match=r"there is no ledger .*; give epsilon"):
+        PrivacyAccountant.open(path)
+    accountant = PrivacyAccountant.open(path, epsilon=1.0)
+    path.unlink()
+    for use in (accountant.check, accountant.spend):
+        with pytest.raises(ValueError, match=r"is gone; put it back\. Nothing was spent"):
+            use(PrivacyGuarantee(epsilon=0.5))
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "edited", "foreign", "list", "plain"])
+def test_a_damaged_ledger_is_refused(path, damage):
+    accountant = PrivacyAccountant.open(path, epsilon=1.0)
+    accountant.spend(PrivacyGuarantee(epsilon=0.75))
+    whole = path.read_text()
+    path.write_text(
+        {
+            "empty": "",
+            "cut": whole[: len(whole) // 2],
+            "edited": whole.replace("0.75", "0.25"),
+            "foreign": json.dumps({"format": "skdplda.checkpoint", "version": 1}),
+            "list": "[]",
+            "plain": PrivacyAccountant(1.0).to_json(),
+        }[damage]
+    )
+    for use in (lambda: PrivacyAccountant.open(path), lambda: accountant.check(PrivacyGuarantee(epsilon=0.1))):
+        with pytest.raises(ValueError, match=r"is damaged .*restore it from a backup"):
+            use()
+    path.write_text(whole)
+    assert accountant.remaining_epsilon == 0.25
+
+
+def test_a_full_disk_keeps_the_books_and_spends_nothing(path, monkeypatch):
+    accountant = PrivacyAccountant.open(path, epsilon=1.0)
+    before = path.read_bytes()
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        accountant.spend(PrivacyGuarantee(epsilon=0.5))
+    monkeypatch.undo()
+    assert accountant.ledger == ()
+    assert path.read_bytes() == before
+
+
+SPEND = """
+import sys
+from skdplda.exceptions import BudgetExceededError
+from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
+accountant = PrivacyAccountant.open(sys.argv[1])
+for _ in range(20):
+    try:
+        accountant.spend(PrivacyGuarantee(epsilon=1 / 32))
+    except BudgetExceededError:
+        pass
+"""
+
+
+def test_processes_never_overspend_and_lose_no_spend(path):
+    accountant = PrivacyAccountant.open(path, epsilon=1.0)
+    processes = [subprocess.Popen([sys.executable, "-c", SPEND, str(path)]) for _ in range(3)]
+    assert [process.wait(120) for process in processes] == [0, 0, 0]
+    assert len(accountant.ledger) == 32
+    assert accountant.remaining_epsilon == 0.0
+
+
+def test_threads_with_one_ledger_or_several_never_overspend(path):
+    ledgers = [PrivacyAccountant.open(path, epsilon=1.0)] * 2 + [PrivacyAccountant.open(path) for _ in range(2)]
+
+    def spend(accountant):
+        for _ in range(10):
+            with suppress(BudgetExceededError):
+                accountant.spend(PrivacyGuarantee(epsilon=1 / 16))
+
+    threads = [threading.Thread(target=spend, args=(accountant,)) for accountant in ledgers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {len(accountant.ledger) for accountant in ledgers} == {16}
+
+
+def test_a_run_resumed_by_two_processes_is_charged_once(path):
+    for _ in range(2):
+        with PrivacyAccountant.open(path, epsilon=1.0):
+            Payment(PrivacyGuarantee(epsilon=0.75), "fit").charge("run")
+    assert len(PrivacyAccountant.open(path).ledger) == 1

@@ -1,0 +1,234 @@
+"""A fit charges the ledger that is open, wherever in the program it runs, or it reads no data."""
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.exceptions import FitFailedWarning
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import FeatureUnion, make_pipeline
+
+from skdplda import BudgetExceededError, PrivacyAccountant, PrivateCGSLDA
+from skdplda.privacy import PrivacyGuarantee, active_accountant, prepaid
+
+X = np.random.default_rng(0).poisson(1.0, size=(24, 6))
+BUDGET = {"epsilon": 100.0, "delta": 1e-3}
+REFUSED = "cannot write into it: the fit would not be charged"
+
+
+def lda(**parameters):
+    return PrivateCGSLDA(2, max_iter=2, **parameters)
+
+
+@pytest.fixture
+def idle_workers():
+    """Workers of joblib that were started before any ledger was opened, and so inherit nothing."""
+    joblib.Parallel(2)(joblib.delayed(os.getpid)() for _ in range(4))
+
+
+def in_a_child(work):
+    """Return what `work` does in a forked process: what it says, or the exception's text."""
+    read, write = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            said = str(work())
+        except Exception as error:
+            said = str(error)
+        finally:
+            os.write(write, said.encode())
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return said
+
+
+def test_fits_in_a_pool_of_threads_are_charged():
+    with PrivacyAccountant(**BUDGET) as accountant, ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: lda(epsilon=1.0).fit(X), range(8)))
+    assert len(accountant.ledger) == 8
+
+
+def test_threads_cannot_overdraw_the_ledger_of_their_process():
+    cost = lda(epsilon=1.0).privacy_cost()
+
+    def fit(_):
+        try:
+            return lda(epsilon=1.0).fit(X)
+        except BudgetExceededError:
+            return None
+
+    with PrivacyAccountant(cost.epsilon, cost.delta) as accountant, ThreadPoolExecutor(4) as pool:
+        fitted = [model for model in pool.map(fit, range(4)) if model is not None]
+    assert len(fitted) == len(accountant.ledger) == 1
+
+
+def test_a_feature_union_in_two_threads_is_charged_twice():
+    union = FeatureUnion([("a", lda()), ("b", lda())], n_jobs=2)
+    with PrivacyAccountant(**BUDGET) as accountant, joblib.parallel_config(backend="threading"):
+        union.fit(X)
+    assert len(accountant.ledger) == 2
+
+
+@pytest.mark.filterwarnings("ignore:.*worker stopped:UserWarning")
+def test_cross_validation_in_worker_processes_is_refused(idle_workers):
+    with PrivacyAccountant(**BUDGET) as accountant, pytest.raises(ValueError, match=REFUSED):
+        cross_val_score(lda(), X, cv=3, n_jobs=2)
+    assert accountant.ledger == ()
+
+
+def test_a_grid_search_in_worker_processes_is_refused(idle_workers):
+    search = GridSearchCV(make_pipeline(lda()), {"privatecgslda__epsilon": [1.0, 2.0]}, cv=2, n_jobs=2)
+    with PrivacyAccountant(**BUDGET) as accountant, pytest.raises(ValueError, match=REFUSED):
+        search.fit(X)
+    assert accountant.ledger == ()
+
+
+def test_a_feature_union_in_worker_processes_is_refused(idle_workers):
+    with PrivacyAccountant(**BUDGET) as accountant, pytest.raises(RuntimeError, match=REFUSED):
+        FeatureUnion([("a", lda()), ("b", lda())], n_jobs=2).fit(X)
+    assert accountant.ledger == ()
+
+
+def test_workers_fit_again_once_the_ledger_is_closed(idle_workers):
+    with PrivacyAccountant(**BUDGET), pytest.raises(RuntimeError, match=REFUSED):
+        FeatureUnion([("a", lda()), ("b", lda())], n_jobs=2).fit(X)
+    FeatureUnion([("a", lda()), ("b", lda())], n_jobs=2).fit(X)
+
+
+def test_a_forked_child_is_refused_before_data_are_read():
+    class NeverRead:
+        def __getattr__(self, name):
+            raise AssertionError("data were read")
+
+    with PrivacyAccountant(**BUDGET) as accountant:
+        assert REFUSED in in_a_child(lambda: lda().fit(NeverRead()))
+        assert "would be missing" in in_a_child(lambda: accountant.spend(PrivacyGuarantee(epsilon=1.0)))
+        assert "would be missing" in in_a_child(accountant.__enter__)
+    assert in_a_child(active_accountant) == "None"
+    assert accountant.ledger == ()
+
+
+def test_a_child_may_open_a_ledger_of_its_own():
+    def work():
+        with PrivacyAccountant(**BUDGET) as own:
+            lda().fit(X)
+        return len(own.ledger)
+
+    with PrivacyAccountant(**BUDGET):
+        assert in_a_child(work) == "1"
+
+
+CHILD = """
+import numpy as np
+from skdplda import PrivateCGSLDA
+PrivateCGSLDA(2, max_iter=2).fit(np.ones((4, 6), int))
+"""
+
+
+def test_a_process_started_under_a_ledger_is_refused(tmp_path):
+    def run():
+        return subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, timeout=120)
+
+    with PrivacyAccountant(**BUDGET):
+        assert REFUSED in run().stderr
+    assert run().returncode == 0
+
+
+def test_interleaved_blocks_charge_the_ledger_that_is_still_open():
+    first, second = PrivacyAccountant(**BUDGET), PrivacyAccountant(**BUDGET)
+
+    def block(accountant):
+        with accountant:
+            yield
+
+    one, other = block(first), block(second)
+    next(one)
+    next(other)
+    next(one, None)  # the first block ends before the second
+    assert active_accountant() is second
+    lda().fit(X)
+    next(other, None)
+    assert active_accountant() is None
+    assert (len(first.ledger), len(second.ledger)) == (0, 1)
+
+
+def test_each_thread_charges_the_ledger_that_it_entered():
+    ledgers = [PrivacyAccountant(**BUDGET) for _ in range(2)]
+    entered = threading.Barrier(2)
+
+    def fit(accountant):
+        with accountant:
+            entered.wait(30)
+            lda().fit(X)
+            entered.wait(30)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(fit, ledgers))
+    assert [len(accountant.ledger) for accountant in ledgers] == [1, 1]
+    assert active_accountant() is None
+
+
+def test_a_thread_that_cannot_know_which_of_two_ledgers_pays_is_refused():
+    with PrivacyAccountant(**BUDGET) as outer, PrivacyAccountant(**BUDGET) as inner, ThreadPoolExecutor(1) as pool:
+        with pytest.raises(RuntimeError, match="2 ledgers are open in this process"):
+            pool.submit(lda().fit, X).result()
+        assert active_accountant() is inner
+    assert outer.ledger == inner.ledger == ()
+
+
+def test_a_block_left_in_another_thread_is_closed():
+    accountant = PrivacyAccountant(**BUDGET)
+    accountant.__enter__()
+    thread = threading.Thread(target=accountant.__exit__)
+    thread.start()
+    thread.join()
+    assert active_accountant() is None
+
+
+def test_a_ledger_in_a_prepaid_block_is_charged():
+    with PrivacyAccountant(**BUDGET) as outer, prepaid():
+        assert active_accountant() is None
+        with PrivacyAccountant(**BUDGET) as inner:
+            assert active_accountant() is inner
+        assert active_accountant() is None
+    assert outer.ledger == inner.ledger == ()
+
+
+def test_a_model_saved_under_a_ledger_does_not_bind_who_loads_it():
+    with PrivacyAccountant(**BUDGET):
+        saved = pickle.dumps(make_pipeline(CountVectorizer(vocabulary=["pear"]), lda()))
+        assert vars(pickle.loads(saved)[1]) == vars(lda())
+    assert active_accountant() is None
+    code = "import pickle, sys; pickle.loads(sys.stdin.buffer.read()); from skdplda.privacy import active_accountant;"
+    command = ["sh", "-c", f'{sys.executable} -c "{code} assert active_accountant() is None"; exit $?']
+    subprocess.run(command, input=saved, check=True, timeout=120)
+
+
+def test_fits_in_worker_processes_charge_a_ledger_in_a_file(tmp_path, idle_workers):
+    path = tmp_path / "ledger.json"
+    with PrivacyAccountant.open(path, **BUDGET) as accountant:
+        cross_val_score(lda(), X, cv=3, n_jobs=2)
+        FeatureUnion([("a", lda()), ("b", lda())], n_jobs=2).fit(X)
+        assert in_a_child(lambda: lda().fit(X).n_iter_) == "2"
+        subprocess.run([sys.executable, "-c", CHILD], check=True, timeout=120)
+    assert len(accountant.ledger) == len(PrivacyAccountant.open(path).ledger) == 7
+
+
+@pytest.mark.filterwarnings("default::sklearn.exceptions.FitFailedWarning")
+def test_worker_processes_cannot_overdraw_a_ledger_in_a_file(tmp_path, idle_workers):
+    cost = lda(epsilon=1.0).privacy_cost()
+    with (
+        PrivacyAccountant.open(tmp_path / "ledger.json", cost.epsilon, cost.delta) as accountant,
+        pytest.warns(FitFailedWarning, match="BudgetExceededError"),
+    ):
+        scores = cross_val_score(lda(epsilon=1.0), X, cv=4, n_jobs=2)
+    assert np.isfinite(scores).sum() == len(accountant.ledger) == 1
