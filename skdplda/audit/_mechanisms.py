@@ -27,6 +27,7 @@ from skdplda.audit._released_checks import (
 )
 from skdplda.local import LocalRandomizer
 from skdplda.models import BaseRoundsModel, PrivateCGSLDA
+from skdplda.privacy import MECHANISMS as NOISES
 
 __all__ = ["MECHANISMS", "Finding", "mechanism_audits"]
 
@@ -88,9 +89,8 @@ DEFAULT = [({key: SMALL[key] for key in ("n_components", "epsilon", "delta", "ma
 # estimator -> rows of (parameters, audits). Each option that affects privacy must stand in a row.
 MECHANISMS: dict = {
     "PrivateCGSLDA": [
-        ({"mechanism": "gaussian", **SMALL}, (*EXACT, contribution)),
-        ({"mechanism": "gaussian", "sampling_rate": 0.5, **SMALL}, EXACT),
-        ({"mechanism": "laplace", **SMALL}, (*EXACT, contribution)),
+        *(({"mechanism": name, **SMALL}, (*EXACT, contribution)) for name in NOISES),
+        *(({"mechanism": name, "sampling_rate": 0.5, **SMALL}, EXACT) for name in NOISES if NOISES[name].is_sampled),
         ({"mechanism": "inherent", **SMALL}, EXACT),
         ({"mechanism": "laplace-first", **SMALL}, EXACT),
         ({"mechanism": "laplace-every", **SMALL}, EXACT),

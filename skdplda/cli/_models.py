@@ -13,13 +13,14 @@ from pathlib import Path
 from skdplda._files import whole_file
 from skdplda.cli._corpus import Documents, add_corpus, add_vocabulary, number, public_words, read_uci, whole
 from skdplda.models import VIPSLDA, PrivateCGSLDA
+from skdplda.privacy import MECHANISMS
 from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
 
 __all__ = ["OUTPUTS", "USAGE", "add_fit_commands", "add_jobs", "add_price", "add_use_commands", "make_model"]
 
 USAGE = "[options] CORPUS --epsilon E [--delta D]"
 SURE = 4  # standard deviations of noise that a count must exceed to be shown without doubt
-MECHANISMS = ("gaussian", "laplace", "inherent", "laplace-first", "laplace-every", "laplace-last")
+PUBLISHED = ("inherent", "laplace-first", "laplace-every", "laplace-last")
 MODELS = {"cgs": PrivateCGSLDA, "vips": VIPSLDA}
 OUTPUTS = ("topics.zip", "top_words.csv", "privacy.txt", "privacy.json")
 LEAK = "the vocabulary: the {} most frequent words were taken from the documents without noise"
@@ -50,10 +51,11 @@ def add_price(command, required=True):
     )
     privacy.add_argument(
         "--mechanism",
-        choices=MECHANISMS,
+        choices=(*MECHANISMS, *PUBLISHED),
         default="gaussian",
         metavar="M",
-        help=f"of cgs: gaussian (default), laplace; published forms, whose claims fail: {', '.join(MECHANISMS[2:])}",
+        help=f"of cgs: {', '.join(MECHANISMS)} (default: gaussian); published forms, whose claims fail:"
+        f" {', '.join(PUBLISHED)}",
     )
     privacy.add_argument(
         "--sampling-rate", type=share, default=1.0, metavar="Q", help="of documents a round, for cgs (default: 1)"
@@ -134,7 +136,7 @@ def make_model(args, **options):
     """Return the estimator, its parameters checked and its price known."""
     delta = args.delta
     if delta is None:
-        if args.mechanism == "gaussian" and math.isfinite(args.epsilon):
+        if args.mechanism in MECHANISMS and MECHANISMS[args.mechanism].has_delta and math.isfinite(args.epsilon):
             raise ValueError(
                 "--delta is needed for Gaussian noise; choose it well below 1 / (public estimate of the number of"
                 " documents), or use --mechanism laplace, which has none."

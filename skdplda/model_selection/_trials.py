@@ -6,7 +6,7 @@ from inspect import signature
 import numpy as np
 from scipy.optimize import brentq
 
-from skdplda.privacy import rounded_gaussian
+from skdplda.privacy import mechanism_of
 from skdplda.releases import flat_steps
 
 __all__ = ["draw_trials", "fit_trial", "is_seed", "private_score", "private_steps", "seed_all"]
@@ -80,5 +80,5 @@ def private_score(log_likelihoods, trial, units, deviation, seed):
     gain = np.nan_to_num(np.clip(1 + log_likelihoods / np.log(max(n_words, 2)), 0, 1))
     total = np.add.reduceat(gain[documents], start[:-1]) / np.diff(start) if len(documents) else np.zeros(0)
     exact = int(np.floor(total * GRID).astype(np.int64).sum())
-    noise = rounded_gaussian(deviation * GRID, (1,), seed)[0] if deviation else 0
+    noise = mechanism_of("gaussian").sampler(deviation * GRID, (1,), seed)[0] if deviation else 0
     return float(exact + int(noise)) / GRID

@@ -388,7 +388,7 @@ class BaseRoundsModel(BaseTopicModel):
             data.documents, data.units, randomness=randomness, n_threads=n_threads
         )
         total = e_step.collect(copy._make_tables(plan, randomness, data).table, 0, None)
-        return total, plan.norm, GRID
+        return total, plan.law.norm, GRID
 
     def _fit(self, X, groups, watch=None):
         """Plan, check the budget, read, warn, charge, run; the fitted attributes change at the end, all at once.

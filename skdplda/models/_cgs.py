@@ -17,7 +17,7 @@ from skdplda.models._base import BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, tokens_of, trace_of
 from skdplda.models._published_gibbs import MECHANISMS as LIVE_MECHANISMS
 from skdplda.models._published_gibbs import fit_live
-from skdplda.privacy import InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
+from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._estep_gibbs import GibbsStep
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
 from skdplda.rounds._plan import NoisePlan
@@ -77,7 +77,8 @@ class PrivateCGSLDA(BaseRoundsModel):
     mechanism : str, default="gaussian"
         Affects privacy: yes.
 
-        * "gaussian", "laplace": the sound form, proven in the theory guide. "laplace" gives pure epsilon.
+        * "gaussian", "laplace" and the others of `skdplda.privacy.MECHANISMS`: the sound form, proven in the theory
+          guide. "laplace" gives pure epsilon.
         * "inherent" [1]_, "laplace-first", "laplace-every" [2]_, "laplace-last" [3]_: the published forms, to
           reproduce the papers. They warn on every fit: their privacy claims do not hold, or claim nothing.
     max_iter : int or None, default=None
@@ -151,7 +152,7 @@ class PrivateCGSLDA(BaseRoundsModel):
 
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
-        "mechanism": [StrOptions({"gaussian", "laplace", *LIVE_MECHANISMS})],
+        "mechanism": [StrOptions({*MECHANISMS, *LIVE_MECHANISMS})],
         "local_sweeps": [Interval(Integral, 1, None, closed="left"), None],
         "sampling_rate": [Interval(Real, 0, 1, closed="right")],
     }
@@ -282,11 +283,6 @@ class PrivateCGSLDA(BaseRoundsModel):
                         f"{name} must be None for mechanism={self.mechanism!r}: the published forms run in one piece."
                     )
             return None
-        if self.sampling_rate < 1 and self.mechanism == "laplace":
-            raise ValueError(
-                f"sampling_rate must be 1.0 for mechanism='laplace'; got {self.sampling_rate!r}. Use"
-                " mechanism='gaussian' to sample documents."
-            )
         rounds = self.max_iter
         if rounds is None:
             rounds = EXACT_ROUNDS if np.isinf(self.epsilon) else PRIVATE_ROUNDS
@@ -335,7 +331,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         """Return the norm in which contributions are bounded; None without noise, where each token counts 1."""
         if plan.noiseless and plan.sampling_rate == 1:
             return None
-        return 2 if self.mechanism == "gaussian" else 1
+        return plan.law.norm
 
     def _shares(self, plan, data):
         """Whether documents contribute expected topic counts in place of drawn topics."""

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 from skdplda.privacy import (
     bounded_range_event,
-    discrete_laplace,
     drawn_epsilon,
     epsilon_of,
     gaussian_event,
+    mechanism_of,
     pure_event,
-    rounded_gaussian,
     zcdp_event,
 )
 
@@ -175,7 +174,7 @@ class HybridPlan:
 
     def draw(self, shape, random_state, n_threads):
         """Return a table's noise, integers."""
-        sampler = rounded_gaussian if self.noise == "gaussian" else discrete_laplace
+        sampler = mechanism_of(self.noise).sampler
         return sampler(self.scale, shape, random_state, n_threads)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._kernels._mixture import word_sums
-from skdplda.privacy import rounded_gaussian
+from skdplda.privacy import mechanism_of
 from skdplda.rounds._estep_segments import NOTHING, UnitStep
 from skdplda.rounds._sensitivity import GRID
 from skdplda.semantics import UnitMatrix
@@ -52,7 +52,9 @@ def noisy_units(X, sigma, randomness, n_threads):
     for block, begin in enumerate(range(0, n_units, n_rows)):
         exact = X.counts[begin : begin + n_rows]
         exact = exact.astype(np.int64).toarray()
-        noise = rounded_gaussian(sigma * GRID, exact.shape, randomness.noise(block, sigma, exact), n_threads)
+        noise = mechanism_of("gaussian").sampler(
+            sigma * GRID, exact.shape, randomness.noise(block, sigma, exact), n_threads
+        )
         noisy = (noise + GRID * exact) / GRID
         totals += noisy.sum(axis=0)
         done = begin + len(noisy)

@@ -17,8 +17,16 @@ from skdplda.privacy._events import (
     zcdp_event,
 )
 from skdplda.privacy._guarantee import PrivacyGuarantee
+from skdplda.privacy._mechanisms import MECHANISMS, Mechanism, mechanism_of, without_slack
 from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
-from skdplda.privacy._noise import delta_slack, discrete_laplace, noise_law, rounded_gaussian, sampler_slack
+from skdplda.privacy._noise import (
+    delta_slack,
+    discrete_gaussian,
+    discrete_laplace,
+    noise_law,
+    rounded_gaussian,
+    sampler_slack,
+)
 from skdplda.privacy._open_ledgers import TellsOpenLedgers, active_accountant, prepaid
 from skdplda.privacy._partition import (
     PartitionPlan,
@@ -35,9 +43,11 @@ from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 __all__ = [
     "ACCOUNTINGS",
     "CLAIMED_ACCOUNTINGS",
+    "MECHANISMS",
     "Adjacency",
     "InherentPrivacyHistory",
     "LedgerEntry",
+    "Mechanism",
     "PartitionPlan",
     "Payment",
     "PrivacyAccountant",
@@ -57,6 +67,7 @@ __all__ = [
     "compose_events",
     "delta_of",
     "delta_slack",
+    "discrete_gaussian",
     "discrete_laplace",
     "drawn_epsilon",
     "epsilon_needed",
@@ -66,6 +77,7 @@ __all__ = [
     "gaussian_part",
     "is_guessable",
     "laplace_event",
+    "mechanism_of",
     "monitor_draw",
     "noise_law",
     "noise_multiplier",
@@ -78,5 +90,6 @@ __all__ = [
     "select_partitions",
     "select_words",
     "selection_event",
+    "without_slack",
     "zcdp_event",
 ]

@@ -17,7 +17,8 @@ from scipy.special import log_ndtr
 
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._events import gaussian_event, laplace_event, pure_event
-from skdplda.privacy._noise import LARGEST_SCALE, delta_slack, discrete_laplace, rounded_gaussian
+from skdplda.privacy._mechanisms import mechanism_of
+from skdplda.privacy._noise import LARGEST_SCALE, delta_slack
 from skdplda.privacy._unit_words import FILLS, UnitWords
 
 __all__ = ["PartitionPlan", "epsilon_needed", "plan_partition", "select_partitions", "select_words"]
@@ -28,6 +29,7 @@ HIGHEST_CAP = 2**62  # int64 holds it, and one unit's weight and noise beside
 MOST_UNITS = 2**24  # that "policy_gaussian" takes: its roundings add up
 MOST_DRAWS = 2**40  # more words times rounds than any fit has: the slack of the samplers, without looking at data
 OUTWARDS = 1 + 2.0**-40
+LAW = {"geometric": "laplace"}  # redrawn until it is within the threshold
 
 # Rounds of the weighted Gaussian mechanism: their shares of the precision and of the delta for new words, and how many
 # deviations of noise a word must reach to stay for the next round; None keeps all.
@@ -410,7 +412,7 @@ def _noise(plan, scale, threshold, size, randomness, draws):
     """Return noise, and how many times the samplers were called by now."""
     if plan.noise is None:
         return np.zeros(size, dtype=np.int64), draws
-    sampler = rounded_gaussian if plan.noise == "gaussian" else discrete_laplace
+    sampler = mechanism_of(LAW.get(plan.noise, plan.noise)).sampler
     noise = sampler(scale, size, randomness.noise(draws, plan.noise, scale))
     draws += 1
     while plan.noise == "geometric" and (beyond := np.flatnonzero(np.abs(noise) > threshold)).size:

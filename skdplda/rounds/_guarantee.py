@@ -11,7 +11,6 @@ NOT_COVERED = (
     "topic proportions of training documents",
     "hyper-parameters tuned on the same data",
 )
-NORMS = {"gaussian": ("rounded Gaussian", "L2"), "laplace": ("discrete Laplace", "L1")}
 
 
 def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **changes):
@@ -24,7 +23,7 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **ch
     unit : {"document", "user"}
         What is protected.
     epsilon, delta : float
-        Target of the plan; delta is not used by "laplace".
+        Target of the plan; delta is not used by mechanisms that need none.
     hidden : str
         The assumption on what is random in the hidden state.
     assumptions : tuple of str, default=()
@@ -38,22 +37,21 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **ch
         Without a limit for `epsilon=inf`.
     """
     private = np.isfinite(epsilon)
-    gaussian = plan.mechanism == "gaussian"
-    noise, norm = NORMS[plan.mechanism]
+    law = plan.law
     stated = [
         "hidden state, checkpoints and raw text stay with the curator",
         *([hidden] if hidden else []),
         Randomness.assumption,
-        noise_law(in_delta=gaussian),
+        noise_law(in_delta=law.has_delta),
         *assumptions,
     ]
     if plan.sampling_rate < 1:
         stated.append("which units take part in a round stays secret")
     fields = {
         "mechanism": (
-            f"{noise} noise on the topic-word counts of {plan.n_rounds} rounds, of scale"
+            f"{law.label} noise on the topic-word counts of {plan.n_rounds} rounds, of scale"
             f" {plan.multipliers[0]:.4g} in the first and {plan.multipliers[-1]:.4g} in the last times the"
-            f" {norm} norm of a {unit}'s contribution, sampling rate {plan.sampling_rate:g}"
+            f" L{law.norm} norm of a {unit}'s contribution, sampling rate {plan.sampling_rate:g}"
         ),
         "released": ("noisy topic-word counts of every round", "components_", "topic_word_", "n_iter_"),
         "assumptions": tuple(stated),
@@ -63,7 +61,7 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **ch
     }
     if not private:
         fields |= {"mechanism": "none", "assumptions": (), "event": None}
-    delta = delta if gaussian and private else 0.0
+    delta = delta if law.has_delta and private else 0.0
     return PrivacyGuarantee(epsilon=epsilon, delta=delta, unit=unit, not_covered=NOT_COVERED, **fields)
 
 

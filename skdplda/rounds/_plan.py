@@ -1,26 +1,23 @@
 """The noise of every round and what it costs, known before any data are."""
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from skdplda.privacy import (
     CLAIMED_ACCOUNTINGS,
-    calibrate_gaussian,
-    calibrate_laplace,
-    delta_slack,
-    discrete_laplace,
+    Mechanism,
     gaussian_event,
-    laplace_event,
+    mechanism_of,
     noise_multiplier,
-    rounded_gaussian,
+    without_slack,
 )
 from skdplda.rounds._sensitivity import GRID
 
 __all__ = ["NoisePlan"]
 
 PRECISION_RATIO = 10.0  # of the last round to the first: early rounds only have to break the symmetry
-MOST_DRAWS = 2**50  # more cells times rounds than any fit has: the slack of the samplers, without looking at data
 
 
 @dataclass(frozen=True)
@@ -29,8 +26,8 @@ class NoisePlan:
 
     Parameters
     ----------
-    mechanism : {"gaussian", "laplace"}
-        Rounded Gaussian noise for an L2 bound, discrete Laplace noise for an L1 bound.
+    mechanism : str
+        One of `skdplda.privacy.MECHANISMS`.
     sampling_rate : float
         Probability that a unit takes part in a round.
     multipliers : tuple of float
@@ -45,27 +42,55 @@ class NoisePlan:
     event: object
 
     @classmethod
-    def calibrate(cls, mechanism, epsilon, delta, n_rounds, sampling_rate):
+    def calibrate(
+        cls, mechanism: str, epsilon: float, delta: float, n_rounds: int, sampling_rate: float = 1.0
+    ) -> "NoisePlan":
         """Return the plan with the least noise that keeps the target.
 
-        Gaussian rounds without sampling may differ: rounds of multipliers m_t are exactly one Gaussian mechanism of
-        multiplier z with 1 / z^2 = sum_t 1 / m_t^2. The other plans have equal rounds.
+        Rounds of Gaussian noise without sampling grow more precise, the others are equal.
 
-        The samplers' numerical error costs (1 + e^epsilon) times 1e-14 of delta. Where that is more than half of it,
-        the noise is that of the largest epsilon at which it is not, which is on the safe side.
+        Parameters
+        ----------
+        mechanism : str
+            One of `skdplda.privacy.MECHANISMS`.
+        epsilon, delta : float
+            Target for all rounds together; `inf` for no noise.
+        n_rounds : int
+            Number of releases.
+        sampling_rate : float, default=1.0
+            Of the Poisson sample of each round.
+
+        Returns
+        -------
+        plan : NoisePlan
+
+        Raises
+        ------
+        ValueError
+            For an unknown mechanism, one whose cost under sampling is not known, or a delta that is too small.
         """
-        if mechanism == "laplace":
-            scale = calibrate_laplace(epsilon, n_rounds)
-            return cls(mechanism, sampling_rate, (scale,) * n_rounds, laplace_event(scale, n_rounds))
+        law = mechanism_of(mechanism)
         if sampling_rate < 1:
+            if not law.is_sampled:
+                raise ValueError(
+                    f"sampling_rate must be 1.0 for mechanism={mechanism!r}; got {sampling_rate!r}. Use"
+                    " mechanism='gaussian' to sample documents."
+                )
             return cls.equal(epsilon, delta, n_rounds, sampling_rate)
-        sigma = calibrate_gaussian(*_without_slack(epsilon, delta))
-        share = PRECISION_RATIO ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
-        multipliers = sigma / np.sqrt(share / share.sum()) * (1 + 1e-12)  # above what rounding may have taken
-        return cls(mechanism, sampling_rate, tuple(multipliers.tolist()), gaussian_event(sigma))
+        precisions = PRECISION_RATIO ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
+        multipliers, event = law.calibrate(epsilon, delta, precisions)
+        return cls(mechanism, sampling_rate, multipliers, event)
 
     @classmethod
-    def equal(cls, epsilon, delta, n_rounds, sampling_rate=1.0, accounting="pld", visits=None):
+    def equal(
+        cls,
+        epsilon: float,
+        delta: float,
+        n_rounds: int,
+        sampling_rate: float = 1.0,
+        accounting: Literal["pld", "rdp", "zcdp", "advanced", "linear"] = "pld",
+        visits: int | None = None,
+    ) -> "NoisePlan":
         """Return a plan of equal Gaussian rounds.
 
         Parameters
@@ -80,46 +105,62 @@ class NoisePlan:
             One of `privacy.ACCOUNTINGS`. The claimed ones leave no room for the samplers' error.
         visits : int, default=None
             The most rounds in which one unit takes part; None for all.
+
+        Returns
+        -------
+        plan : NoisePlan
         """
         if accounting not in CLAIMED_ACCOUNTINGS:
-            epsilon, delta = _without_slack(epsilon, delta)
+            epsilon, delta = without_slack(epsilon, delta)
         steps = n_rounds if visits is None else min(visits, n_rounds)
         sigma = noise_multiplier(accounting, epsilon, delta, steps, sampling_rate)
         return cls("gaussian", sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, steps, sampling_rate))
 
     @property
-    def n_rounds(self):
+    def n_rounds(self) -> int:
         """Number of releases."""
         return len(self.multipliers)
 
     @property
-    def norm(self):
-        """Order of the norm in which contributions are bounded."""
-        return 1 if self.mechanism == "laplace" else 2
+    def law(self) -> Mechanism:
+        """The mechanism, as an object."""
+        return mechanism_of(self.mechanism)
 
     @property
-    def noiseless(self):
+    def noiseless(self) -> bool:
         """Whether there is no noise at all."""
         return self.multipliers[0] == 0
 
-    def deviation(self, round_):
-        """Return the standard deviation of a cell's noise in a round, over the norm of a contribution."""
-        return self.multipliers[round_] * (2**0.5 if self.mechanism == "laplace" else 1.0)
+    def deviation(self, round_: int) -> float:
+        """Return the standard deviation of a cell's noise in a round, over the norm of a contribution.
 
-    def draw(self, round_, shape, random_state, n_threads):
-        """Return a round's noise, integers of the given shape."""
-        sampler = rounded_gaussian if self.mechanism == "gaussian" else discrete_laplace
-        return sampler(self.multipliers[round_] * GRID, shape, random_state, n_threads)
+        Parameters
+        ----------
+        round_ : int
+            Number of the round.
 
+        Returns
+        -------
+        deviation : float
+        """
+        return self.multipliers[round_] * self.law.deviation
 
-def _without_slack(epsilon, delta):
-    """Return the target of exact Gaussian noise that leaves what the samplers' error may cost."""
-    if np.isinf(epsilon):
-        return epsilon, delta
-    if delta / 2 <= delta_slack(MOST_DRAWS, 0.0):
-        raise ValueError(
-            f"delta={delta!r} is too small for Gaussian noise; use a delta above 1e-12, or"
-            " mechanism='laplace' where there is one."
-        )
-    target = min(epsilon, np.log(delta / delta_slack(MOST_DRAWS, 0.0) - 1.0))
-    return target, delta - delta_slack(MOST_DRAWS, target)
+    def draw(self, round_: int, shape: tuple[int, ...], random_state: Any, n_threads: int) -> np.ndarray:
+        """Return a round's noise.
+
+        Parameters
+        ----------
+        round_ : int
+            Number of the round.
+        shape : tuple of int
+            Of the sum.
+        random_state : bytes or None
+            As the samplers of `skdplda.privacy` take it.
+        n_threads : int
+            The result does not depend on it.
+
+        Returns
+        -------
+        noise : ndarray of int64
+        """
+        return self.law.sampler(self.multipliers[round_] * GRID, shape, random_state, n_threads)
