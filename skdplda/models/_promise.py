@@ -61,6 +61,7 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, seeded, hidden, assumptions=
         ),
         "released": ("noisy topic-word counts of every round", "components_", "topic_word_", "n_iter_"),
         "assumptions": tuple(stated),
+        "status": "proven",
         "reference": "skdplda theory guide, private rounds",
         "event": plan.event,
         **changes,
