@@ -21,18 +21,23 @@ from skdplda.privacy import (
     epsilon_of,
     gaussian_event,
     pure_event,
+    zcdp_event,
 )
 
 INF = math.inf
 
 
 def pure(epsilon, **fields):
-    return PrivacyGuarantee(epsilon=epsilon, event=pure_event(epsilon), **fields)
+    return PrivacyGuarantee(**{"epsilon": epsilon, "status": "proven", "event": pure_event(epsilon), **fields})
+
+
+def bare(epsilon, delta=0.0):
+    return PrivacyGuarantee(epsilon=epsilon, delta=delta, status="proven", reference="a theorem")
 
 
 def gaussian(sigma, delta, steps=1):
     event = gaussian_event(sigma, steps)
-    return PrivacyGuarantee(epsilon=epsilon_of(event, delta), delta=delta, event=event)
+    return PrivacyGuarantee(epsilon=epsilon_of(event, delta), delta=delta, status="proven", event=event)
 
 
 def test_spending_adds_up():
@@ -78,19 +83,102 @@ def test_joint_accounting_affords_more_than_the_sum():
     for _ in range(5):
         accountant.spend(one)
     assert 5 * one.epsilon > accountant.epsilon > accountant.total.epsilon
-    assert accountant.remaining_epsilon == accountant.epsilon - epsilon_of(gaussian_event(20.0, 5), 1e-6)
+    assert 0 < accountant.remaining_epsilon < accountant.epsilon - epsilon_of(gaussian_event(20.0, 5), 1e-6)
+    assert any("did not depend on earlier ones" in line for line in accountant.total.assumptions)
 
 
 def test_delta_is_a_budget_too():
-    bare = PrivacyGuarantee(epsilon=0.1, delta=1e-6)
+    small = bare(0.1, 1e-6)
     with pytest.raises(BudgetExceededError, match="it would be epsilon=inf at delta=0"):
-        PrivacyAccountant(10.0).spend(bare)
+        PrivacyAccountant(10.0).spend(small)
     accountant = PrivacyAccountant(10.0, delta=2e-6)
-    accountant.spend(bare)
-    accountant.spend(bare)
+    accountant.spend(small)
+    accountant.spend(small)
     with pytest.raises(BudgetExceededError, match="delta=2e-6"):
-        accountant.spend(bare)
+        accountant.spend(small)
     accountant.spend(pure(9.0))
+
+
+def after(event, epsilon):
+    """Delta of a Gaussian or pure event at an epsilon that may be negative, given by an array."""
+    from scipy.special import ndtr
+
+    if hasattr(event, "noise_multiplier"):
+        mu = 1 / event.noise_multiplier
+        return ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
+    worst = event.noise_parameter
+    likely = 1 / (1 + math.exp(-worst))
+    losses, chances = np.array([[worst], [-worst]]), np.array([[likely], [1 - likely]])
+    return (chances * np.maximum(-np.expm1(epsilon - losses), 0)).sum(axis=0)
+
+
+@pytest.mark.parametrize("rule", ["auto", "basic", "gaussian", "renyi"])
+@pytest.mark.parametrize("sigma", [3.0, 4.0, 6.0])
+def test_an_outcome_cannot_choose_between_two_kinds_of_noise(sigma, rule):
+    """Budget (2, 1e-5): a Gaussian release, then what is dearer given its loss, of all that would be accepted."""
+    options = {} if rule == "auto" else {"rule": rule}
+    ledger = PrivacyAccountant(2.0, 1e-5, **options)
+    ledger.spend(gaussian(sigma, 1e-6))
+
+    def most(make, low, high):
+        for _ in range(40):
+            middle = (low + high) / 2
+            try:
+                ledger.check(make(middle))
+            except BudgetExceededError:
+                high = middle
+            else:
+                low = middle
+        return make(low).event
+
+    second = [most(pure, 1e-9, 2.0), most(lambda precision: gaussian(precision**-0.5, 1e-7), 1e-6, 1.0)]
+    mu = 1 / sigma
+    step = mu / 400
+    losses = mu**2 / 2 + np.arange(-10 * mu, 12 * mu, step)
+    density = np.exp(-((losses - mu**2 / 2) ** 2) / (2 * mu**2)) / math.sqrt(2 * math.pi * mu**2) * step
+    each = [after(event, 2.0 - losses) for event in second]
+    assert (density * np.maximum(*each)).sum() <= 1e-5 * (1 + 1e-6)
+    if rule in ("auto", "gaussian"):  # and nothing is lost where noise is of one kind
+        assert (density * each[1]).sum() == pytest.approx(1e-5, rel=1e-3)
+
+
+def test_a_ledger_keeps_the_rule_of_its_first_guarantee():
+    ledger = PrivacyAccountant(3.0, 1e-5)
+    ledger.spend(pure(1.0))
+    ledger.spend(gaussian(6.0, 1e-6))  # by its epsilon and delta
+    assert ledger.remaining_epsilon == pytest.approx(2.0 - gaussian(6.0, 1e-6).epsilon)
+    ledger = PrivacyAccountant(3.0, 1e-5)
+    ledger.spend(PrivacyGuarantee(epsilon=0.0, status="proven", event=pure_event(0.0)))  # free, and no kind of noise
+    ledger.spend(gaussian(6.0, 1e-6))
+    for _ in range(8):
+        ledger.spend(gaussian(6.0, 1e-6))
+    with pytest.raises(BudgetExceededError, match=r"adds up the precision of Gaussian noise.*rule='basic'"):
+        ledger.spend(bare(0.1, 1e-7))  # no delta was reserved
+
+
+@pytest.mark.parametrize("event", [gaussian_event(1.0, 200, 0.02), zcdp_event(0.02)])
+def test_other_noise_is_added_up_by_its_divergence(event):
+    one = PrivacyGuarantee(epsilon=epsilon_of(event, 1e-7), delta=1e-7, status="proven", event=event)
+    ledger = PrivacyAccountant(4 * one.epsilon, 1e-6)
+    for _ in range(6):
+        ledger.spend(one)
+    assert ledger.total.epsilon < ledger.epsilon
+    ledger.spend(bare(ledger.remaining_epsilon))
+    with pytest.raises(BudgetExceededError, match="adds up Renyi divergences"):
+        ledger.spend(one)
+
+
+def test_one_fit_may_spend_the_whole_budget():
+    for one in (gaussian(1.2, 1e-5), pure(5.0), bare(5.0, 1e-5), sampled(1e-5)):
+        ledger = PrivacyAccountant(one.epsilon, one.delta)
+        ledger.spend(one)
+        with pytest.raises(BudgetExceededError):
+            ledger.spend(pure(0.01))
+
+
+def sampled(delta):
+    event = gaussian_event(1.0, 100, 0.02)
+    return PrivacyGuarantee(epsilon=epsilon_of(event, delta), delta=delta, status="proven", event=event)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -100,15 +188,15 @@ def test_what_remains_can_be_spent(seed):
         accountant = PrivacyAccountant(float(rng.uniform(1, 20)), delta=1e-5)
         accountant.spend(gaussian(float(rng.uniform(8, 20)), 1e-6))
         for epsilon in rng.uniform(0, 0.1, 3):
-            accountant.spend(PrivacyGuarantee(epsilon=epsilon))
+            accountant.spend(bare(epsilon))
         rest = accountant.remaining_epsilon
-        accountant.spend(PrivacyGuarantee(epsilon=rest))
-        assert accountant.remaining_epsilon <= 1e-12
+        accountant.spend(bare(rest))
+        assert accountant.remaining_epsilon <= 1e-5
 
 
 def test_infinite_budget_only_keeps_books():
     accountant = PrivacyAccountant(INF)
-    accountant.spend(PrivacyGuarantee(epsilon=INF))
+    accountant.spend(bare(INF))
     accountant.spend(gaussian(1.0, 1e-6))
     assert accountant.remaining_epsilon == INF
     assert len(accountant.ledger) == 2
@@ -116,7 +204,7 @@ def test_infinite_budget_only_keeps_books():
 
 def test_finite_budget_refuses_no_privacy():
     with pytest.raises(BudgetExceededError):
-        PrivacyAccountant(1e9, delta=0.5).spend(PrivacyGuarantee(epsilon=INF))
+        PrivacyAccountant(1e9, delta=0.5).spend(bare(INF))
 
 
 @pytest.mark.parametrize(
@@ -149,6 +237,8 @@ def test_unproven_guarantees_need_consent(status):
         ({"epsilon": 0}, ValueError, "epsilon must be > 0 or inf; got 0"),
         ({"epsilon": 1, "delta": 1}, ValueError, "delta must be >= 0 and < 1; got 1"),
         ({"epsilon": 1, "unit": "word"}, ValueError, "unit must be one of"),
+        ({"epsilon": 1, "rule": "joint"}, ValueError, "rule must be one of"),
+        ({"epsilon": 1, "delta": 1e-6, "reserve": 1e-5}, ValueError, "reserve must be None or at most"),
         ({"epsilon": 1, "accept_claimed": "no"}, TypeError, "accept_claimed must be True or False; got 'no'"),
     ],
 )
@@ -267,7 +357,7 @@ def test_a_saved_ledger_loads_even_when_overspent():
 
 def test_a_payment_is_asked_first_and_charged_once_a_run():
     with PrivacyAccountant(epsilon=1.0) as accountant:
-        payment = Payment(PrivacyGuarantee(epsilon=0.6), "fit")
+        payment = Payment(bare(0.6), "fit")
         payment.check()
         assert accountant.ledger == ()
         payment.charge("a")

@@ -72,7 +72,33 @@ def test_strings_and_lists_are_coerced():
 def test_defaults_are_the_plainest_promise():
     guarantee = PrivacyGuarantee(epsilon=1)
     assert (guarantee.delta, guarantee.unit, guarantee.adjacency) == (0.0, "document", "add-remove")
-    assert (guarantee.trust, guarantee.status, guarantee.event) == ("central", "proven", None)
+    assert (guarantee.trust, guarantee.status, guarantee.event) == ("central", "claimed", None)
+
+
+@pytest.mark.parametrize(
+    ("event", "true"), [(gaussian_event(3.0), "1.44"), (pure_event(0.5), "0.49"), (gaussian_event(3.0, 9, 0.5), "2.56")]
+)
+def test_numbers_given_by_hand_are_checked_against_the_event(event, true):
+    with pytest.raises(ValueError, match=rf"epsilon must be at least what the event costs at delta=1e-06: {true}"):
+        PrivacyGuarantee(epsilon=0.1, delta=1e-6, status="proven", event=event)
+    cost = epsilon_of(event, 1e-6)
+    assert PrivacyGuarantee(epsilon=cost, delta=1e-6, status="proven", event=event).status == "proven"
+    with pytest.raises(ValueError, match="costs at delta"):  # half of delta is spoken for
+        PrivacyGuarantee(epsilon=0.99 * cost, delta=1e-6, event=event, event_delta=5e-7)
+
+
+def test_proven_is_never_a_default_and_needs_a_proof():
+    assert PrivacyGuarantee(epsilon=3.0, event=pure_event(3.0)).status == "claimed"
+    with pytest.raises(ValueError, match=r"'proven' must have the event .* or the reference"):
+        PrivacyGuarantee(epsilon=0.1, status="proven")
+    assert PrivacyGuarantee(epsilon=0.1, status="proven", reference="Theorem 1").status == "proven"
+    assert PrivacyGuarantee(epsilon=INF, status="proven").status == "proven"
+
+
+def test_an_edited_epsilon_does_not_load():
+    data = json.loads(gaussian(status="proven").to_json()) | {"epsilon": 0.001}
+    with pytest.raises(ValueError, match="epsilon must be at least what the event costs"):
+        PrivacyGuarantee.from_json(json.dumps(data))
 
 
 def test_frozen_and_keyword_only():
@@ -130,9 +156,9 @@ def test_equal_guarantees_hash_alike():
 # --- round trips --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1e-300, 0.0, INF])
+@pytest.mark.parametrize("epsilon", [0.1, 1e-300, 0.0, 3.5, INF])
 def test_pickle_and_json_round_trips(epsilon):
-    guarantee = replace(full(), epsilon=epsilon)
+    guarantee = replace(full(), epsilon=epsilon, event=full().event if epsilon > 3 else None)
     assert pickle.loads(pickle.dumps(guarantee)) == guarantee
     back = PrivacyGuarantee.from_json(guarantee.to_json())
     assert back == guarantee
@@ -210,8 +236,11 @@ def test_joint_accounting_beats_the_sum():
 
 
 def test_composition_is_never_larger_than_the_sum():
-    one = PrivacyGuarantee(epsilon=0.2, delta=1e-6, event=gaussian_event(1.0))  # states less than its event
-    assert one.compose(one).epsilon == 0.4
+    one = PrivacyGuarantee(epsilon=0.2, delta=1e-6)
+    other = PrivacyGuarantee(epsilon=0.5, event=pure_event(0.5))
+    total = one.compose(other, one)
+    assert (total.epsilon, total.event) == (0.9, None)
+    assert "basic composition" in total.reference
 
 
 def test_parts_without_event_are_added_to_the_joint_rest():

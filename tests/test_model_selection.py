@@ -7,8 +7,24 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.base import clone
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    HalvingGridSearchCV,
+    KFold,
+    LeaveOneOut,
+    ParameterSampler,
+    PredefinedSplit,
+    RandomizedSearchCV,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
 from sklearn.pipeline import Pipeline
 
 from skdplda import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA
@@ -221,3 +237,85 @@ def test_a_grid_search_costs_all_its_fits():
     grid.refit = False
     assert search_cost(grid).epsilon == one.compose(*[one] * 5).epsilon
     assert search_cost(grid, groups=True).unit == "user"
+
+
+def fits_of(search, estimator):
+    """How many fits of the estimator the cost of a search amounts to."""
+    one, cost = estimator.privacy_cost(), search_cost(search)
+    for number in range(1, 60):
+        if one.compose(*[one] * (number - 1)).epsilon == cost.epsilon:
+            return number
+    raise AssertionError(f"no number of fits costs {cost.epsilon}")
+
+
+class Twice(KFold):
+    """Gives a split twice."""
+
+    def split(self, X, y=None, groups=None):
+        splits = list(super().split(X, y, groups))
+        return iter([splits[0], splits[0]])
+
+
+SPLITS = [([0, 1], [2]), ([0, 1], [3]), ([0], [1])]
+
+
+@pytest.mark.parametrize(
+    ("cv", "fits"),
+    [
+        (None, 4),
+        (3, 2),
+        (KFold(3, shuffle=True), 2),
+        (StratifiedKFold(4), 3),
+        (GroupKFold(3), 2),
+        (StratifiedGroupKFold(3), 2),
+        (RepeatedKFold(n_splits=3, n_repeats=4), 8),
+        (RepeatedStratifiedKFold(n_splits=5, n_repeats=2), 8),
+        (ShuffleSplit(2), 2),
+        (ShuffleSplit(5), 5),
+        (TimeSeriesSplit(5), 5),
+        (PredefinedSplit([-1, 0, 0, 1, 1]), 2),
+        (Twice(2), 2),
+        (SPLITS, 3),
+    ],
+)
+def test_only_partitions_keep_a_document_out_of_a_fit(cv, fits):
+    model = PrivateCGSLDA(epsilon=1.0)
+    assert fits_of(GridSearchCV(model, {"n_components": [5]}, cv=cv, refit=False), model) == fits
+    randomized = RandomizedSearchCV(model, {"n_components": [5, 6, 7, 8]}, n_iter=3, cv=cv)
+    assert fits_of(randomized, model) == 3 * fits + 1
+
+
+def test_a_search_that_is_not_known_is_refused():
+    model = PrivateCGSLDA(epsilon=1.0)
+    grid = {"n_components": [5, 10]}
+
+    class Grid(GridSearchCV):
+        pass
+
+    for search in (HalvingGridSearchCV(model, grid), Grid(model, grid), PrivateSearchCV(model, grid), model):
+        with pytest.raises(ValueError, match="must be a GridSearchCV or a RandomizedSearchCV; got"):
+            search_cost(search)
+    with pytest.raises(ValueError, match="no iterator"):
+        search_cost(GridSearchCV(model, grid, cv=iter(SPLITS)))
+    with pytest.raises(ValueError, match="without data"):
+        search_cost(GridSearchCV(model, grid, cv=LeaveOneOut()))
+
+
+def test_candidates_of_a_randomized_search_are_known_or_all_counted():
+    model = PrivateCGSLDA(epsilon=1.0)
+    unknown = RandomizedSearchCV(model, {"epsilon": stats.uniform(1, 5)}, n_iter=3, cv=2, refit=False)
+    with pytest.raises(ValueError, match="random_state of the search must be an integer where 'epsilon'"):
+        search_cost(unknown)
+    seeded = search_cost(unknown.set_params(random_state=3))
+    drawn = [p["epsilon"] for p in ParameterSampler({"epsilon": stats.uniform(1, 5)}, 3, random_state=3)]
+    costs = [PrivateCGSLDA(epsilon=epsilon).privacy_cost() for epsilon in drawn]
+    assert seeded.epsilon == pytest.approx(costs[0].compose(*costs[1:]).epsilon)
+    options = RandomizedSearchCV(model, {"epsilon": [1.0, 2.0, 3.0]}, n_iter=2, cv=2, refit=False)
+    every = GridSearchCV(model, {"epsilon": [1.0, 2.0, 3.0]}, cv=2, refit=False)
+    assert search_cost(options) == search_cost(every)
+
+
+def test_which_candidate_is_fitted_again_is_for_the_data_to_choose():
+    grid = GridSearchCV(PrivateCGSLDA(), {"epsilon": [1.0, 3.0]}, cv=2)
+    costs = [PrivateCGSLDA(epsilon=epsilon).privacy_cost() for epsilon in (1.0, 3.0)]
+    assert search_cost(grid).epsilon == pytest.approx(costs[0].compose(costs[1], *costs).epsilon)

@@ -48,9 +48,11 @@ class Selector(SelectorMixin, BaseEstimator):
             epsilon=1.0,
             delta=5e-6,
             unit="user" if groups else self.unit,
+            status="proven",
+            reference="a theorem",
             released=("the selected words",),
             not_covered=(COLUMNS,),
-            event=gaussian_event(4.0) if self.event else None,
+            event=gaussian_event(4.1) if self.event else None,
             event_delta=2.5e-6 if self.event else 0.0,
         )
 

@@ -208,6 +208,7 @@ class BitChannel:
             unit=unit,
             adjacency="replace",
             trust="local",
+            status="proven",
             mechanism=noise if private else "none",
             released=("the reports, and everything computed from them",),
             not_covered=(

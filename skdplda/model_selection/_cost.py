@@ -1,31 +1,52 @@
 """What a search without noise in its scores costs, for the ledger."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from numbers import Integral
 
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    ParameterGrid,
+    ParameterSampler,
+    RandomizedSearchCV,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
 
 from skdplda._types import Estimator
+from skdplda._validation import is_integer
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.releases import privacy_guarantee
 
 __all__ = ["search_cost"]
 
+PARTITIONS = (KFold, StratifiedKFold, GroupKFold, StratifiedGroupKFold)  # each sample is held out exactly once
+REPEATED = (RepeatedKFold, RepeatedStratifiedKFold)  # and these once in each repetition
+SEARCHES = (GridSearchCV, RandomizedSearchCV)  # each candidate is fitted once a split; nothing else is
+
 
 def search_cost(search: Estimator, *, groups: bool = False) -> PrivacyGuarantee:
-    """What scikit-learn's grid search costs when it is run on private data, to spend it in a ledger.
+    """What scikit-learn's grid or randomized search costs when it is run on private data, to spend it in a ledger.
 
-    A grid search fits each candidate on all folds but one, once a fold, and the best again on everything. Each fit
-    spends its own guarantee, and a unit is in all of them but one fold's of each candidate, provided that which fold
-    it is in does not depend on the other units: scikit-learn's splitters go by position, which one unit more shifts;
-    derive folds from the units themselves and give them as `PredefinedSplit`. The ledger of a `with`
-    block sees only the fits of its own process: call this, spend it, and leave the search outside the block.
+    Such a search fits each candidate once a split, and the best again on everything. Each fit spends its own guarantee.
+    Where the splits are a partition into folds (a number, None or scikit-learn's K-fold splitters) a unit is in all
+    training sets of a candidate but one, provided that which fold it is in does not depend on the other units:
+    scikit-learn's splitters go by position, which one unit more shifts. With any other splitter a unit may be in all
+    of them. The ledger of a `with` block sees only the fits of its own process: call this, spend it, and leave the
+    search outside the block.
 
     Parameters
     ----------
-    search : GridSearchCV
-        Before or after its fit. `cv` must be a number of folds, None (five) or a splitter that tells their number
-        without data.
+    search : GridSearchCV or RandomizedSearchCV
+        `cv` must be a number of folds, None (five), a list of splits, or a splitter that tells their number without
+        data. A randomized search needs lists of values, or an integer as its `random_state`, for its candidates to be
+        known.
     groups : bool, default=False
         Whether the fits are given groups.
 
@@ -33,6 +54,11 @@ def search_cost(search: Estimator, *, groups: bool = False) -> PrivacyGuarantee:
     -------
     guarantee : PrivacyGuarantee
         Of all fits together. It does not cover the scores, which come from private documents without noise.
+
+    Raises
+    ------
+    ValueError
+        If the class of the search, the number of its splits or its candidates are not known.
 
     Examples
     --------
@@ -43,16 +69,68 @@ def search_cost(search: Estimator, *, groups: bool = False) -> PrivacyGuarantee:
     >>> 1.0 < search_cost(search).epsilon < 10.0  # ten fits, of which a document meets seven
     True
     """
-    folds = check_cv(search.cv).get_n_splits()
+    if type(search) not in SEARCHES:
+        raise ValueError(
+            f"search must be a GridSearchCV or a RandomizedSearchCV; got {type(search).__name__}, and how often that"
+            " fits on a document is not known here. Add up the guarantees of its fits by PrivacyAccountant.spend."
+        )
+    passes, partition = _passes(search.cv)
     costs = [
         privacy_guarantee(clone(search.estimator).set_params(**parameters), groups=groups)
-        for parameters in ParameterGrid(search.param_grid)
+        for parameters in _candidates(search)
     ]
-    if search.refit:
-        costs.append(max(costs, key=lambda cost: cost.epsilon))
-    fits = [cost for cost in costs[: len(costs) - bool(search.refit)] for _ in range(max(folds - 1, 1))]
-    fits += costs[-1:] if search.refit else []
+    fits = [cost for cost in _dearest(search, costs) for _ in range(passes)]
+    if search.refit:  # of which candidate, the data decide
+        fits += _distinct(costs)
     total = fits[0].compose(*fits[1:])
-    folds = "the fold of a unit does not depend on other units (PredefinedSplit)"
     unpriced = "cross-validation scores, and the choice made by them: they come from private documents without noise"
-    return replace(total, not_covered=(*total.not_covered, unpriced), assumptions=(*total.assumptions, folds))
+    folds = ("the fold of a unit does not depend on other units",) if partition else ()
+    return replace(total, not_covered=(*total.not_covered, unpriced), assumptions=(*total.assumptions, *folds))
+
+
+def _passes(cv):
+    """Return in how many training sets of a candidate a unit may be, and whether that leans on a partition."""
+    if cv is None or isinstance(cv, Integral):
+        cv = check_cv(cv)
+    if type(cv) in PARTITIONS:
+        return max(cv.get_n_splits() - 1, 1), True
+    if type(cv) in REPEATED:
+        folds = cv.get_n_splits() // cv.n_repeats
+        return cv.n_repeats * max(folds - 1, 1), True
+    if isinstance(cv, Iterator):
+        raise ValueError(f"cv must be a list of splits and no iterator, which can be read only once; got {cv!r}.")
+    try:
+        return check_cv(cv).get_n_splits(), False
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"cv must tell its number of splits without data, which are private; got {cv!r}: {error}"
+        ) from None
+
+
+def _candidates(search):
+    """Return the parameters of all candidates, or of all that there may be."""
+    if type(search) is GridSearchCV:
+        return list(ParameterGrid(search.param_grid))
+    if is_integer(search.random_state):
+        return list(ParameterSampler(search.param_distributions, search.n_iter, random_state=search.random_state))
+    given = search.param_distributions
+    for grid in [given] if isinstance(given, dict) else given:
+        for name, values in grid.items():
+            if hasattr(values, "rvs"):
+                raise ValueError(
+                    f"random_state of the search must be an integer where {name!r} has a distribution: else the"
+                    f" candidates, and what they cost, are not known before the search; got {search.random_state!r}."
+                )
+    return list(ParameterGrid(given))
+
+
+def _dearest(search, costs):
+    """Return the costs of the candidates that are fitted, or of as many or more that cost no less."""
+    if type(search) is GridSearchCV or len(costs) <= search.n_iter:
+        return costs
+    return costs[: search.n_iter] if len(_distinct(costs)) == 1 else costs
+
+
+def _distinct(costs):
+    """Return one of each kind of cost."""
+    return list({(cost.epsilon, cost.delta, cost.event, cost.event_delta): cost for cost in costs}.values())

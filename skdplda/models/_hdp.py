@@ -480,7 +480,9 @@ class HDPLDA(BaseTopicModel):
                 **common,
             )
         if not plan.private:
-            return PrivacyGuarantee(epsilon=math.inf, mechanism="none", released=tuple(released), **common)
+            return PrivacyGuarantee(
+                epsilon=math.inf, status="proven", mechanism="none", released=tuple(released), **common
+            )
         delta = self.delta
         if self._by_total():
             epsilon, event = self._total(), plan.event(draws_pure=not delta)
@@ -495,6 +497,7 @@ class HDPLDA(BaseTopicModel):
         guarantee = PrivacyGuarantee(
             epsilon=epsilon,
             delta=delta,
+            status="proven",
             mechanism=(
                 f"{plan.n_sweeps} sweeps of topic draws from a frozen table, each of range {plan.eta:.4g}, and"
                 f" {'rounded Gaussian noise of deviation' if gaussian else 'discrete Laplace noise of scale'}"

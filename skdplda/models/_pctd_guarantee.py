@@ -40,7 +40,13 @@ def once_guarantee(plan, epsilon, delta):
     released = ("noisy unit-word counts", "components_", "topic_word_", "n_iter_")
     if np.isinf(epsilon):
         return PrivacyGuarantee(
-            epsilon=epsilon, adjacency="replace", mechanism="none", released=released, reference=GUIDE, **COMMON
+            epsilon=epsilon,
+            status="proven",
+            adjacency="replace",
+            mechanism="none",
+            released=released,
+            reference=GUIDE,
+            **COMMON,
         )
     assumptions = (
         "raw text stays with the curator",
@@ -51,6 +57,7 @@ def once_guarantee(plan, epsilon, delta):
     return PrivacyGuarantee(
         epsilon=epsilon,
         delta=delta,
+        status="proven",
         adjacency="replace",
         mechanism=(
             f"rounded Gaussian noise of standard deviation {plan.multipliers[0] * TOKEN_L2:.4g} on the count of every"

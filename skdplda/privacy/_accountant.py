@@ -3,13 +3,15 @@
 import json
 import math
 import os
+from dataclasses import replace
 from threading import RLock
 from typing import Literal, NamedTuple, Self
 
 from skdplda._types import PathLike
 from skdplda.exceptions import BudgetExceededError
 from skdplda.privacy._events import check_delta, check_epsilon, number_from_json, number_to_json
-from skdplda.privacy._guarantee import PrivacyGuarantee, check_compatible, joint_epsilon, read_json
+from skdplda.privacy._filter import RULES, choose_rule
+from skdplda.privacy._guarantee import PrivacyGuarantee, check_compatible, read_json
 from skdplda.privacy._open_ledgers import close_block, open_block
 from skdplda.privacy._statement import round_up
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
@@ -18,6 +20,13 @@ __all__ = ["LedgerEntry", "PrivacyAccountant"]
 
 FORMAT = "skdplda.PrivacyAccountant"
 VERSION = 1
+ADVICE = {
+    "basic": "",
+    "gaussian": ". The ledger adds up the precision of Gaussian noise, since its first guarantee; what is planned in"
+    " advance costs less as one composed guarantee, or choose rule='basic' or a reserve of delta for a new ledger",
+    "renyi": ". The ledger adds up Renyi divergences, since its first guarantee; what is planned in advance costs less"
+    " as one composed guarantee, or choose rule='basic' or a reserve of delta for a new ledger",
+}
 
 
 class LedgerEntry(NamedTuple):
@@ -62,21 +71,32 @@ class PrivacyAccountant:
         The trust model of every guarantee in the ledger.
     accept_claimed : bool, default=False
         Whether guarantees that are not proven may be spent.
+    rule : {"auto", "basic", "gaussian", "renyi"}, default="auto"
+        What is added up: epsilons and deltas; the precisions of Gaussian noise (a guarantee without such noise counts
+        as much as its epsilon could tell); or Renyi divergences of one order. "auto" takes the rule that affords the
+        first guarantee most often, and keeps it.
+    reserve : float, default=None
+        Part of delta, for "gaussian" and "renyi", that pays for what an event leaves out (`event_delta`), and for
+        the delta of guarantees that the rule knows by epsilon and delta only. None: as much as the first guarantee
+        needs.
 
     Notes
     -----
-    Guarantees are accounted jointly through their events. The budget is a filter for one pair (epsilon,
-    delta): a spend is refused if the composition, whose parts may be chosen adaptively, is not known to
-    satisfy that pair.
+    The budget is a filter for one pair (epsilon, delta): everything spent satisfies it together, however each spend
+    was chosen after seeing the releases before it (doc/theory/ledger.rst). For that, the rule and its parts are fixed
+    by the first spend that costs anything. Releases that are planned in advance may cost less together: spend what
+    `PrivacyGuarantee.compose` makes of them, in one line.
 
     Examples
     --------
-    >>> from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
+    >>> from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee, pure_event
     >>> accountant = PrivacyAccountant(epsilon=1.0)
-    >>> accountant.spend(PrivacyGuarantee(epsilon=0.75), label="vocabulary")
+    >>> words = PrivacyGuarantee(epsilon=0.75, status="proven", event=pure_event(0.75))
+    >>> topics = PrivacyGuarantee(epsilon=0.5, status="proven", event=pure_event(0.5))
+    >>> accountant.spend(words, label="vocabulary")
     >>> accountant.remaining_epsilon
     0.25
-    >>> accountant.spend(PrivacyGuarantee(epsilon=0.5), label="topics")  # doctest: +ELLIPSIS
+    >>> accountant.spend(topics, label="topics")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
     skdplda.exceptions.BudgetExceededError: the budget is epsilon=1.0, delta=0.0; ...
@@ -93,6 +113,8 @@ class PrivacyAccountant:
         adjacency: Literal["add-remove", "replace"] = "add-remove",
         trust: Literal["central", "local"] = "central",
         accept_claimed: bool = False,
+        rule: Literal["auto", "basic", "gaussian", "renyi"] = "auto",
+        reserve: float | None = None,
     ) -> None:
         self._epsilon = check_epsilon(epsilon)
         self._delta = check_delta(delta)
@@ -102,6 +124,12 @@ class PrivacyAccountant:
         if not isinstance(accept_claimed, bool):
             raise TypeError(f"accept_claimed must be True or False; got {accept_claimed!r}")
         self._accept_claimed = accept_claimed
+        if rule not in ("auto", *RULES):
+            raise ValueError(f"rule must be one of {('auto', *RULES)}; got {rule!r}")
+        self._kind_of_rule = rule
+        self._reserve = None if reserve is None else check_delta(reserve)
+        if reserve is not None and not self._reserve <= self._delta:
+            raise ValueError(f"reserve must be None or at most delta={delta}; got {reserve}")
         self._entries = ()
         self._lock = RLock()
         self._process = os.getpid()
@@ -117,6 +145,8 @@ class PrivacyAccountant:
         adjacency: Literal["add-remove", "replace"] | None = None,
         trust: Literal["central", "local"] | None = None,
         accept_claimed: bool | None = None,
+        rule: Literal["auto", "basic", "gaussian", "renyi"] | None = None,
+        reserve: float | None = None,
     ) -> "PrivacyAccountant":
         """Open a ledger in a file, or begin one; any number of processes may have it open.
 
@@ -131,7 +161,7 @@ class PrivacyAccountant:
             The file. An empty `path + ".lock"` stays beside it.
         epsilon : float, default=None
             Total budget. Needed to begin a ledger; None takes that of the file.
-        delta, unit, adjacency, trust, accept_claimed : default=None
+        delta, unit, adjacency, trust, accept_claimed, rule, reserve : default=None
             As in the constructor; None for what the file says, and for the constructor's defaults in a new file.
 
         Returns
@@ -147,16 +177,17 @@ class PrivacyAccountant:
         Examples
         --------
         >>> import os, tempfile
-        >>> from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
+        >>> from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee, pure_event
         >>> path = os.path.join(tempfile.mkdtemp(), "ledger.json")
-        >>> PrivacyAccountant.open(path, epsilon=1.0).spend(PrivacyGuarantee(epsilon=0.75))
+        >>> words = PrivacyGuarantee(epsilon=0.75, status="proven", event=pure_event(0.75))
+        >>> PrivacyAccountant.open(path, epsilon=1.0).spend(words)
         >>> PrivacyAccountant.open(path).remaining_epsilon
         0.25
         """
         from skdplda.privacy._ledger_file import LedgerFile
 
         terms = {"unit": unit, "adjacency": adjacency, "trust": trust, "accept_claimed": accept_claimed}
-        return LedgerFile(path, epsilon=epsilon, delta=delta, **terms)
+        return LedgerFile(path, epsilon=epsilon, delta=delta, rule=rule, reserve=reserve, **terms)
 
     @property
     def epsilon(self) -> float:
@@ -190,23 +221,36 @@ class PrivacyAccountant:
 
     @property
     def total(self) -> PrivacyGuarantee | None:
-        """Joint guarantee of everything spent, or None if nothing was."""
+        """Joint guarantee of everything spent, or None if nothing was.
+
+        It is that of `PrivacyGuarantee.compose`, and holds for costs that were fixed in advance. Where they were
+        not, the budget holds.
+        """
         guarantees = [entry.guarantee for entry in self._entries]
-        return guarantees[0].compose(*guarantees[1:]) if guarantees else None
+        if len(guarantees) < 2:
+            return guarantees[0] if guarantees else None
+        joint = guarantees[0].compose(*guarantees[1:])
+        fixed = f"what each release costs did not depend on earlier ones (else: {self._budget()}, by the ledger's rule)"
+        return replace(joint, assumptions=(*joint.assumptions, fixed))
 
     @property
     def remaining_epsilon(self) -> float:
         """What the budget leaves at the ledger's delta.
 
-        A guarantee of this epsilon and delta 0 always fits. Where events are accounted jointly, a larger
-        one may fit too: ask `check`.
+        A guarantee of this epsilon and delta 0 always fits. Where noise is of the kind that the ledger's rule
+        adds up, a larger one may fit too: ask `check`.
         """
-        entries = self._entries
-        if not entries or math.isinf(self._epsilon):
+        if not self._entries or math.isinf(self._epsilon):
             return self._epsilon
-        rest = self._epsilon - self._cost(entries)
-        while rest > 0 and self._cost((*entries, _bare_entry(rest))) > self._epsilon:  # by rounding
-            rest -= math.ulp(self._epsilon)
+        guarantees = [entry.guarantee for entry in self._entries]
+        rule = self._rule(guarantees)
+        if rule is None:
+            return self._epsilon
+        if rule.cost(guarantees) > self._epsilon:
+            return 0.0
+        rest, step = rule.rest(guarantees), math.ulp(self._epsilon)
+        while rest > 0 and rule.cost([*guarantees, PrivacyGuarantee(epsilon=rest)]) > self._epsilon:  # by rounding
+            rest, step = rest - step, 2 * step
         return max(0.0, rest)
 
     def check(self, guarantee: PrivacyGuarantee) -> None:
@@ -272,6 +316,8 @@ class PrivacyAccountant:
             "adjacency": self._adjacency,
             "trust": self._trust,
             "accept_claimed": self._accept_claimed,
+            "rule": self._kind_of_rule,
+            "reserve": self._reserve,
             "ledger": [[label, json.loads(guarantee.to_json())] for label, guarantee in self._entries],
         }
         return json.dumps(data, indent=2, allow_nan=False)
@@ -306,8 +352,19 @@ class PrivacyAccountant:
         check_compatible(accountant, *(entry.guarantee for entry in accountant._entries))
         return accountant
 
-    def _cost(self, entries):
-        return joint_epsilon([entry.guarantee for entry in entries], self._delta)
+    def _rule(self, guarantees):
+        """Return the filter, which the first guarantee that costs anything fixes; None before there is one."""
+        first = next((g for g in guarantees if g.epsilon > 0 or g.delta > 0), None)
+        if first is None:
+            return None
+        return choose_rule(self._kind_of_rule, self._epsilon, self._delta, self._reserve, first)
+
+    def _cost(self, guarantees):
+        rule = self._rule(guarantees)
+        return 0.0 if rule is None else rule.cost(guarantees)
+
+    def _budget(self):
+        return f"epsilon={self._epsilon}, delta={self._delta}"
 
     def _check(self, guarantee):
         if not isinstance(guarantee, PrivacyGuarantee):
@@ -318,14 +375,17 @@ class PrivacyAccountant:
                 f"guarantee must have status 'proven'; got {str(guarantee.status)!r}: a ledger of promises "
                 "that do not hold protects no one. Pass accept_claimed=True to keep such books anyway"
             )
-        cost = self._cost((*self._entries, LedgerEntry(None, guarantee)))
+        if math.isinf(self._epsilon):
+            return
+        guarantees = [*(entry.guarantee for entry in self._entries), guarantee]
+        cost = self._cost(guarantees)
         if cost > self._epsilon:
-            total = self.total
+            total, rule = self.total, self._rule(guarantees)
             raise BudgetExceededError(
-                f"the budget is epsilon={self._epsilon}, delta={self._delta}; spent so far: "
+                f"the budget is {self._budget()}; spent so far: "
                 f"{'nothing' if total is None else _numbers(total)}; with this guarantee "
                 f"({_numbers(guarantee)}) it would be epsilon={round_up(cost, 6)} at delta={self._delta}. "
-                "Nothing was spent"
+                f"Nothing was spent{ADVICE[rule.name] if self._entries else ''}"
             )
 
     def __enter__(self) -> Self:
@@ -363,10 +423,6 @@ class PrivacyAccountant:
             f"PrivacyAccountant(epsilon={self._epsilon}, delta={self._delta}, unit={str(self._unit)!r}, "
             f"adjacency={str(self._adjacency)!r}, trust={str(self._trust)!r}, spends={len(self._entries)})"
         )
-
-
-def _bare_entry(epsilon):
-    return LedgerEntry(None, PrivacyGuarantee(epsilon=epsilon))
 
 
 def _numbers(guarantee):

@@ -27,6 +27,9 @@ FORMAT = "skdplda.PrivacyGuarantee"
 VERSION = 1
 COMPARED = ("unit", "adjacency", "trust")  # guarantees that differ here never compose
 STRENGTH = list(Status)  # strongest first
+ROUNDING = 1e-9  # in relation to epsilon, that two ways of computing it may differ by
+BASIC = "basic composition: Dwork and Roth (2014), Theorem 3.16"
+GROUPS = "group privacy: Vadhan (2017), Lemma 2.2"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -47,8 +50,8 @@ class PrivacyGuarantee:
         How neighbouring data sets differ.
     trust : {"central", "local"}, default="central"
         Who sees raw text.
-    status : {"proven", "claimed", "diagnostic"}, default="proven"
-        How much the numbers can be leaned on.
+    status : {"proven", "claimed", "diagnostic"}, default="claimed"
+        How much the numbers can be leaned on. Whoever says "proven" gives the event or the reference that proves it.
     reason : str, default=""
         Why a claimed guarantee fails, or what a diagnostic one measured.
     mechanism : str, default=""
@@ -63,7 +66,7 @@ class PrivacyGuarantee:
         Where the theorem, or the claim, is printed.
     event : dp_accounting.DpEvent, default=None
         The mechanism in the sense of `gaussian_event`. With `event_delta` it must account for the whole of
-        `epsilon` and `delta`; leave it out when a part of them has no event.
+        `epsilon` and `delta`, which is checked; leave it out when a part of them has no event.
     event_delta : float, default=0.0
         Delta of what the event leaves out, such as words that only one unit uses: with at most this probability
         more is seen than the event tells of.
@@ -71,8 +74,9 @@ class PrivacyGuarantee:
     Raises
     ------
     ValueError
-        If a number is out of range, a word is not in its vocabulary, no accounting is known for the event,
-        or a Poisson-sampled event meets replace adjacency, for which its accounting does not hold.
+        If a number is out of range, a word is not in its vocabulary, no accounting is known for the event, the event
+        costs more than `epsilon` at `delta`, a Poisson-sampled event meets replace adjacency, for which its
+        accounting does not hold, or a finite epsilon is "proven" by neither event nor reference.
 
     References
     ----------
@@ -82,7 +86,7 @@ class PrivacyGuarantee:
     Examples
     --------
     >>> from skdplda.privacy import PrivacyGuarantee, gaussian_event
-    >>> g = PrivacyGuarantee(epsilon=1.0, delta=1e-5, event=gaussian_event(3.8))
+    >>> g = PrivacyGuarantee(epsilon=1.0, delta=1e-5, status="proven", event=gaussian_event(3.8))
     >>> g
     PrivacyGuarantee(epsilon=1, delta=1e-5, document, add-remove, central, proven)
     >>> g.compose(g).epsilon < 2.0
@@ -94,7 +98,7 @@ class PrivacyGuarantee:
     unit: PrivacyUnit = PrivacyUnit.DOCUMENT
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     trust: TrustModel = TrustModel.CENTRAL
-    status: Status = Status.PROVEN
+    status: Status = Status.CLAIMED
     reason: str = ""
     mechanism: str = ""
     released: tuple[str, ...] = ()
@@ -129,6 +133,22 @@ class PrivacyGuarantee:
             raise ValueError(f"event_delta must be >= 0 and <= delta={self.delta}; got {self.event_delta}")
         if self.event is not None:
             _check_event(self.event, self.adjacency)
+            self._check_numbers()
+        elif self.status == Status.PROVEN and not self.reference and math.isfinite(self.epsilon):
+            raise ValueError(
+                "a guarantee with status 'proven' must have the event that it is computed from, or the reference of"
+                f" its theorem; got neither for epsilon={self.epsilon:g}"
+            )
+
+    def _check_numbers(self):
+        """Refuse an epsilon that the event exceeds: what is stated is computed from what was done."""
+        if math.isfinite(self.epsilon) and self.delta < 1:
+            true = epsilon_of(self.event, self.delta - self.event_delta)
+            if true > self.epsilon * (1 + ROUNDING):
+                raise ValueError(
+                    f"epsilon must be at least what the event costs at delta={self.delta}: {round_up(true, 6)}; got"
+                    f" {self.epsilon}"
+                )
 
     def epsilon_at(self, delta: float) -> float:
         """Compute the epsilon that the mechanism gives at another delta.
@@ -198,9 +218,14 @@ class PrivacyGuarantee:
         guarantees = (self, *others)
         check_compatible(*guarantees)
         delta = min(1.0, math.fsum(g.delta for g in guarantees))
-        events = [g.event for g in guarantees]
+        epsilon, events = joint_epsilon(guarantees, delta), [g.event for g in guarantees]
+        event = None if None in events else compose_events(events)
+        event_delta = 0.0 if event is None else min(delta, math.fsum(g.event_delta for g in guarantees))
+        if event is not None and epsilon_of(event, delta - event_delta) > epsilon:  # the sum of the parts is less
+            event, event_delta = None, 0.0
+        references = _union([g.reference] for g in guarantees) or (() if event else (BASIC,))
         return PrivacyGuarantee(
-            epsilon=joint_epsilon(guarantees, delta),
+            epsilon=epsilon,
             delta=delta,
             unit=self.unit,
             adjacency=self.adjacency,
@@ -211,9 +236,9 @@ class PrivacyGuarantee:
             released=_union(g.released for g in guarantees),
             not_covered=_union(g.not_covered for g in guarantees),
             assumptions=_union(g.assumptions for g in guarantees),
-            reference="; ".join(_union([g.reference] for g in guarantees)),
-            event=None if None in events else compose_events(events),
-            event_delta=0.0 if None in events else min(delta, math.fsum(g.event_delta for g in guarantees)),
+            reference="; ".join(references),
+            event=event,
+            event_delta=event_delta,
         )
 
     def for_group(self, size: int) -> "PrivacyGuarantee":
@@ -252,11 +277,18 @@ class PrivacyGuarantee:
             epsilon, delta = self.epsilon * size, simple_delta
         else:
             epsilon, delta = drawn_epsilon(event, self.delta), self.delta
-            if simple_delta <= self.delta:
-                epsilon = min(epsilon, self.epsilon * size)
+            if simple_delta <= self.delta and self.epsilon * size < epsilon:
+                epsilon, event = self.epsilon * size, None
+        reference = self.reference or ("" if event else GROUPS)
         note = f"the numbers are for a group of {size} units ({self.unit}) that change together"
         return replace(
-            self, epsilon=epsilon, delta=delta, event=event, event_delta=0.0, assumptions=(*self.assumptions, note)
+            self,
+            epsilon=epsilon,
+            delta=delta,
+            event=event,
+            event_delta=0.0,
+            reference=reference,
+            assumptions=(*self.assumptions, note),
         )
 
     def to_json(self) -> str:
@@ -288,7 +320,7 @@ class PrivacyGuarantee:
         Raises
         ------
         ValueError
-            If the text is not JSON, not a guarantee, or of a newer version.
+            If the text is not JSON, not a guarantee, or of a newer version, or the event costs more than epsilon.
         """
         data = read_json(text, FORMAT, VERSION)
         names = {field.name for field in fields(cls)}

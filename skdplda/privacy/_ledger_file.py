@@ -41,10 +41,9 @@ class LedgerFile(PrivacyAccountant):
         self._take(PrivacyAccountant(**terms) if self._may_begin else PrivacyAccountant(1.0))
         with self._lock:
             for name, value in terms.items():
-                if getattr(self, f"_{name}") != value:
-                    raise ValueError(
-                        f"{name} of the ledger {self._address!r} is {getattr(self, f'_{name}')!r}; got {value!r}."
-                    )
+                held = self._kind_of_rule if name == "rule" else getattr(self, f"_{name}")
+                if held != value:
+                    raise ValueError(f"{name} of the ledger {self._address!r} is {held!r}; got {value!r}.")
 
     @property
     def _entries(self):

@@ -19,9 +19,9 @@ class Payment:
 
     Examples
     --------
-    >>> from skdplda.privacy import Payment, PrivacyAccountant, PrivacyGuarantee
+    >>> from skdplda.privacy import Payment, PrivacyAccountant, PrivacyGuarantee, pure_event
     >>> with PrivacyAccountant(epsilon=1.0) as accountant:
-    ...     payment = Payment(PrivacyGuarantee(epsilon=0.5), "topics")
+    ...     payment = Payment(PrivacyGuarantee(epsilon=0.5, status="proven", event=pure_event(0.5)), "topics")
     ...     payment.check()
     ...     payment.charge("run 1")
     ...     payment.charge("run 1")  # the same run, resumed

@@ -55,6 +55,7 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **ch
         ),
         "released": ("noisy topic-word counts of every round", "components_", "topic_word_", "n_iter_"),
         "assumptions": tuple(stated),
+        "status": "proven",
         "reference": "skdplda theory guide, private rounds",
         "event": plan.event,
         **changes,

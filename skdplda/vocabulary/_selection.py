@@ -88,11 +88,15 @@ class PrivateSelection(TellsOpenLedgers, BaseEstimator):
         common = {"unit": unit, "not_covered": self._not_covered, "released": self._released}
         if self.public_vocabulary is not None:
             return PrivacyGuarantee(
-                epsilon=0.0, mechanism="a public vocabulary: no data are used", event=gaussian_event(math.inf), **common
+                epsilon=0.0,
+                status="proven",
+                mechanism="a public vocabulary: no data are used",
+                event=gaussian_event(math.inf),
+                **common,
             )
         plan = self._plan()
         if plan.noise is None:
-            return PrivacyGuarantee(epsilon=np.inf, mechanism="none", **common)
+            return PrivacyGuarantee(epsilon=np.inf, status="proven", mechanism="none", **common)
         unproven = CLAIMED.get(self.mechanism, "")
         assumptions = [
             "hidden weights and raw text stay with the curator",
