@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdplda import PrivacyAccountant, PrivateCGSLDA
+from skdplda import PCTD, VIPSLDA, PrivacyAccountant, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
 from skdplda.rounds import _checkpoint
 
@@ -78,6 +78,25 @@ def test_a_fit_without_a_seed_resumes_its_own_hidden_state(path):
     assert arrays["e_topics"].shape == (X.sum(),)
 
 
+@pytest.mark.filterwarnings("ignore:X is a plain document-term matrix")
+@pytest.mark.parametrize("estimator", [PrivateCGSLDA, VIPSLDA, PCTD])
+@pytest.mark.parametrize("sampling_rate", [1.0, 0.5])
+def test_copies_of_a_checkpoint_all_end_in_the_same_model(path, estimator, sampling_rate):
+    """A job that is started again five times is one release, not five for the price of one."""
+    options = {"max_iter": 4, "checkpoint": path, "sampling_rate": sampling_rate}
+    options |= {"max_doc_length": 10} if estimator is VIPSLDA else {}  # which words are cut is drawn, too
+    with pytest.raises(KeyboardInterrupt):
+        estimator(3, callback=interrupt_after(2), **options).fit(X)
+    copy, models = path.read_bytes(), []
+    for _ in range(5):
+        path.write_bytes(copy)
+        models.append(estimator(3, **options).fit(X).components_)
+        assert not path.exists()  # and the key of the noise with it
+    for components in models[1:]:
+        np.testing.assert_array_equal(components, models[0])
+    assert not np.array_equal(estimator(3, **options).fit(X).components_, models[0])  # another run is another release
+
+
 def test_a_resumed_fit_is_paid_once(path):
     seeded = model(path, random_state=None).privacy_cost()
     with PrivacyAccountant(seeded.epsilon, seeded.delta) as accountant:  # enough for one fit
@@ -90,7 +109,7 @@ def test_a_resumed_fit_is_paid_once(path):
 
 
 def test_a_resumed_fit_is_charged_to_a_ledger_that_has_not_seen_it(interrupted):
-    with PrivacyAccountant(100.0, 1e-3) as accountant:
+    with PrivacyAccountant(100.0, 1e-3, accept_claimed=True) as accountant:
         model(interrupted).fit(X)
     assert len(accountant.ledger) == 1
 

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from skdplda import (
     VIPSLDA,
+    DPCountVectorizer,
     PrivacyGuarantee,
     PrivateCGSLDA,
     ReleasedTopicModel,
@@ -252,6 +253,40 @@ def test_interrupted_fit_says_where_the_checkpoint_is_and_resumes(corpus, capsys
     )
     assert run(corpus, *arguments) == 0
     assert rounds == [4, 5] and not checkpoint.exists()
+
+
+def test_an_interrupted_fit_does_not_select_its_words_twice(corpus, capsys, monkeypatch):
+    """Another selection would be another release, which the printed epsilon does not hold."""
+    checkpoint, words, selections = corpus / "fit.ckpt", corpus / "fit.ckpt.words", []
+    select = DPCountVectorizer.fit
+
+    def fit(self, *arguments, **options):
+        selections.append(select(self, *arguments, **options).vocabulary_)
+        return self
+
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DPCountVectorizer, "fit", fit)
+    arguments = [str(corpus / "corpus.txt"), "--private-words", "--checkpoint", str(checkpoint), "--json"]
+    with monkeypatch.context() as patch:
+        patch.setattr(PrivateCGSLDA, "fit", interrupt)
+        assert run(corpus, *arguments) == 130
+    assert len(selections) == 1 and words.stat().st_mode & 0o777 == 0o600
+    kept, text = words.read_bytes(), (corpus / "corpus.txt").read_text()
+    capsys.readouterr()
+    words.write_text("[1, 2]")
+    assert run(corpus, *arguments) == 2
+    assert "is damaged" in capsys.readouterr().err
+    words.write_bytes(kept)
+    (corpus / "corpus.txt").write_text(text + "apple pear\n")
+    assert run(corpus, *arguments) == 2
+    assert "other parameters or other data" in capsys.readouterr().err
+    (corpus / "corpus.txt").write_text(text)
+    assert run(corpus, *arguments) == 0
+    capsys.readouterr()
+    assert len(selections) == 1 and not words.exists() and not checkpoint.exists()
+    assert list(load_released(corpus / "out" / OUTPUTS[0]).vocabulary_) == list(selections[0])
 
 
 def test_interrupt_without_a_checkpoint(corpus, capsys, monkeypatch):

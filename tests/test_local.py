@@ -166,7 +166,7 @@ def test_a_stream_follows_equations_10_to_13_and_21(corpus, reconstruction):
         found = 2 * fitted.word_rates_ - expected  # eta / M, for the mean of mu / M and eta / M is kept
         assert found.min() > -1e-9 and found.max() < 1 + 1e-9
         if reconstruction == "bayes":
-            seed = Randomness(0).noise(fitted.n_batches_ - 1)
+            seed = Randomness(0, "LocalPrivateLDA").noise(fitted.n_batches_ - 1)
             bits = randomize_bits(sp.csr_array(corpus.data[start : start + 100]), channel, seed)
             ones = np.unpackbits(bits, axis=1, bitorder="little")[:, :N_WORDS].sum(axis=0)
             moment = moment_estimate(ones, 100, channel, clip=False)
@@ -212,7 +212,7 @@ def test_batches_have_noise_of_their_own(corpus):
 
 
 def test_a_seed_warns_when_it_makes_noise(corpus):
-    with pytest.warns(PrivacyLeakWarning, match="function of that number"):
+    with pytest.warns(PrivacyLeakWarning, match="function of that seed"):
         seeded = model(1.0, random_state=0).fit(corpus.data[:50])
     with pytest.warns(PrivacyLeakWarning, match="undoes the noise"):
         model(1.0, report={"random_state": 0}).fit(corpus.data[:50])

@@ -209,7 +209,15 @@ def test_steps_must_not_share_their_noise():
     with pytest.raises(ValueError, match="same random_state=3, and so the same noise"):
         privacy_guarantee(make_pipeline(*steps))
     steps[-1].set_params(random_state=4)
-    assert privacy_guarantee(make_pipeline(*steps)).status == "proven"
+    assert privacy_guarantee(make_pipeline(*steps)).status == "claimed"
+
+
+@pytest.mark.parametrize("seed", [lambda: b"0123456789abcdef", lambda: np.random.RandomState(3)])
+def test_steps_must_not_share_bytes_or_the_state_of_a_generator(seed):
+    steps = [CountVectorizer(vocabulary=PUBLIC), lda(random_state=seed()), lda(random_state=seed())]
+    with pytest.raises(ValueError, match="have the same random_state, and so the same noise") as raised:
+        privacy_guarantee(make_pipeline(*steps))
+    assert "0123456789" not in str(raised.value)
 
 
 class Mixer(TransformerMixin, BaseEstimator):

@@ -291,7 +291,7 @@ def test_a_killed_fit_from_disk_resumes_with_the_same_spend(tmp_path):
             raise KeyboardInterrupt
 
     expected = model(random_state=0).fit(counts)
-    with PrivacyAccountant(5.0, 1e-5) as accountant:
+    with PrivacyAccountant(5.0, 1e-5, accept_claimed=True) as accountant:
         with pytest.raises(KeyboardInterrupt):
             model(random_state=0, checkpoint=path, callback=kill).fit(counts)
         assert path.exists()

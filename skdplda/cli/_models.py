@@ -1,6 +1,7 @@
 """The commands that fit, price, release and use a model."""
 
 import csv
+import hashlib
 import io
 import json
 import math
@@ -191,6 +192,8 @@ def _fit(args):
     released = _released(args, vectorizer, model, words)
     top = model.top_words(args.top_words, words)
     _save(output, released, top)
+    if args.checkpoint is not None:
+        _words_file(args).unlink(missing_ok=True)
     guarantee = released.privacy_guarantee_
     if args.json:
         files = {name: os.fspath((output / name).resolve()) for name in OUTPUTS}
@@ -219,8 +222,47 @@ def _counts(args, model):
     else:
         vectorizer, model = _private_words(args, model)
         texts = list(documents)
-        X = vectorizer.fit_transform(texts, groups=documents.users)
+        X = _select_words(args, vectorizer, texts, documents.users)
     return X, vectorizer.get_feature_names_out(), documents.users, vectorizer, model
+
+
+def _words_file(args):
+    return Path(f"{args.checkpoint}.words")
+
+
+def _select_words(args, vectorizer, texts, users):
+    """Fit the vectorizer and count; with a checkpoint, an interrupted run's words are kept: it has paid for one choice.
+
+    The file holds released values, but also a digest of the documents, and so is as private as the checkpoint.
+    """
+    import numpy as np
+
+    if args.checkpoint is None:
+        return vectorizer.fit_transform(texts, groups=users)
+    path, settings = _words_file(args), sorted(vectorizer.get_params().items())
+    identity = hashlib.sha256(json.dumps([str(settings), texts, users]).encode()).hexdigest()
+    if path.exists():
+        try:
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            same, words, weights = kept["identity"] == identity, kept["words"], kept["weights"]
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(
+                f"--checkpoint: {os.fspath(path)!r} is damaged; delete it and FILE to start anew."
+            ) from None
+        if not same:
+            raise ValueError(
+                f"--checkpoint: {os.fspath(path)!r} belongs to a fit with other parameters or other data; delete it and"
+                " FILE, or give another path."
+            )
+        vectorizer.vocabulary_ = {word: column for column, word in enumerate(words)}
+        vectorizer.noisy_weights_ = np.array(weights)
+        vectorizer.privacy_guarantee_ = vectorizer.privacy_cost(groups=users is not None)
+    else:
+        vectorizer.fit(texts, groups=users)
+        words, weights = list(vectorizer.vocabulary_), getattr(vectorizer, "noisy_weights_", np.zeros(0)).tolist()
+        with whole_file(path, mode=0o600) as file:
+            file.write(json.dumps({"identity": identity, "words": words, "weights": weights}).encode())
+    return vectorizer.transform(texts)
 
 
 def _private_words(args, model):

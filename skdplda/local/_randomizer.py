@@ -198,8 +198,9 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.random_state is None:
             return None
         known = is_integer(self.random_state) and is_guessable(self.random_state)
+        said = f"random_state={self.random_state!r}" if known else "a random_state"
         warnings.warn(
-            f"LocalRandomizer was given {f'random_state={self.random_state!r}' if known else 'a random_state'}: whoever knows it undoes the noise. Use"
+            f"LocalRandomizer was given {said}: whoever knows it undoes the noise. Use"
             " random_state=None for reports that leave the device.",
             PrivacyLeakWarning,
             stacklevel=3,

@@ -46,12 +46,12 @@ def is_seed(name):
 
 
 def seed_all(estimator, rng):
-    """Give each random_state of an estimator a value of its own: 256 bits to a private step, an integer to others."""
+    """Give each random_state of an estimator a value of its own: 256 bits to one of ours, else an integer."""
     known = estimator.get_params()
     for name in sorted(filter(is_seed, known)):
         owner = known.get(name.rpartition("__")[0], estimator)
-        private = is_private(owner)
-        estimator.set_params(**{name: rng.bytes(32) if private else int(rng.integers(2**31))})
+        ours = type(owner).__module__.startswith("skdplda.")
+        estimator.set_params(**{name: rng.bytes(32) if ours else int(rng.integers(2**31))})
 
 
 def private_steps(estimator):

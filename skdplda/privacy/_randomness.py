@@ -76,9 +76,9 @@ def seeded_guarantee(guarantee: PrivacyGuarantee, *random_states: Seed) -> Priva
 class Randomness:
     """The random bits of one fit.
 
-    All follow from one key of 256 bits, from the operating system unless `random_state` asks for a reproducible fit. The
-    key of each purpose is derived from it by HMAC-SHA-256: whoever sees the public first table, or a stream of hidden
-    draws, learns nothing of the noise. A checkpoint keeps the key, so that a copy that goes on releases the same noise.
+    All follow from one key of 256 bits, from the operating system unless `random_state` asks for a reproducible fit.
+    The key of each purpose is derived from it by HMAC-SHA-256: whoever sees the public first table, or a stream of
+    hidden draws, learns nothing of the noise. A checkpoint keeps the key: copies that go on all release the same.
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ class Randomness:
 
     assumption = "the system's entropy is unpredictable, and ChaCha20, HMAC-SHA-256 and SHAKE-256 are secure generators"
     guessable = (
-        "the noise follows from a seed that can be guessed (random_state is an integer below 2**128, or a RandomState), and"
-        " the release tells which guess is right. With random_state=None, or a secret of 16 random bytes or more, the"
-        " guarantee is the same and holds."
+        "the noise follows from a seed that can be guessed (random_state is an integer below 2**128, or a RandomState),"
+        " and the release tells which guess is right. With random_state=None, or a secret of 16 random bytes or more,"
+        " the guarantee is the same and holds."
     )
 
     def __init__(self, random_state: Seed, user: str = "") -> None:

@@ -41,8 +41,8 @@ def release(
         Whether the released model is to take raw texts, where the pipeline does. It takes the texts themselves, also
         where the pipeline is given the names of files.
     allow_seeded : bool, default=False
-        Whether to release a fit with `random_state`: whoever finds the seed subtracts the noise. The guarantee says whether a proof
-        covers it: not if the seed can be guessed.
+        Whether to release a fit with `random_state`: whoever finds the seed subtracts the noise. The guarantee
+        says whether a proof covers it: not if the seed can be guessed.
     allow_unproven : bool, default=False
         Whether to release topics although no proven and finite guarantee covers them.
 

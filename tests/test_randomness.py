@@ -1,0 +1,84 @@
+"""Where random bits come from: keys, and what seeds leave of a guarantee."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skdplda import (
+    HDPLDA,
+    PCTD,
+    VIPSLDA,
+    DPCountVectorizer,
+    LocalPrivateLDA,
+    PrivacyLeakWarning,
+    PrivateCGSLDA,
+)
+from skdplda.local import LocalRandomizer
+from skdplda.model_selection import PrivateSearchCV
+from skdplda.privacy import Randomness
+
+
+def test_every_purpose_and_round_has_a_key_of_its_own():
+    keys = []
+    users = [Randomness(0), Randomness(1), Randomness(1, "another"), Randomness(None), Randomness(b"sixteen bytes...")]
+    for randomness in users:
+        keys += [randomness.key, randomness.table_key, randomness.generator_seed(), randomness.draw_key().tobytes()]
+        keys += [randomness.noise(round_) for round_ in range(500)]
+        keys += [randomness.noise(0, 1.0), randomness.noise(0, 1), randomness.noise(0, np.zeros(2)), randomness.root]
+        keys += [randomness.noise(0, np.zeros(2, int)), randomness.noise(0, np.zeros((1, 2)))]
+        keys += [randomness.sample(round_, 256, 0.5).tobytes() for round_ in range(500)]
+    assert len(set(keys)) == len(keys) == len(users) * 1010
+
+
+def test_a_generator_gives_each_step_other_noise():
+    shared = np.random.RandomState(0)
+    first, second = Randomness(shared), Randomness(shared)
+    assert first.root != second.root
+    copies = [Randomness(np.random.RandomState(0), user) for user in ("DPCountVectorizer", "PrivateCGSLDA")]
+    assert len({copy.noise(0) for copy in copies}) == 2
+
+
+def test_the_public_table_tells_nothing_of_the_hidden_key():
+    """They were one number of 64 bits: who found it from the table had the hidden streams."""
+    randomness = Randomness(None)
+    assert randomness.table_key != randomness.key
+    assert randomness.table_key.bit_length() > 192
+
+
+@pytest.mark.parametrize(
+    ("seed", "status"),
+    [
+        (0, "claimed"),
+        (2**128 - 1, "claimed"),
+        (np.random.RandomState(0), "claimed"),
+        (2**128, "proven"),
+        (bytes(16), "proven"),
+        (None, "proven"),
+    ],
+)
+def test_a_seed_that_can_be_guessed_proves_nothing(seed, status):
+    search = PrivateSearchCV(PrivateCGSLDA(2), {})
+    for estimator in (PrivateCGSLDA(2), VIPSLDA(2), PCTD(2), HDPLDA(2), DPCountVectorizer(), search):
+        cost = estimator.set_params(random_state=seed).privacy_cost()
+        assert cost.status == status
+        assert ("can be guessed" in cost.reason) == (status == "claimed")
+        assert any("seed (random_state) is secret" in line for line in cost.assumptions) == (seed is not None)
+    for local in (LocalRandomizer(random_state=seed), LocalPrivateLDA(2, random_state=seed)):
+        assert local.privacy_cost(9).status == status
+    assert LocalPrivateLDA(2, input="reports", random_state=seed).privacy_cost(9).status == "proven"
+    assert PrivateCGSLDA(2, epsilon=np.inf, random_state=seed).privacy_cost().status == "proven"
+
+
+def test_a_seed_of_too_few_bytes_is_refused_and_not_printed():
+    with pytest.raises(ValueError, match=r"random_state must have at least 16 bytes; got 8\.") as raised:
+        PrivateCGSLDA(2, random_state=b"password").privacy_cost()
+    assert "password" not in str(raised.value)
+
+
+@pytest.mark.parametrize("seed", [b"a secret of more than 16 bytes", 2**200 + 1])
+def test_a_long_seed_repeats_a_fit_and_is_not_printed(seed):
+    X = np.random.default_rng(0).poisson(1.0, size=(20, 6))
+    with pytest.warns(PrivacyLeakWarning, match="was given a random_state: its noise") as caught:
+        fits = [clone(PrivateCGSLDA(2, max_iter=2, random_state=seed)).fit(X) for _ in range(2)]
+    np.testing.assert_array_equal(fits[0].components_, fits[1].components_)
+    assert all(str(seed)[2:-1] not in str(warning.message) for warning in caught)
