@@ -145,7 +145,7 @@ def _calibrate_discrete_gaussian(epsilon, delta, precisions):
     return _divided(multiplier, precisions), zcdp_event(0.5 / multiplier**2)
 
 
-MECHANISMS: dict[str, Mechanism] = {  # fmt: skip
+MECHANISMS: dict[str, Mechanism] = {
     mechanism.name: mechanism
     for mechanism in (
         Mechanism("gaussian", "rounded Gaussian", 2, rounded_gaussian, 1.0, _calibrate_gaussian, True, True),
