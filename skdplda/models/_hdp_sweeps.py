@@ -168,7 +168,7 @@ class FrozenSweeps:
 class PartOfTokens:
     """On a worker: the tokens of one part and their topics. The streams have the documents' numbers."""
 
-    def __init__(self, X, *, units, first_document, longest, n_threads, key, n_topics):
+    def __init__(self, X, *, units, first_document, n_threads, key, n_topics):
         self._starts, self._words = tokens_of(X)
         order_tokens(self._starts, self._words, key, first_document)
         self._key, self._first, self._n_threads = key, first_document, n_threads

@@ -45,7 +45,7 @@ def cut_documents(X, max_length, key, numbers):
     return cut
 
 
-def part_of_step(*arguments, longest, randomness, **options):
+def part_of_step(*arguments, randomness, **options):
     """Return the `VariationalStep` of a part of a corpus, which needs neither other documents nor a later key."""
     return VariationalStep(*arguments, **options)
 
