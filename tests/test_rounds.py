@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import digamma
 
 from skdplda._validation import check_groups
-from skdplda.models._contributions import unit_weights
+from skdplda.models._contributions import MOST_TOKENS, shortened, unit_weights
 from skdplda.models._gibbs_step import GibbsStep
 from skdplda.models._rounds import GRID, NoisePlan, run_rounds
 from skdplda.models._rules import word_weights
@@ -338,3 +338,18 @@ def test_every_purpose_and_round_has_a_seed_of_its_own():
     assert len(set(seeds)) == len(seeds) == 3 * 1001
     assert Randomness(None).noise(0) is None
     assert Randomness(None).key != Randomness(None).key
+
+
+def test_what_is_left_of_a_long_document_is_its_own():
+    """The same, whatever other documents there are; the public number of tokens; no count grows."""
+    rng = np.random.default_rng(0)
+    rows = [rng.integers(0, 2**31, 40), rng.integers(0, 3, 40), np.full(40, 2**31 - 1), rng.integers(0, 2**17, 40)]
+    alone = [shortened(counts_of(row[None])).toarray()[0] for row in rows]
+    together = shortened(counts_of(np.array(rows))).toarray()
+    np.testing.assert_array_equal(together, alone)
+    for row, left in zip(rows, together, strict=True):
+        assert left.sum() == min(row.sum(), MOST_TOKENS)
+        assert (left <= row).all() and (left >= 0).all()
+        np.testing.assert_allclose(left, row * min(1, MOST_TOKENS / row.sum()), atol=1)
+    short = counts_of(rows[1][None])
+    assert shortened(short) is short

@@ -9,8 +9,9 @@ from skdplda._types import Matrix
 from skdplda._validation import check_counts, check_prior
 from skdplda.models import _cgs, _vips
 from skdplda.models._cgs import LIVE_SWEEPS, PrivateCGSLDA
+from skdplda.models._contributions import shortened
 from skdplda.models._hdp import HDPLDA
-from skdplda.models._hdp_sweeps import tokens_of, trace_of
+from skdplda.models._hdp_sweeps import some_tokens, tokens_of, trace_of
 from skdplda.models._live import fit_live
 from skdplda.models._rules import initial_table, word_weights
 from skdplda.models._vips import VIPSLDA
@@ -64,6 +65,7 @@ def audit_trace(estimator: Any, X: Matrix) -> tuple[Any, np.ndarray]:
     estimator._validate_params()
     X = check_counts(type(estimator)(), X, reset=True)
     randomness = Randomness(estimator.random_state)
+    X = some_tokens(X, randomness.draw_key()) if isinstance(estimator, HDPLDA) else shortened(X)
     if isinstance(estimator, HDPLDA):
         plan = estimator._plan()
         if estimator.table == "live":

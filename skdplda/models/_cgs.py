@@ -16,6 +16,7 @@ from skdplda.distributed import ShardedDocuments, shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
+from skdplda.models._contributions import shortened
 from skdplda.models._fit import fit_rounds, warn_of_spare_topics
 from skdplda.models._gibbs_step import GibbsStep
 from skdplda.models._live import MECHANISMS as LIVE_MECHANISMS
@@ -231,7 +232,7 @@ class PrivateCGSLDA(BaseTopicModel):
         guarantee = self._guarantee(unit, self._plan())
         payment = Payment(guarantee, f"{type(self).__name__} fit")
         payment.check(interrupted_run(self.checkpoint))
-        X = self._sharded(X, groups) or check_counts(self, X, reset=True)
+        X = self._sharded(X, groups) or shortened(check_counts(self, X, reset=True))
         warn_of_spare_topics(self.n_components, X.shape[1])
         if self.mechanism in LIVE_MECHANISMS:
             self._fit_live(X, groups, payment)

@@ -21,7 +21,7 @@ from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._fit import warn_of_spare_topics
 from skdplda.models._hdp_plan import HybridPlan, shortfall
-from skdplda.models._hdp_sweeps import FrozenSweeps, ShardedSweeps, run_live
+from skdplda.models._hdp_sweeps import FrozenSweeps, ShardedSweeps, run_live, some_tokens
 from skdplda.models._sharded import sharded_documents
 from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, sampler_slack
 
@@ -43,8 +43,9 @@ class HDPLDA(BaseTopicModel):
     *Not* the hierarchical Dirichlet process: "hybrid private" is the name in [1]_, for noise on counts together with
     the randomness of the topic draws themselves.
 
-    The promise is for one *token*: one word replaced by another in its place. It covers all topic assignments and
-    tables of all sweeps. For documents, and where assignments need not be published, `PrivateCGSLDA` is better.
+    The promise is for one *token*: one word replaced by another word of the vocabulary in its place. It covers all topic
+    assignments and tables of all sweeps. For documents, and where assignments need not be published, `PrivateCGSLDA` is
+    better.
 
     Give a total `epsilon`, or what each sweep may spend (`noise_epsilon` and `inherent_epsilon`, as in [1]_); then the
     total is computed and reported. For instance 300 sweeps with the 1 and 10 of [1]_ make an epsilon above 2,400.
@@ -222,6 +223,7 @@ class HDPLDA(BaseTopicModel):
         mean_count = (sharded.n_tokens if sharded else X.sum()) / X.shape[1] / self.n_components
         warn_of_spare_topics(self.n_components, X.shape[1])
         randomness = Randomness(self.random_state)
+        X = X if sharded else some_tokens(X, randomness.draw_key())
         if self.table == "live":
             said = f"table='live' is the published form and not private: {LIVE} Use table='frozen', which holds."
             warnings.warn(said, PrivacyLeakWarning, stacklevel=3)
@@ -459,6 +461,7 @@ class HDPLDA(BaseTopicModel):
         gaussian = plan.noise == "gaussian"
         assumptions = [
             "the words and their order stay with the curator",
+            "the word that takes the place of another is a word of the vocabulary (a column of X), as that one is",
             "the system's entropy is unpredictable and ChaCha20 is a secure generator",
             f"each noise value is within total variation {sampler_slack():.1e} of its exact law"
             + (" (included in delta)" if gaussian else ""),

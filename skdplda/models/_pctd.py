@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 
 from skdplda._kernels._foldin import fold_in
+from skdplda._kernels._released import order_tokens
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import (
     Interval,
@@ -27,7 +28,9 @@ from skdplda.distributed import ShardedDocuments, shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
+from skdplda.models._contributions import shortened
 from skdplda.models._fit import fit_rounds, warn_of_spare_topics
+from skdplda.models._hdp_sweeps import some_tokens, tokens_of
 from skdplda.models._pctd_noise import NoisyUnitStep, noisy_units
 from skdplda.models._pctd_promise import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
 from skdplda.models._promise import rounds_guarantee
@@ -245,14 +248,14 @@ class PCTD(BaseTopicModel):
         guarantee = self._guarantee("document" if groups is None else "user", plan)
         payment = Payment(guarantee, f"{type(self).__name__} fit")
         payment.check(interrupted_run(self.checkpoint))
-        X = self._sharded(X, groups, plan) or self._units(X)
+        randomness = Randomness(self.random_state)
+        X = self._sharded(X, groups, plan) or self._units(X, randomness)
         shape = (X.shape[1], self.n_components)
         warn_of_spare_topics(self.n_components, X.shape[1])
         similarity = self._similarity(X.shape[1])
         privacy_units = None if isinstance(X, ShardedDocuments) else check_groups(groups, len(X))
         priors = self._doc_topic_prior(), self._topic_word_prior()
         watch = PublicPerplexity(public, X.shape[1], *priors, effective_n_jobs(self.n_jobs))
-        randomness = Randomness(self.random_state)
         if np.isfinite(self.epsilon):
             randomness.warn_if_seeded(self)
         if self.noise == "units-each-iteration":
@@ -375,7 +378,7 @@ class PCTD(BaseTopicModel):
             )
         return sharded_documents(self, X, groups)
 
-    def _units(self, X):
+    def _units(self, X, randomness):
         """Return X as a UnitMatrix and take note of its words."""
         if not isinstance(X, UnitMatrix):
             X = check_counts(self, X, reset=True)
@@ -385,12 +388,19 @@ class PCTD(BaseTopicModel):
                 UserWarning,
                 stacklevel=4,
             )
-            return UnitMatrix.from_counts(X)
+            if self.noise == "statistics":
+                return UnitMatrix.from_counts(shortened(X))
+            # In the order of words, a replaced word would move those between to other units.
+            key = randomness.draw_key()
+            starts, words = tokens_of(some_tokens(X, key))
+            order_tokens(starts, words, key)
+            ones = np.ones(len(words), np.int32), words, np.arange(len(words) + 1)
+            return UnitMatrix(starts, sp.csr_array(ones, shape=(len(words), X.shape[1])))
         if len(X) == 0 or X.shape[1] == 0:
             raise ValueError(f"X must have documents and words; got shape {X.shape}.")
         self.n_features_in_ = X.shape[1]
         self.__dict__.pop("feature_names_in_", None)
-        return X
+        return shortened(X) if self.noise == "statistics" else X
 
     def _similarity(self, n_words):
         """Return the similarity as CSR of floats, or None."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from skdplda._validation import check_groups
 from skdplda.distributed import load_documents
+from skdplda.models._contributions import shortened
 
 __all__ = ["ShardedStep", "sharded_documents"]
 
@@ -45,7 +46,7 @@ class PartOfStep:
     def __init__(self, make, X, *, units, first_document, n_threads):
         self._key = Key()
         units = None if units is None else check_groups(units, X.shape[0])
-        self._step = make(X, units, first_document=first_document, randomness=self._key, n_threads=n_threads)
+        self._step = make(shortened(X), units, first_document=first_document, randomness=self._key, n_threads=n_threads)
 
     def collect(self, table, round_, key, n_units=0, active=None):
         """Return the sum of the part's active units; flags come eight in a byte."""

@@ -7,6 +7,7 @@ from skdplda._kernels._mixture import responsibilities, word_sums
 from skdplda._validation import check_groups, counts_of, unit_of_documents
 from skdplda.metrics import perplexity
 from skdplda.models._contributions import unit_weights
+from skdplda.models._rounds import GRID
 from skdplda.models._rules import SmoothedTables, initial_table
 from skdplda.semantics import UnitMatrix
 
@@ -83,6 +84,12 @@ def equal_contributions(X, privacy_units, order):
     cells = np.repeat(np.arange(len(X)), np.diff(damped.indptr)) * X.shape[1] + damped.indices
     cell = np.searchsorted(cells, document * X.shape[1] + counts.col)
     data = counts.data / damped.data[cell] * (weight[document] * (1 - MARGIN))
+    # What was used is what is bounded: the numbers themselves, added up by word of the privacy unit.
+    unit = unit_of_documents(privacy_units)
+    mass = sp.csr_array((np.bincount(cell, data, len(cells)), damped.indices, damped.indptr), shape=damped.shape)
+    shape = len(privacy_units[0]) - 1, len(unit)
+    members = sp.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=shape)
+    data[((members @ mass) ** order).sum(axis=1)[unit][document] > GRID**order] = 0
     return sp.csr_array((data, X.counts.indices, X.counts.indptr), shape=X.counts.shape)
 
 

@@ -6,7 +6,7 @@ from scipy.special import digamma
 
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import unit_of_documents
-from skdplda.models._contributions import unit_weights
+from skdplda.models._contributions import shortened, unit_weights
 from skdplda.models._rounds import GRID
 from skdplda.models._rules import word_weights
 
@@ -121,7 +121,7 @@ class VariationalStep:
             yield self._source, self._weight, which
             return
         for numbers, block in self._source.blocks(active):
-            X = cut_documents(block, self._max_length, self._key, numbers)
+            X = cut_documents(shortened(block), self._max_length, self._key, numbers)
             yield X, self._weights(X), np.arange(len(numbers))
 
     def collect(self, table, round_, active):

@@ -19,6 +19,7 @@ from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
 from skdplda.models._checkpoint import interrupted_run
+from skdplda.models._contributions import shortened
 from skdplda.models._fit import fit_rounds, settings_of, warn_of_large_delta, warn_of_spare_topics
 from skdplda.models._rounds import GRID, NoisePlan, run_round
 from skdplda.models._rules import UNIT, OnlineTables, SmoothedTables, annealed, constant
@@ -274,7 +275,7 @@ class VIPSLDA(BaseTopicModel):
         elif (sharded := sharded_documents(self, X, groups)) is not None:
             X, data = sharded, sharded.data
         else:
-            X = check_counts(self, X, reset=True)
+            X = shortened(check_counts(self, X, reset=True))
             units = None if groups is None else check_groups(groups, X.shape[0])
             data = X.indptr, X.indices, X.data, *(units or ())
         self._warn(plan, guarantee)
@@ -358,7 +359,7 @@ class VIPSLDA(BaseTopicModel):
             )
         payment = Payment(guarantee, f"{type(self).__name__} stream")
         payment.check(stream["run"])
-        X = check_counts(self, X, reset=stream["n_done"] == 0)
+        X = shortened(check_counts(self, X, reset=stream["n_done"] == 0))
         units = None if groups is None else check_groups(groups, X.shape[0])
         randomness = Randomness(self.random_state)
         if stream["n_done"] == 0:
