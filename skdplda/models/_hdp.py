@@ -43,8 +43,8 @@ class HDPLDA(BaseTopicModel):
     *Not* the hierarchical Dirichlet process: "hybrid private" is the name in [1]_, for noise on counts together with
     the randomness of the topic draws themselves.
 
-    The promise is for one *token*: one word replaced by another word of the vocabulary in its place. It covers all topic
-    assignments and tables of all sweeps. For documents, and where assignments need not be published, `PrivateCGSLDA` is
+    The promise is for one *token*: one word replaced by another word of the vocabulary in its place. It covers all
+    topic assignments and tables of all sweeps. For documents, and where assignments need not be published, `PrivateCGSLDA` is
     better.
 
     Give a total `epsilon`, or what each sweep may spend (`noise_epsilon` and `inherent_epsilon`, as in [1]_); then the
@@ -198,7 +198,8 @@ class HDPLDA(BaseTopicModel):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts over a public, or privately selected, vocabulary.
+            Word counts over a public, or privately selected, vocabulary. Of a document of more than 2**20 tokens so many
+            take part, drawn at random; a count beyond 2**31 - 1 is that number.
         y : None
             Ignored.
 

@@ -245,7 +245,8 @@ class VIPSLDA(BaseTopicModel):
         X : array-like or sparse matrix of shape (n_documents, n_words), DiskCounts, ShardedCounts or Dask collection
             Word counts over a public, or privately selected, vocabulary. A `skdplda.datasets.DiskCounts` is read from
             disk in each round, some thousand documents at a time. Those of a `skdplda.distributed.ShardedCounts`, or of
-            what it takes, stay on their workers.
+            what it takes, stay on their workers. Of a document of more than 2**20 tokens so many take part, in its
+            proportions; a count beyond 2**31 - 1 is that number. Neither is said.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
@@ -319,7 +320,8 @@ class VIPSLDA(BaseTopicModel):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts, with the same words in each batch. A batch without documents is one of empty documents.
+            Word counts, as in `fit`, with the same words in each batch. A batch without documents is one of empty
+            documents.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
