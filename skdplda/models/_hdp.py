@@ -43,9 +43,8 @@ class HDPLDA(BaseTopicModel):
     *Not* the hierarchical Dirichlet process: "hybrid private" is the name in [1]_, for noise on counts together with
     the randomness of the topic draws themselves.
 
-    The promise is for one *token*: one word replaced by another word of the vocabulary in its place. It covers all
-    topic assignments and tables of all sweeps. For documents, and where assignments need not be published, `PrivateCGSLDA` is
-    better.
+    The promise is for one *token*: one word replaced by another of the vocabulary in its place. It covers all topics
+    and tables of all sweeps. For documents, and where topics need not be published, `PrivateCGSLDA` is better.
 
     Give a total `epsilon`, or what each sweep may spend (`noise_epsilon` and `inherent_epsilon`, as in [1]_); then the
     total is computed and reported. For instance 300 sweeps with the 1 and 10 of [1]_ make an epsilon above 2,400.
@@ -198,8 +197,7 @@ class HDPLDA(BaseTopicModel):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts over a public, or privately selected, vocabulary. Of a document of more than 2**20 tokens so many
-            take part, drawn at random; a count beyond 2**31 - 1 is that number.
+            Word counts over a public, or privately selected, vocabulary. At most 2**20 tokens of a document take part.
         y : None
             Ignored.
 

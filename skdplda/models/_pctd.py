@@ -222,8 +222,8 @@ class PCTD(BaseTopicModel):
             Semantic units over a public, or privately selected, vocabulary. In a plain matrix of word counts
             each word is a unit, which a warning says. Blocks (matrices of either kind) of a
             `skdplda.distributed.ShardedCounts`, or of what it takes, stay on their workers, for `noise="statistics"`
-            and a finite epsilon. Of a document of more than 2**20 tokens so many take part, for `noise="statistics"` and
-            in a plain matrix; a count beyond 2**31 - 1 there is that number.
+            and a finite epsilon. Of a document of more than 2**20 tokens so many take part, for `noise="statistics"`
+            and in a plain matrix; a count above 2**31 - 1 there is taken as that.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None

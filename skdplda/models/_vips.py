@@ -246,7 +246,7 @@ class VIPSLDA(BaseTopicModel):
             Word counts over a public, or privately selected, vocabulary. A `skdplda.datasets.DiskCounts` is read from
             disk in each round, some thousand documents at a time. Those of a `skdplda.distributed.ShardedCounts`, or of
             what it takes, stay on their workers. Of a document of more than 2**20 tokens so many take part, in its
-            proportions; a count beyond 2**31 - 1 is that number. Neither is said.
+            proportions; a count above 2**31 - 1 is taken as that.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
