@@ -49,7 +49,8 @@ def check_counts(estimator, X, *, reset):
     estimator : BaseEstimator
         Whose `n_features_in_` and `feature_names_in_` are set or checked.
     X : array-like or sparse matrix of shape (n_documents, n_words)
-        Counts. Fractions are rounded, with a warning.
+        Counts. Fractions are rounded, with a warning. Larger counts become 2**31 - 1, without one: how large a count
+        is must not show.
     reset : bool
         Whether this is `fit`.
 
@@ -63,7 +64,7 @@ def check_counts(estimator, X, *, reset):
     TypeError
         For a collection that lies on workers.
     ValueError
-        For NaN, infinity, negative counts, counts of 2**31 or more, no documents, no words.
+        For NaN, infinity, negative counts, no documents, no words.
     """
     if hasattr(type(X), "__dask_graph__") or hasattr(type(X), "_on_workers"):
         raise TypeError(
@@ -73,8 +74,7 @@ def check_counts(estimator, X, *, reset):
     X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric")
     whom = f"{type(estimator).__name__}. Topic models need word counts"
     check_non_negative(X, whom)
-    X = sp.csr_array(X, copy=sp.issparse(X))
-    X.sum_duplicates()
+    X = _summed(sp.csr_array(X, copy=sp.issparse(X)))
     if X.dtype.kind == "f":
         rounded = np.rint(X.data)
         if not np.array_equal(rounded, X.data):
@@ -86,14 +86,28 @@ def check_counts(estimator, X, *, reset):
             )
     else:
         rounded = X.data
-    if len(rounded) and rounded.max() > LARGEST_COUNT:
-        raise ValueError(f"X has a count of {rounded.max()}; counts must be below 2**31.")
     counts = sp.csr_array(
-        (rounded.astype(np.int32), X.indices.astype(np.int32), X.indptr.astype(np.int64)), shape=X.shape
+        (_bounded(rounded).astype(np.int32), X.indices.astype(np.int32), X.indptr.astype(np.int64)), shape=X.shape
     )
     counts.indptr = counts.indptr.astype(np.int64)  # the constructor narrows it to the indices' type
     counts.indices = counts.indices.astype(np.int32, copy=False)
     return counts
+
+
+def _bounded(values):
+    """Return finite values, at most LARGEST_COUNT."""
+    if not values.size or int(values.max()) <= LARGEST_COUNT:
+        return values
+    return np.minimum(values.astype(np.float64) if values.dtype.kind == "f" else values, LARGEST_COUNT)
+
+
+def _summed(X):
+    """Return X with duplicates summed, which may change it; integers do not wrap around."""
+    if not X.has_canonical_format:
+        if X.dtype.kind in "iu":
+            X.data = _bounded(X.data).astype(np.int64)
+        X.sum_duplicates()
+    return X
 
 
 def check_block(block, name):
@@ -109,23 +123,22 @@ def check_block(block, name):
     Returns
     -------
     counts : csr_array of shape (n_documents, n_words)
-        Of the block's dtype.
+        Larger counts become 2**31 - 1, as in `check_counts`.
 
     Raises
     ------
     ValueError
-        For anything but integers from 0 to 2**31 - 1.
+        For anything but integers from 0.
     """
     X = sp.csr_array(block)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    X = X if X.has_canonical_format else _summed(X.copy())
     values = X.data
     if values.dtype.kind not in "biuf" or (
-        values.size and not (values.min() >= 0 and values.max() <= LARGEST_COUNT and (values == np.rint(values)).all())
+        values.size and not (values.min() >= 0 and np.isfinite(values).all() and (values == np.rint(values)).all())
     ):
-        raise ValueError(f"{name} must hold non-negative integer counts below 2**31.")
-    return X
+        raise ValueError(f"{name} must hold non-negative integer counts.")
+    bounded = _bounded(values)
+    return X if bounded is values else sp.csr_array((bounded, X.indices, X.indptr), shape=X.shape)
 
 
 def counts_of(X):

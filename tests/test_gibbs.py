@@ -303,3 +303,67 @@ def test_errors():
         b.set_topics([0, 2])
     with pytest.raises(ValueError, match="tokens"):
         TokenBlocks(start, words, np.full(2, 2**22, np.int32), 3, 2)
+
+
+@pytest.mark.parametrize("K", [3, 40, 600, 2100])
+@pytest.mark.parametrize("prior", [0.01, 0.1])
+def test_a_long_document_does_not_change_the_draws_of_others(K, prior):
+    """Bit for bit, wherever documents of other lengths stand: Lemma 2 of the theory of rounds."""
+    rng = np.random.default_rng(1)
+    X = rng.poisson(0.4, (60, 100))
+    X[7] = rng.poisson(9, 100)  # of some 900 tokens
+    table, alpha = tables(100, K, np.int32), np.full(K, prior, np.float32)
+
+    def drawn(rows, **options):
+        b = blocks(np.array(rows), K, **options)
+        sums = np.zeros((2, 100, K), np.int64)
+        for r in range(2):
+            b.sweep(table, alpha, 0.02, float(r), 2, 5, r)
+            b.sum_weighted(sums[r], np.array([1] * len(X) + [0] * (len(rows) - len(X)), np.int32))
+        return b.topics[: X.sum()], sums, b.document_topics()[: len(X)]
+
+    alone = drawn(X)
+    for n in (600, 4000, 40_000):
+        more = np.bincount(rng.integers(100, size=n), minlength=100)
+        for rows in ([*X, more], [*X, *X[:3], more, X[0]]):
+            for options in ({}, {"n_threads": 2, "block_documents": 8}):
+                for before, after in zip(alone, drawn(rows, **options), strict=True):
+                    assert_array_equal(after, before)
+
+
+def test_exact_law_in_long_documents():
+    """One draw for the only token of a word, given all others: in each kind of document the law of its own counts."""
+    K, beta, D = 5, 0.05, 4000
+    table, alpha = tables(2, K, np.int32, seed=4), np.array([0.1, 0.02, 0.5, 0.1, 1.3], np.float32)
+    table[0] = [10**9, 0, 0, 0, 0]  # nearly all others stay in this topic, which the word has hardly ever
+    row = (table[1] + beta) / (table.sum(0) + 2 * beta)
+    for n, copies in ((600, D), (4000, D), (12_000, 1000), (30_000, 1000)):
+        b = blocks(np.tile([n, 1], (copies, 1)), K)
+        b.set_topics(np.zeros(b.n_tokens, np.uint16))
+        b.sweep(table, alpha, beta, 0.0, 1, 7, 0)
+        topics = b.topics.reshape(copies, n + 1)
+        assert (topics == 0).mean() > 0.99
+        p = row * (np.array([n, 0, 0, 0, 0]) + alpha)
+        assert_follows(topics[:, [1 if n <= 24_000 else n]], p / p.sum())  # second of its group, or the last word
+
+
+def test_a_long_document_is_drawn_among_short_ones():
+    """Counts, weighted sums, documents' topics and the way back, where documents of all kinds alternate."""
+    rng = np.random.default_rng(3)
+    X = np.array([rng.multinomial(n, [0.05] * 20) for n in (30, 30_000, 700, 0, 26_000, 5, 4000, 11_000, 300)])
+    b, counts = rounds(X, 12, n_threads=2)
+    other, other_counts = rounds(X, 12, block_documents=1)
+    assert_array_equal(counts.sum(1), X.sum(0))
+    assert_array_equal(counts, other_counts)
+    assert_array_equal(b.topics, other.topics)
+    assert_array_equal(b.document_topics().sum(1), X.sum(1))
+    resumed = blocks(X, 12)
+    resumed.set_topics(b.topics)
+    assert_array_equal(resumed.document_topics(), b.document_topics())
+    active = np.array([1, 0, 1, 0, 1, 0, 1, 0, 1], np.uint8)
+    for x in (b, resumed):
+        x.sweep(counts, np.full(12, 0.1, np.float32), 0.01, 0.0, 1, 5, 9, active)
+    assert_array_equal(resumed.topics, b.topics)
+    still = np.repeat(active == 0, X.sum(1))
+    assert_array_equal(b.topics[still], other.topics[still])
+    assert (b.topics != other.topics)[~still].any()

@@ -7,13 +7,16 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare, multivariate_hypergeom
 
 from skdplda import HDPLDA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
+from skdplda._validation import check_counts
 from skdplda.attacks import TopicTraceAttack
 from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import unigram_perplexity
+from skdplda.models import _hdp_sampler
 from skdplda.models._hdp_accounting import MOST_NOISE, RESERVE, HybridPlan
-from skdplda.models._hdp_sampler import FrozenSweeps, tokens_of
+from skdplda.models._hdp_sampler import FrozenSweeps, PartOfTokens, some_tokens, tokens_of
 from skdplda.privacy import Randomness, bounded_range_event, epsilon_of, zcdp_event
 
 
@@ -323,3 +326,40 @@ def test_bad_counts(X):
             HDPLDA(2, max_iter=2).fit(bad)
     with pytest.warns(UserWarning, match="n_components=4 exceeds the 2 words"):
         HDPLDA(4, max_iter=2).fit(np.full((3, 2), 90))
+
+
+# --- long documents -----------------------------------------------------------------------------------
+
+
+def counts_of(rows):
+    return check_counts(HDPLDA(), np.array(rows), reset=True)
+
+
+def test_of_a_long_document_all_subsets_of_tokens_are_alike(monkeypatch):
+    """Deterministic rules would do for whole documents, but one word more or less would move the others."""
+    monkeypatch.setattr(_hdp_sampler, "MOST_TOKENS", 3)
+    for row in ([2, 0, 1, 1], [9, 1, 0, 2]):
+        X = counts_of(np.tile(row, (20_000, 1)))
+        left = some_tokens(X, np.arange(8, dtype=np.uint32)).toarray()
+        assert (left.sum(axis=1) == 3).all()
+        outcomes, seen = np.unique(left, axis=0, return_counts=True)
+        expected = 20_000 * multivariate_hypergeom.pmf(outcomes, row, 3)
+        assert expected.sum() == pytest.approx(20_000)
+        assert chisquare(seen, expected).pvalue > 1e-6
+
+
+def test_a_part_keeps_the_tokens_that_the_whole_keeps(monkeypatch):
+    monkeypatch.setattr(_hdp_sampler, "MOST_TOKENS", 30)
+    key, X = np.arange(8, dtype=np.uint32), counts_of(np.random.default_rng(0).poisson(2, (9, 40)))
+    whole = some_tokens(X, key)
+    options = {"units": None, "n_threads": 1, "key": key, "n_topics": 2}
+    parts = [PartOfTokens(X[a:b], first_document=a, **options) for a, b in ((0, 4), (4, 9))]
+    words = np.concatenate([part._words for part in parts])
+    assert (np.diff(tokens_of(whole)[0]) == 30).all()
+    assert np.bincount(words, minlength=40).tolist() == whole.sum(axis=0).tolist()
+
+
+def test_a_document_of_four_billion_tokens_is_cut_to_the_public_number():
+    X = counts_of([[2**31 - 1, 2**31 - 1, 0], [1, 0, 2]])
+    model = HDPLDA(2, max_iter=1, return_trace=True).fit(X)
+    assert np.diff(model.trace_.document_starts).tolist() == [2**20, 3]

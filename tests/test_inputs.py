@@ -1,5 +1,7 @@
 """What goes in and out of every estimator: matrices, data frames, gensim corpora, groups, scorers."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -20,6 +22,7 @@ from skdplda import (
     DPVocabularySelector,
     LocalPrivateLDA,
     PrivateCGSLDA,
+    _validation,
     make_fdptm_pipeline,
     privacy_guarantee,
 )
@@ -318,3 +321,51 @@ def test_a_private_search_over_users(model, corpus):
     search = PrivateSearchCV(clone(model), {"n_components": [2, 3]}, mean_trials=1.5)
     search.fit(corpus.data, groups=np.arange(120) // 3)
     assert search.privacy_guarantee_.unit == "user" and search.privacy_guarantee_.epsilon <= 5.0
+
+
+HUGE = {
+    "a long document": [[2**22, 0, 1]],
+    "a large count": [[2.0**31, 1, 0]],
+    "a count beyond int64": [[1e300, 1, 0]],
+    "two large cells": [[2**31 - 1, 2**31 - 1, 1]],
+}
+OF_ONE_ROUND = [
+    PrivateCGSLDA(2, max_iter=1, local_sweeps=1),
+    PrivateCGSLDA(2, max_iter=1, local_sweeps=1, mechanism="laplace"),
+    PrivateCGSLDA(2, max_iter=1, epsilon=np.inf),
+    PrivateCGSLDA(2, max_iter=1, mechanism="inherent"),
+    VIPSLDA(2, max_iter=1),
+    VIPSLDA(2, max_iter=1, epsilon=np.inf),
+    HDPLDA(2, max_iter=1),
+    HDPLDA(2, max_iter=1, table="live"),
+    PCTD(2, max_iter=1),
+    PCTD(2, max_iter=1, noise="units"),
+    LocalPrivateLDA(2, max_iter=1),
+    LocalRandomizer(),
+    DPVocabularySelector(epsilon=50.0),
+]
+
+
+@pytest.mark.filterwarnings("ignore:delta=.* is not below:UserWarning")
+@pytest.mark.parametrize("model", OF_ONE_ROUND, ids=lambda model: str(model)[:60])
+@pytest.mark.parametrize("document", HUGE.values(), ids=HUGE)
+def test_no_document_is_so_long_that_a_fit_fails(document, model):
+    """Failing is an output: whether a fit succeeds, warns or takes all memory must not tell how long a document is."""
+    short = np.tile(np.random.default_rng(0).poisson(2, (50, 3)), (4, 1))
+    X = sp.csr_matrix(np.vstack([short, document]))
+    tracemalloc.start()
+    try:
+        clone(model).fit(X)
+        assert tracemalloc.get_traced_memory()[1] < 2**29
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.int64])
+def test_repeated_cells_do_not_wrap_around(dtype):
+    most = np.iinfo(dtype).max
+    pair = sp.csr_matrix((np.full(3, most, dtype), [0, 0, 0], [0, 3, 3]), shape=(2, 2))
+    X = _validation.check_counts(PrivateCGSLDA(2), pair, reset=True)
+    assert X.toarray().tolist() == [[min(3 * int(most), 2**31 - 1), 0], [0, 0]]
+    assert _validation.check_block(pair, "X").toarray().tolist() == X.toarray().tolist()
+    assert pair.nnz == 3

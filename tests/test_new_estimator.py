@@ -27,7 +27,7 @@ from skdplda.rounds._sensitivity import unit_weights  # isort: skip
 class FactorStep:
     """E-step of non-negative matrix factorisation: a document's activations, and its words' shares in the factors."""
 
-    def __init__(self, X, units, *, n_topics, n_updates, randomness, n_threads, first_document=0, longest=0):
+    def __init__(self, X, units, *, n_topics, n_updates, randomness, n_threads, first_document=0):
         units = check_groups(None, X.shape[0]) if units is None else units
         self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)
         self._counts, self._words = X.data.astype(float), X.indices
@@ -83,7 +83,7 @@ def test_its_parts_are_of_the_protocols(X):
     step = FactorStep(X, None, n_topics=3, n_updates=2, randomness=None, n_threads=1)
     assert isinstance(step, EStep)
     model = PrivateNMF(3)
-    assert isinstance(model._make_tables(model._plan(), Randomness(None), model._read(X, None, None)), Tables)
+    assert isinstance(model._make_tables(model._plan(), Randomness(None), model._read(X, None, None, None)), Tables)
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")  # the checks need seeds

@@ -11,7 +11,7 @@ from skdplda import PCTD, BudgetExceededError, PrivacyAccountant, PrivacyLeakWar
 from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.rounds._estep_segments import UnitStep
-from skdplda.rounds._sensitivity import GRID, equal_contributions
+from skdplda.rounds._sensitivity import GRID, equal_contributions, shortened
 from skdplda.rounds._tables import LastTable, consistent
 from skdplda.semantics import UnitMatrix, word_similarity
 
@@ -374,3 +374,31 @@ def test_bad_units(units):
         model.score(random_units(n_words=7))
     with pytest.warns(UserWarning, match="exceeds the 25 words"):
         PCTD(30, max_iter=1).fit(units)
+
+
+@pytest.mark.parametrize("last", [2, 3])
+def test_a_document_whose_counts_wrap_around_stays_within_the_norm(last):
+    """In 32 bits the counts of its word add up to 0, or to 1, and it added four billion times the norm."""
+    most = 2**31 - 1
+    units = UnitMatrix([0, 1, 4, 5], [[1, 2], [most, 0], [most, 1], [last, 0], [3, 0]])
+    for groups in (None, [0, 1, 1]):
+        privacy_units = check_groups(groups, 3)
+        weighted = equal_contributions(units, privacy_units, 2)
+        documents = np.repeat(np.arange(3), np.diff(units.start))
+        unit = (np.arange(3) if groups is None else np.array(groups))[documents]
+        words = np.zeros((unit.max() + 1, 2))
+        np.add.at(words, unit, weighted.toarray())
+        assert (np.linalg.norm(words, axis=1) <= GRID).all()
+    with_it = PCTD(2, epsilon=1.0, max_iter=3, random_state=0)
+    with pytest.warns(PrivacyLeakWarning):
+        table = with_it.fit(units).components_
+    assert table.max() < 1e5
+
+
+def test_long_documents_of_units_keep_the_public_number_of_tokens():
+    cells = np.array([[2**21, 0, 5], [1, 1, 1], [0, 2**31 - 1, 0]])
+    units = UnitMatrix([0, 1, 2, 3], cells)
+    cut = shortened(units)
+    assert cut.to_counts().sum(axis=1).tolist() == [2**20, 3, 2**20]
+    assert (cut.counts.toarray() <= cells).all()
+    assert shortened(units[1:2]).counts.toarray().tolist() == [[1, 1, 1]]

@@ -265,3 +265,28 @@ def test_steps_whose_unit_has_no_groups_have_a_price_too():
     for model in (HDPLDA(), local):
         assert privacy_guarantee(model) == model.privacy_cost()
         assert privacy_guarantee(model, groups=True).unit == model.privacy_cost().unit
+
+
+def test_a_word_in_the_place_of_an_unknown_one_is_not_covered_and_it_is_said():
+    """The trace of HDPLDA has a topic for each token, so that its length tells whether a word is in the vocabulary."""
+    pipeline = make_pipeline(CountVectorizer(vocabulary=PUBLIC), HDPLDA(2, max_iter=1, return_trace=True))
+    before = privacy_guarantee(pipeline)
+    assert any("a word of the vocabulary" in text for text in before.assumptions)
+    assert any("not in the vocabulary" in text for text in before.not_covered)
+    assert "not in the vocabulary" in str(before)
+    assert any("a word of the vocabulary" in text for text in HDPLDA().privacy_cost().assumptions)
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ([CountVectorizer(vocabulary=PUBLIC, binary=True)], "number of tokens changes"),
+        ([CountVectorizer(vocabulary=PUBLIC), Binarizer()], "number of tokens changes"),
+        ([CountVectorizer(vocabulary=PUBLIC, ngram_range=(1, 2))], "in several tokens"),
+        ([CountVectorizer(vocabulary=PUBLIC, analyzer="char")], "in several tokens"),
+    ],
+)
+def test_one_word_that_is_not_one_token_voids_the_guarantee_of_tokens(steps, said):
+    with pytest.raises(ValueError, match=said):
+        privacy_guarantee(make_pipeline(*steps, HDPLDA(2)))
+    assert privacy_guarantee(make_pipeline(*steps, PrivateCGSLDA(2))).status == "proven"

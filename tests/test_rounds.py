@@ -15,7 +15,7 @@ from skdplda.privacy import Randomness, delta_of, epsilon_of, gaussian_event
 from skdplda.rounds._estep_gibbs import GibbsStep
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._sensitivity import GRID, unit_weights, word_weights
+from skdplda.rounds._sensitivity import GRID, MOST_TOKENS, shortened, unit_weights, word_weights
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
 FIRST_TABLE = np.array([[3.0, 0.5], [0.2, 2.0]], dtype=np.float32)
@@ -336,3 +336,18 @@ def test_noise_that_covered_one_statistic_never_covers_another():
         run_rounds(step, rule, plan, Randomness(0))
         noise.append(rule.released[0] - exact)
     assert np.corrcoef(noise[0].ravel(), noise[1].ravel())[0, 1] < 0.5
+
+
+def test_what_is_left_of_a_long_document_is_its_own():
+    """The same, whatever other documents there are; the public number of tokens; no count grows."""
+    rng = np.random.default_rng(0)
+    rows = [rng.integers(0, 2**31, 40), rng.integers(0, 3, 40), np.full(40, 2**31 - 1), rng.integers(0, 2**17, 40)]
+    alone = [shortened(counts_of(row[None])).toarray()[0] for row in rows]
+    together = shortened(counts_of(np.array(rows))).toarray()
+    np.testing.assert_array_equal(together, alone)
+    for row, left in zip(rows, together, strict=True):
+        assert left.sum() == min(row.sum(), MOST_TOKENS)
+        assert (left <= row).all() and (left >= 0).all()
+        np.testing.assert_allclose(left, row * min(1, MOST_TOKENS / row.sum()), atol=1)
+    short = counts_of(rows[1][None])
+    assert shortened(short) is short

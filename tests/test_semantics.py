@@ -301,3 +301,11 @@ def test_vectors_by_name_and_words_without_one():
 def test_bad_vectors(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         word_similarity(*arguments, **options)
+
+
+def test_counts_of_a_document_do_not_wrap_around():
+    """Three units of one word whose sum in 32 bits is 1, or 0: a bound on the document rests on that sum."""
+    most = 2**31 - 1
+    for last in (3, 2):
+        X = UnitMatrix([0, 3], [[most], [most], [last]])
+        assert X.to_counts().toarray().tolist() == [[2 * most + last]]

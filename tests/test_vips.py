@@ -354,12 +354,12 @@ def test_bad_parameters_are_refused_before_data_are_read(parameters, said):
             call()
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -1, 2.0**31])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1])
 def test_bad_counts_are_refused(value):
     data = X.toarray().astype(float)
     data[3, 4] = value
     for call in (model().fit, model(**STREAM).partial_fit):
-        with pytest.raises(ValueError, match=r"NaN|infinity|Negative|counts must be below"):
+        with pytest.raises(ValueError, match=r"NaN|infinity|Negative"):
             call(data)
 
 

@@ -1,7 +1,7 @@
 """The tokens of a corpus and their topics, in blocks of documents."""
 
 from cython.parallel cimport parallel, prange
-from libc.stdint cimport int32_t, int64_t, uint16_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
@@ -16,17 +16,19 @@ cdef extern from "block_layout.h" nogil:
         const int32_t *indices
         const int32_t *counts
         int32_t n_words
-    int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen, int32_t *most)
+    int64_t count_segments(const corpus_rows *x, const token_block *b, int32_t *last_seen, int32_t *most)
     int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor)
     void move_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, int32_t *sum)
     void sum_words(const token_block *b, int32_t n_topics, int32_t first, int32_t last, const int32_t *weight, int64_t *sum)
     void count_documents(const token_block *b, int32_t n_topics, float *sum)
     int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block, int32_t n_topics)
-    enum: UNASSIGNED, MOST_DOCUMENTS, DENSE_TOPICS, GROUP
+    enum: UNASSIGNED, MOST_DOCUMENTS, DENSE_TOPICS, GROUP, KINDS
+    uint8_t kind_of(int64_t n_tokens)
     int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document)
 
 cdef enum:
     MOST_TOKENS = 1 << 22  # of a document: its counts are exact in a float
+    WIDE = 16  # the range of a block may have so many times as many documents as a block
 
 cdef dict ERRORS = {
     -1: (MemoryError, "not enough memory for the blocks of tokens"),
@@ -50,6 +52,7 @@ cdef class TokenLayout:
     def __cinit__(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
                   int n_words, int n_topics, int n_threads=1, int64_t block_documents=0):
         cdef int64_t d, e, i, n, longest = 0, D = indptr.shape[0] - 1
+        cdef bint dense = n_topics <= DENSE_TOPICS
         if not 1 <= n_topics <= 65534:
             raise ValueError("n_topics must lie in [1, 65534]")
         if D < 0 or D >= 2**31 - 1 or n_words < 1:
@@ -60,6 +63,7 @@ cdef class TokenLayout:
             raise ValueError("indices and counts must have the same length")
         self.n_documents, self.n_words, self.n_topics = D, n_words, n_topics
         self.first_token = np.zeros(D + 1, np.int64)
+        self.kind = np.zeros(D + 1, np.uint8)
         with nogil:
             for d in range(D):
                 n = self.first_token[d]
@@ -67,20 +71,22 @@ cdef class TokenLayout:
                     n += counts[e] if counts[e] > 0 else 0
                 longest = max(longest, n - self.first_token[d])
                 self.first_token[d + 1] = n
+                if dense:
+                    self.kind[d] = kind_of(n - self.first_token[d])
         if longest >= MOST_TOKENS:
-            raise ValueError(f"a document has {longest} tokens; at most {MOST_TOKENS - 1} are possible")
-        self.n_tokens, self.longest = self.first_token[D], longest
-        self.together = GROUP if n_topics <= DENSE_TOPICS else 1  # where documents list topics, a word's row is made anew
-        cuts = self._cuts(n_threads, block_documents)
-        self.n_blocks = len(cuts) - 1
+            raise ValueError(f"documents must have at most {MOST_TOKENS - 1} tokens: cut longer ones first")
+        self.n_tokens = self.first_token[D]
+        self.together = GROUP if dense else 1  # where documents list topics, a word's row is made anew
+        ranges = [(*r, k) for k in range(KINDS - 1, -1, -1) for r in self._ranges(k, n_threads, block_documents)]
+        self.n_blocks = len(ranges)
         self.blocks = <token_block *> calloc(self.n_blocks + 1, sizeof(token_block))
         if self.blocks == NULL:
             raise MemoryError(ERRORS[-1][1])
         for i in range(self.n_blocks):
-            self.blocks[i].together = self.together
-            self.blocks[i].first_document = cuts[i]
-            self.blocks[i].n_documents = cuts[i + 1] - cuts[i]
-            self.blocks[i].n_tokens = self.first_token[cuts[i + 1]] - self.first_token[cuts[i]]
+            self.blocks[i].first_document, end, self.blocks[i].n_tokens, kind = ranges[i]
+            self.blocks[i].n_documents = end - self.blocks[i].first_document
+            self.blocks[i].together = 1 if kind == KINDS - 1 else self.together
+            self.blocks[i].kind, self.blocks[i].own = &self.kind[self.blocks[i].first_document], kind
             if self.blocks[i].n_tokens >= 2**32:
                 raise ValueError("a block of documents has 2**32 tokens or more")
         self._fill(indptr, indices, counts, n_threads)
@@ -88,15 +94,25 @@ cdef class TokenLayout:
     def __dealloc__(self):
         free(self.blocks)
 
-    def _cuts(self, int n_threads, int64_t size):
-        """First documents of the blocks, and D: near-equal tokens, a state that fits the cache."""
-        cdef int64_t D = self.n_documents, n = self.n_tokens
-        size = min(size or documents_per_block(self.n_topics, n // max(D, 1) + 1), MOST_DOCUMENTS)
+    def _ranges(self, kind, int n_threads, int64_t size):
+        """(first, last + 1, tokens) of the blocks of one kind: near-equal tokens, a state that fits the cache."""
+        documents = np.flatnonzero(np.asarray(self.kind)[:self.n_documents] == kind)
+        cdef int64_t D = len(documents), n
+        if not D:
+            return []
+        before = np.zeros(D + 1, np.int64)
+        np.cumsum(np.diff(self.first_token)[documents], out=before[1:])
+        n = before[D]
+        size = min(size or documents_per_block(self.n_topics, n // D + 1), MOST_DOCUMENTS)
         pieces = max(-(-D // size), -(-n // 2**28), min(n_threads, n // 10_000))
         pieces = max(1, -(-pieces // n_threads) * n_threads if n >= 10_000 * n_threads else pieces)
-        cuts = np.unique(np.r_[0, np.searchsorted(self.first_token, np.linspace(0, n, pieces + 1)[1:-1]), D])
+        cuts = np.unique(np.r_[0, np.searchsorted(before, np.linspace(0, n, pieces + 1)[1:-1]), D])
         parts = [np.linspace(a, b, -(-(b - a) // size) + 1).astype(np.int64) for a, b in zip(cuts[:-1], cuts[1:])]
-        return np.unique(np.concatenate([*parts, [0, D]])).tolist()
+        cuts = np.unique(np.concatenate([*parts, [0, D]]))
+        wide = documents // min(WIDE * size, MOST_DOCUMENTS)  # the state has room for all documents of the range
+        cuts = np.union1d(cuts, np.flatnonzero(np.diff(wide)) + 1) if D < self.n_documents else cuts
+        ends = zip(documents[cuts[:-1]], documents[cuts[1:] - 1] + 1, np.diff(before[cuts]))
+        return [tuple(map(int, end)) for end in ends]
 
     def _fill(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
               int n_threads):
@@ -113,11 +129,10 @@ cdef class TokenLayout:
             last_seen = <int32_t *> calloc(2 * V, sizeof(int32_t))
             if last_seen != NULL:
                 memset(last_seen, 255, V * sizeof(int32_t))
-            for i in prange(self.n_blocks, schedule="static", chunksize=1):  # ascending documents in each thread
+            for i in prange(self.n_blocks, schedule="static", chunksize=1):
                 b[i].n_segments = -1
                 if last_seen != NULL:
-                    b[i].n_segments = count_segments(&x, b[i].first_document, b[i].first_document + b[i].n_documents,
-                                                     last_seen, last_seen + V)
+                    b[i].n_segments = count_segments(&x, &b[i], last_seen, last_seen + V)
             free(last_seen)
         for i in range(self.n_blocks):
             check(min(b[i].n_segments, 0))
@@ -209,4 +224,4 @@ cdef class TokenLayout:
     @property
     def nbytes(self):
         """Bytes held for the tokens; a sweep's bounds of the rows come on top: about 2 V K."""
-        return 6 * self.n_tokens + 8 * self.word.shape[0] + 8 * self.n_documents + self.n_blocks * sizeof(token_block)
+        return 6 * self.n_tokens + 8 * self.word.shape[0] + 9 * self.n_documents + self.n_blocks * sizeof(token_block)

@@ -30,13 +30,13 @@ cdef extern from "block_sweep.h" nogil:
         float *row
     void add_columns(const int32_t *counts, const float *table, int32_t n_topics, int64_t first, int64_t last,
                      double *total)
-    int32_t choose_unit(frozen_table *f, int64_t longest, int16_t *prior)
+    int32_t choose_unit(frozen_table *f, int32_t kind, int16_t *prior)
     void quantize_rows(const frozen_table *f, int32_t first, int32_t last, float *row)
-    scratch *scratch_new(const frozen_table *f, int64_t n_documents)
+    scratch *scratch_new(int32_t n_topics, int64_t dense, int64_t sparse)
     void scratch_free(scratch *a)
     int sweep_block(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a)
     int32_t padded_pairs(int32_t n_topics)
-    enum: DENSE_TOPICS
+    enum: DENSE_TOPICS, KINDS
 
 choose_simd()
 
@@ -85,20 +85,20 @@ cdef class TokenBlocks(TokenLayout):
         self.quantized = None
 
     def sweep(self, table, const float[::1] alpha, float beta, float own, int n_sweeps, uint64_t seed, uint64_t round_,
-              const uint8_t[::1] active=None, int n_threads=1, totals=None, int64_t first_document=0,
-              int64_t longest=0):
+              const uint8_t[::1] active=None, int n_threads=1, totals=None, int64_t first_document=0):
         """Redraw the topics of the documents from a frozen table.
 
         Equivalent to, for each active document, sweep, and token, with n[k] the number of the document's other tokens
         of topic k, and `was` the topic that the token had at the last `move`; tokens in the order (word // together,
-        occurrence, word), where `together` is 32 up to 2048 topics and 1 beyond::
+        occurrence, word), where `together` is 32 up to 2048 topics, and 1 beyond or if the document has over 24,000 tokens::
 
             row = table[w] + beta
             if was is not None: row[was] = max(row[was] - own, beta)
             p = row / (table.sum(0) + n_words * beta) * (n + alpha);  topic = rng.choice(K, p=p / p.sum())
 
-        The uniform of a draw depends on (seed, round_, sweep, document, word, occurrence) only: results are the same,
-        to the last bit, for any number of threads, any blocks, and any cut of a corpus into parts.
+        The uniform of a draw depends on (seed, round_, sweep, document, word, occurrence) only, and what is made of it
+        on the table, the priors and the document: results are the same, to the last bit, for any number of threads, any
+        blocks, any cut of a corpus into parts, and any other documents beside.
 
         Parameters
         ----------
@@ -114,11 +114,11 @@ cdef class TokenBlocks(TokenLayout):
             Column sums of the table, if they are known.
         first_document : int, default=0
             Number of the first document, where these are a part of a corpus.
-        longest : int, default=0
-            At least the tokens of the longest document of that corpus.
         """
-        cdef int64_t i, most = 1, error = 0
+        cdef int64_t i, error = 0, dense = 0, sparse = 0
+        cdef int32_t k
         cdef scratch *a
+        cdef frozen_table[KINDS] kinds
         cdef frozen_table f
         cdef double[:, ::1] partial
         cdef const int32_t[:, ::1] integers
@@ -132,7 +132,7 @@ cdef class TokenBlocks(TokenLayout):
         cdef int32_t stride = padded_pairs(self.n_topics), ranges = 16 * n_threads
         cdef float[::1] scale = whole_lines(stride, np.float32)
         cdef float[::1] weight = whole_lines(stride, np.float32)
-        cdef int16_t[::1] prior = whole_lines(stride, np.int16)
+        cdef int16_t[::1] prior = whole_lines(KINDS * stride, np.int16)
         cdef float[::1] steps = np.empty(self.n_words, np.float32)
         f.counts, f.table, f.scale, f.alpha, f.beta, f.own = NULL, NULL, &scale[0], &weight[0], beta, own
         f.quantized, f.steps = NULL, &steps[0]
@@ -155,19 +155,25 @@ cdef class TokenBlocks(TokenLayout):
             totals = totals.sum(0)
         np.asarray(scale)[:self.n_topics] = 1 / (np.asarray(totals) + self.n_words * <double> beta)
         np.asarray(weight)[:self.n_topics] = alpha
-        if self.n_topics <= DENSE_TOPICS and choose_unit(&f, max(self.longest, longest), &prior[0]):
-            if self.quantized is None:
-                self.quantized = whole_lines((<int64_t> self.n_words + 1) * stride + 256, np.int16)
-            f.quantized = &self.quantized[0]
+        if self.n_topics <= DENSE_TOPICS and self.quantized is None:
+            self.quantized = whole_lines((<int64_t> self.n_words + 1) * stride + 256, np.int16)
+        for k in range(KINDS):
+            kinds[k] = f
+            if self.n_topics <= DENSE_TOPICS and choose_unit(&kinds[k], k, &prior[k * stride]):
+                kinds[k].quantized = &self.quantized[0]
         for i in range(self.n_blocks):
-            most = max(most, self.blocks[i].n_documents)
+            if kinds[self.blocks[i].own].quantized != NULL:
+                f.quantized = &self.quantized[0]
+                dense = max(dense, self.blocks[i].n_documents)
+            else:
+                sparse = max(sparse, self.blocks[i].n_documents)
         with nogil, parallel(num_threads=n_threads):
-            a = scratch_new(&f, most)
+            a = scratch_new(f.n_topics, dense, sparse)
             if f.quantized != NULL:
                 for i in prange(ranges, schedule="dynamic", chunksize=1):
                     if a != NULL:
                         quantize_rows(&f, i * f.n_words // ranges, (i + 1) * f.n_words // ranges, a.row)
             for i in prange(self.n_blocks, schedule="dynamic", chunksize=1):
-                error += -1 if a == NULL else sweep_block(&self.blocks[i], &f, n_sweeps, a)
+                error += -1 if a == NULL else sweep_block(&self.blocks[i], &kinds[self.blocks[i].own], n_sweeps, a)
             scratch_free(a)
         check(-1 if error else 0)

@@ -4,6 +4,9 @@
  * document apart, so that draws that follow each other do not depend on each other. A segment is the run of one word
  * and one occurrence; occurrences count up within a group and need no storage. Six bytes a token: document, reference,
  * topic.
+ *
+ * How a document is drawn follows from its own length, whatever other documents there are: documents are of some kinds by
+ * length, and a block holds those of one kind from a range of documents. The others of the range are in other blocks.
  */
 #ifndef SKDPLDA_BLOCK_LAYOUT_H
 #define SKDPLDA_BLOCK_LAYOUT_H
@@ -17,10 +20,14 @@
 #define DENSE_TOPICS 2048 /* at most: documents hold a number for each topic */
 #define CACHE (1 << 20)
 #define GROUP 32 /* words that come together, at most */
+#define KINDS 5 /* of documents, by length; those of the last one list topics */
+static const int64_t most_tokens[KINDS - 1] = {511, 3200, 10000, 24000}; /* of a document of each kind */
 
 typedef struct {               /* the tokens of one block */
     int64_t n_segments, n_documents, first_document, n_tokens;
     int32_t together;          /* words of a group: word w belongs to group w / together */
+    const uint8_t *kind;       /* document -> its kind */
+    uint8_t own;               /* the kind that is here */
     int32_t *word;             /* segment -> word; groups ascend */
     uint32_t *start;           /* segment -> first token; one more at the end */
     uint16_t *document;        /* token -> document in the block */
@@ -36,13 +43,23 @@ typedef struct {               /* a document-term matrix, by rows */
 
 enum { NO_MEMORY = -1, BAD_WORD = -2, TWICE = -3, BAD_COUNT = -4, BAD_TOPIC = -5 };
 
-/* Segments of the documents [first, last), or an error. On entry, last_seen (V) holds numbers below `first`, and most (V)
- * zeros; without an error it is left so. */
-static inline int64_t count_segments(const corpus_rows *x, int64_t first, int64_t last, int32_t *last_seen,
-                                     int32_t *most) {
+/* The kind of a document of so many tokens. */
+static inline uint8_t kind_of(int64_t n_tokens) {
+    uint8_t kind = 0;
+    while (kind < KINDS - 1 && n_tokens > most_tokens[kind]) kind++;
+    return kind;
+}
+
+/* Whether a document of the block's range is in the block. */
+static inline int holds(const token_block *b, int64_t d) { return b->kind[d] == b->own; }
+
+/* Segments of the documents in a block, or an error. On entry, last_seen (V) holds numbers of other documents, and
+ * most (V) zeros; without an error it is left so. */
+static inline int64_t count_segments(const corpus_rows *x, const token_block *b, int32_t *last_seen, int32_t *most) {
+    const int64_t first = b->first_document, last = first + b->n_documents;
     int64_t n = 0;
     for (int64_t d = first; d < last; d++)
-        for (int64_t e = x->indptr[d]; e < x->indptr[d + 1]; e++) {
+        if (holds(b, d - first)) for (int64_t e = x->indptr[d]; e < x->indptr[d + 1]; e++) {
             int32_t w = x->indices[e];
             if (w < 0 || w >= x->n_words) return BAD_WORD;
             if (x->counts[e] < 0) return BAD_COUNT;
@@ -52,7 +69,8 @@ static inline int64_t count_segments(const corpus_rows *x, int64_t first, int64_
             n += x->counts[e] > most[w] ? x->counts[e] - most[w] : 0;
             most[w] = x->counts[e] > most[w] ? x->counts[e] : most[w];
         }
-    for (int64_t e = x->indptr[first]; e < x->indptr[last]; e++) most[x->indices[e]] = 0;
+    for (int64_t d = first; d < last; d++)
+        if (holds(b, d - first)) for (int64_t e = x->indptr[d]; e < x->indptr[d + 1]; e++) most[x->indices[e]] = 0;
     return n;
 }
 
@@ -61,14 +79,17 @@ typedef struct { int32_t count; uint16_t document; } entry;
 /* Fill a block, by a counting sort over words; cursor (V + 1) is scratch. */
 static inline int fill_block(const corpus_rows *x, token_block *b, int64_t *cursor) {
     const int64_t first = b->first_document, last = first + b->n_documents;
-    int64_t size = x->indptr[last] - x->indptr[first], t = 0, g = 0;
-    entry *entries = malloc((size + 1) * sizeof(entry));
-    if (!entries) return NO_MEMORY;
+    int64_t size = 0, t = 0, g = 0;
+    entry *entries;
+    for (int64_t d = first; d < last; d++) size += holds(b, d - first) ? x->indptr[d + 1] - x->indptr[d] : 0;
+    if (!(entries = malloc((size + 1) * sizeof(entry)))) return NO_MEMORY;
     memset(cursor, 0, (x->n_words + (size_t)1) * sizeof(int64_t));
-    for (int64_t e = x->indptr[first]; e < x->indptr[last]; e++) cursor[x->indices[e] + 1] += x->counts[e] > 0;
+    for (int64_t d = first; d < last; d++)
+        if (holds(b, d - first))
+            for (int64_t e = x->indptr[d]; e < x->indptr[d + 1]; e++) cursor[x->indices[e] + 1] += x->counts[e] > 0;
     for (int32_t w = 0; w < x->n_words; w++) cursor[w + 1] += cursor[w];
     for (int64_t d = first; d < last; d++)
-        for (int64_t e = x->indptr[d]; e < x->indptr[d + 1]; e++) if (x->counts[e]) {
+        if (holds(b, d - first)) for (int64_t e = x->indptr[d]; e < x->indptr[d + 1]; e++) if (x->counts[e]) {
             entry new = {x->counts[e], (uint16_t)(d - first)};
             entries[cursor[x->indices[e]]++] = new;
         }
@@ -138,7 +159,8 @@ static inline void sum_words(const token_block *b, int32_t n_topics, int32_t fir
 /* Set `sum` (D x K) to each document's number of tokens in each topic. */
 static inline void count_documents(const token_block *b, int32_t n_topics, float *sum) {
     sum += (size_t)b->first_document * n_topics;
-    memset(sum, 0, (size_t)b->n_documents * n_topics * sizeof(float));
+    for (int64_t d = 0; d < b->n_documents; d++)
+        if (holds(b, d)) memset(sum + (size_t)d * n_topics, 0, n_topics * sizeof(float));
     for (int64_t t = 0; t < b->n_tokens; t++)
         if (b->topic[t] != UNASSIGNED) sum[(size_t)b->document[t] * n_topics + b->topic[t]]++;
 }

@@ -35,7 +35,7 @@ typedef int32_t i16_anywhere __attribute__((vector_size(64), aligned(4), may_ali
 typedef union { v16 all; v4 quarter[4]; float lane[LANES]; } lanes;
 typedef union { i16 all; i4 quarter[4]; int32_t lane[LANES]; } whole_lanes;
 
-typedef struct {              /* shared by all blocks */
+typedef struct {              /* shared by all blocks of a kind */
     const int32_t *counts;    /* V x K, or NULL */
     const float *table;       /* V x K, or NULL */
     const float *scale;       /* K: 1 / (total + V beta), padded with zeros to whole lanes */
@@ -98,24 +98,26 @@ static void scratch_free(scratch *a) {
 
 static void *aligned(size_t size) { return aligned_alloc(64, (size + 63) / 64 * 64); }
 
-static scratch *scratch_new(const frozen_table *f, int64_t n_documents) {
-    const size_t width = padded_pairs(f->n_topics) + 8 * LANES; /* reads run past the end, by less than a group */
+/* For blocks of at most so many documents, in dense and in sparse sweeps; 0 where there are none of these. */
+static scratch *scratch_new(int32_t n_topics, int64_t dense, int64_t sparse) {
+    const size_t width = padded_pairs(n_topics) + 8 * LANES; /* reads run past the end, by less than a group */
     scratch *a = calloc(1, sizeof(scratch));
     int complete;
     if (!a) return NULL;
     a->row = aligned(width * sizeof(float));
-    a->key = aligned(n_documents * sizeof(uint64_t));
+    a->key = aligned((dense > sparse ? dense : sparse) * sizeof(uint64_t));
     complete = a->row && a->key;
-    if (f->quantized) {
+    if (dense) {
         a->batch = aligned(sizeof(batch));
-        a->state = aligned((n_documents * padded_pairs(f->n_topics) + 8 * LANES) * sizeof(int16_t));
+        a->state = aligned((dense * padded_pairs(n_topics) + 8 * LANES) * sizeof(int16_t));
         a->part = aligned(BATCH * width * sizeof(int32_t) / 4);
-        a->last_batch = calloc(n_documents, sizeof(uint32_t));
+        a->last_batch = calloc(dense, sizeof(uint32_t));
         complete = complete && a->batch && a->state && a->part && a->last_batch;
         if (complete) memset(a->batch, 0, sizeof(batch));
-    } else {
+    }
+    if (sparse) {
         a->product = aligned(width * sizeof(float));
-        a->list = aligned(n_documents * sizeof(slot_list));
+        a->list = aligned(sparse * sizeof(slot_list));
         a->before = aligned(width * sizeof(float));
         complete = complete && a->product && a->list && a->before;
     }
@@ -124,9 +126,10 @@ static scratch *scratch_new(const frozen_table *f, int64_t n_documents) {
     return a;
 }
 
-/* Choose the weight of a token in a document, so that alpha in these units is almost whole, and set `prior` (K, padded)
- * to what alpha is at most; 0 where no unit fits documents of so many tokens. */
-static int32_t choose_unit(frozen_table *f, int64_t longest, int16_t *prior) {
+/* Choose the weight of a token in a document of this kind, so that alpha in these units is almost whole, and set `prior`
+ * (K, padded) to what alpha is at most; 0 where no unit fits all documents of the kind. */
+static int32_t choose_unit(frozen_table *f, int32_t kind, int16_t *prior) {
+    const int64_t longest = kind < KINDS - 1 ? most_tokens[kind] : INT32_MAX;
     int32_t unit = 0;
     double total = 0, most = 0, least_excess = 0;
     for (int32_t k = 0; k < f->n_topics; k++) {

@@ -1,4 +1,5 @@
-/* Sweep of a block whose documents hold one small integer a topic; for up to DENSE_TOPICS topics.
+/* Sweep of a block whose documents hold one small integer a topic; for up to DENSE_TOPICS topics, and not the longest
+ * documents.
  *
  * A draw is proposed in whole numbers and accepted in exact ones. A document holds
  * m[k] = unit n_dk + ceil(unit alpha[k]), and a word q[k] = what its row is at most, in steps of 2^-15 of the largest;
@@ -320,7 +321,7 @@ INLINE void TARGET(draw_block)(const token_block *b, const frozen_table *f, scra
 static int TARGET(sweep_dense)(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a) {
     const int32_t stride = padded_pairs(f->n_topics), n = stride / (2 * LANES);
     const uint8_t *active = f->active ? f->active + b->first_document : NULL;
-    for (int64_t d = 0; d < b->n_documents; d++) if (!active || active[d])
+    for (int64_t d = 0; d < b->n_documents; d++) if (holds(b, d) && (!active || active[d]))
         memcpy(a->state + d * stride, f->prior, stride * sizeof(int16_t));
     for (int64_t t = 0; t < b->n_tokens; t++) if (b->topic[t] != UNASSIGNED)
         a->state[(size_t)b->document[t] * stride + b->topic[t]] += f->unit;

@@ -1,4 +1,6 @@
-/* Sweep of a block whose documents list the topics that they use: for many topics.
+/* Sweep of a block whose documents list the topics that they use: for many topics, and for the longest documents.
+ *
+ * Sums are in single precision and uniforms have 24 bits: the law of a draw is right to some 2^-22 in total variation.
  *
  * p(z = k) splits into a part over the document's slots (topic, count) and a part row[k] alpha[k] that is the same
  * for every document, up to the token itself. Compiled once for each target.
@@ -126,7 +128,8 @@ static int TARGET(sweep_sparse)(const token_block *b, const frozen_table *f, int
     uint16_t *topic = b->topic;
     a->used = 0;
     memset(a->list, 0, b->n_documents * sizeof(slot_list));
-    for (int64_t d = 0; d < b->n_documents; d++) if (!active || active[d]) if (TARGET(add_lanes)(a, a->list + d)) return -1;
+    for (int64_t d = 0; d < b->n_documents; d++)
+        if (holds(b, d) && (!active || active[d]) && TARGET(add_lanes)(a, a->list + d)) return -1;
     for (int64_t t = 0; t < b->n_tokens; t++) if (topic[t] != UNASSIGNED) {
         int32_t d = document[t];
         if (active && !active[d]) continue;

@@ -25,8 +25,6 @@ class Part(NamedTuple):
         Documents of each block.
     n_words : int or None
         Size of the vocabulary; None where there is no block with documents.
-    longest : int
-        Tokens of the longest document.
     n_tokens : int
         Of all documents.
     digest : str
@@ -35,7 +33,6 @@ class Part(NamedTuple):
 
     sizes: tuple
     n_words: int
-    longest: int
     n_tokens: int
     digest: str
 
@@ -74,9 +71,8 @@ class Member:
         counts, sizes = join_blocks(sources, first_block)
         self._loaded[part] = counts
         if counts is None:
-            return Part(tuple(sizes), None, 0, 0, "")
+            return Part(tuple(sizes), None, 0, "")
         units, matrix = isinstance(counts, UnitMatrix), counts_of(counts)
-        lengths = np.diff(np.concatenate([[0], np.cumsum(matrix.data, dtype=np.int64)])[matrix.indptr])
         content = ""
         if digest:
             sha = hashlib.sha256()
@@ -85,7 +81,7 @@ class Member:
             for array in (matrix.indptr, matrix.indices, matrix.data):
                 sha.update(array.data)
             content = sha.hexdigest()
-        return Part(tuple(sizes), counts.shape[1], int(lengths.max(initial=0)), int(lengths.sum()), content)
+        return Part(tuple(sizes), counts.shape[1], int(matrix.data.sum(dtype=np.int64)), content)
 
     def build(self, part, make, n_words, arguments):
         """Make the state of a part from its documents, which are not kept."""

@@ -64,7 +64,6 @@ class ShardedDocuments:
         self.crew = crew
         lengths = [part.n_documents for part in crew.parts]
         self.first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        self.longest = max(part.longest for part in crew.parts)
         self.n_units, self._unit = crew.n_documents, None
         if groups is not None:
             groups = groups.compute() if hasattr(type(groups), "__dask_graph__") else groups
@@ -125,13 +124,12 @@ class ShardedDocuments:
         Returns
         -------
         arguments : list of dict
-            For `Crew.build`: a part's units, its place, and the longest document of all.
+            For `Crew.build`: a part's units and its place.
         """
         return [
             {
                 "units": None if self._unit is None else self._unit[self.first[part] : self.first[part + 1]],
                 "first_document": int(self.first[part]),
-                "longest": self.longest,
             }
             for part in range(len(self.crew.parts))
         ]

@@ -21,7 +21,7 @@ from skdplda.rounds._checkpoint import fingerprint, interrupted_key, interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._sensitivity import GRID
+from skdplda.rounds._sensitivity import GRID, shortened
 from skdplda.rounds._sharded import ShardedStep, sharded_documents
 from skdplda.rounds._tables import SmoothedTables
 
@@ -284,7 +284,7 @@ class BaseRoundsModel(BaseTopicModel):
     * `_make_tables(plan, randomness, data)` returns the M-step, `Tables`;
     * `_plan()` returns the `NoisePlan` of the fit, from the parameters alone;
     * `_guarantee(unit, plan)` returns what that plan promises;
-    * `_read(X, groups, plan)` returns the `TrainingData`;
+    * `_read(X, groups, plan, randomness)` returns the `TrainingData`;
     * `_warn(plan, guarantee, n_words, stacklevel)` tells the caller of `fit` what it should know;
     * `_topic_word_prior()` returns the pseudo-count that is added to each cell of the model;
     * `_run(...)` fits, where a form of the model is not made of rounds.
@@ -315,7 +315,9 @@ class BaseRoundsModel(BaseTopicModel):
         X : array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
             Word counts over a public, or privately selected, vocabulary. Those of a
             `skdplda.distributed.ShardedCounts`, or of what it takes, stay on their workers. `VIPSLDA` takes a
-            `skdplda.datasets.DiskCounts` too, and reads it in each round, some thousand documents at a time.
+            `skdplda.datasets.DiskCounts` too, and reads it in each round, some thousand documents at a time. Of a
+            document of more than 2**20 tokens so many take part, in its proportions; a count above 2**31 - 1 is taken
+            as that.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
@@ -382,8 +384,8 @@ class BaseRoundsModel(BaseTopicModel):
         if plan is None or plan.noiseless:
             raise ValueError("only a private form has contributions of bounded norm; give a finite epsilon.")
         copy = clone(self)
-        data = copy._read(X, groups, plan)
         randomness, n_threads = Randomness(self.random_state, type(self).__name__), effective_n_jobs(self.n_jobs)
+        data = copy._read(X, groups, plan, randomness)
         e_step = copy._make_e_step(plan, randomness, data)(
             data.documents, data.units, randomness=randomness, n_threads=n_threads
         )
@@ -399,11 +401,11 @@ class BaseRoundsModel(BaseTopicModel):
         guarantee = self._guarantee("document" if groups is None else "user", plan)
         charge = Payment(guarantee, f"{type(self).__name__} fit")
         charge.check(interrupted_run(self.checkpoint))
-        data = self._read(X, groups, plan)
+        randomness = self._randomness()
+        data = self._read(X, groups, plan, randomness)
         if watch is not None:
             watch.check(data.n_words)
         self._warn(plan, guarantee, data.n_words)
-        randomness = self._randomness()
         if plan is not None and not plan.noiseless:
             randomness.warn_if_seeded(self)
         observers = [observer for observer in (watch, self.callback) if observer is not None]
@@ -447,11 +449,11 @@ class BaseRoundsModel(BaseTopicModel):
         components = np.ascontiguousarray(tables.pseudo_counts().T) + self._topic_word_prior()
         return {"components_": components, "n_iter_": n_iter}
 
-    def _read(self, X, groups, plan):
+    def _read(self, X, groups, plan, randomness):
         sharded = sharded_documents(self, X, groups)
         if sharded is not None:
             return TrainingData(sharded, None, groups is not None, sharded.data)
-        X = check_counts(self, X, reset=True)
+        X = shortened(check_counts(self, X, reset=True))
         units = None if groups is None else check_groups(groups, X.shape[0])
         return TrainingData(X, units, groups is not None, (X.indptr, X.indices, X.data, *(units or ())))
 

@@ -21,7 +21,7 @@ from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee
 from skdplda.rounds._estep_gibbs import GibbsStep
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
 from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._sensitivity import UNIT
+from skdplda.rounds._sensitivity import UNIT, shortened
 from skdplda.rounds._tables import ExactTables, SmoothedTables, annealed, constant, model_noise
 
 __all__ = ["PrivateCGSLDA"]
@@ -251,7 +251,7 @@ class PrivateCGSLDA(BaseRoundsModel):
                 f"mechanism must be one of {TRACED} for a trace, or the estimator HDPLDA; got {self.mechanism!r}. The"
                 " sound forms release no topics."
             )
-        X = check_counts(type(self)(), X, reset=True)
+        X = shortened(check_counts(type(self)(), X, reset=True))
         plain, tables, topics = self.mechanism == "inherent", [], []
 
         def observe(table, drawn):
@@ -304,7 +304,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden=hidden)
         return seeded_guarantee(guarantee, self.random_state)
 
-    def _read(self, X, groups, plan):
+    def _read(self, X, groups, plan, randomness):
         if plan is None and shards_of(X) is not None:
             raise ValueError(
                 f"X must be on this machine for mechanism={self.mechanism!r}: the published forms run in one piece. Use"
@@ -315,7 +315,7 @@ class PrivateCGSLDA(BaseRoundsModel):
                 f"groups must be None for mechanism={self.mechanism!r}: the published forms know documents and words"
                 " only. Use mechanism='gaussian' for user-level privacy."
             )
-        return super()._read(X, groups, plan)
+        return super()._read(X, groups, plan, randomness)
 
     def _warn(self, plan, guarantee, n_words, stacklevel=5):
         super()._warn(plan, guarantee, n_words, stacklevel + 1)

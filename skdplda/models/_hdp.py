@@ -20,7 +20,7 @@ from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
 from skdplda.models._hdp_accounting import HybridPlan, shortfall
-from skdplda.models._hdp_sampler import FrozenSweeps, ShardedSweeps, TopicTrace, run_live, tokens_of
+from skdplda.models._hdp_sampler import FrozenSweeps, ShardedSweeps, TopicTrace, run_live, some_tokens, tokens_of
 from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, noise_law, seeded_guarantee
 from skdplda.rounds._sharded import sharded_documents
 
@@ -42,8 +42,8 @@ class HDPLDA(BaseTopicModel):
     *Not* the hierarchical Dirichlet process: "hybrid private" is the name in [1]_, for noise on counts together with
     the randomness of the topic draws themselves.
 
-    The promise is for one *token*: one word replaced by another in its place. It covers all topic assignments and
-    tables of all sweeps. For documents, and where assignments need not be published, `PrivateCGSLDA` is better.
+    The promise is for one *token*: one word replaced by another of the vocabulary in its place. It covers all topics
+    and tables of all sweeps. For documents, and where topics need not be published, `PrivateCGSLDA` is better.
 
     Give a total `epsilon`, or what each sweep may spend (`noise_epsilon` and `inherent_epsilon`, as in [1]_); then the
     total is computed and reported. For instance 300 sweeps with the 1 and 10 of [1]_ make an epsilon above 2,400.
@@ -197,7 +197,7 @@ class HDPLDA(BaseTopicModel):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts over a public, or privately selected, vocabulary.
+            Word counts over a public, or privately selected, vocabulary. At most 2**20 tokens of a document take part.
         y : None
             Ignored.
 
@@ -222,6 +222,7 @@ class HDPLDA(BaseTopicModel):
         mean_count = (sharded.n_tokens if sharded else X.sum()) / X.shape[1] / self.n_components
         warn_of_spare_topics(self.n_components, X.shape[1])
         randomness = Randomness(self.random_state, type(self).__name__)
+        X = X if sharded else some_tokens(X, randomness.draw_key())
         if self.table == "live":
             said = f"table='live' is the published form and not private: {LIVE} Use table='frozen', which holds."
             warnings.warn(said, PrivacyLeakWarning, stacklevel=3)
@@ -327,6 +328,7 @@ class HDPLDA(BaseTopicModel):
         """
         X = check_counts(type(self)(), X, reset=True)
         plan, randomness = self._plan(), Randomness(self.random_state, type(self).__name__)
+        X = some_tokens(X, randomness.draw_key())
         if self.table == "live":
             return self._run(X, plan, randomness, True)[1], tokens_of(X)[1]
         sampler = self._sampler(X, plan, randomness, effective_n_jobs(self.n_jobs))
@@ -491,6 +493,7 @@ class HDPLDA(BaseTopicModel):
         gaussian = plan.noise == "gaussian"
         assumptions = [
             "the words and their order stay with the curator",
+            "the word that takes the place of another is a word of the vocabulary (a column of X), as that one is",
             Randomness.assumption,
             noise_law(in_delta=gaussian),
         ]

@@ -1,16 +1,19 @@
 """Frozen sweeps with released draws: a public table, one draw a token, the next table from true counts plus noise."""
 
+import hashlib
 import math
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import scipy.sparse as sp
 from tqdm import tqdm
 
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
 from skdplda.models._published_gibbs import fit_live
+from skdplda.rounds._sensitivity import MOST_TOKENS
 
-__all__ = ["FrozenSweeps", "ShardedSweeps", "TopicTrace", "run_live", "tokens_of", "trace_of"]
+__all__ = ["FrozenSweeps", "ShardedSweeps", "TopicTrace", "run_live", "some_tokens", "tokens_of", "trace_of"]
 
 LARGEST = 2**30 - 1  # of a table's integers
 FORGET = 0.2  # by which an older table weighs less in the model
@@ -48,6 +51,58 @@ def tokens_of(X):
     """Return (document_starts, words) of counts as from `check_counts`: one entry a token, in the order of words."""
     starts = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])
     return starts[X.indptr], np.repeat(X.indices, X.data).astype(np.int32, copy=False)
+
+
+def some_tokens(X, key, first_document=0):
+    """Return documents of at most MOST_TOKENS tokens each: of longer ones a random subset, all subsets alike.
+
+    Which of a document's tokens stay depends on their number, which is public, and not on their words: a token in the
+    place of another stays or goes as that one does.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_documents, n_words)
+        As from `check_counts`.
+    key : ndarray of shape (8,), uint32
+        Of the draws, which are words of SHAKE-256.
+    first_document : int, default=0
+        Number of the first document, where these are a part of a corpus.
+
+    Returns
+    -------
+    X : csr_array of shape (n_documents, n_words)
+        The same object if no document is longer.
+    """
+    ends = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])[X.indptr]
+    long = np.flatnonzero(np.diff(ends) > MOST_TOKENS)
+    if not len(long):
+        return X
+    data = X.data.copy()
+    for d in long:
+        entries = slice(X.indptr[d], X.indptr[d + 1])
+        last = np.cumsum(data[entries], dtype=np.int64)
+        stream = hashlib.shake_256(b"tokens" + key.tobytes() + int(first_document + d).to_bytes(8, "little"))
+        places = np.searchsorted(last, _subset(int(last[-1]), MOST_TOKENS, stream), side="right")
+        data[entries] = np.bincount(places, minlength=len(last))
+    cut = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
+    cut.indptr, cut.indices = X.indptr, X.indices  # the constructor may narrow them
+    return cut
+
+
+def _subset(n, size, stream):
+    """Return `size` different numbers below n, all such sets alike: the first different ones of a sequence."""
+    if 2 * size > n:
+        kept = np.ones(n, bool)
+        kept[_subset(n, n - size, stream)] = False
+        return np.flatnonzero(kept)
+    length = 16 * size + 64  # bytes, where about 11 are enough
+    while True:
+        words = np.frombuffer(stream.digest(length), "<u8")
+        words = words[words <= 2**64 - 1 - 2**64 % n] % np.uint64(n)  # each number by as many words
+        numbers, first = np.unique(words, return_index=True)
+        if len(numbers) >= size:
+            return numbers[np.argsort(first)[:size]].astype(np.int64)
+        length *= 2
 
 
 class FrozenSweeps:
@@ -169,8 +224,8 @@ class FrozenSweeps:
 class PartOfTokens:
     """On a worker: the tokens of one part and their topics. The streams have the documents' numbers."""
 
-    def __init__(self, X, *, units, first_document, longest, n_threads, key, n_topics):
-        self._starts, self._words = tokens_of(X)
+    def __init__(self, X, *, units, first_document, n_threads, key, n_topics):
+        self._starts, self._words = tokens_of(some_tokens(X, key, first_document))
         order_tokens(self._starts, self._words, key, first_document)
         self._key, self._first, self._n_threads = key, first_document, n_threads
         self._topics = np.zeros(len(self._words), np.uint16)

@@ -67,29 +67,29 @@ class Bits:
         """Return how many ones each report has."""
         return np.diff(self._X.indptr)
 
-    def divide(self, group, first=None, longest=None):
+    def divide(self, group, first=None):
         """Form groups, before the first draw.
 
         Parameters
         ----------
         group : ndarray of shape (n_documents,)
             Number of each document's group.
-        first, longest : list of int or None, default=None
-            Where the documents are a part of all: of each group, the number of documents before, and the most ones.
+        first : list of int or None, default=None
+            Where the documents are a part of all: of each group, the number of documents before.
         """
         self._groups, shape = [], (self._X.shape[1], self._n_topics)
         for number in range(int(group.max()) + 1 if first is None else len(first)):
             X = self._X[np.flatnonzero(group == number)]
             rows = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
-            place = {} if first is None else {"first_document": first[number], "longest": longest[number]}
-            self._groups.append((TokenBlocks(*rows, *shape, self._n_threads), place))
+            before = 0 if first is None else first[number]
+            self._groups.append((TokenBlocks(*rows, *shape, self._n_threads), before))
         self._X, self._counts = None, np.zeros(shape, np.int32)
         return np.zeros(1, np.int64)
 
     def draw(self, table, alpha, beta, key, number, totals):
         """Draw all topics and return their counts, (n_words, n_topics); group g has stream number + g and totals[g]."""
-        for g, (tokens, place) in enumerate(self._groups):
-            tokens.sweep(table, alpha, beta, 1.0, 1, key, number + g, None, self._n_threads, totals[g], **place)
+        for g, (tokens, before) in enumerate(self._groups):
+            tokens.sweep(table, alpha, beta, 1.0, 1, key, number + g, None, self._n_threads, totals[g], before)
         for tokens, _ in self._groups:
             tokens.move(self._counts, self._n_threads)
         return self._counts
@@ -98,7 +98,7 @@ class Bits:
 class PartOfBits(Bits):
     """On a worker: the reports of one part."""
 
-    def __init__(self, X, *, units, first_document, longest, n_threads, n_topics):
+    def __init__(self, X, *, units, first_document, n_threads, n_topics):
         if X.nnz and X.data.max() > 1:
             raise ValueError(f"X must hold presence bits, ones and zeros; got a count of {X.data.max()}.")
         X = presence(X)
@@ -131,7 +131,6 @@ class ShardedBits:
     def __init__(self, documents, n_topics):
         self.shape, self._crew, self._bounds = documents.shape, documents.crew, documents.first
         self._crew.build(partial(PartOfBits, n_topics=n_topics), documents.arguments())
-        self._sizes = None
 
     def ones(self):
         """Return how many reports have each bit."""
@@ -139,16 +138,14 @@ class ShardedBits:
 
     def sizes(self):
         """Return how many ones each report has."""
-        self._sizes = self._crew.total("sizes", (self.shape[0],))
-        return self._sizes
+        return self._crew.total("sizes", (self.shape[0],))
 
     def divide(self, group):
         """Form groups, before the first draw."""
-        n, sizes = int(group.max()) + 1, self.sizes() if self._sizes is None else self._sizes
-        longest = [int(sizes[group == g].max()) for g in range(n)]
+        n = int(group.max()) + 1
         first, own = np.zeros(n, np.int64), []
         for a, b in zip(self._bounds[:-1], self._bounds[1:], strict=True):
-            own.append((group[a:b], first.tolist(), longest))
+            own.append((group[a:b], first.tolist()))
             first += np.bincount(group[a:b], minlength=n)
         self._crew.total("divide", (), own)
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 
 from skdplda._kernels._foldin import fold_in
+from skdplda._kernels._released import order_tokens
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import (
     Interval,
@@ -27,6 +28,7 @@ from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
 from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoundsModel, TrainingData
+from skdplda.models._hdp_sampler import some_tokens, tokens_of
 from skdplda.models._pctd_guarantee import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
 from skdplda.models._pctd_noise import NoisyUnitStep, noisy_units
 from skdplda.privacy import calibrate_gaussian, gaussian_event, seeded_guarantee
@@ -34,6 +36,7 @@ from skdplda.rounds._estep_segments import UnitStep, part_of_units
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._sensitivity import shortened
 from skdplda.rounds._tables import ConsistentTables, LastTable
 from skdplda.semantics import UnitMatrix
 
@@ -210,7 +213,8 @@ class PCTD(BaseRoundsModel):
             Semantic units over a public, or privately selected, vocabulary. In a plain matrix of word counts
             each word is a unit, which a warning says. Blocks (matrices of either kind) of a
             `skdplda.distributed.ShardedCounts`, or of what it takes, stay on their workers, for `noise="statistics"`
-            and a finite epsilon.
+            and a finite epsilon. Of a document of more than 2**20 tokens so many take part, for `noise="statistics"`
+            and in a plain matrix; a count above 2**31 - 1 there is taken as that.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
@@ -301,14 +305,14 @@ class PCTD(BaseRoundsModel):
                 " as input."
             )
 
-    def _read(self, X, groups, plan):
+    def _read(self, X, groups, plan, randomness):
         if shards_of(X) is not None:
             if self.noise != "statistics" or self._exact(plan):
                 raise ValueError(
                     "X must be on this machine, unless noise='statistics' and epsilon is finite: other fits add up"
                     " floating point numbers, and their last digits would depend on the number of workers."
                 )
-            data = super()._read(X, groups, plan)
+            data = super()._read(X, groups, plan, randomness)
         else:
             if not isinstance(X, UnitMatrix):
                 X = check_counts(self, X, reset=True)
@@ -318,12 +322,17 @@ class PCTD(BaseRoundsModel):
                     UserWarning,
                     stacklevel=5,
                 )
-                X = UnitMatrix.from_counts(X)
+                X = (
+                    UnitMatrix.from_counts(shortened(X))
+                    if self.noise == "statistics"
+                    else shuffled_units(X, randomness)
+                )
             elif len(X) == 0 or X.shape[1] == 0:
                 raise ValueError(f"X must have documents and words; got shape {X.shape}.")
             else:
                 self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
                 self.n_features_in_ = X.shape[1]
+                X = shortened(X) if self.noise == "statistics" else X
             units = None if groups is None else check_groups(groups, len(X))
             contents = X.start, X.counts.indptr, X.counts.indices, X.counts.data, *(units or ())
             data = TrainingData(X, units, groups is not None, contents)
@@ -433,6 +442,18 @@ class PCTD(BaseRoundsModel):
         after = NoisePlan("gaussian", 1.0, (0.0,) * rounds, None)  # what is left to do needs no noise of the loop
         run_rounds(e_step, tables, after, randomness, n_threads=n_threads, callback=callback, verbose=self.verbose)
         return self._model_of(tables, rounds)
+
+
+def shuffled_units(X, randomness):
+    """Return the tokens of word counts as semantic units of one word each, in a secret random order.
+
+    In the order of words, a replaced word would move those between to other units.
+    """
+    key = randomness.draw_key()
+    starts, words = tokens_of(some_tokens(X, key))
+    order_tokens(starts, words, key)
+    ones = np.ones(len(words), np.int32), words, np.arange(len(words) + 1)
+    return UnitMatrix(starts, sp.csr_array(ones, shape=(len(words), X.shape[1])))
 
 
 class PublicPerplexity:

@@ -22,7 +22,7 @@ from skdplda.rounds._estep_variational import EXACT_UNIT, part_of_step
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
 from skdplda.rounds._loop import run_round
 from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._sensitivity import GRID, UNIT
+from skdplda.rounds._sensitivity import GRID, UNIT, shortened
 from skdplda.rounds._tables import OnlineTables, SmoothedTables, annealed, constant
 
 __all__ = ["VIPSLDA"]
@@ -239,7 +239,8 @@ class VIPSLDA(BaseRoundsModel):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts, with the same words in each batch. A batch without documents is one of empty documents.
+            Word counts, as in `fit`, with the same words in each batch. A batch without documents is one of empty
+            documents.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
@@ -279,7 +280,7 @@ class VIPSLDA(BaseRoundsModel):
             )
         charge = Payment(guarantee, f"{type(self).__name__} stream")
         charge.check(stream["run"])
-        X = check_counts(self, X, reset=stream["n_done"] == 0)
+        X = shortened(check_counts(self, X, reset=stream["n_done"] == 0))
         data = TrainingData(X, None if groups is None else check_groups(groups, X.shape[0]), groups is not None, ())
         randomness, n_threads = Randomness(self.random_state, type(self).__name__), effective_n_jobs(self.n_jobs)
         if stream["n_done"] == 0:
@@ -356,9 +357,9 @@ class VIPSLDA(BaseRoundsModel):
         )
         return seeded_guarantee(guarantee, self.random_state)
 
-    def _read(self, X, groups, plan):
+    def _read(self, X, groups, plan, randomness):
         if not isinstance(X, DiskCounts):
-            return super()._read(X, groups, plan)
+            return super()._read(X, groups, plan, randomness)
         if groups is not None:
             raise ValueError("groups must be None for documents on disk: a user's documents are not read together.")
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit

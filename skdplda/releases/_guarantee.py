@@ -17,13 +17,18 @@ from skdplda.semantics import SemanticUnitVectorizer
 
 __all__ = ["flat_steps", "privacy_guarantee"]
 
-STATELESS = (CountVectorizer, HashingVectorizer, Binarizer)  # each row from its own document, words given
+VECTORIZERS = (CountVectorizer, HashingVectorizer)
+STATELESS = (*VECTORIZERS, Binarizer)  # each row from its own document, words given
 GIVEN, LEARNED, KNOWN = "given", "learned", "known"  # columns: of unknown origin, all words, public or selected words
 # How the statements of steps begin that a pipeline may answer.
 ABOUT_COLUMNS = ("the vocabulary", "number, names and positions of the input's columns")
 HOLDS_WORDS = (
     "the fitted pipeline as an object: its vectorizer holds every word of the documents, its selector their number and"
     " places; publish what skdplda.release makes of it"
+)
+UNKNOWN_WORDS = (
+    "a word in the place of one that is not in the vocabulary (stop words, for instance), or the other way round: the"
+    " number of tokens tells. What is protected is a word of the vocabulary in the place of another"
 )
 LEARNS_WORDS = (
     "its vocabulary is every word of the documents. Give it public words as vocabulary, or have it followed at once by"
@@ -137,6 +142,7 @@ def privacy_guarantee(estimator: Estimator, *, groups: bool = False) -> PrivacyG
     total = _compose(parts)
     if (total.unit, total.adjacency) == ("token", "replace"):
         _check_cuts(steps)
+        uncovered += [UNKNOWN_WORDS] if any(type(step) in VECTORIZERS for _, step in steps) else []
     if total.unit == "user" and len(parts) > 1:
         assumptions.append(f"{', '.join(map(repr, parts))} were given the same groups")
     return replace(
@@ -213,8 +219,21 @@ def _seed_of(step):
 
 
 def _check_cuts(steps):
-    """Refuse a vectorizer whose units do not stay where they are when one word takes the place of another."""
+    """Refuse steps where one word in the place of another is not one token in the place of another."""
     for name, step in steps:
+        if type(step) is Binarizer or getattr(step, "binary", False):
+            raise _void(
+                name,
+                step,
+                "a word that takes the place of another may be there already, and then the number of tokens changes,"
+                " which is released. Count words (binary=False, no Binarizer)",
+            )
+        if type(step) in VECTORIZERS and (tuple(step.ngram_range) != (1, 1) or step.analyzer in ("char", "char_wb")):
+            raise _void(
+                name,
+                step,
+                "a word is in several tokens, and the guarantee is for one. Set ngram_range=(1, 1) and analyzer='word'",
+            )
         if type(step) is SemanticUnitVectorizer and isinstance(step.unit, Integral) and step.skip_unknown:
             raise _void(
                 name,

@@ -39,13 +39,11 @@ class GibbsStep:
         The result does not depend on it.
     first_document : int, default=0
         Number of the first document, where X is a part of the corpus: the streams have the documents' numbers.
-    longest : int, default=0
-        Tokens of the longest document of that corpus.
     """
 
     def __init__(
         self, X, units, n_topics, order, priors, n_sweeps, shares, randomness, n_threads,
-        *, first_document=0, longest=0,
+        *, first_document=0,
     ):  # fmt: skip
         units = check_groups(None, X.shape[0]) if units is None else units
         self.n_units = len(units[0]) - 1
@@ -56,7 +54,7 @@ class GibbsStep:
         self._sum = np.zeros((X.shape[1], n_topics), np.int32 if order is None else np.int64)
         self._priors, self._n_sweeps = priors, n_sweeps
         self._randomness, self._n_threads = randomness, n_threads
-        self._place = {"first_document": first_document, "longest": longest}
+        self._first = first_document
 
     def collect(self, table, round_, active):
         """Sample the active units' topics from the table and return the sum of their contributions."""
@@ -65,7 +63,9 @@ class GibbsStep:
         key, n_threads = self._randomness.key, self._n_threads
         alpha, beta = self._priors(round_)
         alpha = alpha.astype(np.float32)
-        self._tokens.sweep(table, alpha, beta, own, self._n_sweeps, key, round_, active, n_threads, **self._place)
+        self._tokens.sweep(
+            table, alpha, beta, own, self._n_sweeps, key, round_, active, n_threads, first_document=self._first
+        )
         if self._words is not None:
             self._sum_shares(table, alpha, beta, active)
         elif self._exact:

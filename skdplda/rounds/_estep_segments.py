@@ -94,7 +94,7 @@ class UnitStep:
         self._theta = np.ascontiguousarray(arrays["theta"])
 
 
-def part_of_units(X, units, *, first_document=0, longest=0, randomness, **options):
+def part_of_units(X, units, *, first_document=0, randomness, **options):
     """Return the `UnitStep` of a part of a corpus, which has no draws to name."""
     X = X if isinstance(X, UnitMatrix) else UnitMatrix.from_counts(X)
     return UnitStep(X, check_groups(None, len(X)) if units is None else units, **options)

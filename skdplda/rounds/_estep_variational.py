@@ -6,7 +6,7 @@ from scipy.special import digamma
 
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import unit_of_documents
-from skdplda.rounds._sensitivity import GRID, unit_weights, word_weights
+from skdplda.rounds._sensitivity import GRID, shortened, unit_weights, word_weights
 
 __all__ = ["EXACT_UNIT", "VariationalStep", "cut_documents", "part_of_step"]
 
@@ -43,7 +43,7 @@ def cut_documents(X, max_length, key, numbers):
     return cut
 
 
-def part_of_step(*arguments, longest=0, randomness, **options):
+def part_of_step(*arguments, randomness, **options):
     """Return the `VariationalStep` of a part of a corpus, which needs neither other documents nor a later key."""
     return VariationalStep(*arguments, **options)
 
@@ -119,7 +119,7 @@ class VariationalStep:
             yield self._source, self._weight, which
             return
         for numbers, block in self._source.blocks(active):
-            X = cut_documents(block, self._max_length, self._key, numbers)
+            X = cut_documents(shortened(block), self._max_length, self._key, numbers)
             yield X, self._weights(X), np.arange(len(numbers))
 
     def collect(self, table, round_, active):

@@ -1,15 +1,50 @@
-"""How much a privacy unit may say: one integer weight for each of its documents."""
+"""Contribution bounding: what a privacy unit may add to a released sum, in integers on a fixed-point grid."""
 
 import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import unit_of_documents
+from skdplda.semantics import UnitMatrix
 
-__all__ = ["GRID", "UNIT", "equal_contributions", "unit_weights", "word_weights"]
+__all__ = ["GRID", "MOST_TOKENS", "UNIT", "equal_contributions", "shortened", "unit_weights", "word_weights"]
 
 GRID = 2**20  # norm of a unit's contribution: sums are integers, in units of 1 / GRID of a unit
 UNIT = 5.0  # a unit's contribution in the tables: a document of 25 different words counts each once
+MOST_TOKENS = 2**20  # of a document that take part: a public number, so that no length makes a fit fail
 MARGIN = 1e-9  # of a contribution: above what floating point may add to responsibilities and shares that sum to 1
+
+
+def shortened(X):
+    """Return documents of at most MOST_TOKENS tokens each: longer ones lose tokens evenly, without a word.
+
+    Of n tokens, t of them up to and including a word, floor(t MOST_TOKENS / n) are left up to it. So what is left of a
+    document is a function of the document alone, and of no draw.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_documents, n_words) or UnitMatrix
+        Counts.
+
+    Returns
+    -------
+    X : csr_array or UnitMatrix
+        The same object if no document is longer.
+    """
+    counts, bounds = (X.counts, X.counts.indptr[X.start]) if isinstance(X, UnitMatrix) else (X, X.indptr)
+    ends = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])[bounds]
+    long = np.flatnonzero(np.diff(ends) > MOST_TOKENS)
+    if not len(long):
+        return X
+    data = counts.data.copy()
+    for d in long:
+        entries = slice(bounds[d], bounds[d + 1])
+        before = np.cumsum(data[entries], dtype=np.int64)
+        data[entries] = np.diff(np.floor(before / before[-1] * MOST_TOKENS), prepend=0)
+    cut = sp.csr_array((data, counts.indices, counts.indptr), shape=counts.shape)
+    if isinstance(X, UnitMatrix):
+        return UnitMatrix(X.start, cut)
+    cut.indptr, cut.indices = X.indptr, X.indices  # the constructor may narrow them
+    return cut
 
 
 def unit_weights(X, units, order, least=1.0):
@@ -40,8 +75,10 @@ def unit_weights(X, units, order, least=1.0):
     if n_units < len(documents):
         members = sp.csr_array((np.ones(len(documents)), documents, start), shape=(n_units, len(documents)))
         counts = members @ counts
-    norm = (counts**order).sum(axis=1) ** (1 / order)
-    weight = np.floor(GRID / (np.maximum(norm, least) * (1 + 1e-9)))  # above what rounding may have taken off the norm
+    total = (counts**order).sum(axis=1)
+    norm = np.maximum(total ** (1 / order), least)
+    weight = np.floor(GRID / (norm * (1 + 1e-9)))  # above what rounding may have taken off the norm
+    weight[weight**order * total > GRID**order] = 0  # never; whole numbers below 2**53, so this is exact
     return weight.astype(np.int32)[unit_of_documents(units)]
 
 
@@ -75,6 +112,12 @@ def equal_contributions(X, privacy_units, order):
     cells = np.repeat(np.arange(len(X)), np.diff(damped.indptr)) * X.shape[1] + damped.indices
     cell = np.searchsorted(cells, document * X.shape[1] + counts.col)
     data = counts.data / damped.data[cell] * (weight[document] * (1 - MARGIN))
+    # What was used is what is bounded: the numbers themselves, added up by word of the privacy unit.
+    unit = unit_of_documents(privacy_units)
+    mass = sp.csr_array((np.bincount(cell, data, len(cells)), damped.indices, damped.indptr), shape=damped.shape)
+    shape = len(privacy_units[0]) - 1, len(unit)
+    members = sp.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=shape)
+    data[((members @ mass) ** order).sum(axis=1)[unit][document] > GRID**order] = 0
     return sp.csr_array((data, X.counts.indices, X.counts.indptr), shape=X.counts.shape)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from skdplda._validation import check_groups
 from skdplda.distributed import load_documents
+from skdplda.rounds._sensitivity import shortened
 
 __all__ = ["ShardedStep", "sharded_documents"]
 
@@ -42,12 +43,10 @@ class Key:
 class PartOfStep:
     """On a worker: the E-step of one part."""
 
-    def __init__(self, make, X, *, units, first_document, longest, n_threads):
+    def __init__(self, make, X, *, units, first_document, n_threads):
         self._key = Key()
         units = None if units is None else check_groups(units, X.shape[0])
-        self._step = make(
-            X, units, first_document=first_document, longest=longest, randomness=self._key, n_threads=n_threads
-        )
+        self._step = make(shortened(X), units, first_document=first_document, randomness=self._key, n_threads=n_threads)
 
     def collect(self, table, round_, key, n_units=0, active=None):
         """Return the sum of the part's active units; flags come eight in a byte."""
@@ -67,7 +66,7 @@ class ShardedStep:
     documents : ShardedDocuments
         As from `sharded_documents`.
     make : callable
-        `make(X, units, first_document=, longest=, randomness=, n_threads=)` returns the E-step of a part.
+        `make(X, units, first_document=, randomness=, n_threads=)` returns the E-step of a part.
     randomness : Randomness
         Of this fit. Its key travels to the workers, and nothing else of it.
     stateless : bool, default=False

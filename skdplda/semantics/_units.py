@@ -45,12 +45,14 @@ class UnitMatrix:
     ((2, 3), 2)
     >>> X.to_counts().toarray()
     array([[1, 3, 0],
-           [0, 0, 1]], dtype=int32)
+           [0, 0, 1]])
     """
 
     def __init__(self, start: ArrayLike, counts: Any) -> None:
         given, start = start, np.array(start, dtype=np.int64)
         counts = sp.csr_array(counts, copy=sp.issparse(counts))
+        if not counts.has_canonical_format and counts.dtype.kind in "iu":
+            counts = counts.astype(np.int64)  # sums that do not wrap around
         counts.sum_duplicates()
         counts.eliminate_zeros()
         if (
@@ -130,10 +132,10 @@ class UnitMatrix:
 
         Returns
         -------
-        X : csr_array of shape (n_documents, n_words), int32
+        X : csr_array of shape (n_documents, n_words), int64
             Sums over the units of each document.
         """
-        members = np.ones(self.n_units, np.int32), np.arange(self.n_units), self.start
+        members = np.ones(self.n_units, np.int64), np.arange(self.n_units), self.start
         counts = sp.csr_array(sp.csr_array(members, shape=(len(self), self.n_units)) @ self.counts)
         counts.sort_indices()
         return counts

@@ -208,7 +208,7 @@ def unit_words(X, groups):
 class PartOfWords(UnitWords):
     """On a worker: the words of one part's units."""
 
-    def __init__(self, X, *, units, first_document, most, key, longest, n_threads):
+    def __init__(self, X, *, units, first_document, most, key, n_threads):
         numbers = first_document + np.arange(X.shape[0]) if units is None else np.unique(units)
         super().__init__(*unit_words(X, units), X.shape[1], most, key, numbers.astype(np.int64))
 
