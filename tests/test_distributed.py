@@ -288,6 +288,20 @@ def test_bad_blocks(change, message, blocks, client):
     assert forgotten(client)
 
 
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_a_damaged_shard_is_refused_and_kills_no_worker(model, blocks, client, tmp_path):
+    wait_for(client, 2)
+    before = set(client.nthreads())
+    folder, broken = write_counts(tmp_path / "part", [blocks[0]]), blocks[1].copy()
+    with open(tmp_path / "part" / "indices", "r+b") as file:
+        file.write(np.array([200_000_000], np.int32).tobytes())
+    broken.indices[3] = 200_000_000
+    for source in (ShardedCounts([folder], client=client), ShardedCounts([dask.delayed(broken)], client=client)):
+        with pytest.raises(ValueError, match="no complete folder of counts|block 0 is a damaged sparse matrix"):
+            clone(model).fit(source)
+    assert set(client.nthreads()) == before
+
+
 def test_bad_sources(X, client, tmp_path):
     wait_for(client, 2)
     with pytest.raises(TypeError, match="got a csr_matrix"):

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from skdplda._files import whole_file
 from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
-from skdplda._validation import is_integer
+from skdplda._validation import at_most, is_integer
 from skdplda.attacks._statistics import check_documents, check_names, document_statistics
 
 __all__ = ["ShadowModels", "released_topics", "train_shadow_models"]
@@ -129,7 +129,7 @@ def train_shadow_models(
         delayed(one_model)(estimator, X, members[i], int(seeds[i] >> 1), names, proportions, topic_word, store, i)
         for i in range(n_models)
     )
-    found = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+    found = Parallel(n_jobs=at_most(n_jobs), return_as="generator")(jobs)
     values = np.stack(list(tqdm(found, total=n_models, disable=not verbose, desc="shadow models")))
     return ShadowModels(members, values, names, proportions)
 

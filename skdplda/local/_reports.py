@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 
 from skdplda._kernels._reports import positions
 from skdplda._types import Iterable, Matrix, Sequence
-from skdplda._validation import check_counts
+from skdplda._validation import check_counts, effective_n_jobs
 from skdplda.local._channel import MECHANISMS, randomize_bits
 
 __all__ = ["ReportBatch", "make_report", "make_reports", "read_reports", "report_size"]

@@ -3,10 +3,9 @@
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from skdplda._types import Matrix
-from skdplda._validation import check_counts, check_prior
+from skdplda._validation import check_counts, check_prior, effective_n_jobs
 from skdplda.models import _cgs, _vips
 from skdplda.models._cgs import LIVE_SWEEPS, PrivateCGSLDA
 from skdplda.models._hdp import HDPLDA

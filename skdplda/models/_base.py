@@ -4,12 +4,11 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from skdplda._kernels._foldin import fold_in
 from skdplda._types import ArrayLike, Matrix
-from skdplda._validation import check_counts, check_is_fitted
+from skdplda._validation import check_counts, check_is_fitted, effective_n_jobs
 from skdplda.metrics import perplexity, score, score_samples
 
 __all__ = ["BaseTopicModel"]

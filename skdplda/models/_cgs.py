@@ -8,10 +8,17 @@ from typing import Any, NoReturn, Self
 from uuid import uuid4
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
-from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
+from skdplda._validation import (
+    Interval,
+    StrOptions,
+    check_counts,
+    check_groups,
+    check_prior,
+    effective_n_jobs,
+    fit_context,
+)
 from skdplda.distributed import ShardedDocuments, shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel

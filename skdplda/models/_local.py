@@ -9,7 +9,6 @@ from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from sklearn.base import clone
 from tqdm import tqdm
 
@@ -21,6 +20,7 @@ from skdplda._validation import (
     check_counts,
     check_groups,
     check_prior,
+    effective_n_jobs,
     fit_context,
 )
 from skdplda.distributed import load_documents, shards_of

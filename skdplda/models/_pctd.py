@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 
 from skdplda._kernels._foldin import fold_in
 from skdplda._types import ArrayLike, Function, Matrix, Seed
@@ -21,6 +20,8 @@ from skdplda._validation import (
     check_groups,
     check_is_fitted,
     check_prior,
+    check_structure,
+    effective_n_jobs,
     fit_context,
 )
 from skdplda.distributed import ShardedDocuments, shards_of
@@ -324,7 +325,7 @@ class PCTD(BaseTopicModel):
         if not isinstance(X, UnitMatrix):
             return super().transform(X)
         check_is_fitted(self)
-        self._check_width(X)
+        X = self._check_width(X)
         log_phi = np.ascontiguousarray(np.log(self.topic_word_).T)
         n_units = max(1, TRANSFORM_CELLS // len(self.components_))
         cuts = np.flatnonzero(np.diff(X.start[:-1] // n_units)) + 1  # documents that begin a block
@@ -348,8 +349,7 @@ class PCTD(BaseTopicModel):
     def _counts(self, X):
         if not isinstance(X, UnitMatrix):
             return super()._counts(X)
-        self._check_width(X)
-        return X.to_counts()
+        return self._check_width(X).to_counts()
 
     def _doc_topic_prior(self):
         return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
@@ -358,11 +358,13 @@ class PCTD(BaseTopicModel):
         return check_prior("topic_word_prior", self.topic_word_prior, 0.01)
 
     def _check_width(self, X):
+        """Return the units, looked at again; refuse those of another number of words."""
         if X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features"
                 " as input."
             )
+        return X.checked()
 
     def _sharded(self, X, groups, plan):
         """Return documents that lie on workers, else None."""
@@ -386,6 +388,7 @@ class PCTD(BaseTopicModel):
                 stacklevel=4,
             )
             return UnitMatrix.from_counts(X)
+        X = X.checked()
         if len(X) == 0 or X.shape[1] == 0:
             raise ValueError(f"X must have documents and words; got shape {X.shape}.")
         self.n_features_in_ = X.shape[1]
@@ -396,6 +399,7 @@ class PCTD(BaseTopicModel):
         """Return the similarity as CSR of floats, or None."""
         if self.similarity is None:
             return None
+        check_structure(self.similarity, "similarity")
         similarity = sp.csr_array(self.similarity, dtype=np.float64)
         if similarity.shape != (n_words, n_words):
             raise ValueError(
