@@ -1,10 +1,32 @@
-"""Files that are either whole or not there."""
+"""Files that are either whole or not there, and archives that hold what they say."""
 
+import math
 import os
 import secrets
+import struct
+import warnings
+import zipfile
 from contextlib import contextmanager
+from io import BytesIO
 
-__all__ = ["PRIVATE", "refuse_existing", "whole_file"]
+import numpy as np
+
+__all__ = ["DAMAGE", "PRIVATE", "read_array", "read_stored", "refuse_existing", "whole_file"]
+
+# What reading a damaged or forged archive raises, nested JSON and lengths that nothing could hold included.
+DAMAGE = (
+    AttributeError,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+)
 
 PRIVATE = 0o600  # permissions of what is as private as the data
 
@@ -48,3 +70,33 @@ def refuse_existing(*paths):
     for path in paths:
         if os.path.lexists(path):
             raise FileExistsError(f"{os.fspath(path)!r} is there already; give another name, or overwrite=True.")
+
+
+def read_stored(archive):
+    """Return the members of a zip archive by name; refuse compressed ones, which may be far larger than their file."""
+    entries = archive.infolist()
+    if any(entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1 for entry in entries):
+        raise ValueError("its parts are compressed or encrypted, as this package never writes them")
+    if len({entry.filename for entry in entries}) < len(entries):
+        raise ValueError("it has a part twice")
+    return {entry.filename: archive.read(entry) for entry in entries}
+
+
+def read_array(content):
+    """Return the array of a .npy file; ValueError where it says anything that its length does not bear out.
+
+    numpy allocates what the header asks for before it reads, so the header is compared with the length first.
+    """
+    file = BytesIO(content)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("an array is of another format")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of headers that Python 2, or nobody, has written
+            shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
+    except Warning as error:
+        raise ValueError(f"an array's header is of another format ({error})") from None
+    left = len(content) - file.tell()
+    if dtype.hasobject or any(size < 0 for size in shape) or math.prod(shape) * dtype.itemsize != left:
+        raise ValueError(f"an array of shape {shape} does not have {left} bytes")
+    return np.frombuffer(content, dtype, offset=file.tell()).reshape(shape, order="F" if by_columns else "C").copy()

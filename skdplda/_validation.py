@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable
+from copy import copy
 from numbers import Integral, Real
 from typing import TypeVar
 
@@ -28,6 +29,7 @@ __all__ = [
     "check_groups",
     "check_is_fitted",
     "check_prior",
+    "check_public_words",
     "check_structure",
     "counts_of",
     "effective_n_jobs",
@@ -89,7 +91,7 @@ def check_structure(X, name="X"):
         sound = are_rows(X.indptr, X.indices, X.data, major, minor)
     if not sound:
         raise ValueError(
-            f"{name} is a damaged sparse matrix: its row pointers must rise from 0 to the number of its entries, and its"
+            f"{name} is a damaged sparse matrix: its pointers must rise from 0 to the number of its entries, and its"
             f" indices lie within the shape {X.shape}. Was an array of it changed by hand?"
         )
 
@@ -110,6 +112,57 @@ def are_rows(indptr, indices, data, n_rows, n_columns):
 def within(indices, size):
     """Whether all indices are integers from 0 to size - 1."""
     return indices.dtype.kind in "iu" and (not indices.size or (indices.min() >= 0 and indices.max() < size))
+
+
+def check_public_words(vectorizer, words, name, places=None):
+    """Raise ValueError for an entry of a public vocabulary that the vectorizer finds in no text.
+
+    A vocabulary is released together with the topics. An entry that cannot come out of a text, such as a whole line of
+    a file, has no place there: it may be a document. So the vectorizer's own analyzer reads each entry, and must give
+    it back as it is: alone, or as one of the n-grams.
+
+    Parameters
+    ----------
+    vectorizer : CountVectorizer or any with `build_analyzer`
+        It need not be fitted. Its functions, if a user gave some, may want documents that are lists of words: an entry
+        then may come back from a list of it alone, and one that makes them fail is left to the assumptions.
+    words : sequence of str
+        The entries. The message does not show them.
+    name : str
+        Of the vocabulary, for the message.
+    places : sequence, default=None
+        What the message calls the entries. None: numbers from 0.
+
+    Raises
+    ------
+    ValueError
+        If there is such an entry.
+    """
+    reader = copy(vectorizer)
+    if getattr(reader, "input", "content") != "content":
+        reader.input = "content"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # transform warns of stop words that do not fit
+        analyze = reader.build_analyzer()
+    own = any(callable(getattr(vectorizer, part, None)) for part in ("analyzer", "tokenizer", "preprocessor"))
+
+    def makes(word):
+        try:
+            return word in list(analyze(word)) or (own and word in list(analyze([word])))
+        except Exception:
+            if own:
+                return True
+            raise
+
+    foreign = [place for place, word in enumerate(words) if not makes(word)]
+    if foreign:
+        shown = [place if places is None else places[place] for place in foreign[:5]]
+        raise ValueError(
+            f"{name} has {len(foreign)} of {len(words)} entries that {type(vectorizer).__name__} finds in no text (the"
+            f" first: {', '.join(map(str, shown))}): it would cut them, change them or leave them out. Entries are"
+            " released, so they must be words, not documents. Leave these out, or change how texts are cut"
+            " (token_pattern, ngram_range, lowercase, stop_words)"
+        )
 
 
 def check_counts(estimator, X, *, reset):

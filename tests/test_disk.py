@@ -112,9 +112,9 @@ def test_a_folder_whose_numbers_were_changed_is_not_opened(counts, damage):
 def test_a_fit_refuses_a_folder_that_is_damaged_after_it_was_opened(counts, damage):
     changed(counts, *damage)
     for active in (None, np.arange(50) % 2 == 0):
-        with pytest.raises(ValueError, match="holds no counts any more|damaged sparse matrix"):
+        with pytest.raises(ValueError, match=r"holds no counts any more|damaged sparse matrix"):
             list(counts.blocks(active))
-    with pytest.raises(ValueError, match="holds no counts any more|damaged sparse matrix"):
+    with pytest.raises(ValueError, match=r"holds no counts any more|damaged sparse matrix"):
         VIPSLDA(3, max_iter=2).fit(counts)
 
 

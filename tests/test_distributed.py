@@ -297,7 +297,7 @@ def test_a_damaged_shard_is_refused_and_kills_no_worker(model, blocks, client, t
         file.write(np.array([200_000_000], np.int32).tobytes())
     broken.indices[3] = 200_000_000
     for source in (ShardedCounts([folder], client=client), ShardedCounts([dask.delayed(broken)], client=client)):
-        with pytest.raises(ValueError, match="no complete folder of counts|block 0 is a damaged sparse matrix"):
+        with pytest.raises(ValueError, match=r"no complete folder of counts|block 0 is a damaged sparse matrix"):
             clone(model).fit(source)
     assert set(client.nthreads()) == before
 

@@ -146,7 +146,7 @@ def broken_matrices():
 def test_a_matrix_that_describes_no_counts_never_reaches_a_kernel(model, X):
     if model is SELECTOR and X.data.min() < 0:
         pytest.skip("the selector takes weights of either sign")
-    with pytest.raises(ValueError, match="damaged sparse matrix|[Nn]egative"):
+    with pytest.raises(ValueError, match=r"damaged sparse matrix|[Nn]egative"):
         clone(model).fit(X)
 
 
@@ -163,7 +163,7 @@ def test_transform_scores_units_and_attacks_refuse_the_same_matrices(X):
         lambda X: score(X, topics),
         lambda X: max_log_likelihood(topics, X),
     ):
-        with pytest.raises(ValueError, match="damaged sparse matrix|[Nn]egative|not negative"):
+        with pytest.raises(ValueError, match=r"damaged sparse matrix|[Nn]egative|not negative"):
             use(X)
 
 
@@ -179,7 +179,7 @@ def test_units_that_were_changed_by_hand_do_not_crash_pctd():
         X = good[np.arange(len(good))]
         change(X)
         for use in (clone(model).fit, model.transform, model.score):
-            with pytest.raises(ValueError, match="counts|start"):
+            with pytest.raises(ValueError, match=r"counts|start"):
                 use(X)
 
 

@@ -364,6 +364,19 @@ def test_a_consistent_zip_with_another_content_is_refused(released, tmp_path):
         load_released(path)
 
 
+@pytest.mark.parametrize("name", ["model.zip", "model.card.md", "model.card.json"])
+@pytest.mark.parametrize("kind", ["file", "broken link"])
+def test_save_overwrites_nothing_without_being_told(released, tmp_path, name, kind):
+    there = tmp_path / name
+    there.write_text("precious") if kind == "file" else there.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileExistsError, match="is there already"):
+        released.save(tmp_path / "model.zip")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    released.save(tmp_path / "model.zip", overwrite=True)
+    assert not (tmp_path / "elsewhere").exists()
+    np.testing.assert_array_equal(load_released(tmp_path / "model.zip").topic_word_, released.topic_word_)
+
+
 def test_an_interrupted_save_leaves_the_former_file(released, tmp_path, monkeypatch):
     path = tmp_path / "model.zip"
     released.save(path)
@@ -374,7 +387,7 @@ def test_an_interrupted_save_leaves_the_former_file(released, tmp_path, monkeypa
 
     monkeypatch.setattr(_file, "to_bytes", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        released.save(path)
+        released.save(path, overwrite=True)
     assert path.read_bytes() == before
     assert not list(tmp_path.glob("*.partial"))
 

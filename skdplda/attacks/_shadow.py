@@ -11,7 +11,7 @@ from joblib import hash as digest_of
 from sklearn.base import clone
 from tqdm import tqdm
 
-from skdplda._files import whole_file
+from skdplda._files import PRIVATE, whole_file
 from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
 from skdplda._validation import at_most, is_integer
 from skdplda.attacks._statistics import check_documents, check_names, document_statistics
@@ -247,5 +247,5 @@ class Store:
 
     def save(self, number, values):
         """Write the values of a model, all or nothing; they are as private as the documents."""
-        with whole_file(self.path(number), mode=0o600) as file:
+        with whole_file(self.path(number), PRIVATE) as file:
             np.savez(file, values=values, identity=np.array(self.identity))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
-from skdplda._files import whole_file
+from skdplda._files import refuse_existing, whole_file
 from skdplda._types import ArrayLike, PathLike, Sequence
 from skdplda._validation import check_prior
 from skdplda.models import BaseTopicModel
@@ -179,7 +179,7 @@ class ReleasedTopicModel(BaseTopicModel):
             raise AttributeError("this model was released without words")
         return gensim_dictionary(self.vocabulary_.tolist())
 
-    def save(self, path: PathLike, *, card: bool = True) -> None:
+    def save(self, path: PathLike, *, card: bool = True, overwrite: bool = False) -> None:
         """Write the model to one file, and its card beside it.
 
         The file is a zip archive of a JSON header, an array and a SHA-256 checksum. Equal models give equal bytes.
@@ -187,17 +187,26 @@ class ReleasedTopicModel(BaseTopicModel):
         Parameters
         ----------
         path : str or path-like
-            The file; a former one is replaced.
+            The file.
         card : bool, default=True
             Whether to write the model card, as Markdown and as JSON: for "topics.zip", "topics.card.md" and
             "topics.card.json".
+        overwrite : bool, default=False
+            Whether to replace what is there.
+
+        Raises
+        ------
+        FileExistsError
+            If the file or a card is there already.
         """
+        cards = {_card.path_of(path, suffix): text for suffix, text in _card.cards(self).items()} if card else {}
+        if not overwrite:
+            refuse_existing(path, *cards)
         with whole_file(path) as file:
             file.write(_file.to_bytes(self))
-        if card:
-            for suffix, text in _card.cards(self).items():
-                with whole_file(_card.path_of(path, suffix)) as file:
-                    file.write(text.encode(errors="replace"))  # a word may be half a character
+        for place, text in cards.items():
+            with whole_file(place) as file:
+                file.write(text.encode(errors="replace"))  # a word may be half a character
 
     def card(self, form: Literal["markdown", "json"] = "markdown") -> str:
         """Write the model card: what was promised, the topics, how to load them, what is not protected.
