@@ -232,7 +232,8 @@ class Documents:
             rows = csv.DictReader(file)
             for option, name in (("--column", self.column), ("--users", self.by)):
                 if name is not None and name not in (rows.fieldnames or ()):
-                    raise ValueError(f"{option} must be one of {rows.fieldnames or []}; got {name!r}.")
+                    found = len(rows.fieldnames or ())
+                    raise ValueError(f"{option}: none of the {found} columns in line 1 of CORPUS is named {name!r}.")
             for place, row in enumerate(rows):
                 yield place, row[self.column] or "", self._user(row, rows.line_num)
 

@@ -293,6 +293,7 @@ def _print_topics(model, top):
     least = SURE * noise["in_model"] if noise else 0.0
     weights = -np.sort(-model.components_, axis=1)
     for topic, row in enumerate(top.to_numpy()):
+        row = map(one_line, row)
         shown = (word if weight > least else f"({word})" for word, weight in zip(row, weights[topic], strict=False))
         print(f"topic {topic:<3}  {' '.join(shown)}")
     if (weights[:, : top.shape[1]] <= least).any():
@@ -312,6 +313,11 @@ def _save(output, released, top):
             file.write(text.encode())
 
 
+def one_line(word):
+    """Write a word, or an n-gram of characters, so that it stays in its line."""
+    return " ".join(word.split())
+
+
 def _load(path):
     """Return the model of a file, or of the folder of a fit."""
     path = Path(path)
@@ -324,7 +330,7 @@ def _top_words(args):
         print(json.dumps(words.tolist()))
         return
     for topic, row in enumerate(words):
-        print(f"topic {topic:<3}  {' '.join(row)}")
+        print(f"topic {topic:<3}  {' '.join(map(one_line, row))}")
 
 
 def _show(args):

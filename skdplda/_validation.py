@@ -1,6 +1,7 @@
 """Checks of what users pass. The only file that names scikit-learn's semi-private helpers."""
 
 import os
+import re
 import warnings
 from collections.abc import Callable
 from copy import copy
@@ -28,6 +29,7 @@ __all__ = [
     "check_counts",
     "check_groups",
     "check_is_fitted",
+    "check_matrix",
     "check_prior",
     "check_public_words",
     "check_structure",
@@ -165,6 +167,19 @@ def check_public_words(vectorizer, words, name, places=None):
         )
 
 
+def check_matrix(estimator, X, *, reset=True):
+    """Return X as scikit-learn's `validate_data` does, CSR where it is sparse; errors do not show what X holds."""
+    check_structure(X)
+    try:
+        return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric")
+    except ValueError as error:
+        said = re.sub(r"(?s)(to float: ).*", r"\1 a text", str(error))
+        said = re.sub(r"(?s)array=.*\n(?=Reshape)", "", said)
+        if said == str(error):
+            raise
+    raise ValueError(said)
+
+
 def check_counts(estimator, X, *, reset):
     """Return X as CSR of int32 counts with int64 pointers and int32 indices, duplicates summed, X untouched.
 
@@ -195,8 +210,7 @@ def check_counts(estimator, X, *, reset):
             f"{type(estimator).__name__} takes these data as a matrix in memory; got a {type(X).__name__}, which is on"
             " workers. Call compute() on it, or map the method over its blocks."
         )
-    check_structure(X)
-    X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric")
+    X = check_matrix(estimator, X, reset=reset)
     whom = f"{type(estimator).__name__}. Topic models need word counts"
     check_non_negative(X, whom)
     X = sp.csr_array(X, copy=sp.issparse(X))

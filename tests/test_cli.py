@@ -156,7 +156,12 @@ def test_every_format_gives_the_same_counts(tmp_path):
         ('{"text": 3}\n', "a.jsonl", ["--vocabulary", "words.txt", "--column", "text"], "line 1"),
         ("{broken\n", "a.jsonl", ["--vocabulary", "words.txt", "--column", "text"], "line 1"),
         ('{"text": "a"}\n', "a.jsonl", ["--vocabulary", "words.txt"], "--column is needed"),
-        ("id,body\n1,a\n", "a.csv", ["--vocabulary", "words.txt", "--column", "text"], "--column must be one of"),
+        (
+            "id,body\n1,a\n",
+            "a.csv",
+            ["--vocabulary", "words.txt", "--column", "text"],
+            "--column: none of the 2 columns",
+        ),
         ("1\n1\n1\n1 1 1\n", "docword.a.txt", [], "--vocabulary is needed"),
         ("apple\n", "a.txt", ["--vocabulary", "none.txt"], "none.txt"),
         ("apple\n", "a.txt", ["--vocabulary", "blank.txt"], "holds no words"),
@@ -449,6 +454,33 @@ def test_proportions_of_private_documents_are_readable_by_their_owner_only(fitte
     output = fitted / "proportions.csv"
     assert cli.main(["transform", str(fitted / "out"), str(fitted / "corpus.txt"), "--output", str(output)]) == 0
     assert stat.S_IMODE(output.stat().st_mode) == 0o600
+
+
+SHELL = f"{sys.executable} -m skdplda"
+
+
+@pytest.mark.parametrize("command", ["--help", "cost --epsilon 1 --delta 1e-5", "show {}", "top-words {} -n 8"])
+def test_a_closed_output_is_no_defect(fitted, command):
+    command = command.format(fitted / "out")
+    for streams in (">&-", ">&- 2>&-", "2>&-"):
+        found = subprocess.run(f"{SHELL} {command} {streams}", shell=True, capture_output=True, text=True, check=False)
+        assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly(fitted):
+    lines = "\n".join(["apple zinc"] * 30_000)
+    (fitted / "many.txt").write_text(lines, encoding="utf-8")
+    command = f"{SHELL} transform {fitted / 'out'} {fitted / 'many.txt'} | head -1; exit ${{PIPESTATUS[0]}}"
+    found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert found.returncode == 141 and found.stdout.startswith("document,topic_0")
+    assert "defect" not in found.stderr and "Broken" not in found.stderr
+
+
+def test_the_first_line_of_a_private_file_is_not_printed(corpus, capsys):
+    (corpus / "mail.csv").write_text("ann owes bob,17\nann pays,18\n", encoding="utf-8")
+    arguments = [str(corpus / "mail.csv"), "--column", "text", "--vocabulary", str(corpus / "words.txt")]
+    assert run(corpus, *arguments) == 2
+    assert "ann" not in one_line(capsys)
 
 
 def test_a_fit_is_shown_released_and_used(fitted, capsys):

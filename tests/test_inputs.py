@@ -203,6 +203,14 @@ score(X, np.full((2, 20), 0.05), n_threads=100_000)
 """
 
 
+@every_transformer
+def test_no_error_shows_the_text_that_was_given_for_counts(model):
+    for X in (["ann owes bob"], np.array([["ann owes bob", 1]], dtype=object), [["ann", "owes"]]):
+        with pytest.raises(ValueError, match=r"text|2D array|strings") as error:
+            clone(model).fit(X)
+        assert "ann" not in str(error.value)
+
+
 def test_a_hundred_thousand_threads_do_not_end_the_process():
     found = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, timeout=300, check=False)
     assert found.returncode == 0, found.stderr
