@@ -1,10 +1,14 @@
 """Checks of what users pass. The only file that names scikit-learn's semi-private helpers."""
 
+import os
+import re
 import warnings
 from collections.abc import Callable
+from copy import copy
 from numbers import Integral, Real
 from typing import TypeVar
 
+import joblib
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
@@ -16,16 +20,22 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 from skdplda._types import Function
 
 __all__ = [
+    "MOST_THREADS",
     "SEED",
     "Interval",
     "Options",
     "StrOptions",
+    "at_most",
     "check_block",
     "check_counts",
     "check_groups",
     "check_is_fitted",
+    "check_matrix",
     "check_prior",
+    "check_public_words",
+    "check_structure",
     "counts_of",
+    "effective_n_jobs",
     "fit_context",
     "take_rows",
     "unit_of_documents",
@@ -33,12 +43,143 @@ __all__ = [
 
 LARGEST_COUNT = 2**31 - 1
 SEED = [Interval(Integral, 0, None, closed="left"), bytes, np.random.RandomState, None]  # for random_state
+MOST_THREADS = 4 * (os.cpu_count() or 1)  # more do not help; from some ten thousands on, processes die
 Method = TypeVar("Method", bound=Function)
 
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
     """Return scikit-learn's decorator, which checks parameters; type checkers see the method as it is."""
     return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+
+
+def effective_n_jobs(n_jobs):
+    """Return the number of threads that joblib would take, at most four a core; results do not depend on it."""
+    return min(joblib.effective_n_jobs(n_jobs), MOST_THREADS)
+
+
+def at_most(n_jobs):
+    """Return joblib's number of processes, at most four a core; None and negative numbers stay what they are."""
+    return n_jobs if n_jobs is None else min(n_jobs, MOST_THREADS)
+
+
+def check_structure(X, name="X"):
+    """Raise ValueError for a sparse matrix whose arrays do not describe a matrix of its shape.
+
+    Kernels, and scipy's own conversions, follow pointers and indices without looking. So everything that takes a
+    matrix from outside asks here first: estimators, readers of files, workers.
+
+    Parameters
+    ----------
+    X : object
+        Anything but a sparse matrix passes. Nothing is changed.
+    name : str, default="X"
+        The matrix, for the message.
+
+    Raises
+    ------
+    ValueError
+        If pointers fall or leave the arrays, an index lies outside of the shape, or arrays differ in length.
+    """
+    if sp.issparse(X) and X.shape[-1] > LARGEST_COUNT:
+        raise ValueError(f"{name} must have fewer than 2**31 columns; got shape {X.shape}.")
+    if not sp.issparse(X) or X.format not in ("csr", "csc", "bsr", "coo"):
+        return  # the other formats have no pointers, and scipy checks their conversion
+    if X.format == "coo":
+        sound = all(
+            axis.shape == X.data.shape and within(axis, size) for axis, size in zip(X.coords, X.shape, strict=True)
+        )
+    else:
+        block = X.blocksize if X.format == "bsr" else (1, 1)
+        n_rows, n_columns = (size // length for size, length in zip(X.shape, block, strict=True))
+        major, minor = (n_columns, n_rows) if X.format == "csc" else (n_rows, n_columns)
+        sound = are_rows(X.indptr, X.indices, X.data, major, minor)
+    if not sound:
+        raise ValueError(
+            f"{name} is a damaged sparse matrix: its pointers must rise from 0 to the number of its entries, and its"
+            f" indices lie within the shape {X.shape}. Was an array of it changed by hand?"
+        )
+
+
+def are_rows(indptr, indices, data, n_rows, n_columns):
+    """Whether three arrays are compressed rows of `n_columns` columns."""
+    return (
+        indptr.shape == (n_rows + 1,)
+        and indptr.dtype.kind in "iu"
+        and indices.ndim == 1
+        and indptr[0] == 0
+        and indptr[-1] <= len(indices) == len(data)  # arrays may be longer than what is used of them
+        and bool((indptr[1:] >= indptr[:-1]).all())
+        and within(indices[: indptr[-1]], n_columns)
+    )
+
+
+def within(indices, size):
+    """Whether all indices are integers from 0 to size - 1."""
+    return indices.dtype.kind in "iu" and (not indices.size or (indices.min() >= 0 and indices.max() < size))
+
+
+def check_public_words(vectorizer, words, name, places=None):
+    """Raise ValueError for an entry of a public vocabulary that the vectorizer finds in no text.
+
+    A vocabulary is released together with the topics. An entry that cannot come out of a text, such as a whole line of
+    a file, has no place there: it may be a document. So the vectorizer's own analyzer reads each entry, and must give
+    it back as it is: alone, or as one of the n-grams.
+
+    Parameters
+    ----------
+    vectorizer : CountVectorizer or any with `build_analyzer`
+        It need not be fitted. Its functions, if a user gave some, may want documents that are lists of words: an entry
+        then may come back from a list of it alone, and one that makes them fail is left to the assumptions.
+    words : sequence of str
+        The entries. The message does not show them.
+    name : str
+        Of the vocabulary, for the message.
+    places : sequence, default=None
+        What the message calls the entries. None: numbers from 0.
+
+    Raises
+    ------
+    ValueError
+        If there is such an entry.
+    """
+    reader = copy(vectorizer)
+    if getattr(reader, "input", "content") != "content":
+        reader.input = "content"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # transform warns of stop words that do not fit
+        analyze = reader.build_analyzer()
+    own = any(callable(getattr(vectorizer, part, None)) for part in ("analyzer", "tokenizer", "preprocessor"))
+
+    def makes(word):
+        try:
+            return word in list(analyze(word)) or (own and word in list(analyze([word])))
+        except Exception:
+            if own:
+                return True
+            raise
+
+    foreign = [place for place, word in enumerate(words) if not makes(word)]
+    if foreign:
+        shown = [place if places is None else places[place] for place in foreign[:5]]
+        raise ValueError(
+            f"{name} has {len(foreign)} of {len(words)} entries that {type(vectorizer).__name__} finds in no text (the"
+            f" first: {', '.join(map(str, shown))}): it would cut them, change them or leave them out. Entries are"
+            " released, so they must be words, not documents. Leave these out, or change how texts are cut"
+            " (token_pattern, ngram_range, lowercase, stop_words)"
+        )
+
+
+def check_matrix(estimator, X, *, reset=True):
+    """Return X as scikit-learn's `validate_data` does, CSR where it is sparse; errors do not show what X holds."""
+    check_structure(X)
+    try:
+        return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric")
+    except ValueError as error:
+        said = re.sub(r"(?s)(to float: ).*", r"\1 a text", str(error))
+        said = re.sub(r"(?s)array=.*\n(?=Reshape)", "", said)
+        if said == str(error):
+            raise
+    raise ValueError(said)
 
 
 def check_counts(estimator, X, *, reset):
@@ -64,14 +205,15 @@ def check_counts(estimator, X, *, reset):
     TypeError
         For a collection that lies on workers.
     ValueError
-        For NaN, infinity, negative counts, no documents, no words.
+        For NaN, infinity, negative counts, counts of 2**31 or more, no documents, no words, a sparse matrix whose
+        arrays do not describe one.
     """
     if hasattr(type(X), "__dask_graph__") or hasattr(type(X), "_on_workers"):
         raise TypeError(
             f"{type(estimator).__name__} takes these data as a matrix in memory; got a {type(X).__name__}, which is on"
             " workers. Call compute() on it, or map the method over its blocks."
         )
-    X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric")
+    X = check_matrix(estimator, X, reset=reset)
     whom = f"{type(estimator).__name__}. Topic models need word counts"
     check_non_negative(X, whom)
     X = _summed(sp.csr_array(X, copy=sp.issparse(X)))
@@ -130,6 +272,7 @@ def check_block(block, name):
     ValueError
         For anything but integers from 0.
     """
+    check_structure(block, name)
     X = sp.csr_array(block)
     X = X if X.has_canonical_format else _summed(X.copy())
     values = X.data

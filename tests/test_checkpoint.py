@@ -6,6 +6,8 @@ import stat
 import subprocess
 import sys
 import time
+import zipfile
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -148,8 +150,56 @@ def test_a_damaged_checkpoint_is_refused(interrupted, damage):
         half = len(content) // 2
         flipped = content[:half] + bytes(255 - byte for byte in content[half : half + 40]) + content[half + 40 :]
         interrupted.write_bytes({"cut": content[:half], "noise": flipped, "empty": b""}[damage])
-    with pytest.raises(ValueError, match=r"checkpoint '.*fit.npz' (cannot be read|is not of format).*delete it"):
+    with pytest.raises(ValueError, match=r"fit.npz' (is no checkpoint|is not of format).*left as it is") as error:
         model(interrupted).fit(X)
+    assert "delete it" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"my diary of ten years\n" * 100, b"\x93NUMPY", b"PK\x03\x04 no zip"])
+def test_nobody_is_advised_to_remove_a_corpus_named_as_checkpoint(tmp_path, content):
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_bytes(content)
+    with pytest.raises(ValueError, match="is no checkpoint") as error:
+        model(corpus).fit(X)
+    assert "delete it" not in str(error.value)
+    assert "diary" not in str(error.value)
+    assert corpus.read_bytes() == content
+
+
+def test_a_checkpoint_takes_neither_mode_nor_target_of_what_waits_at_its_temporary_name(path, tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    waiting = tmp_path / f"{path.name}.partial"
+    waiting.symlink_to(victim)
+    with pytest.raises(KeyboardInterrupt):
+        model(path, callback=interrupt_after(2)).fit(X)
+    assert victim.read_text() == "precious"
+    waiting.unlink()
+    waiting.touch(mode=0o666)
+    waiting.chmod(0o666)
+    path.unlink()
+    with pytest.raises(KeyboardInterrupt):
+        model(path, callback=interrupt_after(2)).fit(X)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.unlink()
+    path.symlink_to(victim)  # broken for the fit: it holds no checkpoint
+    with pytest.raises(ValueError, match="is no checkpoint"):
+        model(path).fit(X)
+    assert victim.read_text() == "precious"
+
+
+def test_an_array_that_claims_more_than_its_file_holds_is_refused_before_it_is_allocated(interrupted):
+    header = np.lib.format.header_data_from_array_1_0(np.zeros(1)) | {"shape": (2**34, 2**20)}
+    array = BytesIO()
+    np.lib.format.write_array_header_1_0(array, header)
+    with zipfile.ZipFile(interrupted) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    for name in members:
+        with zipfile.ZipFile(interrupted, "w") as archive:
+            for other, content in members.items():
+                archive.writestr(other, array.getvalue() if other == name else content)
+        with pytest.raises(ValueError, match="is no checkpoint"):
+            model(interrupted).fit(X)
 
 
 def test_a_checkpoint_is_readable_by_its_owner_only(interrupted):

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import stat
 import subprocess
 import sys
 
@@ -157,7 +158,12 @@ def test_every_format_gives_the_same_counts(tmp_path):
         ('{"text": 3}\n', "a.jsonl", ["--vocabulary", "words.txt", "--column", "text"], "line 1"),
         ("{broken\n", "a.jsonl", ["--vocabulary", "words.txt", "--column", "text"], "line 1"),
         ('{"text": "a"}\n', "a.jsonl", ["--vocabulary", "words.txt"], "--column is needed"),
-        ("id,body\n1,a\n", "a.csv", ["--vocabulary", "words.txt", "--column", "text"], "--column must be one of"),
+        (
+            "id,body\n1,a\n",
+            "a.csv",
+            ["--vocabulary", "words.txt", "--column", "text"],
+            "--column: none of the 2 columns",
+        ),
         ("1\n1\n1\n1 1 1\n", "docword.a.txt", [], "--vocabulary is needed"),
         ("apple\n", "a.txt", ["--vocabulary", "none.txt"], "none.txt"),
         ("apple\n", "a.txt", ["--vocabulary", "blank.txt"], "holds no words"),
@@ -429,6 +435,88 @@ def fitted(corpus, capsys):
     assert run(corpus, str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")) == 0
     capsys.readouterr()
     return corpus
+
+
+@pytest.mark.parametrize("command", ["fit", "audit", "attack"])
+def test_a_vocabulary_file_that_holds_documents_is_refused(corpus, capsys, command):
+    rows = [f"{number},ann,owes bob {number} pounds" for number in range(30)]
+    (corpus / "rows.csv").write_text("\n".join(["zinc", "apple", *rows]), encoding="utf-8")
+    options = ["--vocabulary", str(corpus / "rows.csv"), *PRICE]
+    output = ["--output", str(corpus / "out")] if command == "fit" else []
+    assert cli.main([command, str(corpus / "corpus.txt"), *options, *output]) == 2
+    said = capsys.readouterr().err
+    assert "30 of 32 entries" in said and "first: 3, 4, 5, 6, 7)" in said and "lines" in said
+    assert "bob" not in said and not (corpus / "out").exists()
+
+
+def test_a_vocab_file_of_uci_that_holds_documents_is_refused(corpus, capsys):
+    (corpus / "docword.x.txt").write_text("1\n2\n1\n1 1 2\n", encoding="utf-8")
+    (corpus / "vocab.txt").write_text("zinc\nann owes bob 500\n", encoding="utf-8")
+    assert run(corpus, str(corpus / "docword.x.txt"), "--vocabulary", str(corpus / "vocab.txt")) == 2
+    said = one_line(capsys)
+    assert "line 2" in said and "bob" not in said
+
+
+def test_a_fit_in_which_no_word_matches_is_refused(corpus, capsys):
+    (corpus / "other.txt").write_text("iridium\nosmium\n", encoding="utf-8")
+    assert run(corpus, str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "other.txt"), "--top-words", "2") == 2
+    assert "no word of the vocabulary occurs in the documents" in one_line(capsys)
+    assert not (corpus / "out").exists()
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_fit_overwrites_nothing_without_being_told(corpus, capsys, name):
+    (corpus / "out").mkdir()
+    (corpus / "out" / name).write_text("precious", encoding="utf-8")
+    arguments = [str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")]
+    assert run(corpus, *arguments) == 2
+    assert "give another name, or --overwrite" in one_line(capsys)
+    assert [path.name for path in (corpus / "out").iterdir()] == [name]
+    assert run(corpus, *arguments, "--overwrite") == 0
+    assert (corpus / "out" / name).read_bytes() != b"precious"
+
+
+def test_release_overwrites_no_card_without_being_told(fitted, capsys):
+    (fitted / "topics.card.md").write_text("precious", encoding="utf-8")
+    arguments = ["release", str(fitted / "out"), str(fitted / "topics.zip")]
+    assert cli.main(arguments) == 2
+    assert "is there already" in one_line(capsys)
+    assert (fitted / "topics.card.md").read_text(encoding="utf-8") == "precious"
+    assert cli.main([*arguments, "--overwrite"]) == 0
+    assert (fitted / "topics.card.md").read_text(encoding="utf-8").startswith("# Topic model")
+
+
+def test_proportions_of_private_documents_are_readable_by_their_owner_only(fitted, capsys):
+    output = fitted / "proportions.csv"
+    assert cli.main(["transform", str(fitted / "out"), str(fitted / "corpus.txt"), "--output", str(output)]) == 0
+    assert stat.S_IMODE(output.stat().st_mode) == 0o600
+
+
+SHELL = f"{sys.executable} -m skdplda"
+
+
+@pytest.mark.parametrize("command", ["--help", "cost --epsilon 1 --delta 1e-5", "show {}", "top-words {} -n 8"])
+def test_a_closed_output_is_no_defect(fitted, command):
+    command = command.format(fitted / "out")
+    for streams in (">&-", ">&- 2>&-", "2>&-"):
+        found = subprocess.run(f"{SHELL} {command} {streams}", shell=True, capture_output=True, text=True, check=False)
+        assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly(fitted):
+    lines = "\n".join(["apple zinc"] * 30_000)
+    (fitted / "many.txt").write_text(lines, encoding="utf-8")
+    command = f"{SHELL} transform {fitted / 'out'} {fitted / 'many.txt'} | head -1; exit ${{PIPESTATUS[0]}}"
+    found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert found.returncode == 141 and found.stdout.startswith("document,topic_0")
+    assert "defect" not in found.stderr and "Broken" not in found.stderr
+
+
+def test_the_first_line_of_a_private_file_is_not_printed(corpus, capsys):
+    (corpus / "mail.csv").write_text("ann owes bob,17\nann pays,18\n", encoding="utf-8")
+    arguments = [str(corpus / "mail.csv"), "--column", "text", "--vocabulary", str(corpus / "words.txt")]
+    assert run(corpus, *arguments) == 2
+    assert "ann" not in one_line(capsys)
 
 
 def test_a_fit_is_shown_released_and_used(fitted, capsys):

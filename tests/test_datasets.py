@@ -11,7 +11,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
-from skdplda.datasets import load_20newsgroups, load_lee, load_uci_bow, make_lda_corpus, topic_recovery
+from skdplda.datasets import (
+    load_20newsgroups,
+    load_gensim_corpus,
+    load_lee,
+    load_uci_bow,
+    make_lda_corpus,
+    topic_recovery,
+)
 from skdplda.datasets._synthetic import _alias_table
 
 GOOD = "3\n4\n5\n1 1 2\n1 3 1\n2 4 7\n3 1 1\n3 2 5\n"
@@ -183,19 +190,19 @@ def test_uci_bow_may_be_unsorted_or_empty(write):
         ("3\n4\n5", "3\n4\n5.0", "line 3: must hold the number of entries"),
         ("3\n4\n5", "3\n4\n6", "promises 6 entries, but 5 follow: the file is truncated"),
         ("3\n4\n5", "3\n4\n4", "promises 4 entries, but 5 follow"),
-        ("2 4 7", "4 4 7", "line 6: document must be an integer from 1 to 3, got '4'"),
+        ("2 4 7", "4 4 7", "line 6: document must be an integer from 1 to 3"),
         ("2 4 7", "0 4 7", "line 6: document"),
-        ("2 4 7", "2 5 7", "line 6: word must be an integer from 1 to 4, got '5'"),
-        ("2 4 7", "2 4 -7", "line 6: count .* got '-7'"),
+        ("2 4 7", "2 5 7", "line 6: word must be an integer from 1 to 4"),
+        ("2 4 7", "2 4 -7", "line 6: count"),
         ("2 4 7", "2 4 0", "line 6: count"),
-        ("2 4 7", "2 4 7.5", "line 6: count .* got '7.5'"),
-        ("2 4 7", "2 4 x", "line 6: count .* got 'x'"),
+        ("2 4 7", "2 4 7.5", "line 6: count"),
+        ("2 4 7", "2 4 x", "line 6: count"),
         ("2 4 7", "2 4 99999999999999999999", "line 6: count"),
         ("2 4 7", "2 4 3000000000", "line 6: count"),
-        ("2 4 7", "2 4", "line 6: must hold document, word and count, got '2 4'"),
+        ("2 4 7", "2 4", "line 6: must hold document, word and count"),
         ("2 4 7", "2 4 7 1", "line 6: must hold document"),
         ("3 2 5", "3 2", "line 8: must hold document"),
-        ("3 2 5", "3 1 5", "line 8: document 3, word 1 was given on line 7"),
+        ("3 2 5", "3 1 5", "line 8: this document and word were given on line 7"),
         ("1 1 2\n", "1 1\n", "line 4: must hold document"),
     ],
 )
@@ -203,6 +210,21 @@ def test_corrupted_uci_file(write, old, new, message):
     assert GOOD.count(old) == 1
     with pytest.raises(ValueError, match=rf"docword\.toy\.txt.*{message}"):
         load_uci_bow(write(GOOD.replace(old, new)))
+
+
+@pytest.mark.parametrize("line", range(6))
+def test_no_error_shows_a_line_of_a_private_file(write, line):
+    lines = GOOD.splitlines()
+    lines[line] = "ann owes bob"
+    with pytest.raises(ValueError, match=f"line {line + 1}") as error:
+        load_uci_bow(write("\n".join(lines)))
+    assert "ann" not in str(error.value)
+
+
+def test_no_error_shows_a_document_of_a_gensim_corpus():
+    with pytest.raises(ValueError, match="document 1") as error:
+        load_gensim_corpus([[(0, 1)], ["ann owes bob"]], {0: "zinc"})
+    assert "ann" not in str(error.value)
 
 
 def test_uci_bow_cut_gzip_and_wrong_vocabulary(write, tmp_path):

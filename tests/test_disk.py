@@ -1,11 +1,13 @@
 """Word counts on disk: what is written comes back, a block at a time; what is damaged is refused."""
 
 import json
+import stat
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from skdplda import VIPSLDA
 from skdplda.datasets import _disk as disk
 from skdplda.datasets import open_counts, write_counts
 
@@ -77,3 +79,56 @@ def test_duplicates_are_summed(tmp_path):
     twice = sp.csr_array((np.ones(3, int), np.array([1, 1, 0]), np.array([0, 2, 3])), shape=(2, 4))
     ((_, block),) = write_counts(tmp_path / "corpus", [twice]).blocks()
     np.testing.assert_array_equal(block.toarray(), twice.toarray())
+
+
+def changed(counts, name, place, value):
+    """Write another number into an array of a folder, as a failing disk would."""
+    path = f"{counts.path}/{name}"
+    array = np.fromfile(path, disk.ARRAYS[name])
+    array[place] = value
+    array.tofile(path)
+
+
+DAMAGE = [
+    ("indices", 3, 25),
+    ("indices", 3, -5),
+    ("indices", 3, 200_000_000),
+    ("data", 3, -1),
+    ("data", 3, 7),  # a count like any other, that nobody wrote
+    ("indptr", 5, 2**40),
+    ("indptr", 5, -3),
+    ("indptr", 0, 1),
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=str)
+def test_a_folder_whose_numbers_were_changed_is_not_opened(counts, damage):
+    changed(counts, *damage)
+    with pytest.raises(ValueError, match="no complete folder of counts"):
+        open_counts(counts.path)
+
+
+@pytest.mark.parametrize("damage", [damage for damage in DAMAGE if damage[2] != 7], ids=str)
+def test_a_fit_refuses_a_folder_that_is_damaged_after_it_was_opened(counts, damage):
+    changed(counts, *damage)
+    for active in (None, np.arange(50) % 2 == 0):
+        with pytest.raises(ValueError, match=r"holds no counts any more|damaged sparse matrix"):
+            list(counts.blocks(active))
+    with pytest.raises(ValueError, match=r"holds no counts any more|damaged sparse matrix"):
+        VIPSLDA(3, max_iter=2).fit(counts)
+
+
+@pytest.mark.parametrize("shape", [[50], [50, 0], [50, 2**40], [2**70, 12], [-50, 12], [50.5, 12], "no", [[50], 12]])
+def test_a_header_with_an_impossible_shape_is_refused(counts, shape):
+    path = f"{counts.path}/header.json"
+    with open(path) as file:
+        header = json.load(file)
+    with open(path, "w") as file:
+        json.dump(header | {"shape": shape}, file)
+    with pytest.raises(ValueError, match="no complete folder of counts"):
+        open_counts(counts.path)
+
+
+def test_counts_on_disk_are_readable_by_their_owner_only(counts, tmp_path):
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "corpus").iterdir()}
+    assert modes == dict.fromkeys(["header.json", *disk.ARRAYS], 0o600)

@@ -244,8 +244,9 @@ def test_users(model, X, shards):
     groups = np.repeat([5, 1, 3], SIZES) * 100 + np.arange(400) % 7
     model = clone(model).set_params(random_state=1)
     assert_array_equal(model.fit(X, groups=groups).components_, clone(model).fit(shards, groups=groups).components_)
-    with pytest.raises(ValueError, match="documents of user 6 in several blocks, from block 0 to block 2"):
-        clone(model).fit(shards, groups=np.where(np.isin(np.arange(400), (0, 399)), 6, groups))
+    with pytest.raises(ValueError, match="documents of one user in several blocks, from block 0 to block 2") as error:
+        clone(model).fit(shards, groups=np.where(np.isin(np.arange(400), (0, 399)), 7_654_321, groups))
+    assert "7654321" not in str(error.value)  # nobody is named
     with pytest.raises(ValueError, match="one entry a document"):
         clone(model).fit(shards, groups=groups[1:])
 
@@ -286,6 +287,20 @@ def test_bad_blocks(change, message, blocks, client):
     with pytest.raises(ValueError, match=message):
         PrivateCGSLDA(4).fit(shards)
     assert forgotten(client)
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_a_damaged_shard_is_refused_and_kills_no_worker(model, blocks, client, tmp_path):
+    wait_for(client, 2)
+    before = set(client.nthreads())
+    folder, broken = write_counts(tmp_path / "part", [blocks[0]]), blocks[1].copy()
+    with open(tmp_path / "part" / "indices", "r+b") as file:
+        file.write(np.array([200_000_000], np.int32).tobytes())
+    broken.indices[3] = 200_000_000
+    for source in (ShardedCounts([folder], client=client), ShardedCounts([dask.delayed(broken)], client=client)):
+        with pytest.raises(ValueError, match=r"no complete folder of counts|block 0 is a damaged sparse matrix"):
+            clone(model).fit(source)
+    assert set(client.nthreads()) == before
 
 
 def test_bad_sources(X, client, tmp_path):

@@ -101,7 +101,7 @@ def test_the_recipe_holds_no_other_words_even_pickled(recipe, tmp_path):
 def test_a_release_does_what_either_pipeline_does(plain, recipe, tmp_path):
     new = ["plum apple pear", "zinc copper and zinc", CANARY, ""]
     for pipeline in (plain, recipe):
-        release(pipeline).save(tmp_path / "model.zip")
+        release(pipeline).save(tmp_path / "model.zip", overwrite=True)
         model = load_released(tmp_path / "model.zip")
         np.testing.assert_array_equal(model.transform(new), pipeline.transform(new))
         assert model.vocabulary_.tolist() == pipeline[:-1].get_feature_names_out().tolist()

@@ -1,5 +1,7 @@
 """What goes in and out of every estimator: matrices, data frames, gensim corpora, groups, scorers."""
 
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -26,11 +28,12 @@ from skdplda import (
     make_fdptm_pipeline,
     privacy_guarantee,
 )
+from skdplda.attacks import max_log_likelihood
 from skdplda.datasets import load_gensim_corpus, make_lda_corpus
 from skdplda.local import LocalRandomizer
-from skdplda.metrics import gensim_dictionary, make_coherence_scorer
+from skdplda.metrics import gensim_dictionary, make_coherence_scorer, score
 from skdplda.model_selection import PrivateSearchCV, search_cost
-from skdplda.semantics import SemanticUnitVectorizer
+from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix
 
 MODELS = [
     PrivateCGSLDA(3, max_iter=2),
@@ -116,6 +119,103 @@ def test_every_kind_of_matrix_gives_the_same_fit(model, corpus):
 
 def as_array(X):
     return X.toarray() if sp.issparse(X) else np.asarray(X)
+
+
+def broken_matrices():
+    """Yield sparse matrices with one array changed by hand, as a damaged file would have it."""
+    for name, change in {
+        "index beyond the columns": lambda X: X.indices.__setitem__(3, 25),
+        "index far beyond the columns": lambda X: X.indices.__setitem__(3, 200_000_000),
+        "negative index": lambda X: X.indices.__setitem__(3, -5),
+        "swapped row pointers": lambda X: X.indptr.__setitem__([4, 5], X.indptr[[5, 4]]),
+        "row pointer beyond the entries": lambda X: X.indptr.__setitem__(5, 2**31 - 1),
+        "negative row pointer": lambda X: X.indptr.__setitem__(5, -7),
+        "no last entries": lambda X: X.indptr.__setitem__(-1, 0),
+        "negative count": lambda X: X.data.__setitem__(3, -1),
+        "shorter data": lambda X: setattr(X, "data", X.data[:-5].copy()),
+        "shorter pointers": lambda X: setattr(X, "indptr", X.indptr[:-1].copy()),
+    }.items():
+        X = sp.csr_array(np.random.default_rng(0).poisson(0.5, size=(40, 20)).astype(np.int32))
+        change(X)
+        yield pytest.param(X, id=name)
+    X = sp.coo_array(np.random.default_rng(0).poisson(0.5, size=(40, 20)).astype(np.int32))
+    X.coords[1][3] = 200_000_000
+    yield pytest.param(X, id="coordinate beyond the columns")
+
+
+@pytest.mark.parametrize("X", list(broken_matrices()))
+@pytest.mark.parametrize("model", [*MODELS, LocalRandomizer(), SELECTOR], ids=lambda model: type(model).__name__)
+def test_a_matrix_that_describes_no_counts_never_reaches_a_kernel(model, X):
+    if model is SELECTOR and X.data.min() < 0:
+        pytest.skip("the selector takes weights of either sign")
+    with pytest.raises(ValueError, match=r"damaged sparse matrix|[Nn]egative"):
+        clone(model).fit(X)
+
+
+@pytest.mark.parametrize("X", list(broken_matrices()))
+def test_transform_scores_units_and_attacks_refuse_the_same_matrices(X):
+    good = sp.csr_array(np.random.default_rng(0).poisson(0.5, size=(40, 20)))
+    model = PrivateCGSLDA(3, max_iter=2).fit(good)
+    topics = model.topic_word_
+    for use in (
+        model.transform,
+        model.score,
+        LocalRandomizer().fit(good).transform,
+        lambda X: UnitMatrix(np.arange(41), X),
+        lambda X: score(X, topics),
+        lambda X: max_log_likelihood(topics, X),
+    ):
+        with pytest.raises(ValueError, match=r"damaged sparse matrix|[Nn]egative|not negative"):
+            use(X)
+
+
+def test_units_that_were_changed_by_hand_do_not_crash_pctd():
+    good = SemanticUnitVectorizer(vocabulary=["pear", "plum", "zinc"]).fit_transform(["pear plum zinc", "zinc"] * 20)
+    model = PCTD(2, max_iter=2).fit(good)
+    for change in (
+        lambda X: X.counts.indices.__setitem__(2, 200_000_000),
+        lambda X: X.counts.indptr.__setitem__(2, 2**30),
+        lambda X: X.counts.data.__setitem__(2, -3),
+        lambda X: X.start.__setitem__(1, 10**9),
+    ):
+        X = good[np.arange(len(good))]
+        change(X)
+        for use in (clone(model).fit, model.transform, model.score):
+            with pytest.raises(ValueError, match=r"counts|start"):
+                use(X)
+
+
+THREADS = """
+import warnings
+warnings.simplefilter("ignore")
+import numpy as np
+from skdplda import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
+from skdplda.local import LocalRandomizer
+from skdplda.privacy import discrete_laplace
+from skdplda.metrics import score
+X = np.random.default_rng(0).poisson(0.5, size=(400, 20))
+for kind in (PrivateCGSLDA, VIPSLDA, HDPLDA, PCTD, LocalPrivateLDA):
+    one, many = (kind(3, max_iter=2, random_state=0, n_jobs=n_jobs).fit(X) for n_jobs in (1, 100_000))
+    assert (one.topic_word_ == many.topic_word_).all(), kind
+    assert (one.transform(X) == many.transform(X)).all(), kind
+one, many = (LocalRandomizer(random_state=0, n_jobs=n_jobs).fit_transform(X) for n_jobs in (1, 100_000))
+assert (one != many).nnz == 0
+assert (discrete_laplace(3.0, 10**6, 0) == discrete_laplace(3.0, 10**6, 0, n_threads=100_000)).all()
+score(X, np.full((2, 20), 0.05), n_threads=100_000)
+"""
+
+
+@every_transformer
+def test_no_error_shows_the_text_that_was_given_for_counts(model):
+    for X in (["ann owes bob"], np.array([["ann owes bob", 1]], dtype=object), [["ann", "owes"]]):
+        with pytest.raises(ValueError, match=r"text|2D array|strings") as error:
+            clone(model).fit(X)
+        assert "ann" not in str(error.value)
+
+
+def test_a_hundred_thousand_threads_do_not_end_the_process():
+    found = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, timeout=300, check=False)
+    assert found.returncode == 0, found.stderr
 
 
 @every_transformer

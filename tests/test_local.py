@@ -254,8 +254,9 @@ def test_one_stream_has_one_guarantee(corpus):
 
 def test_users_are_counted_and_declared_ones_compose(corpus):
     users = np.array(["ann", "bob", "ann", "eve"])
-    with pytest.raises(ValueError, match=r"'ann'.* 2 times, but reports_per_user=1"):
+    with pytest.raises(ValueError, match="more than reports_per_user=1 reports") as error:
         model().fit(corpus.data[:4], groups=users)
+    assert "ann" not in str(error.value)  # nobody is named
     twice = model(3.0, report={"max_words": 5, "reports_per_user": 2}).fit(corpus.data[:4], groups=users)
     assert twice.privacy_guarantee_.epsilon == 2 * 10 * 3.0
     assert twice.bit_guarantee_.epsilon == pytest.approx(2 * math.log((1 + 5 * math.exp(6)) / 6))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skdplda import PrivacyLeakWarning
+from skdplda import PrivacyGuarantee, PrivacyLeakWarning, ReleasedTopicModel
 from skdplda.local import LocalRandomizer, make_report, make_reports, read_reports, report_size
 
 WORDS = [f"word{i}" for i in range(21)]
@@ -122,7 +122,7 @@ def test_misuse_is_refused(tmp_path):
         read_reports(tmp_path / "one", WORDS, EXACT)
     with pytest.raises(TypeError, match="split it first"):
         make_report("word1 word2", WORDS, EXACT)
-    with pytest.raises(ValueError, match="got 'a' twice"):
+    with pytest.raises(ValueError, match="got 'a' 2 times"):
         make_report(["a"], ["a", "b", "a"], EXACT)
     with pytest.raises(ValueError, match="at least one word"):
         make_report(["a"], [], EXACT)
@@ -130,6 +130,32 @@ def test_misuse_is_refused(tmp_path):
         make_reports(np.eye(3), ["a", "b"], EXACT)
     with pytest.raises(FileNotFoundError):
         read_reports([tmp_path / "missing"], WORDS, EXACT)
+
+
+def test_what_read_reports_says_of_hostile_input_is_bounded():
+    batch = read_reports([b"x", b"SKLR" * 50_000, b"y"], WORDS, EXACT)
+    assert len(batch.rejected) == 1001
+    assert batch.rejected[0][0] == 0 and batch.rejected[-1] == (1, "and 49,002 more, from this file on")
+
+
+def test_a_file_of_overlapping_reports_is_not_summed_up_over_and_over():
+    words = [f"word{i}" for i in range(80_000)]
+    good = make_report([], words, EXACT)
+    hostile = good[:40] * 20_000 + good[:-1]  # 20,000 checksums of 10 kB each, if all were made
+    batch = read_reports([good + hostile, good], words, EXACT)
+    assert batch.sources.tolist() == [0, 1]
+    assert batch.rejected[-1][1].startswith("given up at byte")
+    assert len(batch.rejected) < 1001
+
+
+def test_a_long_vocabulary_with_a_repeated_last_word_is_refused_in_linear_time():
+    words = [*map(str, range(200_000)), "199999"]
+    with pytest.raises(ValueError, match="got '199999' 2 times"):
+        make_report([], words, EXACT)
+    with pytest.raises(ValueError, match="distinct words"):
+        ReleasedTopicModel(
+            np.full((1, len(words)), 1 / len(words)), words, privacy_guarantee=PrivacyGuarantee(epsilon=1.0)
+        )
 
 
 def test_a_device_loads_nothing_of_the_server():

@@ -67,6 +67,12 @@ def test_a_search_keeps_the_best_trial_under_its_own_guarantee(corpus):
     assert np.isfinite(found.score(corpus.data[:40]))
 
 
+def test_the_best_pipeline_as_an_object_is_not_listed_as_released(corpus):
+    guarantee = search().privacy_cost()
+    assert "best_estimator_" not in guarantee.released
+    assert any(item.startswith("best_estimator_ as an object") for item in guarantee.not_covered)
+
+
 def test_nothing_of_the_search_is_left(corpus):
     found = search(verbose=0).fit(corpus.data)
     fitted = set(vars(found)) - set(found.get_params(deep=False))

@@ -12,6 +12,7 @@ from sklearn.preprocessing import Binarizer, FunctionTransformer, StandardScaler
 
 from skdplda import (
     HDPLDA,
+    PCTD,
     DPCountVectorizer,
     DPVocabularySelector,
     IncompatibleGuaranteeError,
@@ -22,6 +23,7 @@ from skdplda import (
 )
 from skdplda.local import LocalRandomizer
 from skdplda.privacy import gaussian_event
+from skdplda.semantics import SemanticUnitVectorizer
 
 PUBLIC = ["pear", "plum", "zinc", "iron"]
 TEXTS = ["pear plum pear", "zinc iron"] * 100
@@ -198,10 +200,48 @@ def test_functions_of_the_user_are_assumptions():
     found = privacy_guarantee(make_pipeline(vectorizer, lda())).assumptions
     assert "tokenizer of 'countvectorizer' treats each document on its own" in found
     assert "stop_words of 'countvectorizer' was chosen without looking at the documents" in found
-    builtin = CountVectorizer(vocabulary=PUBLIC, stop_words="english", analyzer="char", strip_accents="ascii")
+    builtin = CountVectorizer(vocabulary=["a", "b"], stop_words="english", analyzer="char", strip_accents="ascii")
     assert not any(
         "stop_words" in item or "own" in item for item in privacy_guarantee(make_pipeline(builtin, lda())).assumptions
     )
+
+
+ROW = "17,ann,owes bob 500"  # of a file that was taken for a list of words
+
+
+@pytest.mark.parametrize(
+    "vectorizer",
+    [
+        CountVectorizer(vocabulary=[*PUBLIC, ROW]),
+        CountVectorizer(vocabulary={ROW: 0, PUBLIC[0]: 1}),
+        CountVectorizer(vocabulary=[*PUBLIC, ROW], input="filename"),
+        CountVectorizer(vocabulary=[*PUBLIC, "ann owes"]),
+        CountVectorizer(vocabulary=["Ann"]),
+        CountVectorizer(vocabulary=[*PUBLIC, "the"], stop_words="english"),
+        DPCountVectorizer(public_vocabulary=[*PUBLIC, ROW]),
+        SemanticUnitVectorizer(vocabulary=[*PUBLIC, ROW], skip_unknown=False),
+    ],
+)
+def test_a_vocabulary_that_holds_documents_is_not_proven(vectorizer):
+    model = PCTD(2) if isinstance(vectorizer, SemanticUnitVectorizer) else lda()
+    with pytest.raises(ValueError, match=r"voids the guarantee: \w+ has .* entries .* finds in no text") as error:
+        privacy_guarantee(make_pipeline(vectorizer, model))
+    assert "bob" not in str(error.value) and "ann" not in str(error.value).lower().replace("cannot", "")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"vocabulary": ["new york", "york"], "ngram_range": (1, 2)},
+        {"vocabulary": ["new york"], "ngram_range": (2, 2), "stop_words": "english"},
+        {"vocabulary": ["abc", "b c"], "analyzer": "char", "ngram_range": (3, 3)},
+        {"vocabulary": ["C++"], "lowercase": False, "token_pattern": r"\S+"},
+        {"vocabulary": ["new york"], "analyzer": list},  # documents are lists of phrases
+        {"vocabulary": ["new york"], "analyzer": lambda row: row["phrases"]},  # and here nobody can ask
+    ],
+)
+def test_a_vocabulary_that_texts_can_give_is_accepted(options):
+    assert privacy_guarantee(make_pipeline(CountVectorizer(**options), lda())).status == "proven"
 
 
 def test_steps_must_not_share_their_noise():

@@ -58,8 +58,8 @@ def released(fitted):
 
 
 def toy(**options):
-    guarantee = PrivacyGuarantee(epsilon=1.0)
-    return ReleasedTopicModel([[0.5, 0.5, 0.0], [0.0, 0.2, 0.8]], privacy_guarantee=guarantee, **options)
+    options = {"privacy_guarantee": PrivacyGuarantee(epsilon=1.0), **options}
+    return ReleasedTopicModel([[0.5, 0.5, 0.0], [0.0, 0.2, 0.8]], **options)
 
 
 # --- what it does -------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def test_odd_words_survive(tmp_path):
     model.save(tmp_path / "odd.zip")
     assert load_released(tmp_path / "odd.zip").vocabulary_.tolist() == words
     card = (tmp_path / "odd.card.md").read_text(encoding="utf-8")
-    assert "\\<b\\>𝒳" in card
+    assert "&lt;b&gt;𝒳" in card
     assert "naïve \\| \\`code\\`" in card
 
 
@@ -292,6 +292,121 @@ def test_the_cards(released, tmp_path):
     assert "random" not in card["details"]["parameters"]
     with pytest.raises(ValueError, match="form must be one of"):
         released.card("html")
+
+
+SLOW = [r"(a+)+b", r"(?:a|a)*b", r"\w+\w+\w+\w+!", r"(\w*)*$", r"(?:a?){30}a{30}", r"(?=(a+)+b)a", r"\w+\b", 5, "[z-a]"]
+
+
+@pytest.mark.parametrize("pattern", SLOW)
+def test_a_pattern_that_takes_years_on_one_word_is_refused(pattern, tmp_path):
+    with pytest.raises(ValueError, match="token_pattern must be like"):
+        toy(vocabulary=["a", "b", "c"], text={"token_pattern": pattern})
+    forged(tmp_path / "model.zip", text={"token_pattern": pattern})
+    with pytest.raises(ValueError, match="token_pattern must be like"):
+        load_released(tmp_path / "model.zip")
+
+
+QUICK = [
+    r"(?u)\b\w\w+\b",
+    r"\w{4}",
+    r"[a-z]+",
+    r"\S+",
+    r"(?u)\b[^\W\d_]\w{2,}\b",
+    r"\b[\w'-]+\b",
+    r"(?i)[a-z]{2,20}",
+    None,
+]
+
+
+@pytest.mark.parametrize("pattern", QUICK)
+def test_patterns_in_use_are_quick_on_long_words(pattern):
+    model = toy(vocabulary=["a", "b", "c"], text={"token_pattern": pattern, "analyzer": "word" if pattern else "char"})
+    words = model.make_vectorizer().build_analyzer()
+    for part in ("a", "a-", "a1'", "é", "-"):
+        words(part * 100_000 + "1!")
+
+
+def forged(path, array=None, **values):
+    """Write a model whose header or array was edited, its checksum made anew."""
+    members = _file._members(toy(vocabulary=["a", "b", "c"]))
+    header = json.loads(members["header.json"]) | values
+    members["header.json"] = json.dumps(header).encode()
+    members["topic_word.npy"] = array or members["topic_word.npy"]
+    members["sha256.txt"] = _file._digest(members).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+@pytest.mark.parametrize("shape", [(2**34, 3), (1, 2**34), (2, 4), (-1, -6), (6,), (), (2**70, 2**70)])
+def test_an_array_that_claims_another_size_is_refused_before_it_is_allocated(shape, tmp_path):
+    array = BytesIO()
+    np.lib.format.write_array_header_1_0(array, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    array.write(np.full(6, 1 / 3).tobytes())
+    with pytest.raises(ValueError, match="cannot be read"):
+        load_released(forged(tmp_path / "model.zip", array=array.getvalue()))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"text": []},
+        {"text": "lowercase"},
+        {"text": {"ngram_range": [1, 10**9]}},
+        {"text": {"ngram_range": 3}},
+        {"text": {"analyzer": "os.system"}},
+        {"text": {"encoding": "no such"}},
+        {"text": {"lowercase": 1}},
+        {"text": {"stop_words": [3]}},
+        {"details": []},
+        {"details": [["estimator", "x"]]},
+        {"vocabulary": 3},
+        {"vocabulary": {"a": 0, "b": 1, "c": [2]}, "details": 3},
+        {"doc_topic_prior": "much"},
+        {"privacy_guarantee": None},
+    ],
+)
+def test_settings_of_another_kind_are_refused(values, tmp_path):
+    with pytest.raises(ValueError, match="cannot be read"):
+        load_released(forged(tmp_path / "model.zip", **values))
+
+
+HOSTILE = "\x1b]0;you are root\x07", "a\x00b", "\x9b2J", "\u202etxt.exe", "\u2066x"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_control_characters_reach_no_terminal(text, tmp_path):
+    guarantee = json.loads(toy(vocabulary=None).privacy_guarantee_.to_json())
+    for values in (
+        {"vocabulary": ["a", "b", text]},
+        {"details": {"estimator": text}},
+        {"details": {"parameters": {text: 3}}},
+        {"text": {"stop_words": [text]}},
+        {"privacy_guarantee": guarantee | {"mechanism": text}},
+        {"privacy_guarantee": guarantee | {"assumptions": [text]}},
+    ):
+        with pytest.raises(ValueError, match="control characters") as error:
+            load_released(forged(tmp_path / "model.zip", **values))
+        assert text not in str(error.value)
+    with pytest.raises(ValueError, match="control characters"):
+        toy(vocabulary=["a", "b", text])
+
+
+def test_markup_in_any_string_is_inert_on_the_cards():
+    evil = "</pre>```<script>alert(1)</script> & more"
+    guarantee = PrivacyGuarantee(
+        epsilon=1.0, mechanism=evil, reason=evil, released=(evil,), not_covered=(evil,), assumptions=(evil,)
+    )
+    model = toy(
+        vocabulary=[evil, "b", "c"],
+        privacy_guarantee=guarantee,
+        details={"estimator": evil, "parameters": {evil: evil}},
+    )
+    for form in ("markdown", "json"):
+        assert "<script" not in model.card(form) and "</pre>`" not in model.card(form)
+    assert json.loads(model.card("json"))["details"]["estimator"] == evil
+    assert model.card().count("<pre>") == model.card().count("</pre>") == 1
 
 
 def test_every_truncated_file_is_refused(released, tmp_path):
@@ -364,6 +479,19 @@ def test_a_consistent_zip_with_another_content_is_refused(released, tmp_path):
         load_released(path)
 
 
+@pytest.mark.parametrize("name", ["model.zip", "model.card.md", "model.card.json"])
+@pytest.mark.parametrize("kind", ["file", "broken link"])
+def test_save_overwrites_nothing_without_being_told(released, tmp_path, name, kind):
+    there = tmp_path / name
+    there.write_text("precious") if kind == "file" else there.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileExistsError, match="is there already"):
+        released.save(tmp_path / "model.zip")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    released.save(tmp_path / "model.zip", overwrite=True)
+    assert not (tmp_path / "elsewhere").exists()
+    np.testing.assert_array_equal(load_released(tmp_path / "model.zip").topic_word_, released.topic_word_)
+
+
 def test_an_interrupted_save_leaves_the_former_file(released, tmp_path, monkeypatch):
     path = tmp_path / "model.zip"
     released.save(path)
@@ -374,7 +502,7 @@ def test_an_interrupted_save_leaves_the_former_file(released, tmp_path, monkeypa
 
     monkeypatch.setattr(_file, "to_bytes", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        released.save(path)
+        released.save(path, overwrite=True)
     assert path.read_bytes() == before
     assert not list(tmp_path.glob("*.partial"))
 

@@ -364,11 +364,26 @@ def test_public_words_in_any_order(texts):
     assert (guarantee.epsilon, guarantee.delta) == (0, 0)
     model = PrivateCGSLDA(epsilon=2.0).privacy_cost()
     assert guarantee.compose(model).epsilon <= 2.0
-    with pytest.raises(ValueError, match=r"name each word once; got \['zinc'\] more than once"):
+    with pytest.raises(ValueError, match="name each word once; got 1 of them more than once"):
         DPCountVectorizer(public_vocabulary=["zinc", "apple", "zinc"]).fit(texts)
     for wrong in ([], [3, 4]):
         with pytest.raises(ValueError, match="public_vocabulary must be a list of words"):
             DPCountVectorizer(public_vocabulary=wrong).fit(texts)
+
+
+def test_a_public_vocabulary_of_documents_is_refused(texts):
+    secret = "ann owes bob 500"
+    for words in (["zinc", secret], ["Zinc"], ["a"], [" zinc"]):
+        with pytest.raises(ValueError, match="finds in no text") as error:
+            DPCountVectorizer(public_vocabulary=words).fit(texts)
+        assert secret not in str(error.value)
+    for options, words in (
+        ({"ngram_range": (1, 4)}, ["ann owes", "zinc"]),
+        ({"lowercase": False}, ["Zinc"]),
+        ({"analyzer": "char_wb", "ngram_range": (3, 3)}, [" zi", "inc", "nc "]),
+        ({"analyzer": list}, ["ann owes"]),  # of documents that are lists of phrases
+    ):
+        DPCountVectorizer(public_vocabulary=words, **options).fit(texts)
 
 
 def test_public_columns_by_number_and_by_name(counts):

@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.preprocessing import StandardScaler
 
 from skdplda._types import Estimator, Matrix
-from skdplda._validation import is_integer
+from skdplda._validation import at_most, is_integer
 from skdplda.attacks._result import AttackResult
 from skdplda.attacks._shadow import check_seed, reseed
 from skdplda.attacks._statistics import check_documents
@@ -124,7 +124,7 @@ def shadow_classifier_attack(
     curator, attacker = halves(label, np.arange(len(label)), rng)
     parts = [halves(label, curator, rng)] + [halves(label, attacker, rng) for _ in range(n_shadows)]
     seeds = rng.integers(2**31, size=len(parts))
-    answers = Parallel(n_jobs=n_jobs)(
+    answers = Parallel(n_jobs=at_most(n_jobs))(
         delayed(ask)(classifier, X, label, part, len(classes), int(seed))
         for part, seed in zip(parts, seeds, strict=True)
     )

@@ -11,9 +11,9 @@ from joblib import hash as digest_of
 from sklearn.base import clone
 from tqdm import tqdm
 
-from skdplda._files import whole_file
+from skdplda._files import PRIVATE, whole_file
 from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
-from skdplda._validation import is_integer
+from skdplda._validation import at_most, is_integer
 from skdplda.attacks._statistics import check_documents, check_names, document_statistics
 
 __all__ = ["ShadowModels", "released_topics", "train_shadow_models"]
@@ -129,7 +129,7 @@ def train_shadow_models(
         delayed(one_model)(estimator, X, members[i], int(seeds[i] >> 1), names, proportions, topic_word, store, i)
         for i in range(n_models)
     )
-    found = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+    found = Parallel(n_jobs=at_most(n_jobs), return_as="generator")(jobs)
     values = np.stack(list(tqdm(found, total=n_models, disable=not verbose, desc="shadow models")))
     return ShadowModels(members, values, names, proportions)
 
@@ -247,5 +247,5 @@ class Store:
 
     def save(self, number, values):
         """Write the values of a model, all or nothing; they are as private as the documents."""
-        with whole_file(self.path(number), mode=0o600) as file:
+        with whole_file(self.path(number), PRIVATE) as file:
             np.savez(file, values=values, identity=np.array(self.identity))

@@ -4,11 +4,11 @@ from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._zeta import zeta
 from skdplda._types import ArrayLike, Function, Matrix, Sequence
+from skdplda._validation import check_structure, effective_n_jobs
 
 __all__ = ["STATISTICS", "document_statistics", "max_log_likelihood"]
 
@@ -174,6 +174,7 @@ def check_topic_word(topic_word, dimensions=(2,)):
 
 def check_documents(X, n_words):
     """Return counts as CSR of int32."""
+    check_structure(X)
     X = sp.csr_array(X)
     if X.shape[1] != n_words:
         raise ValueError(

@@ -9,6 +9,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from tqdm import tqdm
 
+from skdplda._validation import at_most
 from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = ["Canaries", "claim_of", "fits", "prepared", "topics_of"]
@@ -86,5 +87,5 @@ def one_fit(estimator, canaries, present):
 def fits(estimator, canaries, patterns, *, n_jobs=None, verbose=0):
     """Return the scores of one fit for each pattern of presence."""
     jobs = (delayed(one_fit)(estimator, canaries, present) for present in patterns)
-    found = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+    found = Parallel(n_jobs=at_most(n_jobs), return_as="generator")(jobs)
     return np.stack(list(tqdm(found, total=len(patterns), disable=not verbose, desc="fits")))

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from skdplda._validation import check_public_words
 from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "public_words",
     "read_corpus",
     "read_uci",
+    "refuse_empty",
     "seed",
     "whole",
 ]
@@ -90,7 +92,23 @@ def read_corpus(args):
     if documents.form == "uci":
         return *read_uci(args), None
     vectorizer = public_words(args, documents)
-    return vectorizer.fit_transform(documents), vectorizer.get_feature_names_out(), vectorizer
+    X = vectorizer.fit_transform(documents)
+    refuse_empty(X)
+    return X, vectorizer.get_feature_names_out(), vectorizer
+
+
+def refuse_empty(X):
+    """Refuse documents of which no word is in the vocabulary: the topics would be noise alone, and be paid for.
+
+    That all documents are without words is a fact about all of them, which one document can change: where this error
+    is published, it is an output that no guarantee covers. It tells the curator, who holds the documents, of a wrong
+    file, before anything is spent; estimators, which may run where nobody looks, do not ask.
+    """
+    if X.shape[0] and not X.nnz:
+        raise ValueError(
+            "no word of the vocabulary occurs in the documents; nothing was spent. Is it of another language, or are"
+            " --column or --format those of another corpus?"
+        )
 
 
 def read_uci(args):
@@ -100,6 +118,13 @@ def read_uci(args):
     if args.vocabulary is None:
         raise ValueError("--vocabulary is needed: a UCI docword file names words by number; give its vocab file.")
     corpus = load_uci_bow(args.corpus, args.vocabulary)
+    spaced = [line for line, word in enumerate(corpus.feature_names, start=1) if len(word.split()) != 1]
+    if spaced:
+        raise ValueError(
+            f"--vocabulary: {args.vocabulary!r} has {len(spaced)} lines that are no single word (the first: line"
+            f" {spaced[0]}). Words are released, so they must not be documents."
+        )
+    refuse_empty(corpus.data)
     return corpus.data, corpus.feature_names
 
 
@@ -108,7 +133,13 @@ def public_words(args, documents):
     from sklearn.feature_extraction.text import CountVectorizer
 
     if args.vocabulary is not None:
-        return CountVectorizer(vocabulary=read_words(args.vocabulary))
+        lines = read_words(args.vocabulary)
+        vectorizer = CountVectorizer(vocabulary=list(lines))
+        try:
+            check_public_words(vectorizer, list(lines), f"--vocabulary: {args.vocabulary!r}", list(lines.values()))
+        except ValueError as error:
+            raise ValueError(f"{error}; the numbers are of lines.") from None
+        return vectorizer
     if args.leaky_vocabulary is None:
         raise ValueError(NO_VOCABULARY)
     warnings.warn(
@@ -124,9 +155,11 @@ def public_words(args, documents):
 
 
 def read_words(path):
-    """Return the distinct words of a vocabulary file, lower case, in its order."""
-    lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    words = list(dict.fromkeys(line.strip().lower() for line in lines if line.strip()))
+    """Return the distinct words of a vocabulary file, lower case, in its order, each with the line it is first on."""
+    words = {}
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8-sig").splitlines(), start=1):
+        if line.strip():
+            words.setdefault(line.strip().lower(), number)
     if not words:
         raise ValueError(f"--vocabulary: {path!r} holds no words.")
     return words
@@ -199,7 +232,8 @@ class Documents:
             rows = csv.DictReader(file)
             for option, name in (("--column", self.column), ("--users", self.by)):
                 if name is not None and name not in (rows.fieldnames or ()):
-                    raise ValueError(f"{option} must be one of {rows.fieldnames or []}; got {name!r}.")
+                    found = len(rows.fieldnames or ())
+                    raise ValueError(f"{option}: none of the {found} columns in line 1 of CORPUS is named {name!r}.")
             for place, row in enumerate(rows):
                 yield place, row[self.column] or "", self._user(row, rows.line_num)
 

@@ -15,7 +15,7 @@ from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = ["main"]
 
-FAILED, USAGE_ERROR, BUG, INTERRUPTED = 1, 2, 70, 130
+FAILED, USAGE_ERROR, BUG, INTERRUPTED, UNREAD = 1, 2, 70, 130, 141  # the last two as shells count SIGINT and SIGPIPE
 DESCRIPTION = "Differentially private topic models. See 'skdplda COMMAND --help'."
 EXIT_CODES = """\
 exit codes:
@@ -24,6 +24,7 @@ exit codes:
   2    usage, bad input, or an option or package that is missing
   70   a defect of skdplda; SKDPLDA_TRACEBACK=1 shows where
   130  interrupted
+  141  whoever read the output, such as head, has left
 
 Results go to the standard output, progress and warnings to the standard error.
 """
@@ -49,9 +50,18 @@ def main(argv: list[str] | None = None) -> int:
     -------
     code : int
         0, 1 where an audit refutes a claim or a reproduced script failed, 2 for usage and bad input, 70 for a defect
-        of the package, 130 when interrupted.
+        of the package, 130 when interrupted, 141 when whoever read the output has left.
     """
-    args = _parser().parse_args(argv)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed before the start
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+    try:
+        try:
+            args = _parser().parse_args(argv)
+        finally:
+            sys.stdout.flush()  # the help is printed
+    except BrokenPipeError:
+        return _unread()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", PrivacyLeakWarning)
@@ -62,8 +72,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"\nskdplda: interrupted{_where_to_resume(args)}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _unread()
     except (ValueError, OSError, ImportError, MemoryError) as error:
         message = " ".join(str(error).split()) or "there is not enough memory."
         print(f"skdplda {args.command}: error: {message}", file=sys.stderr)
@@ -76,6 +85,12 @@ def main(argv: list[str] | None = None) -> int:
         print(f"skdplda {args.command}: error: {message}; {hint}", file=sys.stderr)
         return BUG
     return code or 0
+
+
+def _unread():
+    """Send the rest of the output nowhere, so that the interpreter does not complain of it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return UNREAD
 
 
 def _parser():

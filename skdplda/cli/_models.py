@@ -11,8 +11,17 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from skdplda._files import whole_file
-from skdplda.cli._corpus import Documents, add_corpus, add_vocabulary, number, public_words, read_uci, whole
+from skdplda._files import PRIVATE, refuse_existing, whole_file
+from skdplda.cli._corpus import (
+    Documents,
+    add_corpus,
+    add_vocabulary,
+    number,
+    public_words,
+    read_uci,
+    refuse_empty,
+    whole,
+)
 from skdplda.models import VIPSLDA, PrivateCGSLDA
 from skdplda.privacy import MECHANISMS
 from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
@@ -82,7 +91,8 @@ def add_fit_commands(add):
     add_price(fit)
     fit.add_argument("--topics", type=whole, default=10, metavar="K", help="number of topics (default: 10)")
     fit.add_argument("--top-words", type=whole, default=10, metavar="N", help="words shown a topic (default: 10)")
-    fit.add_argument("--output", default="skdplda_topics", metavar="DIR", help="new folder (default: skdplda_topics)")
+    fit.add_argument("--output", default="skdplda_topics", metavar="DIR", help="folder (default: skdplda_topics)")
+    add_overwrite(fit)
     fit.add_argument("--checkpoint", metavar="FILE", help="resume from, and save to, FILE; as private as the data")
     add_jobs(fit)
     fit.add_argument("--json", action="store_true", help="print JSON")
@@ -97,6 +107,19 @@ def add_fit_commands(add):
 def add_jobs(command):
     """Add the number of threads."""
     command.add_argument("--jobs", type=int, default=1, metavar="N", help="threads (default: 1; -1: all cores)")
+
+
+def add_overwrite(command):
+    """Add the permission to replace what a command would write anew."""
+    command.add_argument("--overwrite", action="store_true", help="replace files of these names that are there")
+
+
+def refuse_files(args, option, paths):
+    """Refuse to write over files, unless it was asked for."""
+    try:
+        refuse_existing(*() if args.overwrite else paths)
+    except FileExistsError as error:
+        raise ValueError(f"{option}: {str(error).partition(';')[0]}; give another name, or --overwrite.") from None
 
 
 def add_use_commands(add):
@@ -116,7 +139,8 @@ def add_use_commands(add):
 
     publish = add("release", "one file to publish, and its card, if a proof covers it")
     publish.add_argument("model_path", **stored)
-    publish.add_argument("output", metavar="FILE", help="new .zip file; its cards are written beside it")
+    publish.add_argument("output", metavar="FILE", help=".zip file; its cards are written beside it")
+    add_overwrite(publish)
     publish.add_argument(
         "--allow-unproven", action="store_true", help="although nothing proven covers it; the card will say so"
     )
@@ -127,7 +151,9 @@ def add_use_commands(add):
     transform.add_argument("model_path", **stored)
     documents = add_corpus(transform)
     documents.add_argument("--vocabulary", metavar="FILE", help="for UCI: the vocab file")
-    transform.add_argument("--output", metavar="FILE", help="new file (default: the standard output)")
+    transform.add_argument(
+        "--output", metavar="FILE", help="new file, readable by you alone (default: the standard output)"
+    )
     add_jobs(transform)
     transform.add_argument("--json", action="store_true", help="write JSON lines instead of CSV")
     transform.set_defaults(run=_transform)
@@ -179,8 +205,7 @@ def _fit(args):
     options = {"n_jobs": args.jobs, "checkpoint": args.checkpoint, "verbose": sys.stderr.isatty()}
     model, _ = make_model(args, n_components=args.topics, **options)
     output = Path(args.output)
-    if (output / OUTPUTS[0]).exists():
-        raise ValueError(f"--output: {os.fspath(output)!r} already holds {OUTPUTS[0]}; give another folder.")
+    refuse_files(args, "--output", [output / name for name in OUTPUTS])
     X, words, users, vectorizer, model = _counts(args, model)
     if not X.shape[0]:
         raise ValueError(f"CORPUS: {args.corpus!r} holds no documents.")
@@ -219,6 +244,7 @@ def _counts(args, model):
     if args.private_words is None:
         vectorizer = public_words(args, documents)
         X = vectorizer.transform(documents)
+        refuse_empty(X)
     else:
         vectorizer, model = _private_words(args, model)
         texts = list(documents)
@@ -311,6 +337,7 @@ def _print_topics(model, top):
     least = SURE * noise["in_model"] if noise else 0.0
     weights = -np.sort(-model.components_, axis=1)
     for topic, row in enumerate(top.to_numpy()):
+        row = map(one_line, row)
         shown = (word if weight > least else f"({word})" for word, weight in zip(row, weights[topic], strict=False))
         print(f"topic {topic:<3}  {' '.join(shown)}")
     if (weights[:, : top.shape[1]] <= least).any():
@@ -322,11 +349,17 @@ def _print_topics(model, top):
 def _save(output, released, top):
     """Write the released values and what was promised; nothing else of the fit."""
     guarantee = released.privacy_guarantee_
-    released.save(output / OUTPUTS[0], card=False)
+    released.save(output / OUTPUTS[0], card=False, overwrite=True)  # `refuse_files` has asked
     top.columns = [f"word_{place}" for place in range(1, top.shape[1] + 1)]
-    top.reset_index(drop=True).to_csv(output / OUTPUTS[1], index_label="topic")
-    (output / OUTPUTS[2]).write_text(f"{guarantee}\n", encoding="utf-8")
-    (output / OUTPUTS[3]).write_text(f"{guarantee.to_json()}\n", encoding="utf-8")
+    table = top.reset_index(drop=True).to_csv(index_label="topic")
+    for name, text in zip(OUTPUTS[1:], (table, f"{guarantee}\n", f"{guarantee.to_json()}\n"), strict=True):
+        with whole_file(output / name) as file:
+            file.write(text.encode())
+
+
+def one_line(word):
+    """Write a word, or an n-gram of characters, so that it stays in its line."""
+    return " ".join(word.split())
 
 
 def _load(path):
@@ -341,7 +374,7 @@ def _top_words(args):
         print(json.dumps(words.tolist()))
         return
     for topic, row in enumerate(words):
-        print(f"topic {topic:<3}  {' '.join(row)}")
+        print(f"topic {topic:<3}  {' '.join(map(one_line, row))}")
 
 
 def _show(args):
@@ -351,8 +384,8 @@ def _show(args):
 def _release(args):
     model, output = _load(args.model_path), Path(args.output)
     guarantee = model.privacy_guarantee_
-    if output.exists():
-        raise ValueError(f"FILE: {args.output!r} is there already; give another name.")
+    files = [output, *(output.with_name(output.stem + suffix) for suffix in (".card.md", ".card.json"))]
+    refuse_files(args, "FILE", files)
     if not args.allow_unproven:
         if guarantee.status != "proven" or not math.isfinite(guarantee.epsilon):
             raise ValueError(
@@ -364,8 +397,7 @@ def _release(args):
                 f"{guarantee.not_covered[0]}. Fit with --vocabulary or --private-words, or use --allow-unproven; the"
                 " model card will say it."
             )
-    model.save(output)
-    files = [output, *(output.with_name(output.stem + suffix) for suffix in (".card.md", ".card.json"))]
+    model.save(output, overwrite=args.overwrite)
     files = [os.fspath(file.resolve()) for file in files]
     if args.json:
         print(json.dumps({"files": files, "privacy": json.loads(guarantee.to_json())}, indent=2))
@@ -375,7 +407,7 @@ def _release(args):
 
 def _transform(args):
     model = _load(args.model_path).set_params(n_jobs=args.jobs)
-    if args.output is not None and Path(args.output).exists():
+    if args.output is not None and os.path.lexists(args.output):
         raise ValueError(f"--output: {args.output!r} is there already; give another name.")
     documents = Documents(args)
     if documents.form == "uci":
@@ -385,7 +417,7 @@ def _transform(args):
         batches = documents.batches(BATCH)
     print(f"skdplda: note: {CURATOR}", file=sys.stderr)
     columns = None if args.json else ["document", *(f"topic_{topic}" for topic in range(len(model.topic_word_)))]
-    with nullcontext() if args.output is None else whole_file(args.output) as file:
+    with nullcontext() if args.output is None else whole_file(args.output, PRIVATE) as file:
         for names, X in batches:
             text = _rows(names, model.transform(X), columns)
             columns = columns and []  # once

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._files import PRIVATE, whole_file
 from skdplda._types import ArrayLike, Iterator, PathLike
-from skdplda._validation import check_block
+from skdplda._validation import check_block, check_structure, is_integer
 
 __all__ = ["DiskCounts", "open_counts", "write_counts"]
 
 FORMAT = "skdplda.counts"
-VERSION = 1
+VERSION = 2
 ARRAYS = {"indptr": np.int64, "indices": np.int32, "data": np.int32}
 BLOCK = 8192  # documents read at a time
+CHUNK = 2**22  # bytes hashed at a time
 
 
 def write_counts(path: PathLike, chunks: Any) -> "DiskCounts":
@@ -26,7 +28,8 @@ def write_counts(path: PathLike, chunks: Any) -> "DiskCounts":
     Parameters
     ----------
     path : str or path-like
-        A new folder. It is complete when the function returns; before, it cannot be opened.
+        A new folder, readable by its owner only, as are its files. It is complete when the function returns; before,
+        it cannot be opened.
     chunks : iterable of sparse matrix or array-like, each of shape (n_documents, n_words)
         Word counts, over one vocabulary. One chunk is held at a time.
 
@@ -54,10 +57,17 @@ def write_counts(path: PathLike, chunks: Any) -> "DiskCounts":
     """
     path = os.fspath(path)
     os.mkdir(path, 0o700)
-    n_documents, n_entries, n_words, digest = 0, 0, None, hashlib.sha256()
+    n_documents, n_entries, n_words = 0, 0, None
+    digests = {name: hashlib.sha256() for name in ARRAYS}
     with ExitStack() as stack:
-        files = {name: stack.enter_context(open(os.path.join(path, name), "wb")) for name in ARRAYS}
-        files["indptr"].write(np.zeros(1, np.int64).tobytes())
+        files = {name: stack.enter_context(open(os.path.join(path, name), "xb", opener=owned)) for name in ARRAYS}
+
+        def write(name, array):
+            content = array.astype(ARRAYS[name]).tobytes()
+            digests[name].update(content)
+            files[name].write(content)
+
+        write("indptr", np.zeros(1))
         for number, chunk in enumerate(chunks):
             X = check_block(chunk, f"chunk {number}")
             if n_words not in (None, X.shape[1]):
@@ -65,23 +75,25 @@ def write_counts(path: PathLike, chunks: Any) -> "DiskCounts":
                     f"chunk {number} has {X.shape[1]} words and the first {n_words}: the vocabulary changed."
                 )
             n_words = X.shape[1]
-            parts = {"indptr": X.indptr[1:].astype(np.int64) + n_entries, "indices": X.indices, "data": X.data}
-            for name, kind in ARRAYS.items():
-                content = parts[name].astype(kind).tobytes()
-                digest.update(content)
-                files[name].write(content)
+            write("indptr", X.indptr[1:].astype(np.int64) + n_entries)
+            write("indices", X.indices)
+            write("data", X.data)
             n_documents, n_entries = n_documents + X.shape[0], n_entries + X.nnz
     if not n_documents:
         raise ValueError("chunks must hold at least one document; got none.")
-    header = {"format": FORMAT, "version": VERSION, "shape": [n_documents, n_words], "digest": digest.hexdigest()}
-    with open(os.path.join(path, "header.partial"), "w") as file:
-        json.dump(header, file)
-    os.replace(file.name, os.path.join(path, "header.json"))
-    return open_counts(path)
+    shape = n_documents, n_words
+    header = {"format": FORMAT, "version": VERSION, "shape": shape, "digest": digest_of(shape, digests)}
+    with whole_file(os.path.join(path, "header.json"), PRIVATE) as file:
+        file.write(json.dumps(header).encode())
+    return DiskCounts(path, shape, header["digest"])
 
 
 def open_counts(path: PathLike) -> "DiskCounts":
     """Open a folder of `write_counts`.
+
+    All of it is read once, and its digest compared with that in the header: next to the many passes of a fit this
+    costs little, and a folder that was damaged on the way is found out before anything is spent. What is read later is
+    looked at again, block by block, but only as to whether it is a matrix of counts.
 
     Parameters
     ----------
@@ -96,7 +108,7 @@ def open_counts(path: PathLike) -> "DiskCounts":
     Raises
     ------
     ValueError
-        If the folder is none of ours, incomplete, or cut short.
+        If the folder is none of ours, incomplete, cut short, or not what was written.
     """
     path = os.fspath(path)
     try:
@@ -104,14 +116,41 @@ def open_counts(path: PathLike) -> "DiskCounts":
             header = json.load(file)
         if (header["format"], header["version"]) != (FORMAT, VERSION):
             raise ValueError("another format or version")
-        counts = DiskCounts(path, tuple(header["shape"]), header["digest"])
+        shape = n_documents, n_words = tuple(header["shape"])
+        if not all(is_integer(size) and 0 < size < 2**63 for size in shape) or n_words > 2**31 - 1:
+            raise ValueError(f"its shape cannot be {shape}")
+        counts = DiskCounts(path, shape, header["digest"])
+        if os.path.getsize(os.path.join(path, "indptr")) != 8 * (n_documents + 1):
+            raise ValueError("indptr is cut short")
         for name, kind in ARRAYS.items():
             expected = (counts.shape[0] + 1 if name == "indptr" else counts.nnz) * np.dtype(kind).itemsize
             if os.path.getsize(os.path.join(path, name)) != expected:
                 raise ValueError(f"{name} is not of {expected} bytes")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        if digest_of(shape, {name: file_digest(os.path.join(path, name)) for name in ARRAYS}) != counts.digest:
+            raise ValueError("its content is not what was written: the digest differs")
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path!r} is no complete folder of counts ({error}); write it with write_counts.") from None
     return counts
+
+
+def owned(path, flags):
+    """Open a file that its owner alone may read."""
+    return os.open(path, flags, PRIVATE)
+
+
+def file_digest(path):
+    """Return the SHA-256 of a file, unfinished."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while content := file.read(CHUNK):
+            digest.update(content)
+    return digest
+
+
+def digest_of(shape, digests):
+    """Return the digest of a folder, from those of its files."""
+    parts = "".join(digests[name].hexdigest() for name in ARRAYS)
+    return hashlib.sha256(f"{tuple(shape)}{parts}".encode()).hexdigest()
 
 
 class DiskCounts:
@@ -149,6 +188,11 @@ class DiskCounts:
             Of the documents.
         counts : csr_array of shape (n, n_words)
             Of int32, with int64 pointers.
+
+        Raises
+        ------
+        ValueError
+            If what is read is no block of counts: the files were changed after they were opened.
         """
         for first in range(0, self.shape[0], BLOCK):
             last = min(first + BLOCK, self.shape[0])
@@ -158,18 +202,30 @@ class DiskCounts:
             if not len(numbers):
                 continue
             pointers = self._read("indptr", first, last + 1)
+            if pointers[0] < 0 or (np.diff(pointers) < 0).any() or (first == 0 and pointers[0] != 0):
+                raise self._changed()
             if len(numbers) == last - first:
                 spans = [(pointers[0], pointers[-1])]
             else:
                 spans = list(zip(pointers[numbers - first], pointers[numbers - first + 1], strict=True))
-            parts = [np.concatenate([self._read(name, *span) for span in spans]) for name in ("indices", "data")]
+            indices, data = (
+                np.concatenate([self._read(name, *span) for span in spans]) for name in ("indices", "data")
+            )
             lengths = pointers[numbers - first + 1] - pointers[numbers - first]
             pointers = np.concatenate([[0], np.cumsum(lengths)])
-            block = sp.csr_array((parts[1], parts[0], pointers), shape=(len(numbers), self.shape[1]))
-            block.indptr, block.indices = pointers, parts[0]  # the constructor may narrow them
+            block = sp.csr_array((data, indices, pointers), shape=(len(numbers), self.shape[1]))
+            block.indptr, block.indices = pointers, indices  # the constructor may narrow them
+            check_structure(block, f"{self.path!r}, from document {first} on,")
+            if data.min(initial=0) < 0 or not block.has_canonical_format:
+                raise self._changed()
             yield numbers, block
 
     def _read(self, name, first, last):
         """Return entries [first, last) of an array; a plain read, so that nothing stays mapped."""
-        kind = np.dtype(ARRAYS[name])
-        return np.fromfile(os.path.join(self.path, name), kind, last - first, offset=first * kind.itemsize)
+        kind, path = np.dtype(ARRAYS[name]), os.path.join(self.path, name)
+        if last * kind.itemsize > os.path.getsize(path):
+            raise self._changed()
+        return np.fromfile(path, kind, last - first, offset=first * kind.itemsize)
+
+    def _changed(self):
+        return ValueError(f"{self.path!r} holds no counts any more: its files were changed. Write it again.")

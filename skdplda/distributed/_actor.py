@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._validation import counts_of
+from skdplda._validation import MOST_THREADS, counts_of
 from skdplda.distributed._shards import join_blocks
 from skdplda.semantics import UnitMatrix
 
@@ -52,7 +52,8 @@ class Member:
     """
 
     def __init__(self, n_threads):
-        self._n_threads, self._loaded, self._states, self._info, self._done = n_threads, {}, {}, {}, {}
+        self._n_threads = min(n_threads, MOST_THREADS)
+        self._loaded, self._states, self._info, self._done = {}, {}, {}, {}
         self._number, self._sum, self._summed = None, None, set()
 
     def ping(self):

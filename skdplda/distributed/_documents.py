@@ -69,7 +69,7 @@ class ShardedDocuments:
             groups = groups.compute() if hasattr(type(groups), "__dask_graph__") else groups
             units = check_groups(groups, crew.n_documents)
             self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)
-            self._refuse_scattered(np.asarray(groups))
+            self._refuse_scattered()
 
     @property
     def shape(self) -> Any:
@@ -87,7 +87,7 @@ class ShardedDocuments:
         digests = "".join(part.digest for part in self.crew.parts)
         return np.frombuffer(digests.encode(), np.uint8), *(() if self._unit is None else (self._unit,))
 
-    def _refuse_scattered(self, groups):
+    def _refuse_scattered(self):
         sizes = np.concatenate([part.sizes for part in self.crew.parts])
         block = np.repeat(np.arange(len(sizes)), sizes)
         lowest, highest = np.full(self.n_units, len(sizes)), np.zeros(self.n_units, np.int64)
@@ -95,11 +95,10 @@ class ShardedDocuments:
         np.maximum.at(highest, self._unit, block)
         if (lowest < highest).any():
             user = np.argmax(lowest < highest)
-            name = groups[self._unit == user].tolist()[0]
             raise ValueError(
-                f"groups has documents of user {name!r} in several blocks, from block"
-                f" {lowest[user]} to block {highest[user]}: a worker bounds what a user adds, and must see all of it."
-                " Sort the documents by user and cut between users."
+                f"groups has documents of one user in several blocks, from block {lowest[user]} to block"
+                f" {highest[user]}: a worker bounds what a user adds, and must see all of it. Sort the documents by"
+                " user and cut between users."
             )
 
     def members_of(self, part: int) -> Any:

@@ -155,7 +155,7 @@ def join_blocks(sources, first_block):
             pieces = [source]
         else:  # a partition of a Bag
             pieces = list(source)
-        pieces = [X if isinstance(X, UnitMatrix) else check_block(X, f"block {number}") for X in pieces]
+        pieces = [X.checked() if isinstance(X, UnitMatrix) else check_block(X, f"block {number}") for X in pieces]
         for X in pieces:
             if n_words not in (None, X.shape[1]):
                 raise ValueError(other_width(number, X.shape[1], n_words))

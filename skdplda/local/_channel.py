@@ -13,6 +13,7 @@ import numpy as np
 
 from skdplda._kernels import _reports
 from skdplda._kernels._noise import system_key
+from skdplda._validation import MOST_THREADS, check_structure
 from skdplda.privacy import PrivacyGuarantee, Randomness, check_epsilon, pure_event
 
 __all__ = ["BitChannel", "bit_epsilon_of_coin", "coin_probability", "randomize_bits"]
@@ -336,8 +337,9 @@ def randomize_bits(
     Raises
     ------
     ValueError
-        If X has another number of words than the channel.
+        If X has another number of words than the channel, or its arrays do not describe a matrix.
     """
+    check_structure(X)
     if X.shape[1] != channel.n_words:
         raise ValueError(f"X must have the channel's {channel.n_words} words; got {X.shape[1]}.")
     if (X.data <= 0).any():
@@ -353,7 +355,7 @@ def randomize_bits(
         *(_gap_tables(channel.flips) if channel.flips else (np.empty(0, np.uint64), np.empty(0, np.uint16))),
         channel.mechanism == "asymmetric",
         channel.max_words or 0,
-        n_threads,
+        min(n_threads, MOST_THREADS),
     )
     key[:] = 0
     return bits

@@ -6,12 +6,20 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skdplda._kernels._reports import positions
 from skdplda._types import Matrix, Seed
-from skdplda._validation import SEED, Interval, StrOptions, check_counts, check_is_fitted, fit_context, is_integer
+from skdplda._validation import (
+    SEED,
+    Interval,
+    StrOptions,
+    check_counts,
+    check_is_fitted,
+    effective_n_jobs,
+    fit_context,
+    is_integer,
+)
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.local._channel import MECHANISMS, BitChannel, randomize_bits
 from skdplda.privacy import PrivacyGuarantee, Randomness, is_guessable, seeded_guarantee

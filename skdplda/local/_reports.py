@@ -4,21 +4,23 @@ import hashlib
 import os
 import struct
 import zlib
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 
 from skdplda._kernels._reports import positions
 from skdplda._types import Iterable, Matrix, Sequence
-from skdplda._validation import check_counts
+from skdplda._validation import check_counts, effective_n_jobs
 from skdplda.local._channel import MECHANISMS, randomize_bits
 
 __all__ = ["ReportBatch", "make_report", "make_reports", "read_reports", "report_size"]
 
 MAGIC, VERSION = b"SKLR", 1
 # magic, version, mechanism, reports of a user, words, most words of a document (0: all), epsilon of a bit, vocabulary
+MOST_REASONS = 1000  # kept of a call: more are counted
+MOST_REREAD = 8  # times the length of a file that its damaged reports may be summed up
 HEADER = struct.Struct("<4sBBHIId16s")
 CHECKSUM = struct.Struct("<I")
 
@@ -33,7 +35,7 @@ class ReportBatch(NamedTuple):
     sources : ndarray of shape (n_reports,), int
         The number, from 0, of the file that each report came from.
     rejected : list of tuple (int, str)
-        Number of the file, and a sentence.
+        Number of the file, and a sentence. After 1000 sentences, one more tells how many others there were.
     """
 
     data: sp.csr_matrix
@@ -135,7 +137,8 @@ def make_reports(X: Matrix, vocabulary: Sequence[str], randomizer: Any) -> np.nd
 def read_reports(files: Any, vocabulary: Sequence[str], randomizer: Any) -> ReportBatch:
     """Read reports, keep the good ones and say why the others are not.
 
-    A file may hold many reports, one after the other. What is damaged is skipped up to the next report. Refused are
+    A file may hold many reports, one after the other. What is damaged is skipped up to the next report; the rest of a
+    file is refused if it takes many times its length to tell the good ones from the others. Refused are
     reports that are truncated or damaged, of another version, vocabulary, mechanism or epsilon (guarantees of
     different epsilon do not mix), or of another bound on words or on reports.
 
@@ -173,21 +176,23 @@ def read_reports(files: Any, vocabulary: Sequence[str], randomizer: Any) -> Repo
         raise TypeError("files must be several paths or contents; put a single one into a list.")
     expected = _header(randomizer, vocabulary)
     n_words = len(vocabulary)
-    rows, sources, rejected = [], [], []
+    rows, sources, rejected, n_rejected = [], [], [], 0
     for number, file in enumerate(files):
         if isinstance(file, (bytes, bytearray, memoryview)):
             content = bytes(file)
         else:
             with open(file, "rb") as opened:
                 content = opened.read()
-        if not content:
-            rejected.append((number, "empty: no report in it"))
         for body, reason in _reports_in(content, expected, n_words):
-            if reason:
-                rejected.append((number, reason))
-            else:
+            if not reason:
                 rows.append(body)
                 sources.append(number)
+                continue
+            n_rejected += 1
+            if n_rejected <= MOST_REASONS:
+                rejected.append((number, reason))
+    if n_rejected > MOST_REASONS:
+        rejected.append((rejected[-1][0], f"and {n_rejected - MOST_REASONS:,} more, from this file on"))
     bits = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), (n_words + 7) // 8)
     indptr, indices = positions(bits)
     data = sp.csr_matrix((np.ones(len(indices), np.int32), indices, indptr), shape=(len(rows), n_words))
@@ -200,8 +205,8 @@ def _header(randomizer, vocabulary):
     if not vocabulary:
         raise ValueError("vocabulary must have at least one word; got none.")
     if len(set(vocabulary)) < len(vocabulary):
-        repeated = next(word for word in vocabulary if vocabulary.count(word) > 1)
-        raise ValueError(f"vocabulary must name each word once; got {repeated!r} twice.")
+        ((repeated, times),) = Counter(vocabulary).most_common(1)
+        raise ValueError(f"vocabulary must name each word once; got {repeated!r} {times} times.")
     channel = randomizer.channel(len(vocabulary))
     digest = hashlib.sha256("\0".join(vocabulary).encode()).digest()[:16]
     return HEADER.pack(
@@ -230,7 +235,9 @@ def _packed(header, bits):
 def _reports_in(content, expected, n_words):
     """Yield (bits, "") of each good report in a file, and (b"", reason) for what is none."""
     size, last = report_size(n_words), len(content)
-    start = 0
+    start = wasted = 0
+    if not content:
+        yield b"", "empty: no report in it"
     while start < last:
         reason, stop = "", start + size
         if not content.startswith(MAGIC, start):
@@ -252,6 +259,10 @@ def _reports_in(content, expected, n_words):
             start = stop
             continue
         yield b"", reason
+        wasted += size if reason.startswith("damaged") else 0
+        if wasted > MOST_REREAD * last:
+            yield b"", f"given up at byte {start}: so much of the file is damaged that the rest was not read"
+            return
         following = content.find(MAGIC, start + 1)
         start = last if following < 0 else following
 

@@ -8,6 +8,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from skdplda._kernels._foldin import fold_in
 from skdplda._types import ArrayLike, Matrix
+from skdplda._validation import MOST_THREADS, check_structure
 
 __all__ = ["held_out_log_likelihood", "log_likelihood", "perplexity", "score", "score_samples", "unigram_perplexity"]
 
@@ -287,12 +288,15 @@ def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion",
             raise ValueError(f"{name} must be {_KINDS[kind]} of at least {least}, got {value!r}.")
     observed, held_out = _split(X, method)
     phi = np.ascontiguousarray(phi.T)
-    theta = fold_in(observed.indptr, observed.indices, observed.data, phi, alpha, max_iter, tol, n_threads)
+    theta = fold_in(
+        observed.indptr, observed.indices, observed.data, phi, alpha, max_iter, tol, min(n_threads, MOST_THREADS)
+    )
     return _log_likelihood(held_out, phi, theta), held_out
 
 
 def _check_counts(X, name="X"):
     """Return X as canonical CSR with int32 indices; refuse what is no count. X itself is left alone."""
+    check_structure(X, name)
     try:
         checked = csr_matrix(X)
     except (TypeError, ValueError) as error:

@@ -412,9 +412,13 @@ class PrivateSearchCV(MetaEstimatorMixin, TellsOpenLedgers, BaseEstimator):
                 f"best of a {law} number of trials, {self.mean_trials:g} on average,"
                 f" {PUBLIC if public else PRIVATE}; a trial: {first.mechanism}"
             ),
-            released=("best_estimator_", "best_params_", "best_score_", *first.released),
+            released=("best_params_", "best_score_", *(f"{item} of best_estimator_" for item in first.released)),
             not_covered=tuple(dict.fromkeys(item for cost in costs for item in cost.not_covered if TUNED not in item))
-            + ("the running time and the number of trials",),
+            + (
+                "best_estimator_ as an object, whose steps may hold words and numbers of the documents: publish what"
+                " skdplda.release makes of it",
+                "the running time and the number of trials",
+            ),
             assumptions=tuple(dict.fromkeys(item for cost in costs for item in cost.assumptions)),
             reference="Papernot and Steinke (2022), Theorems 2 and 6; " + first.reference,
             event=event,

@@ -8,12 +8,20 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from skdplda._kernels._foldin import fold_in
 from skdplda._types import ArrayLike, Matrix
-from skdplda._validation import SEED, Interval, check_counts, check_groups, check_is_fitted, check_prior, fit_context
+from skdplda._validation import (
+    SEED,
+    Interval,
+    check_counts,
+    check_groups,
+    check_is_fitted,
+    check_prior,
+    effective_n_jobs,
+    fit_context,
+)
 from skdplda.distributed import ShardedDocuments
 from skdplda.metrics import perplexity, score, score_samples
 from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, TellsOpenLedgers, seeded_guarantee

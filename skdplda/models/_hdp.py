@@ -10,10 +10,9 @@ from uuid import uuid4
 
 import numpy as np
 import pandas as pd
-from joblib import effective_n_jobs
 
 from skdplda._types import ArrayLike, Matrix, Seed, Sequence
-from skdplda._validation import SEED, Interval, StrOptions, check_counts, fit_context
+from skdplda._validation import SEED, Interval, StrOptions, check_counts, effective_n_jobs, fit_context
 from skdplda.datasets import make_lda_corpus
 from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import PrivacyLeakWarning

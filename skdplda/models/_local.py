@@ -9,7 +9,6 @@ from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from tqdm import tqdm
 
 from skdplda._kernels._reports import positions
@@ -21,6 +20,7 @@ from skdplda._validation import (
     check_counts,
     check_groups,
     check_prior,
+    effective_n_jobs,
     fit_context,
 )
 from skdplda.distributed import load_documents, shards_of
@@ -425,13 +425,11 @@ class LocalPrivateLDA(BaseTopicModel):
     def _check_users(self, groups, n_documents, most):
         if groups is None:
             return
-        start, documents = check_groups(groups, n_documents)
-        sent = np.diff(start)
-        if sent.max() > most:
-            user = np.asarray(groups)[documents[start[sent.argmax()]]]
+        start, _ = check_groups(groups, n_documents)
+        if np.diff(start).max() > most:
             raise ValueError(
-                f"groups has user {user!r} {sent.max()} times, but reports_per_user={most}: the guarantee would not"
-                " hold. Leave out the other reports, or declare them in the randomizer on every device."
+                f"groups has a user with more than reports_per_user={most} reports: the guarantee would not hold. Leave"
+                " out the other reports, or declare them in the randomizer on every device."
             )
 
     def _estimate(self, moment, n_documents, channel, rates):

@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._released import order_tokens
@@ -21,7 +20,9 @@ from skdplda._validation import (
     check_counts,
     check_groups,
     check_is_fitted,
+    check_structure,
     counts_of,
+    effective_n_jobs,
     fit_context,
 )
 from skdplda.distributed import shards_of
@@ -271,7 +272,7 @@ class PCTD(BaseRoundsModel):
         if not isinstance(X, UnitMatrix):
             return super().transform(X)
         check_is_fitted(self)
-        self._check_width(X)
+        X = self._check_width(X)
         log_phi = np.ascontiguousarray(np.log(self.topic_word_).T)
         n_units = max(1, TRANSFORM_CELLS // len(self.components_))
         cuts = np.flatnonzero(np.diff(X.start[:-1] // n_units)) + 1  # documents that begin a block
@@ -295,15 +296,16 @@ class PCTD(BaseRoundsModel):
     def _counts(self, X):
         if not isinstance(X, UnitMatrix):
             return super()._counts(X)
-        self._check_width(X)
-        return X.to_counts()
+        return self._check_width(X).to_counts()
 
     def _check_width(self, X):
+        """Return the units, looked at again; refuse those of another number of words."""
         if X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features"
                 " as input."
             )
+        return X.checked()
 
     def _read(self, X, groups, plan, randomness):
         if shards_of(X) is not None:
@@ -327,7 +329,7 @@ class PCTD(BaseRoundsModel):
                     if self.noise == "statistics"
                     else shuffled_units(X, randomness)
                 )
-            elif len(X) == 0 or X.shape[1] == 0:
+            elif len(X.checked()) == 0 or X.shape[1] == 0:
                 raise ValueError(f"X must have documents and words; got shape {X.shape}.")
             else:
                 self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
@@ -360,6 +362,7 @@ class PCTD(BaseRoundsModel):
         """Return the similarity as CSR of floats, or None."""
         if self.similarity is None:
             return None
+        check_structure(self.similarity, "similarity")
         similarity = sp.csr_array(self.similarity, dtype=np.float64)
         if similarity.shape != (n_words, n_words):
             raise ValueError(

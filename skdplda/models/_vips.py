@@ -9,11 +9,18 @@ from typing import Any, Literal, Self
 from uuid import uuid4
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
-from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
+from skdplda._validation import (
+    Interval,
+    StrOptions,
+    check_counts,
+    check_groups,
+    check_prior,
+    effective_n_jobs,
+    fit_context,
+)
 from skdplda.datasets import DiskCounts
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseRoundsModel, TrainingData, settings_of

@@ -16,6 +16,7 @@ import mpmath
 import numpy as np
 
 from skdplda._kernels import _noise
+from skdplda._validation import MOST_THREADS
 
 LAW_ERROR = 2.0**-100  # of the probability of any integer, relative; theorem 4 of doc/theory/noise.rst
 SLACK = 2.0**-96  # total variation of one draw from its law, which is far smaller
@@ -307,7 +308,7 @@ def _check_threads(n_threads):
     """Return the number of threads as an int, or raise an error that names it."""
     if not isinstance(n_threads, Integral) or n_threads < 1:
         raise ValueError(f"n_threads must be an integer of at least 1, got {n_threads!r}")
-    return int(n_threads)
+    return min(int(n_threads), MOST_THREADS)
 
 
 def _key_of(random_state):

@@ -1,5 +1,6 @@
 """The model card of a released model: the same values as its file, for readers."""
 
+import html
 import json
 import math
 import os
@@ -44,7 +45,7 @@ def cards(model):
         "top_words": model.top_words(n_top).to_numpy().tolist(),
     }
     return {
-        ".card.json": f"{json.dumps(content, indent=2, ensure_ascii=True, allow_nan=False)}\n",
+        ".card.json": _inert(f"{json.dumps(content, indent=2, ensure_ascii=True, allow_nan=False)}\n"),
         ".card.md": _markdown(model, content),
     }
 
@@ -61,13 +62,12 @@ def _markdown(model, content):
         "",
         "## Privacy",
         "",
-        "```",
-        content["statement"],
-        "```",
+        f"<pre>\n{html.escape(content['statement'], quote=False)}\n</pre>",
         "",
         "### Not protected",
         "",
-        *(f"* {item}" for item in content["not_protected"]),
+        *(f"* {_plain(item)}" for item in guarantee.not_covered),
+        *(f"* {item}" for item in NOT_PROTECTED),
         "",
         "## Topics",
         "",
@@ -96,5 +96,10 @@ def _markdown(model, content):
 
 
 def _plain(value):
-    """Write a value so that Markdown takes none of it for markup."""
-    return re.sub(r"([\\`*_{}\[\]<>()#+!|~&])", r"\\\1", " ".join(str(value).split()))
+    """Write a value so that neither Markdown nor HTML takes any of it for markup."""
+    return html.escape(re.sub(r"([\\`*_{}\[\]()#+!|~])", r"\\\1", " ".join(str(value).split())), quote=False)
+
+
+def _inert(text):
+    """Write JSON so that a page which it is put into takes none of it for markup."""
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -3,13 +3,13 @@
 import hashlib
 import json
 import os
-import struct
 import zipfile
 from io import BytesIO
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skdplda._files import DAMAGE, read_array, read_stored
 from skdplda._types import PathLike
 from skdplda.privacy import PrivacyGuarantee
 
@@ -21,7 +21,6 @@ __all__ = ["checksum", "load_released", "to_bytes"]
 FORMAT = "skdplda.ReleasedTopicModel"
 VERSION = 1
 HEADER, TOPICS, CHECKSUM = "header.json", "topic_word.npy", "sha256.txt"
-DAMAGE = (EOFError, KeyError, TypeError, ValueError, RuntimeError, struct.error, zipfile.BadZipFile)
 
 
 def to_bytes(model):
@@ -131,12 +130,9 @@ def _digest(members):
 def _read(content):
     """Return header and topics, whose checksum is right."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
-        entries = archive.infolist()
-        if sorted(entry.filename for entry in entries) != sorted([HEADER, TOPICS, CHECKSUM]):
+        if sorted(archive.namelist()) != sorted([HEADER, TOPICS, CHECKSUM]):
             raise ValueError("it is not a released model")
-        if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-            raise ValueError("its parts are compressed; a released model's are not")
-        members = {entry.filename: archive.read(entry) for entry in entries}
+        members = read_stored(archive)
     if members[CHECKSUM].decode(errors="replace") != _digest(members):
         raise ValueError("its checksum is wrong; the file was damaged or edited. Fetch it again")
     header = json.loads(members[HEADER].decode(errors="surrogatepass"))
@@ -144,4 +140,4 @@ def _read(content):
         raise ValueError("it is not a released model")
     if header.get("version") != VERSION:
         raise ValueError(f"it is of version {header.get('version')!r}, this skdplda reads {VERSION}; update skdplda")
-    return header, np.lib.format.read_array(BytesIO(members[TOPICS]), allow_pickle=False)
+    return header, read_array(members[TOPICS])

@@ -1,5 +1,6 @@
 """What a whole pipeline promises: its private steps composed, every other step looked at."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from inspect import signature
 from numbers import Integral
@@ -10,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer
 
 from skdplda._types import Estimator
-from skdplda._validation import is_integer
+from skdplda._validation import check_public_words, is_integer
 from skdplda.exceptions import IncompatibleGuaranteeError
 from skdplda.privacy import PrivacyGuarantee, is_guessable
 from skdplda.semantics import SemanticUnitVectorizer
@@ -73,8 +74,9 @@ def privacy_guarantee(estimator: Estimator, *, groups: bool = False) -> PrivacyG
     Raises
     ------
     ValueError
-        If a step learns from the documents without a guarantee, no step is private, some of the private steps are
-        fitted and some not, or two share a `random_state`.
+        If a step learns from the documents without a guarantee, a public vocabulary has entries that its vectorizer
+        finds in no text, no step is private, some of the private steps are fitted and some not, or two share a
+        `random_state`.
     IncompatibleGuaranteeError
         If the private steps differ in unit, adjacency or trust model.
 
@@ -113,6 +115,7 @@ def privacy_guarantee(estimator: Estimator, *, groups: bool = False) -> PrivacyG
     for name, step in steps:
         if learner is not None and not (selects(step) or type(step) is Binarizer):
             raise _void(*learner, LEARNS_WORDS)
+        _check_vocabulary(name, step)
         assumptions += _text_assumptions(name, step)
         if is_private(step):
             guarantee = step.privacy_guarantee_ if fitted else _cost(step, groups)
@@ -257,6 +260,18 @@ def _check_unlimited(name, step):
                 f" one document changes the rows of others. Leave {limit} at its default and select words privately"
                 " (DPVocabularySelector, DPCountVectorizer), or give public words as vocabulary",
             )
+
+
+def _check_vocabulary(name, step):
+    """Refuse a public vocabulary with entries that come out of no text: they would be released, and be documents."""
+    for setting in ("vocabulary", "public_vocabulary"):
+        words = getattr(step, setting, None)
+        if words is None or isinstance(words, Iterator) or not hasattr(step, "build_analyzer"):
+            continue
+        try:
+            check_public_words(step, list(words), setting)
+        except ValueError as error:
+            raise _void(name, step, str(error)) from None
 
 
 def _text_assumptions(name, step):

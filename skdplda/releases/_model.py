@@ -1,14 +1,18 @@
 """A topic model that holds nothing but what may be published."""
 
+import codecs
+import re
+from collections import Counter
+from dataclasses import fields
 from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
-from skdplda._files import whole_file
+from skdplda._files import refuse_existing, whole_file
 from skdplda._types import ArrayLike, PathLike, Sequence
-from skdplda._validation import check_prior
+from skdplda._validation import check_prior, is_integer
 from skdplda.models import BaseTopicModel
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.releases import _card, _file
@@ -26,6 +30,16 @@ TEXT_SETTINGS = (
     "ngram_range",
     "analyzer",
     "binary",
+)
+
+SPACES = "\t\n\r\u2028\u2029"  # stand in n-grams of characters; cards and commands show a space
+# Control characters, separators of lines, and marks that turn the direction of writing.
+HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+LONGEST_NGRAM = 20
+LETTER = r"(?:[^\W_]|[_\-'’@#&/:;,=]|\\[wWdDsS.\-+*]|\[\^?(?:\\[wWdDsS\-.\]\[^\\+*]|[^\[\]\\])+\])"
+REPEAT = r"(?:[+*]|\{\d{1,3}(?:,\d{0,3})?\})"
+QUICK_PATTERN = re.compile(
+    rf"(?:\(\?[ui]+\))?(?:\\b(?:{LETTER})*{LETTER}{REPEAT}?\\b|(?:\\b)?(?:{LETTER})*{LETTER}{REPEAT}?)"
 )
 
 
@@ -48,9 +62,10 @@ class ReleasedTopicModel(BaseTopicModel):
         Dirichlet prior of topic proportions.
     text : dict or None, default=None
         Parameters of :class:`~sklearn.feature_extraction.text.CountVectorizer` that cut a text into words. None: the
-        model takes counts only.
+        model takes counts only. A `token_pattern` must be of a form that takes time proportional to the text.
     details : dict or None, default=None
-        Where the topics come from, for the model card: "estimator", "parameters".
+        Where the topics come from, for the model card: "estimator", "parameters". Like all text of a model, without
+        control characters.
     n_jobs : int or None, default=None
         Threads, as in joblib. Not saved.
 
@@ -108,7 +123,11 @@ class ReleasedTopicModel(BaseTopicModel):
         self.privacy_guarantee_ = privacy_guarantee
         self.doc_topic_prior_ = _read_only(check_prior("doc_topic_prior", doc_topic_prior, 0.1, n_components))
         self.text_ = None if text is None else _check_text(text, self.vocabulary_)
+        if not (details is None or isinstance(details, dict)):
+            raise ValueError(f"details must be a dict or None; got a {type(details).__name__}.")
         self.details_ = dict(details or {})
+        _check_clean(self.details_, "details")
+        _check_clean([getattr(privacy_guarantee, field.name) for field in fields(privacy_guarantee)], "guarantee")
         self.n_jobs = n_jobs
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
@@ -179,7 +198,7 @@ class ReleasedTopicModel(BaseTopicModel):
             raise AttributeError("this model was released without words")
         return gensim_dictionary(self.vocabulary_.tolist())
 
-    def save(self, path: PathLike, *, card: bool = True) -> None:
+    def save(self, path: PathLike, *, card: bool = True, overwrite: bool = False) -> None:
         """Write the model to one file, and its card beside it.
 
         The file is a zip archive of a JSON header, an array and a SHA-256 checksum. Equal models give equal bytes.
@@ -187,17 +206,26 @@ class ReleasedTopicModel(BaseTopicModel):
         Parameters
         ----------
         path : str or path-like
-            The file; a former one is replaced.
+            The file.
         card : bool, default=True
             Whether to write the model card, as Markdown and as JSON: for "topics.zip", "topics.card.md" and
             "topics.card.json".
+        overwrite : bool, default=False
+            Whether to replace what is there.
+
+        Raises
+        ------
+        FileExistsError
+            If the file or a card is there already.
         """
+        cards = {_card.path_of(path, suffix): text for suffix, text in _card.cards(self).items()} if card else {}
+        if not overwrite:
+            refuse_existing(path, *cards)
         with whole_file(path) as file:
             file.write(_file.to_bytes(self))
-        if card:
-            for suffix, text in _card.cards(self).items():
-                with whole_file(_card.path_of(path, suffix)) as file:
-                    file.write(text.encode(errors="replace"))  # a word may be half a character
+        for place, text in cards.items():
+            with whole_file(place) as file:
+                file.write(text.encode(errors="replace"))  # a word may be half a character
 
     def card(self, form: Literal["markdown", "json"] = "markdown") -> str:
         """Write the model card: what was promised, the topics, how to load them, what is not protected.
@@ -284,22 +312,113 @@ def _read_only(array):
     return array
 
 
+def _check_clean(value, name, allowed=""):
+    """Refuse strings, at any depth, with characters that command a terminal or turn the order of what is read."""
+    if isinstance(value, str):
+        found = HIDDEN.search(value.translate(dict.fromkeys(map(ord, allowed))))
+        if found:
+            raise ValueError(
+                f"{name} must hold no control characters; got U+{ord(found[0]):04X}. Text of a model is shown in"
+                " terminals and on pages."
+            )
+    elif isinstance(value, dict):
+        _check_clean(list(value.items()), name, allowed)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _check_clean(item, name, allowed)
+
+
 def _check_words(vocabulary, n_words):
     if vocabulary is None:
         return None
     words = [vocabulary] if isinstance(vocabulary, str) else list(vocabulary)
     if len(words) != n_words or not all(isinstance(word, str) for word in words):
         raise ValueError(f"vocabulary must be {n_words} str, one a column of topic_word; got {len(words)} entries.")
+    _check_clean(words, "vocabulary", SPACES)
     if len(set(words)) < n_words:
-        twice = sorted({word for word in words if words.count(word) > 1})
+        twice = sorted(word for word, count in Counter(words).items() if count > 1)
         raise ValueError(f"vocabulary must hold distinct words; got {twice[:3]} more than once.")
     return _read_only(np.array([str(word) for word in words], dtype=object))
 
 
 def _check_text(text, words):
+    if not isinstance(text, dict):
+        raise ValueError(f"text must be a dict of settings, or None; got a {type(text).__name__}.")
     if words is None:
         raise ValueError("text settings need a vocabulary: without one, no text can be counted.")
     unknown = set(text) - set(TEXT_SETTINGS)
     if unknown:
         raise ValueError(f"text must have keys among {TEXT_SETTINGS}; got {sorted(unknown)}.")
+    for name, value in text.items():
+        if not SETTINGS[name](value):
+            raise ValueError(f"text: {name} must be {ALLOWED[name]}; got {value!r:.60}.")
+        _check_clean(value, f"text: {name}", SPACES)
     return {name: tuple(value) if name == "ngram_range" else value for name, value in text.items()}
+
+
+def _is_encoding(value):
+    try:
+        return isinstance(value, str) and codecs.lookup(value) is not None
+    except (LookupError, ValueError):
+        return False
+
+
+def _is_quick_pattern(value):
+    """Whether a pattern is of a form that reads a text of n letters in a number of steps proportional to n.
+
+    Python's `re` goes back and tries again, and takes time exponential in a word's length for patterns such as
+    `(a+)+b`. The form here is single letters and classes of letters, of which the last alone may repeat. A repeat at
+    the end never has to give back a letter; where a word boundary follows, one must stand before the pattern too, and
+    then a run of letters is tried once only, for no boundary lies within the part that did not match.
+    """
+    found = isinstance(value, str) and len(value) <= 200 and QUICK_PATTERN.fullmatch(value)
+    try:
+        return bool(found) and re.compile(value) is not None
+    except re.error:
+        return False
+
+
+def _is_one_of(*values):
+    return lambda value: any(value is option or (isinstance(value, str) and value == option) for option in values)
+
+
+def _is_range(value):
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) == 2
+        and all(map(is_integer, value))
+        and (1 <= value[0] <= value[1] <= LONGEST_NGRAM)
+    )
+
+
+def _are_stop_words(value):
+    words = isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value)
+    return words or _is_one_of(None, "english")(value)
+
+
+_YES = _is_one_of(True, False)
+SETTINGS = {
+    "encoding": _is_encoding,
+    "decode_error": _is_one_of("strict", "ignore", "replace"),
+    "strip_accents": _is_one_of(None, "ascii", "unicode"),
+    "lowercase": _YES,
+    "stop_words": _are_stop_words,
+    "token_pattern": lambda value: value is None or _is_quick_pattern(value),
+    "ngram_range": _is_range,
+    "analyzer": _is_one_of("word", "char", "char_wb"),
+    "binary": _YES,
+}
+ALLOWED = {
+    "encoding": "the name of an encoding",
+    "decode_error": "'strict', 'ignore' or 'replace'",
+    "strip_accents": "None, 'ascii' or 'unicode'",
+    "lowercase": "True or False",
+    "stop_words": "None, 'english' or a list of words",
+    "token_pattern": (
+        r"like (?u)\b\w\w+\b: letters and classes of which the last alone may repeat, with \b at both ends or none at"
+        " the end; others can take years on one word. Pass raw_text=False to release without text settings"
+    ),
+    "ngram_range": f"two integers from 1 to {LONGEST_NGRAM}, rising",
+    "analyzer": "'word', 'char' or 'char_wb'",
+    "binary": "True or False",
+}

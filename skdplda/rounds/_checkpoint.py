@@ -7,7 +7,7 @@ import zipfile
 
 import numpy as np
 
-from skdplda._files import whole_file
+from skdplda._files import DAMAGE, PRIVATE, read_array, read_stored, whole_file
 
 __all__ = ["fingerprint", "interrupted_key", "interrupted_run", "load", "save"]
 
@@ -49,7 +49,7 @@ def save(path, header, arrays):
         The state.
     """
     header = json.dumps({"format": FORMAT, "version": VERSION, **header})
-    with whole_file(path, mode=0o600) as file:
+    with whole_file(path, PRIVATE) as file:
         np.savez(file, header=np.array(header), **arrays)
 
 
@@ -79,14 +79,18 @@ def load(path):
 def _read(path, arrays):
     """Return the header, and the arrays if they are asked for."""
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            found = {name: archive[name] for name in archive.files if arrays or name == "header"}
+        with zipfile.ZipFile(path) as archive:
+            found = {name.removesuffix(".npy"): read_array(part) for name, part in read_stored(archive).items()}
         header = json.loads(str(found.pop("header")))
-    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"checkpoint {os.fspath(path)!r} cannot be read ({error}); delete it to start anew.") from None
+    except (OSError, *DAMAGE) as error:
+        raise ValueError(
+            f"checkpoint must name a file that a fit has written, or none; {os.fspath(path)!r} is no checkpoint, or a"
+            f" damaged one ({type(error).__name__}). It was left as it is: give another name to start anew."
+        ) from None
     if not isinstance(header, dict) or (header.get("format"), header.get("version")) != (FORMAT, VERSION):
         raise ValueError(
-            f"checkpoint {os.fspath(path)!r} is not of format {FORMAT} version {VERSION}; delete it to start anew."
+            f"checkpoint {os.fspath(path)!r} is not of format {FORMAT} version {VERSION}. It was left as it is: give"
+            " another name to start anew."
         )
     return header, found
 

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._types import ArrayLike
+from skdplda._validation import check_structure
 
 __all__ = ["UnitMatrix"]
 
@@ -35,7 +36,8 @@ class UnitMatrix:
     Raises
     ------
     ValueError
-        If `start` does not divide the rows, or an entry is negative, not finite, fractional or too large.
+        If `start` does not divide the rows, an entry is negative, not finite, fractional or too large, or the arrays
+        of a sparse matrix do not describe one.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class UnitMatrix:
 
     def __init__(self, start: ArrayLike, counts: Any) -> None:
         given, start = start, np.array(start, dtype=np.int64)
+        check_structure(counts, "counts")
         counts = sp.csr_array(counts, copy=sp.issparse(counts))
         if not counts.has_canonical_format and counts.dtype.kind in "iu":
             counts = counts.astype(np.int64)  # sums that do not wrap around
@@ -96,6 +99,21 @@ class UnitMatrix:
         start = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])[X.indptr]
         ones = np.ones(len(words), dtype=np.int32)
         return cls(start, sp.csr_array((ones, words, np.arange(len(words) + 1)), shape=(len(words), X.shape[1])))
+
+    def checked(self) -> "UnitMatrix":
+        """Make the same units again, so that all checks look at what the arrays hold now.
+
+        Returns
+        -------
+        units : UnitMatrix
+            Equal, with arrays of its own.
+
+        Raises
+        ------
+        ValueError
+            If somebody has changed an array, so that it does not describe units any more.
+        """
+        return type(self)(self.start, self.counts)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -300,7 +300,7 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
 
 def _documents(X):
     if isinstance(X, str) or not isinstance(X, Iterable):
-        found = "one str. Wrap a single document in a list" if isinstance(X, str) else repr(X)
+        found = "one str. Wrap a single document in a list" if isinstance(X, str) else f"a {type(X).__name__}"
         raise ValueError(f"X must be an iterable of documents; got {found}.")
     return X
 
@@ -321,5 +321,5 @@ def _words_of_sentence(sentence):
     words = list(sentence) if isinstance(sentence, Iterable) and not isinstance(sentence, bytes) else [sentence]
     for word in words:
         if not isinstance(word, str):
-            raise ValueError(f"words of a document must be str; got {word!r}.")
+            raise ValueError(f"words of a document must be str; got a {type(word).__name__}.")
     return words

@@ -239,6 +239,6 @@ class ShardedWords:
 
 def refuse_repetitions(words):
     """Raise ValueError if a public vocabulary names a word twice."""
-    twice = [word for word, count in Counter(words).items() if count > 1]
+    twice = sum(count > 1 for count in Counter(words).values())
     if twice:
-        raise ValueError(f"public_vocabulary must name each word once; got {twice[:5]!r} more than once.")
+        raise ValueError(f"public_vocabulary must name each word once; got {twice} of them more than once.")

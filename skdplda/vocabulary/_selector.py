@@ -5,10 +5,9 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import validate_data
 
 from skdplda._types import ArrayLike, Matrix, Seed
-from skdplda._validation import check_is_fitted, fit_context, is_integer
+from skdplda._validation import check_is_fitted, check_matrix, fit_context, is_integer
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
 __all__ = ["DPVocabularySelector"]
@@ -163,7 +162,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         payment = self._payment("document" if groups is None else "user")
         sharded = self._sharded(X, groups)
         if sharded is None:
-            X = validate_data(self, X, accept_sparse="csr", dtype="numeric")
+            X = check_matrix(self, X)
         else:
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
             X, self.n_features_in_ = sharded, sharded.shape[1]

@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
 from skdplda._types import ArrayLike, Function, Seed
-from skdplda._validation import check_is_fitted, fit_context
+from skdplda._validation import check_is_fitted, check_public_words, fit_context
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
 __all__ = ["DPCountVectorizer"]
@@ -297,8 +297,13 @@ class DPCountVectorizer(PrivateSelection):
     def _public_words(self):
         words = list(self.public_vocabulary)
         if not words or not all(isinstance(word, str) for word in words):
-            raise ValueError(f"public_vocabulary must be a list of words; got {words[:5]!r}.")
+            kinds = sorted({type(word).__name__ for word in words})
+            raise ValueError(f"public_vocabulary must be a list of words; got {len(words)} entries of {kinds}.")
         refuse_repetitions(words)
+        try:
+            check_public_words(self, words, "public_vocabulary")
+        except ValueError as error:
+            raise ValueError(f"{error}.") from None
         return sorted(words)
 
 
