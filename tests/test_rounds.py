@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from dp_accounting import ComposedDpEvent
 from scipy import stats
+from scipy.optimize import brentq
 from scipy.special import digamma
 
 from skdplda._validation import check_groups
@@ -270,13 +271,13 @@ class Silence:
 
     def collect(self, table, round_, active):
         self.sizes.append(None if active is None else len(active))
-        return np.zeros((50, 4), np.int32)
+        return np.zeros((500, 40), np.int32)
 
 
 class Recorder:
     """A rule that keeps what was released."""
 
-    table = np.zeros((50, 4), np.float32)
+    table = np.zeros((500, 40), np.float32)
 
     def __init__(self):
         self.released = []
@@ -287,17 +288,77 @@ class Recorder:
 
 @pytest.mark.parametrize(("mechanism", "rate"), [("gaussian", 1.0), ("gaussian", 0.1), ("laplace", 1.0)])
 @pytest.mark.parametrize("seed", [None, 3])
-def test_an_empty_batch_gets_noise_too_and_each_round_its_own(mechanism, rate, seed):
-    plan = NoisePlan(mechanism, rate, (2.0, 3.0, 2.0, 1.0), None)
+def test_an_empty_batch_gets_the_noise_of_the_plan_and_each_round_its_own(mechanism, rate, seed):
+    """Sums of squares are chi-square, sums of magnitudes gamma; false alarms without a seed: 12 times 2e-8."""
+    multipliers = (2.0, 3.0, 2.0, 1.0)
     rule = Recorder()
-    run_rounds(Silence(), rule, plan, Randomness(seed))
+    run_rounds(Silence(), rule, NoisePlan(mechanism, rate, multipliers, None), Randomness(seed))
     assert len(rule.released) == 4
-    for round_, noise in enumerate(rule.released):
+    for multiplier, noise in zip(multipliers, rule.released, strict=True):
         assert noise.dtype.kind == "i"
-        scale = GRID * plan.deviation(round_)
-        # 200 draws: a factor of two in the deviation is more than nine standard errors
-        assert 0.5 * scale < noise.std() < 2.0 * scale
+        x = noise.ravel() / (multiplier * 2**20)  # so fine that integers look continuous
+        if mechanism == "gaussian":
+            tail = stats.chi2.cdf((x**2).sum(), x.size)
+        else:
+            tail = stats.gamma.cdf(np.abs(x).sum(), x.size)
+        assert 1e-8 < tail < 1 - 1e-8
+        assert 1e-8 < stats.norm.cdf(x.sum() / np.sqrt(x.size * (1 if mechanism == "gaussian" else 2))) < 1 - 1e-8
     assert len({noise.tobytes() for noise in rule.released}) == 4
+
+
+@pytest.mark.parametrize(("mechanism", "factor"), [("gaussian", 1.0), ("laplace", 2**0.5)])
+def test_a_plan_tells_the_deviation_of_its_noise(mechanism, factor):
+    plan = NoisePlan(mechanism, 1.0, (2.0, 3.5), None)
+    assert [plan.deviation(0), plan.deviation(1), plan.deviation(-1)] == pytest.approx(
+        [2.0 * factor, 3.5 * factor, 3.5 * factor]
+    )
+
+
+def test_the_precision_of_gaussian_rounds_grows_tenfold():
+    """From the first round to the last, geometrically; together they are one mechanism of the exact multiplier."""
+    precision = np.array(NoisePlan.calibrate("gaussian", 2.0, 1e-6, 5, 1.0).multipliers) ** -2
+    np.testing.assert_allclose(precision / precision[0], 10 ** (np.arange(5) / 4), rtol=1e-9)
+
+    def delta(sigma):  # Balle and Wang (2018), Theorem 8
+        return stats.norm.cdf(0.5 / sigma - 2 * sigma) - np.exp(2) * stats.norm.cdf(-0.5 / sigma - 2 * sigma)
+
+    sigma = brentq(lambda sigma: delta(sigma) - 1e-6, 0.1, 100, xtol=1e-12)
+    assert precision.sum() ** -0.5 == pytest.approx(sigma, rel=1e-5)
+
+
+def test_laplace_rounds_divide_epsilon_evenly():
+    assert NoisePlan.calibrate("laplace", 2.0, 0.0, 5, 1.0).multipliers == pytest.approx((2.5,) * 5)
+
+
+class Witness(Silence, Recorder):
+    """An E-step and a rule at once, which write down when they are called."""
+
+    def __init__(self, steps):
+        self.steps, self.released = steps, []
+
+    def collect(self, table, round_, active):
+        self.steps.append("sum")
+        return np.zeros((50, 4), np.int64)
+
+
+def test_the_budget_is_charged_before_the_first_noisy_sum():
+    steps = []
+    witness = Witness(steps)
+    plan = NoisePlan("gaussian", 1.0, (1.0, 1.0), None)
+    run_rounds(witness, witness, plan, Randomness(0), before_release=lambda run: steps.append("charge"))
+    assert steps == ["charge", "sum", "sum"]
+
+
+def test_a_fit_that_cannot_be_charged_adds_no_noise_and_releases_nothing():
+    steps = []
+    witness = Witness(steps)
+
+    def refuse(run):
+        raise RuntimeError("no budget")
+
+    with pytest.raises(RuntimeError, match="no budget"):
+        run_rounds(witness, witness, NoisePlan("gaussian", 1.0, (1.0,), None), Randomness(0), before_release=refuse)
+    assert not steps and not witness.released
 
 
 def test_without_noise_nothing_is_added():
@@ -327,14 +388,16 @@ def test_unequal_rounds_cost_what_the_event_says(n_rounds):
     assert epsilon_of(together, 1e-6) == pytest.approx(epsilon_of(plan.event, 1e-6), rel=1e-9)
 
 
-def test_every_purpose_and_round_has_a_seed_of_its_own():
-    seeds = []
+def test_every_purpose_and_round_has_random_bits_of_its_own():
+    seeds, samples = [], []
     for seed in (0, 1, 2**31 - 1):
         randomness = Randomness(seed)
         seeds += [randomness.key, *(randomness.noise(round_) for round_ in range(500))]
-        seeds += [
-            randomness.sample(round_, 8, 0.5).tobytes() * 0 or randomness._derive(2, round_) for round_ in range(500)
-        ]
-    assert len(set(seeds)) == len(seeds) == 3 * 1001
+        samples += [randomness.sample(round_, 200, 0.5).tobytes() for round_ in range(500)]
+        assert randomness.sample(7, 200, 0.5).tobytes() == samples[-493]  # of round 7 of this seed
+    assert len(set(seeds)) == len(seeds) == 3 * 501
+    assert len(set(samples)) == len(samples) == 3 * 500
     assert Randomness(None).noise(0) is None
     assert Randomness(None).key != Randomness(None).key
+    fresh = Randomness(None)
+    assert fresh.sample(0, 200, 0.5).tobytes() != fresh.sample(0, 200, 0.5).tobytes()
