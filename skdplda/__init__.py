@@ -33,6 +33,7 @@ __all__ = [
     "release",
 ]
 
+import_module("skdplda._kernels")  # which says what to do where the kernels are not compiled
 __version__ = version("skdplda")
 
 # A room opens when it, or a name of it, is asked for: a user's device needs `skdplda.local` and loads no server's half.

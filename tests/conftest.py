@@ -1,8 +1,10 @@
-"""What several test files share: the public estimators, found in the package, and corpora."""
+"""What several test files share: programs that find the package, its public estimators, corpora."""
 
 import importlib
 import inspect
+import os
 import pkgutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,13 @@ from sklearn.base import BaseEstimator, clone
 
 import skdplda
 from skdplda.datasets import make_lda_corpus
+
+# Programs that tests start must use the package under test. `python -c` looks into the current folder first, and at the
+# root of a clone that folder holds the source, whose kernels are not compiled.
+os.environ["PYTHONSAFEPATH"] = "1"
+home = Path(skdplda.__file__).resolve().parents[1]
+if home == Path(__file__).resolve().parents[1]:  # kernels compiled in place, perhaps without an installation
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(home), os.environ.get("PYTHONPATH"))))
 
 
 def public_estimators():

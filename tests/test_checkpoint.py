@@ -177,15 +177,15 @@ PrivateCGSLDA(3, max_iter=10**6, checkpoint=sys.argv[1], callback=report).fit(X)
 
 def test_control_c_ends_a_fit_within_seconds_and_keeps_the_checkpoint(path):
     command = [sys.executable, "-c", SLOW_FIT, str(path)]
-    fit = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        for _ in range(3):
-            assert fit.stdout.readline() == "round\n"
-        fit.send_signal(signal.SIGINT)
-        start = time.monotonic()
-        _, errors = fit.communicate(timeout=30)
-    finally:
-        fit.kill()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as fit:
+        try:
+            for _ in range(3):
+                assert fit.stdout.readline() == "round\n"
+            fit.send_signal(signal.SIGINT)
+            start = time.monotonic()
+            _, errors = fit.communicate(timeout=30)
+        finally:
+            fit.kill()
     assert time.monotonic() - start < 30
     assert fit.returncode in (1, 130, -signal.SIGINT)
     assert "KeyboardInterrupt" in errors
