@@ -22,6 +22,7 @@ from skdplda import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, gensim_dictionary, make_coherence_scorer
 
+
 def public_classes():
     """Return the public classes that are estimators, wherever they stand in the package."""
     names = [module.name for module in pkgutil.iter_modules(skdplda.__path__) if not module.name.startswith("_")]
