@@ -1,5 +1,6 @@
 """The private loop: its privacy by exact enumeration, its contribution bound, its randomness."""
 
+import math
 from collections import defaultdict
 from itertools import product
 
@@ -53,6 +54,14 @@ def round_law(documents, hidden, table, rate):
         yield tuple(state for state, _ in choice), float(np.prod([p for _, p in choice]))
 
 
+def contribution_law(words, topics, table, rate):
+    """Return the law of what one document contributes in a round: tokens of word 0 in each topic."""
+    law = defaultdict(float, {(0, 0): 1 - rate})
+    for after, p in sweep_law(words, topics, table).items():
+        law[after.count(0), after.count(1)] += rate * p
+    return law
+
+
 def total(hidden):
     """Return the sum that the documents contribute: tokens of word 0 in each topic."""
     return tuple(sum(state.count(k) for state, active in hidden if active) for k in range(2))
@@ -64,32 +73,42 @@ class Enumeration:
     The cells of word 1 then hold noise only, the same on both data sets: they are public, and fixed here.
     """
 
-    def __init__(self, pmfs, reach, rate=1.0, public=(1.0, 0.0)):
-        self.values = np.arange(-reach, reach + 5)
+    def __init__(self, pmfs, reaches, rate=1.0, public=(1.0, 0.0)):
+        self.values = [np.arange(-reach, reach + 5) for reach in reaches]
         self.pmfs, self.rate, self.public = pmfs, rate, np.array(public)
 
     def cells(self, round_, sums):
         """Return the probability of each noisy pair of cells."""
-        return np.outer(*(self.pmfs[round_](self.values - total) for total in sums))
+        return np.outer(*(self.pmfs[round_](self.values[round_] - total) for total in sums))
 
     def releases(self, documents):
         """Return p(Y1, Y2) as an array of four axes."""
-        n = len(self.values)
+        n = len(self.values[0])
         start = tuple(((None,) * len(words), False) for words in documents)
-        first = list(round_law(documents, start, FIRST_TABLE, self.rate))
-        joint = np.zeros((n, n, n, n))
-        weights = np.array([p * self.cells(0, total(hidden)) for hidden, p in first])
-        for i, j in product(range(n), range(n)):
-            table = np.maximum([[self.values[i], self.values[j]], self.public], 0) / self.rate
-            sums, moves = defaultdict(float), {}
-            for (hidden, _), weight in zip(first, weights[:, i, j], strict=True):
-                topics = tuple(state for state, _ in hidden)
-                if topics not in moves:
-                    moves[topics] = [(total(after), p) for after, p in round_law(documents, hidden, table, self.rate)]
-                for second, p in moves[topics]:
-                    sums[second] += weight * p
-            joint[i, j] = sum(p * self.cells(1, second) for second, p in sums.items())
-        return joint
+        weights = defaultdict(lambda: np.zeros((n, n)))  # of the first release, with each state of the topics
+        for hidden, p in round_law(documents, start, FIRST_TABLE, self.rate):
+            weights[tuple(state for state, _ in hidden)] += p * self.cells(0, total(hidden))
+        size = sum(map(len, documents))
+        sums = [pair for pair in product(range(size + 1), repeat=2) if sum(pair) <= size]
+        cells = np.array([self.cells(1, pair).ravel() for pair in sums])
+        positive, of_value = np.unique(
+            np.maximum(self.values[0], 0), return_inverse=True
+        )  # a table has no negative cells
+        law = np.zeros((len(positive), len(positive), len(weights), len(sums)))
+        for i, j in product(range(len(positive)), repeat=2):
+            table = np.maximum([[positive[i], positive[j]], self.public], 0) / self.rate
+            of_document = {
+                pair: contribution_law(*pair, table, self.rate)
+                for pair in {(words, topics[d]) for topics in weights for d, words in enumerate(documents)}
+            }
+            for state, topics in enumerate(weights):
+                parts = [of_document[pair].items() for pair in zip(documents, topics, strict=True)]
+                for added in product(*parts):
+                    pair = tuple(map(sum, zip(*(contribution for contribution, _ in added), strict=True)))
+                    law[i, j, state, sums.index(pair)] += math.prod(p for _, p in added)
+        second = law[np.ix_(of_value, of_value)]
+        joint = np.einsum("sij,ijst->ijt", np.array(list(weights.values())), second) @ cells
+        return joint.reshape(n, n, *2 * self.values[1].shape)
 
 
 DOCUMENTS = [(0, 0), (0, 0)]
@@ -105,7 +124,8 @@ def gaussian_pmf(sigma):
 def test_two_gaussian_rounds_keep_their_promise_exactly(rate, public):
     plan = NoisePlan.calibrate("gaussian", 3.0, 0.05, 2, rate)
     sigmas = [NORM * multiplier for multiplier in plan.multipliers]
-    enumeration = Enumeration([gaussian_pmf(sigma) for sigma in sigmas], int(6 * max(sigmas)) + 1, rate, public)
+    reaches = [int(6 * sigma) + 1 for sigma in sigmas]
+    enumeration = Enumeration([gaussian_pmf(sigma) for sigma in sigmas], reaches, rate, public)
     with_it, without = enumeration.releases(DOCUMENTS), enumeration.releases(DOCUMENTS[:1])
     assert min(with_it.sum(), without.sum()) > 1 - 1e-7  # what the grid leaves out
     for epsilon in (0.25, 1.0, 3.0, 5.0):
@@ -120,7 +140,7 @@ def test_two_gaussian_rounds_keep_their_promise_exactly(rate, public):
 def test_two_laplace_rounds_keep_pure_epsilon_exactly():
     plan = NoisePlan.calibrate("laplace", 2.0, 0.0, 2, 1.0)
     ratio = np.exp(-1 / (NORM * plan.multipliers[0]))
-    enumeration = Enumeration([lambda x: (1 - ratio) / (1 + ratio) * ratio ** np.abs(x)] * 2, 8)
+    enumeration = Enumeration([lambda x: (1 - ratio) / (1 + ratio) * ratio ** np.abs(x)] * 2, (8, 8))
     worst = np.abs(np.log(enumeration.releases(DOCUMENTS) / enumeration.releases(DOCUMENTS[:1]))).max()
     assert worst <= 2.0 * (1 + 1e-9)
     assert worst > 1.9  # all tokens in one topic, twice
