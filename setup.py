@@ -1,34 +1,38 @@
 """Extension table: one row a kernel. Metadata lives in pyproject.toml."""
 
 import os
+import shlex
+import subprocess
+import sys
+import sysconfig
 import tempfile
 from glob import glob
 
-import numpy as np
-from Cython.Build import cythonize
-from setuptools import Extension, setup
-from setuptools.command.build_ext import build_ext
-
-KERNELS = {  # extension -> uses threads
-    "blocks": True,
+KERNELS = {  # extension -> uses threads; the longest to compile come first
     "gibbs": True,
-    "live": False,
+    "variational": True,
+    "zeta": True,
+    "blocks": True,
     "foldin": True,
+    "live": False,
     "mixture": True,
     "noise": True,
-    "released": True,
     "partition": False,
+    "released": True,
     "reports": True,
-    "zeta": True,
-    "variational": True,
 }
+SHARED = "skdplda._kernels._shared"  # what Cython would else repeat in each kernel
 # -ffp-contract=off: a fused multiply-add would make results depend on the processor.
-COMPILE_ARGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
+# -Wno-psabi: gcc remarks on each vector that a function takes; all of these are inlined.
+COMPILE_ARGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"]
+HOMEBREW = ("/opt/homebrew/opt/libomp", "/usr/local/opt/libomp")  # where no compiler looks by itself
 OPENMP_FLAGS = (  # compile, link: the first pair that links is taken
     (["-fopenmp"], ["-fopenmp"]),
     (["-Xpreprocessor", "-fopenmp"], ["-lomp"]),
+    *((["-Xpreprocessor", "-fopenmp", f"-I{home}/include"], [f"-L{home}/lib", "-lomp"]) for home in HOMEBREW),
 )
 OPENMP_PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
+PYTHON_PROBE = "#include <Python.h>\n#ifndef __GNUC__\n#error neither gcc nor clang\n#endif\n"
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": False,
@@ -39,8 +43,52 @@ DIRECTIVES = {
 }
 
 
+def refusal():
+    """Say in one sentence why this machine cannot compile the kernels; None where it can."""
+    if sys.version_info < (3, 11):  # noqa: UP036
+        version = ".".join(map(str, sys.version_info[:2]))
+        return f"skdplda needs Python 3.11 or newer, and this is Python {version}: install it into a newer one."
+    if sys.platform == "win32":
+        return "skdplda does not compile on Windows: use it in the Windows Subsystem for Linux (wsl --install)."
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    folders = sorted({sysconfig.get_path("include"), sysconfig.get_path("platinclude")})
+    flags = shlex.split(os.environ.get("CFLAGS", "")) + shlex.split(os.environ.get("CPPFLAGS", ""))
+    command = [*compiler, *flags, *(f"-I{folder}" for folder in folders), "-fsyntax-only", "-x", "c", "-"]
+    try:
+        done = subprocess.run(command, input=PYTHON_PROBE, capture_output=True, text=True, check=False)
+    except OSError:
+        found = "is not there"
+    else:
+        if done.returncode == 0:
+            return None
+        found = "cannot compile a program that includes Python.h"
+    return (
+        f"skdplda needs gcc or clang and the headers of Python, and {shlex.join(compiler)!r} {found}: install them, by"
+        " 'apt install gcc python3-dev' (Debian, Ubuntu), 'dnf install gcc python3-devel' (Fedora) or"
+        " 'xcode-select --install' (macOS), or name another compiler, as in CC=clang."
+    )
+
+
+if message := refusal():
+    sys.exit(message)
+
+import numpy as np  # noqa: E402
+from Cython.Build import cythonize  # noqa: E402
+from setuptools import Extension, setup  # noqa: E402
+from setuptools.command.build_ext import build_ext  # noqa: E402
+
+
+def processors():
+    """Return how many processors this program may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class BuildKernels(build_ext):
-    """Compile the kernels, with OpenMP where a probe program links."""
+    """Compile the kernels side by side, with OpenMP where a probe program links."""
+
+    def finalize_options(self):
+        super().finalize_options()
+        self.parallel = self.parallel or processors()
 
     def openmp_flags(self):
         """Return the (compile, link) flags of OpenMP, or empty lists where the compiler has none."""
@@ -61,18 +109,20 @@ class BuildKernels(build_ext):
     def build_extensions(self):
         compile_args, link_args = self.openmp_flags()
         for extension in self.extensions:
-            if KERNELS[extension.name.rpartition("._")[2]]:
+            if KERNELS.get(extension.name.rpartition("._")[2]):
                 extension.extra_compile_args += compile_args
                 extension.extra_link_args += link_args
         super().build_extensions()
 
 
 def extensions():
-    """Return one Extension for each kernel."""
+    """Return one Extension for each kernel, and the one that they share."""
     trace = os.environ.get("CYTHON_COVERAGE") == "1"
     macros = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
     if trace:
         macros += [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0")]
+    # Debug information takes a third of the time; CFLAGS=-g asks for it.
+    compile_args = COMPILE_ARGS + ([] if "-g" in os.environ.get("CFLAGS", "").split() else ["-g0"])
     modules = [
         Extension(
             f"skdplda._kernels._{name}",
@@ -80,11 +130,16 @@ def extensions():
             depends=glob("skdplda/_kernels/*.h"),
             include_dirs=[np.get_include(), "skdplda/_kernels"],
             define_macros=macros,
-            extra_compile_args=list(COMPILE_ARGS),
+            extra_compile_args=list(compile_args),
         )
         for name in KERNELS
     ]
-    return cythonize(modules, compiler_directives={**DIRECTIVES, "linetrace": trace})
+    shared = Extension(SHARED, ["skdplda/_kernels/_shared.c"], extra_compile_args=["-O1", "-g0"])
+    return cythonize(
+        [*modules, shared],
+        compiler_directives={**DIRECTIVES, "linetrace": trace},
+        shared_utility_qualified_name=SHARED,
+    )
 
 
 setup(ext_modules=extensions(), cmdclass={"build_ext": BuildKernels})

@@ -53,7 +53,7 @@ class Mutant(NamedTuple):
         return hashlib.sha256("\0".join((self.old, self.new)).encode()).hexdigest()[:10]
 
 
-ROUNDS, GIBBS, HDP = "test_rules test_rounds", "test_gibbs test_simd", "test_hdp test_hdp_exact"
+ROUNDS, GIBBS, HDP = "test_rules test_rounds", "test_kernels test_gibbs", "test_hdp test_hdp_exact"
 ACCOUNTING = "test_calibration test_guarantee test_selection"
 MUTANTS = [
     # --- the private loop ---

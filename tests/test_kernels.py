@@ -1,9 +1,12 @@
 """What the compiled kernels have in common: how they are found, and which copy of them runs."""
 
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import skdplda
 
@@ -32,3 +35,34 @@ def test_an_uncompiled_source_folder_says_what_to_do(tmp_path):
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"ImportError: skdplda was imported from its source folder, {tmp_path}, where")
     assert last.endswith("python setup.py build_ext --inplace")
+
+
+def with_simd(name, *arguments):
+    """Run Python with the switch set, or not set for None."""
+    environment = {key: value for key, value in os.environ.items() if key != "SKDPLDA_SIMD"}
+    environment |= {"SKDPLDA_SIMD": name} if name is not None else {}
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=120, env=environment, check=False
+    )
+
+
+def test_every_path_of_the_processor_gives_the_same_bits():
+    """Each copy of the kernels that runs here, and the one taken by default."""
+    program = str(Path(__file__).parent / "kernel_bits.py")
+    default = with_simd(None, program)
+    assert default.stdout.count("\n") == 6, default.stderr
+    for name in ("plain", "avx2", "avx512"):
+        done = with_simd(name, program)
+        if name == "plain" or "on this processor" not in done.stderr:
+            assert done.stdout == default.stdout, done.stderr
+
+
+@pytest.mark.parametrize("kernel", ["gibbs", "variational", "zeta"])
+def test_a_path_that_is_not_there_is_refused(kernel):
+    load = f"import skdplda._kernels._{kernel}"
+    done = with_simd("sse9", "-c", load)
+    assert done.returncode == 1
+    assert "ValueError: SKDPLDA_SIMD must be one of plain" in done.stderr
+    assert "on this processor, or not set; got 'sse9'" in done.stderr
+    for name in ("", "plain"):
+        assert with_simd(name, "-c", load).returncode == 0

@@ -6,6 +6,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 import numpy as np
 
 from skdplda._kernels._blocks cimport TokenLayout, check, token_block
+from skdplda._kernels._simd cimport choose_simd
 
 __all__ = ["TokenBlocks"]
 
@@ -36,6 +37,8 @@ cdef extern from "block_sweep.h" nogil:
     int sweep_block(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a)
     int32_t padded_pairs(int32_t n_topics)
     enum: DENSE_TOPICS
+
+choose_simd()
 
 cdef enum:
     PARTS = 32  # of the words, whatever the threads: sums of floats keep their order

@@ -5,6 +5,8 @@ from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
+from skdplda._kernels._simd cimport choose_simd
+
 __all__ = ["MIN_EXP_DIGAMMA", "e_step", "exp_digamma", "expected_topics"]
 
 MIN_EXP_DIGAMMA = 3e-13  # below it the approximation stays about there
@@ -23,9 +25,11 @@ cdef extern from "variational_step.h" nogil:
     document_room *room_new(int64_t words, int32_t stride)
     void room_free(document_room *a)
     int32_t padded(int32_t n_topics)
-    int wide_vectors()
-    int infer_document(const variational_problem *p, document_room *a, int64_t d, int64_t *sum, int width)
-    void exp_digamma_row(const float *x, float *out, int64_t n, int width)
+    int infer_document(const variational_problem *p, document_room *a, int64_t d, int64_t *sum)
+    void exp_digamma_row(const float *x, float *out, int64_t n)
+
+
+choose_simd()
 
 
 cdef aligned(shape):
@@ -36,17 +40,7 @@ cdef aligned(shape):
     return buffer[first:first + size].reshape(shape)
 
 
-cdef int width_of(vectors) except -1:
-    """Which compiled copy to run; None for the widest that this processor has."""
-    widest = wide_vectors()
-    if vectors is None:
-        return widest
-    if not 0 <= vectors <= widest:
-        raise ValueError(f"vectors must lie in [0, {widest}]")
-    return vectors
-
-
-def exp_digamma(x, vectors=None):
+def exp_digamma(x):
     """exp(digamma(x)) of positive numbers, to 1e-5 of the value for x <= 1e11; values below 3e-13 become about that.
 
     Equivalent to: ``np.maximum(np.exp(scipy.special.digamma(x)), 3e-13)``
@@ -55,11 +49,11 @@ def exp_digamma(x, vectors=None):
     cdef float[::1] padded_x = aligned((max(padded(x.size), 16),)), out = aligned((padded_x.shape[0],))
     np.asarray(padded_x)[:] = 1
     np.asarray(padded_x)[:x.size] = x.ravel()
-    exp_digamma_row(&padded_x[0], &out[0], out.shape[0], width_of(vectors))
+    exp_digamma_row(&padded_x[0], &out[0], out.shape[0])
     return np.array(out)[:x.size].reshape(x.shape)
 
 
-def expected_topics(const float[:, ::1] table, const double[::1] scale, double prior, int n_threads=1, vectors=None):
+def expected_topics(const float[:, ::1] table, const double[::1] scale, double prior, int n_threads=1):
     """Rows of exp(E[log probability of a word in each topic]), as `e_step` reads them.
 
     Equivalent to: ``np.exp(digamma(table + prior)) * scale``, zero beyond K.
@@ -78,7 +72,6 @@ def expected_topics(const float[:, ::1] table, const double[::1] scale, double p
     expected : float32 array of shape (V, K rounded up to 16), on a 64-byte boundary
     """
     cdef Py_ssize_t w, k, n_words = table.shape[0], n_topics = table.shape[1], stride = padded(n_topics)
-    cdef int width = width_of(vectors)
     cdef float beta = prior
     if scale.shape[0] != n_topics or not prior > 0 or n_topics < 1:
         raise ValueError("scale must have one number a topic, and prior be positive")
@@ -89,7 +82,7 @@ def expected_topics(const float[:, ::1] table, const double[::1] scale, double p
     for w in prange(n_words, nogil=True, num_threads=n_threads, schedule="static"):
         for k in range(n_topics):
             out[w, k] = table[w, k] + beta
-        exp_digamma_row(&out[w, 0], &out[w, 0], stride, width)
+        exp_digamma_row(&out[w, 0], &out[w, 0], stride)
         for k in range(stride):
             out[w, k] *= factor[k]
     return expected
@@ -98,7 +91,7 @@ def expected_topics(const float[:, ::1] table, const double[::1] scale, double p
 def e_step(
     const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, const int64_t[::1] documents,
     const float[:, ::1] expected, const float[::1] alpha, const int32_t[::1] weight, int unit,
-    int64_t norm, int max_iter, double tol, double cut, int64_t[:, ::1] out, int n_threads=1, vectors=None,
+    int64_t norm, int max_iter, double tol, double cut, int64_t[:, ::1] out, int n_threads=1,
     const float[::1] word_weight=None, float[:, ::1] state=None,
 ):
     """Infer the topics of some documents and sum their expected topic-word counts, on an integer grid.
@@ -154,7 +147,7 @@ def e_step(
     """
     cdef variational_problem p
     cdef Py_ssize_t i, n = documents.shape[0], longest = 0
-    cdef int error = 0, width = width_of(vectors), here
+    cdef int error = 0, here
     cdef int64_t iterations = 0, *target
     cdef document_room *room
     cdef int64_t[:, :, ::1] others
@@ -190,7 +183,7 @@ def e_step(
             if room == NULL:
                 error += 1
             else:
-                iterations += infer_document(&p, room, documents[i], target, width)
+                iterations += infer_document(&p, room, documents[i], target)
         room_free(room)
     if error:
         raise MemoryError("not enough memory for the words of a document")

@@ -4,6 +4,8 @@ from cython.parallel cimport prange, threadid
 
 import numpy as np
 
+from skdplda._kernels._simd cimport choose_simd
+
 __all__ = ["zeta"]
 
 cdef extern from "best_mixture.h" nogil:
@@ -17,6 +19,8 @@ cdef extern from "best_mixture.h" nogil:
     double line_search(const double *, const double *, const double *, Py_ssize_t, double)
     double log_sum(const double *, const double *, Py_ssize_t, double *)
     void descend(const double *, const double *, const double *, int, double *, double *, double *)
+
+choose_simd()
 
 cdef enum:
     WORD_ROWS = 6

@@ -8,20 +8,20 @@
  * neighbouring draws belong to different documents, so the processor overlaps them. A document still sees its own
  * tokens one after the other, in the order (group of words, occurrence, word), whatever the blocks are.
  *
- * The sweeps are compiled for three kinds of x86-64 processor and picked at run time. Sixteen lanes are added in the
- * same order everywhere, so that results do not depend on the processor.
+ * The sweeps are compiled for three kinds of x86-64 processor (simd.h). Sixteen lanes are added in the same order
+ * everywhere, so that results do not depend on the processor.
  */
 #ifndef SKDPLDA_BLOCK_SWEEP_H
 #define SKDPLDA_BLOCK_SWEEP_H
 #include "block_layout.h"
 #include "random_stream.h"
+#include "simd.h"
 #include <math.h>
 
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* adds up to a sequence whose mix is random */
 #define BATCH 16
 #define MOST_STEPS 32766 /* of a word's row */
 #define MOST_WEIGHT 65535 /* of a document, in units: MOST_STEPS times it is below 2^31 */
-#define INLINE static inline __attribute__((always_inline))
 
 typedef float v4 __attribute__((vector_size(16)));
 typedef int32_t i4 __attribute__((vector_size(16)));
@@ -159,50 +159,12 @@ static void make_keys(const token_block *b, const frozen_table *f, int sweep, sc
     for (int64_t d = 0; d < b->n_documents; d++) a->key[d] = mix64(a->sweep_key ^ (a->first + (uint64_t)d));
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#endif
-#define JOIN(name, target) name##_##target
-#define TARGET(name) JOIN(name, plain)
-#include "lanes.h"
-#include "dense_sweep.h"
-#include "sparse_sweep.h"
-#undef TARGET
-#undef WIDTH
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define SKDPLDA_TARGETS
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v3")
-#define TARGET(name) JOIN(name, avx2)
-#include "lanes.h"
-#include "dense_sweep.h"
-#include "sparse_sweep.h"
-#undef TARGET
-#undef WIDTH
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v4,avx512vnni")
-#define TARGET(name) JOIN(name, avx512)
-#include "lanes.h"
-#include "dense_sweep.h"
-#include "sparse_sweep.h"
-#undef TARGET
-#undef WIDTH
-#pragma GCC pop_options
-#endif
-
-#ifdef SKDPLDA_TARGETS
-#define DISPATCH(name, ...) do { \
-    if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") \
-        && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512cd")) \
-        return name##_avx512(__VA_ARGS__); \
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) \
-        return name##_avx2(__VA_ARGS__); \
-    return name##_plain(__VA_ARGS__); \
-} while (0)
-#else
-#define DISPATCH(name, ...) return name##_plain(__VA_ARGS__)
-#endif
+#define COPIES "lanes.h"
+#include "simd_copies.h"
+#define COPIES "dense_sweep.h"
+#include "simd_copies.h"
+#define COPIES "sparse_sweep.h"
+#include "simd_copies.h"
 
 /* Add the columns of the words [first, last) to `total` (K). */
 static void add_columns(const int32_t *counts, const float *table, int32_t n_topics, int64_t first, int64_t last,
@@ -218,7 +180,6 @@ static void quantize_rows(const frozen_table *f, int32_t first, int32_t last, fl
 }
 
 static int sweep_block(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a) {
-    if (f->quantized) DISPATCH(sweep_dense, b, f, n_sweeps, a);
-    DISPATCH(sweep_sparse, b, f, n_sweeps, a);
+    return f->quantized ? DISPATCH(sweep_dense, b, f, n_sweeps, a) : DISPATCH(sweep_sparse, b, f, n_sweeps, a);
 }
 #endif

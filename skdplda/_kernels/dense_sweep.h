@@ -98,7 +98,7 @@ INLINE void TARGET(collect)(const token_block *b, const frozen_table *f, scratch
     }
 }
 
-#if defined(__AVX512CD__)
+#if SIMD == 2
 /* `collect` of sixteen tokens that follow each other, up to the first document that repeats. */
 INLINE void TARGET(collect_next)(const token_block *b, const frozen_table *f, scratch *a, int32_t stride,
                                  TARGET(cursor) *c) {
@@ -200,7 +200,7 @@ INLINE void TARGET(add_batch)(const scratch *a, int32_t n, int32_t group) {
  * the places lie, and `unsure` where that may be above the exact weight. */
 INLINE void TARGET(propose_some)(const scratch *a, int32_t first, int32_t n, int32_t group, int32_t loose) {
     typedef TARGET(ints) ints;
-    typedef union { ints all; int32_t one[WIDTH]; } whole;
+    typedef union { ints all; int32_t one[TARGET(WIDTH)]; } whole;
     const int32_t groups = (n + group - 1) / group, wide = 2 * LANES * group, width = n < group ? n : group;
     batch *x = a->batch;
     const ints fix = *(ints *)(x->fix.lane + first), token_old = *(ints *)(x->old.lane + first);
@@ -221,7 +221,7 @@ INLINE void TARGET(propose_some)(const scratch *a, int32_t first, int32_t n, int
         base ^= base;
         for (int32_t g = 0; g < groups - 1; g++) {
             whole end;
-            for (int i = 0; i < WIDTH; i++) end.one[i] = ((int32_t *)(a->part + (first + i) * (groups - 1) + g))[lane.one[i]];
+            for (int i = 0; i < TARGET(WIDTH); i++) end.one[i] = ((int32_t *)(a->part + (first + i) * (groups - 1) + g))[lane.one[i]];
             end.all += fix_lane & (old < (g + 1) * wide);
             over = target >= end.all;
             base += (end.all - base) & over;
@@ -232,7 +232,7 @@ INLINE void TARGET(propose_some)(const scratch *a, int32_t first, int32_t n, int
         old -= k;
     }
     at.all = 2 * lane.all + k;
-    for (int i = 0; i < WIDTH && first + i < x->n; i++) for (int32_t v = 0; v < width; v++) {
+    for (int i = 0; i < TARGET(WIDTH) && first + i < x->n; i++) for (int32_t v = 0; v < width; v++) {
         memcpy(row[v].one + i, x->row[first + i] + at.one[i] + 2 * LANES * v, 4);
         memcpy(state[v].one + i, x->state[first + i] + at.one[i] + 2 * LANES * v, 4);
     }
@@ -263,7 +263,7 @@ INLINE void TARGET(propose_some)(const scratch *a, int32_t first, int32_t n, int
 }
 
 INLINE void TARGET(propose)(const scratch *a, int32_t n, int32_t group, int32_t loose) {
-    for (int32_t first = 0; first < a->batch->n; first += WIDTH) TARGET(propose_some)(a, first, n, group, loose);
+    for (int32_t first = 0; first < a->batch->n; first += TARGET(WIDTH)) TARGET(propose_some)(a, first, n, group, loose);
 }
 
 /* Whether the place of draw i of the batch lies below the exact weight. */
@@ -301,7 +301,7 @@ INLINE void TARGET(draw_block)(const token_block *b, const frozen_table *f, scra
     TARGET(cursor) c = {.occurrence = {.group = -1}};
     batch *x = a->batch;
     do {
-#if defined(__AVX512CD__)
+#if SIMD == 2
         if (!f->active && c.token + BATCH <= b->n_tokens && (int64_t)f->n_words * n * 2 * LANES < INT32_MAX)
             TARGET(collect_next)(b, f, a, n * 2 * LANES, &c);
         else

@@ -3,14 +3,10 @@
  * The general form works in quarters of four lanes (SSE2, NEON); AVX-512 adds the same pairs, in the same order.
  */
 /* Sixteen sums of two products of neighbours, in what registers the target has: GCC keeps longer vectors in memory. */
-#if defined(__AVX512BW__)
+#if SIMD == 2
 typedef struct { __m512i part[1]; } TARGET(sums);
-#if defined(__AVX512VNNI__)
 #define ADD_PRODUCTS(sum, a, b) _mm512_dpwssd_epi32(sum, a, b)
-#else
-#define ADD_PRODUCTS(sum, a, b) _mm512_add_epi32(sum, _mm512_madd_epi16(a, b))
-#endif
-#elif defined(__AVX2__)
+#elif SIMD == 1
 typedef struct { __m256i part[2]; } TARGET(sums);
 #define ADD_PRODUCTS(sum, a, b) _mm256_add_epi32(sum, _mm256_madd_epi16(a, b))
 #elif defined(__SSE2__)
@@ -41,7 +37,7 @@ INLINE u64x8 TARGET(mix)(u64x8 x) { /* mix64 */
 
 /* Inclusive prefix sum of numbers. */
 INLINE lanes TARGET(prefix_sum)(lanes x) {
-#if defined(__AVX512BW__)
+#if SIMD == 2
     const __m512i third = _mm512_setr_epi32(3, 3, 3, 3, 3, 3, 3, 3, 11, 11, 11, 11, 11, 11, 11, 11);
     __m512 sum = (__m512)x.all;
     sum = _mm512_add_ps(sum, _mm512_castsi512_ps(_mm512_bslli_epi128(_mm512_castps_si512(sum), 4)));
@@ -54,12 +50,12 @@ INLINE lanes TARGET(prefix_sum)(lanes x) {
     const v4 zero = {0, 0, 0, 0};
     v4 carry;
     for (int q = 0; q < 4; q++) {
-        x.quarter[q] += __builtin_shuffle(zero, x.quarter[q], (i4){0, 4, 5, 6});
-        x.quarter[q] += __builtin_shuffle(zero, x.quarter[q], (i4){0, 1, 4, 5});
+        x.quarter[q] += SHUFFLE(zero, x.quarter[q], 0, 4, 5, 6);
+        x.quarter[q] += SHUFFLE(zero, x.quarter[q], 0, 1, 4, 5);
     }
-    x.quarter[1] += __builtin_shuffle(x.quarter[0], (i4){3, 3, 3, 3});
-    x.quarter[3] += __builtin_shuffle(x.quarter[2], (i4){3, 3, 3, 3});
-    carry = __builtin_shuffle(x.quarter[1], (i4){3, 3, 3, 3});
+    x.quarter[1] += SHUFFLE(x.quarter[0], x.quarter[0], 3, 3, 3, 3);
+    x.quarter[3] += SHUFFLE(x.quarter[2], x.quarter[2], 3, 3, 3, 3);
+    carry = SHUFFLE(x.quarter[1], x.quarter[1], 3, 3, 3, 3);
     x.quarter[2] += carry;
     x.quarter[3] += carry;
     return x;
@@ -68,33 +64,27 @@ INLINE lanes TARGET(prefix_sum)(lanes x) {
 
 /* How many of the first fifteen lanes are <= value (the lanes ascend). */
 INLINE int TARGET(lanes_below)(lanes x, float value) {
-#if defined(__AVX512BW__)
+#if SIMD == 2
     return __builtin_popcount(_mm512_cmp_ps_mask((__m512)x.all, _mm512_set1_ps(value), _CMP_LE_OS) & 0x7fff);
 #else
     const v4 bound = {value, value, value, value};
     i4 n = (x.quarter[0] <= bound) + (x.quarter[1] <= bound) + (x.quarter[2] <= bound);
     n += (x.quarter[3] <= bound) & (i4){-1, -1, -1, 0};
-    n += __builtin_shuffle(n, (i4){2, 3, 0, 1});
-    n += __builtin_shuffle(n, (i4){1, 0, 3, 2});
+    n += SHUFFLE(n, n, 2, 3, 0, 1);
+    n += SHUFFLE(n, n, 1, 0, 3, 2);
     return -n[0];
 #endif
 }
 
 /* Integers of WIDTH draws, what one register holds. */
-#if defined(__AVX512BW__)
-#define WIDTH 16
-#elif defined(__AVX2__)
-#define WIDTH 8
-#else
-#define WIDTH 4
-#endif
-typedef int32_t TARGET(ints) __attribute__((vector_size(4 * WIDTH), may_alias));
+enum { TARGET(WIDTH) = 4 << SIMD };
+typedef int32_t TARGET(ints) __attribute__((vector_size(4 * TARGET(WIDTH)), may_alias));
 
 /* Products of the two numbers of 16 bits in each lane, added. */
 INLINE TARGET(ints) TARGET(pair_products)(TARGET(ints) a, TARGET(ints) b) {
-#if defined(__AVX512BW__)
+#if SIMD == 2
     return (TARGET(ints))_mm512_madd_epi16((__m512i)a, (__m512i)b);
-#elif defined(__AVX2__)
+#elif SIMD == 1
     return (TARGET(ints))_mm256_madd_epi16((__m256i)a, (__m256i)b);
 #elif defined(__SSE2__)
     return (TARGET(ints))_mm_madd_epi16((__m128i)a, (__m128i)b);
@@ -110,7 +100,7 @@ INLINE TARGET(ints) TARGET(first_products)(TARGET(ints) a, TARGET(ints) b) {
 
 /* Column l of the sums of WIDTH draws: those of lane l. */
 INLINE void TARGET(columns)(const whole_lanes *rows, TARGET(ints) *column) {
-#if defined(__AVX512BW__)
+#if SIMD == 2
     __m512i *x = (__m512i *)column, half[LANES];
     for (int i = 0; i < LANES; i += 2) {
         half[i] = _mm512_unpacklo_epi32((__m512i)rows[i].all, (__m512i)rows[i + 1].all);
@@ -128,7 +118,7 @@ INLINE void TARGET(columns)(const whole_lanes *rows, TARGET(ints) *column) {
         x[j] = _mm512_shuffle_i32x4(half[j], half[j + 8], 0x88);
         x[j + 8] = _mm512_shuffle_i32x4(half[j], half[j + 8], 0xdd);
     }
-#elif defined(__AVX2__)
+#elif SIMD == 1
     for (int h = 0; h < 2; h++) { /* lanes 8 h to 8 h + 7 */
         __m256i *x = (__m256i *)column + 8 * h, half[8];
         for (int i = 0; i < 8; i += 2) {
@@ -153,7 +143,7 @@ INLINE void TARGET(columns)(const whole_lanes *rows, TARGET(ints) *column) {
 
 /* Random numbers, as fractions of 2^64, times totals below 2^31: rounded down. */
 INLINE TARGET(ints) TARGET(shares)(const uint64_t *random, TARGET(ints) total) {
-#if defined(__AVX512BW__)
+#if SIMD == 2
     __m256i half[2];
     for (int h = 0; h < 2; h++) {
         const __m512i r = ((const __m512i *)random)[h];
@@ -164,7 +154,7 @@ INLINE TARGET(ints) TARGET(shares)(const uint64_t *random, TARGET(ints) total) {
     return (TARGET(ints))_mm512_inserti32x8(_mm512_castsi256_si512(half[0]), half[1], 1);
 #else
     TARGET(ints) result;
-    for (int i = 0; i < WIDTH; i++) result[i] = (int32_t)((unsigned __int128)random[i] * (uint64_t)total[i] >> 64);
+    for (int i = 0; i < TARGET(WIDTH); i++) result[i] = (int32_t)((unsigned __int128)random[i] * (uint64_t)total[i] >> 64);
     return result;
 #endif
 }

@@ -39,7 +39,7 @@ static int TARGET(add_lanes)(scratch *a, slot_list *l) {
 /* The slot of a topic in a document's list: its own, else a free one, else a new one; -1 without memory. */
 INLINE int64_t TARGET(slot_of)(scratch *a, slot_list *l, uint16_t topic) {
     int64_t vacant = -1;
-#if defined(__AVX512BW__)
+#if SIMD == 2
     for (int32_t j = 0; j < l->blocks; j++) {
         const int64_t first = l->first + (int64_t)j * LANES;
         const __m512 count = _mm512_load_ps(a->count + first);
@@ -66,7 +66,7 @@ INLINE int64_t TARGET(slot_of)(scratch *a, slot_list *l, uint16_t topic) {
 
 /* row[k] of sixteen slots. Loads that are inserted one by one are faster on Zen than its gather instruction. */
 INLINE v16 TARGET(gather)(const float *row, const uint16_t *k) {
-#if defined(__AVX512DQ__)
+#if SIMD == 2
     __m128 part[4];
     for (int q = 0; q < 4; q++) {
         uint64_t four;

@@ -5,18 +5,18 @@
  *     t_w = sum_k T[k] B[w, k],     gamma[k] = alpha[k] + T[k] sum_w (c_w / t_w) B[w, k]
  * and then gives word w the shares c_w T[k] B[w, k] / t_w.
  *
- * Compiled for three kinds of x86-64 processor and picked at run time. Sixteen lanes are added in the same order
- * everywhere, so that results do not depend on the processor.
+ * Compiled for three kinds of x86-64 processor (simd.h). Sixteen lanes are added in the same order everywhere, so that
+ * results do not depend on the processor.
  */
 #ifndef SKDPLDA_VARIATIONAL_STEP_H
 #define SKDPLDA_VARIATIONAL_STEP_H
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include "simd.h"
 
 #define LANES 16
 #define FEW 8                 /* vectors that stay in registers */
-#define INLINE static inline __attribute__((always_inline))
 
 typedef float v16 __attribute__((vector_size(64)));
 typedef int32_t i16 __attribute__((vector_size(64)));
@@ -77,51 +77,17 @@ static document_room *room_new(int64_t words, int32_t stride) {
     return a;
 }
 
-#define JOIN(name, target) name##_##target
-#define TARGET(name) JOIN(name, plain)
-#include "exp_digamma.h"
-#include "variational_document.h"
-#undef TARGET
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define SKDPLDA_TARGETS
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v3")
-#define TARGET(name) JOIN(name, avx2)
-#include "exp_digamma.h"
-#include "variational_document.h"
-#undef TARGET
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v4")
-#define TARGET(name) JOIN(name, avx512)
-#include "exp_digamma.h"
-#include "variational_document.h"
-#undef TARGET
-#pragma GCC pop_options
-#endif
+#define COPIES "exp_digamma.h"
+#include "simd_copies.h"
+#define COPIES "variational_document.h"
+#include "simd_copies.h"
 
-static int wide_vectors(void) { /* 2, 1 or 0: which copy runs here */
-#ifdef SKDPLDA_TARGETS
-    if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
-        return 2;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return 1;
-#endif
-    return 0;
-}
-
-#ifdef SKDPLDA_TARGETS
-#define CALL(width, name, ...) \
-    ((width) == 2 ? name##_avx512(__VA_ARGS__) : (width) == 1 ? name##_avx2(__VA_ARGS__) : name##_plain(__VA_ARGS__))
-#else
-#define CALL(width, name, ...) ((void)(width), name##_plain(__VA_ARGS__))
-#endif
-
-static int infer_document(const variational_problem *p, document_room *a, int64_t d, int64_t *sum, int width) {
-    return CALL(width, infer, p, a, d, sum);
+static int infer_document(const variational_problem *p, document_room *a, int64_t d, int64_t *sum) {
+    return DISPATCH(infer, p, a, d, sum);
 }
 
 /* out[i] = exp(digamma(x[i])) for i < n, both 64-byte aligned, n a multiple of LANES. */
-static void exp_digamma_row(const float *x, float *out, int64_t n, int width) {
-    CALL(width, exp_digamma_all, x, out, n);
+static void exp_digamma_row(const float *x, float *out, int64_t n) {
+    DISPATCH(exp_digamma_all, x, out, n);
 }
 #endif
