@@ -369,6 +369,37 @@ def test_the_budget_is_charged_before_the_first_noisy_sum():
     assert steps == ["charge", "sum", "sum"]
 
 
+@pytest.mark.parametrize("rate", [0.1, 0.7])
+def test_each_round_takes_a_sample_of_its_own_at_the_rate_that_is_paid_for(rate):
+    class Sampled(Witness):
+        n_units = 20_000
+
+        def collect(self, table, round_, active):
+            self.steps.append(active)
+            return np.zeros((50, 4), np.int64)
+
+    steps, randomness = [], Randomness(5)
+    witness = Sampled(steps)
+    run_rounds(witness, witness, NoisePlan("gaussian", rate, (1.0,) * 3, None), randomness)
+    assert len(steps) == 3
+    for round_, active in enumerate(steps):
+        np.testing.assert_array_equal(active, randomness.sample(round_, 20_000, rate))
+        assert stats.binomtest(int(active.sum()), 20_000, rate).pvalue > 1e-6
+    assert len({active.tobytes() for active in steps}) == 3
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rate"), [(5.0, 1e-11, 1.0), (22.0, 1e-4, 1.0), (22.0, 1e-4, 0.5), (60.0, 1e-6, 1.0)]
+)
+def test_the_error_of_the_samplers_is_paid_for_within_delta(epsilon, delta, rate):
+    """Where it matters: with an epsilon so large, or a delta so small, that it is a good part of delta."""
+    plan = NoisePlan.calibrate("gaussian", epsilon, delta, 3, rate)
+    target = min(epsilon, np.log(delta / 2 / 2.0**-46))  # 2^50 draws, each 2^-96 from its law
+    slack = (1 + np.exp(target)) * 2.0**-46
+    assert slack > delta / 100
+    assert delta_of(plan.event, target) + slack <= delta * (1 + 1e-6)
+
+
 def test_a_fit_that_cannot_be_charged_adds_no_noise_and_releases_nothing():
     steps = []
     witness = Witness(steps)
