@@ -160,7 +160,7 @@ MUTANTS = [
         "own = 1.0 if self._exact else 0.0",
         "own = 1.0",
         "a token's draw reads what it was in the last round from a table that does not hold it",
-        ROUNDS,
+        "test_checkpoint",
     ),
     Mutant(
         "a checkpoint of other data resumes",

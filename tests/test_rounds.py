@@ -278,6 +278,33 @@ def test_removing_the_last_unit_changes_each_sum_by_the_grid_at_most(order, shar
     assert largest > 0.9
 
 
+@pytest.mark.parametrize(
+    "order, shares, grouped",
+    [(1, False, False), (1, False, True), (2, False, False), (2, False, True), (2, True, False)],
+)
+def test_units_outside_the_sample_contribute_nothing(order, shares, grouped):
+    """Every unit has taken part before; then what two samples contribute adds up to what both together do."""
+    rng = np.random.default_rng(2)
+    X, groups = rng.poisson(1.0, (40, 9)), np.arange(40) // 3 if grouped else None
+    tables = rng.gamma(1.0, 5.0, (2, 9, 3)).astype(np.float32)
+    sums = {}
+    for name, divisor in (("none", 0), ("even", 2), ("all", 1)):
+        step = gibbs_step(X, groups, order, n_topics=3, shares=shares)
+        step._randomness.key = 5
+        step.collect(tables[0], 0, None)
+        active = np.zeros(step.n_units, np.uint8)
+        active[:: divisor or 1] = divisor > 0
+        sums[name] = step.collect(tables[1], 1, active).copy()
+        if name == "even":
+            other = gibbs_step(X, groups, order, n_topics=3, shares=shares)
+            other._randomness.key = 5
+            other.collect(tables[0], 0, None)
+            sums["odd"] = other.collect(tables[1], 1, 1 - active).copy()
+    assert not sums["none"].any()
+    assert sums["even"].any() and sums["odd"].any()
+    np.testing.assert_array_equal(sums["even"] + sums["odd"], sums["all"])
+
+
 # --- noise and randomness ------------------------------------------------------------------------------
 
 
