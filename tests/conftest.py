@@ -1,9 +1,19 @@
-"""What all tests share."""
+"""What several test files share: programs that find the package, its public estimators, corpora."""
 
+import importlib
+import inspect
 import os
+import pkgutil
 from pathlib import Path
 
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, clone
+
 import skdplda
+from skdplda.datasets import make_lda_corpus
 
 # Programs that tests start must use the package under test. `python -c` looks into the current folder first, and at the
 # root of a clone that folder holds the source, whose kernels are not compiled.
@@ -11,3 +21,62 @@ os.environ["PYTHONSAFEPATH"] = "1"
 home = Path(skdplda.__file__).resolve().parents[1]
 if home == Path(__file__).resolve().parents[1]:  # kernels compiled in place, perhaps without an installation
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(home), os.environ.get("PYTHONPATH"))))
+
+
+def public_estimators():
+    """Return the public estimator classes that state a price, wherever they stand in the package."""
+    names = [module.name for module in pkgutil.iter_modules(skdplda.__path__) if not module.name.startswith("_")]
+    packages = [skdplda, *(importlib.import_module(f"skdplda.{name}") for name in names)]
+    found = {getattr(package, name) for package in packages for name in getattr(package, "__all__", ())}
+    found = [thing for thing in found if inspect.isclass(thing) and issubclass(thing, BaseEstimator)]
+    return sorted((kind for kind in found if hasattr(kind, "privacy_cost")), key=lambda kind: kind.__name__)
+
+
+def small(kind, **parameters):
+    """Return an estimator of a class, with few topics and rounds where it has such parameters."""
+    known = inspect.signature(kind).parameters
+    settings = {"n_components": 3, "max_iter": 3, **parameters}
+    needed = {"estimator": skdplda.PrivateCGSLDA(max_iter=2), "param_grid": {"n_components": [2, 3]}}
+    needed = {name: value for name, value in needed.items() if name in known}
+    return kind(**needed, **{name: value for name, value in settings.items() if name in known})
+
+
+@pytest.fixture(params=public_estimators(), ids=lambda kind: kind.__name__)
+def private_estimator(request):
+    """A small unfitted estimator of each public class that states a price."""
+    return clone(small(request.param))
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    """A corpus of three planted topics. Files that need another one define their own."""
+    return make_lda_corpus(120, 40, 3, mean_length=30, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def texts(corpus):
+    """The documents as strings of words."""
+    return [" ".join(np.repeat(corpus.feature_names, row)) for row in corpus.data.toarray()]
+
+
+@pytest.fixture(scope="session")
+def stated_noise():
+    """What `noise_deviation` must say of Gaussian rounds, from the theory pages alone.
+
+    One Gaussian mechanism of multiplier z costs the whole (Balle and Wang 2018, Theorem 8); the rounds divide its
+    precision 1 / z^2 with shares that grow tenfold; a document of 25 different words, of norm 5, counts each once; the
+    model weighs a release by its precision and forgets a fifth a round.
+    """
+
+    def stated(epsilon, delta, n_rounds):
+        def excess(z):
+            return norm.cdf(0.5 / z - epsilon * z) - np.exp(epsilon) * norm.cdf(-0.5 / z - epsilon * z) - delta
+
+        share = 10.0 ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
+        share /= share.sum()
+        deviation = 5 * brentq(excess, 0.05, 1000, xtol=1e-13) / np.sqrt(share)
+        weight = 0.8 ** np.arange(n_rounds)[::-1] * share
+        in_model = np.sqrt(((weight * deviation) ** 2).sum()) / weight.sum()
+        return {"first_round": deviation[0], "last_round": deviation[-1], "in_model": in_model, "rounds": n_rounds}
+
+    return stated

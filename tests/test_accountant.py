@@ -10,7 +10,9 @@ import threading
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
+from sklearn.feature_extraction.text import CountVectorizer
 
+from skdplda._kernels import _noise, _reports
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError
 from skdplda.privacy import (
     LedgerEntry,
@@ -370,7 +372,97 @@ def test_a_payment_is_asked_first_and_charged_once_a_run():
             payment.charge("b")
 
 
-def test_a_payment_without_a_ledger_owes_nothing():
+def test_a_payment_without_a_ledger_owes_nothing(monkeypatch):
+    asked = []
+    for name in ("check", "spend"):
+        monkeypatch.setattr(PrivacyAccountant, name, lambda *arguments, **options: asked.append(arguments))
+    with PrivacyAccountant(epsilon=1.0) as closed:
+        pass
     payment = Payment(PrivacyGuarantee(epsilon=float("inf")), "fit")
-    payment.check()
-    payment.charge("a")
+    assert payment.check() is None and payment.charge("a") is None
+    assert not asked and closed.ledger == ()
+    with PrivacyAccountant(epsilon=1.0):  # opened too late for that payment
+        payment.charge("b")
+        assert not asked
+        Payment(PrivacyGuarantee(epsilon=0.5), "fit").charge("c")
+    assert len(asked) == 1
+
+
+# --- every estimator ------------------------------------------------------------------------------------
+
+
+class Refused(Exception):
+    """The ledger cannot be charged."""
+
+
+def private_data(estimator, texts):
+    """Return documents as the estimator takes them."""
+    if estimator.__sklearn_tags__().input_tags.string:
+        return texts
+    return CountVectorizer().fit_transform(texts)
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """What happens, in turn: each call of a noise sampler, here or on devices."""
+    steps = []
+    for module, name in ((_noise, "fill"), (_reports, "randomize")):
+        sampler = getattr(module, name)
+
+        def noted(*arguments, sampler=sampler):
+            steps.append("noise")
+            return sampler(*arguments)
+
+        monkeypatch.setattr(module, name, noted)
+    return steps
+
+
+@pytest.fixture
+def paying(private_estimator, texts):
+    """An estimator whose fit states a guarantee, its data, and that guarantee."""
+    data = private_data(private_estimator, texts)
+    private_estimator.fit(data)
+    if not hasattr(private_estimator, "privacy_guarantee_"):
+        assert type(private_estimator).__name__ == "LocalRandomizer"  # whose reports state one
+        pytest.skip("fit releases nothing")
+    guarantee = private_estimator.privacy_guarantee_
+    return clone(private_estimator), data, guarantee
+
+
+def ledger_for(guarantee):
+    terms = {"unit": guarantee.unit, "adjacency": guarantee.adjacency, "trust": guarantee.trust}
+    return PrivacyAccountant(guarantee.epsilon, guarantee.delta, **terms)
+
+
+@pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning")
+@pytest.mark.filterwarnings("ignore:epsilon=.*is too small for 3 sweeps:UserWarning")
+def test_every_estimator_is_charged_once_and_before_it_draws_noise(paying, steps, monkeypatch):
+    estimator, data, guarantee = paying
+    spend = PrivacyAccountant.spend
+
+    def charge(accountant, guarantee, label=None):
+        steps.append("charge")
+        spend(accountant, guarantee, label)
+
+    monkeypatch.setattr(PrivacyAccountant, "spend", charge)
+    steps.clear()
+    with ledger_for(guarantee) as book:
+        estimator.fit(data)
+    assert steps[0] == "charge" and steps.count("charge") == 1
+    assert "noise" in steps
+    assert [entry.guarantee for entry in book.ledger] == [guarantee]
+
+
+@pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning")
+@pytest.mark.filterwarnings("ignore:epsilon=.*is too small for 3 sweeps:UserWarning")
+def test_no_estimator_draws_noise_that_it_cannot_pay_for(paying, steps, monkeypatch):
+    estimator, data, guarantee = paying
+
+    def refuse(accountant, guarantee, label=None):
+        raise Refused
+
+    monkeypatch.setattr(PrivacyAccountant, "spend", refuse)
+    steps.clear()
+    with ledger_for(guarantee), pytest.raises(Refused):
+        estimator.fit(data)
+    assert not steps and not hasattr(estimator, "privacy_guarantee_")

@@ -15,9 +15,13 @@ from sklearn.model_selection import cross_val_score
 from skdplda import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.metrics import perplexity
+from skdplda.models._cgs import EVENNESS
 from skdplda.models._published_gibbs import MECHANISMS as PUBLISHED
 from skdplda.models._published_gibbs import fit_live
+from skdplda.privacy import Randomness, calibrate_gaussian
 from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._sensitivity import word_weights
+from skdplda.rounds._tables import initial_table
 
 INF = math.inf
 X = sp.csr_array(np.random.default_rng(0).poisson(1.0, size=(30, 8)))
@@ -368,3 +372,44 @@ def test_a_progress_bar_only_on_request(capfd):
     assert capfd.readouterr() == ("", "")
     model(verbose=1).fit(X)
     assert "2/2" in capfd.readouterr().err
+
+
+# --- the noise that is told --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "rounds"), [(1.0, 1e-6, 1), (5.0, 1e-5, 20), (0.3, 1e-3, 7)])
+def test_the_noise_is_told_without_data(epsilon, delta, rounds, stated_noise):
+    told = PrivateCGSLDA(epsilon=epsilon, delta=delta, max_iter=rounds).noise_deviation()
+    assert told == pytest.approx(stated_noise(epsilon, delta, rounds), rel=1e-5)
+
+
+def test_the_noise_of_laplace_and_of_sampled_rounds_is_told():
+    told = PrivateCGSLDA(epsilon=2.0, mechanism="laplace", max_iter=4).noise_deviation()
+    scale, weight = 4 / 2.0, 0.8 ** np.arange(4)  # each round has a quarter of epsilon
+    assert told["first_round"] == told["last_round"] == pytest.approx(5 * scale * 2**0.5)
+    assert told["in_model"] == pytest.approx(told["last_round"] * np.sqrt((weight**2).sum()) / weight.sum())
+    told = PrivateCGSLDA(epsilon=2.0, sampling_rate=0.25, max_iter=4).noise_deviation()
+    multiplier = calibrate_gaussian(2.0, 1e-5, 4, 0.25)
+    assert told["first_round"] == told["last_round"] == pytest.approx(5 * multiplier / 0.25, rel=1e-3)
+    assert PrivateCGSLDA(epsilon=INF).noise_deviation() is None
+    assert PrivateCGSLDA(mechanism="laplace-last").noise_deviation() is None
+
+
+@pytest.mark.parametrize("rounds", [1, 4])
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_a_fit_has_the_noise_that_is_told(mechanism, rounds):
+    """Documents without words: the model is the positive part of noise; fixed seed, 100,000 cells."""
+    private = PrivateCGSLDA(10, epsilon=2.0, mechanism=mechanism, max_iter=rounds, random_state=1)
+    cells = private.fit(np.zeros((6, 10_000)), groups=np.arange(6)).components_ - 0.01
+    told = private.noise_deviation()["in_model"]
+    assert (cells**2).mean() == pytest.approx(told**2 / 2, rel=0.04)
+    assert (cells > 0).mean() == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_documents_without_groups_get_as_much_noise_before_their_words_are_weighted():
+    private = PrivateCGSLDA(10, epsilon=2.0, max_iter=1, random_state=1).fit(np.zeros((6, 10_000)))
+    table = initial_table((10_000, 10), Randomness(1).key, EVENNESS)
+    cells = (private.components_ - 0.01) * word_weights(table)
+    assert (cells**2).mean() == pytest.approx(private.noise_deviation()["in_model"] ** 2 / 2, rel=0.04)

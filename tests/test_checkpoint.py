@@ -231,7 +231,8 @@ def test_an_unwritable_folder_is_an_error(tmp_path):
 
 
 SLOW_FIT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are started deaf to control-c
 from skdplda import PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
 

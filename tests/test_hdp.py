@@ -7,6 +7,8 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.optimize import brentq
 from scipy.stats import chisquare, multivariate_hypergeom
 
 from skdplda import HDPLDA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
@@ -65,6 +67,60 @@ def test_a_plan_spends_its_budget_and_no_more(epsilon, delta, sweeps):
         assert epsilon_of(zcdp_event(rho), delta * (1 - RESERVE)) <= epsilon
         assert epsilon_of(zcdp_event(rho * 1.001), delta * (1 - RESERVE)) > epsilon
     assert plan.epsilon(delta) <= epsilon
+
+
+def noise_of_tables(model, n_words=400, per_document=3):
+    """Fit documents of one word each, whose exact counts the released topics tell; return tables less counts."""
+    X = np.repeat(per_document * np.eye(n_words, dtype=int), 5, axis=0)
+    trace = model.set_params(return_trace=True).fit(X).trace_
+    words = np.repeat(np.arange(len(X)) // 5, per_document)
+    for topics, table in zip(trace.topics, trace.tables[1:], strict=True):
+        counts = np.zeros(table.shape)
+        np.add.at(counts, (topics, words), 1)
+        yield table - counts
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+@pytest.mark.filterwarnings("ignore:epsilon=:UserWarning")
+def test_each_table_has_the_discrete_laplace_noise_of_its_share():
+    """A third of epsilon 30 for the tables of 4 sweeps, of sensitivity 2: scale 0.8; fixed seed."""
+    model = HDPLDA(5, epsilon=30.0, delta=0.0, noise_share=1 / 3, max_iter=4, random_state=0)
+    ratio = math.exp(-1 / 0.8)
+    for noise in noise_of_tables(model):
+        found = np.bincount(np.minimum(np.abs(noise).astype(int), 5).ravel(), minlength=6)
+        law = (1 - ratio) / (1 + ratio) * np.append(1, 2 * ratio ** np.arange(1, 5))
+        assert stats.chisquare(found, np.append(law, 1 - law.sum()) * noise.size).pvalue > 1e-6
+        assert np.array_equal(noise, np.rint(noise))
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+@pytest.mark.filterwarnings("ignore:epsilon=:UserWarning")
+def test_each_table_has_the_rounded_gaussian_noise_of_its_share():
+    """rho = 1 / sigma^2 a sweep for the table, of L2 sensitivity sqrt 2, and the rest of rho for the draws."""
+    epsilon, delta, sweeps, share = 8.0, 1e-6, 5, 0.4
+    model = HDPLDA(5, epsilon=epsilon, delta=delta, noise_share=share, max_iter=sweeps, random_state=0)
+    # Canonne, Kamath and Steinke (2020), Proposition 12
+    order = 1 + np.geomspace(1e-3, 1e3, 20_000)
+
+    def epsilon_of_rho(rho):
+        return (rho * order + np.log1p(-1 / order) - (math.log(delta) + np.log(order)) / (order - 1)).min()
+
+    rho = brentq(lambda rho: epsilon_of_rho(rho) - epsilon, 1e-3, 10)
+    sigma = (share * rho / sweeps) ** -0.5
+    assert model._plan().scale == pytest.approx(sigma, rel=0.01)  # some of delta is kept for the samplers
+    for noise in noise_of_tables(model):
+        squares = (noise**2).sum() / (sigma**2 + 1 / 12)
+        assert abs(squares / noise.size - 1) < 5 * math.sqrt(2 / noise.size) + 0.02
+
+
+def test_the_deviation_of_a_plan_is_that_of_its_noise():
+    for scale in (0.3, 2.0, 50.0):
+        ratio = math.exp(-1 / scale)
+        found = HybridPlan("laplace", scale, 1.0, 16).deviation
+        assert found == pytest.approx(math.sqrt(2 * ratio) / (1 - ratio))
+        assert HybridPlan("gaussian", scale, 1.0, 4).deviation == scale
+        assert HybridPlan("gaussian", scale, 1.0, 16).model_noise == pytest.approx(scale / 3)
+        assert HybridPlan("gaussian", scale, 1.0, 4).model_noise == pytest.approx(scale / 2)
 
 
 @pytest.mark.parametrize("sweeps", [30, 100, 300])

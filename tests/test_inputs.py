@@ -66,11 +66,6 @@ def corpus():
     return corpus
 
 
-@pytest.fixture(scope="module")
-def texts(corpus):
-    return [" ".join(np.repeat(corpus.feature_names, row)) for row in corpus.data.toarray()]
-
-
 def seeded(model):
     return clone(model).set_params(random_state=0)
 

@@ -182,6 +182,44 @@ def test_one_unit_changes_the_score_by_at_most_one():
         assert whole * GRID == int(whole * GRID)
 
 
+class Uniform:
+    """Topics of 50 words, all alike."""
+
+    def get_topics(self):
+        return np.full((2, 50), 0.02)
+
+
+def test_a_score_is_the_sum_of_gains_over_blind_guessing():
+    """Users of two, one and two documents; each gains the mean of 1 + ln p / ln V."""
+    values = np.log(50) * np.array([-0.5, -0.25, 0.0, -1.0, -2.0])
+    units = np.array([0, 2, 3, 5]), np.arange(5)
+    assert private_score(values, Uniform(), units, 0.0, None) == pytest.approx(0.625 + 1 + 0, abs=1e-5)
+
+
+def test_a_score_has_the_noise_that_is_paid_for():
+    """Fixed seeds: rounded Gaussian noise, on a grid so fine that it looks continuous."""
+    values, units = np.full(4, -0.5 * np.log(50)), (np.arange(5), np.arange(4))
+    found = np.array([private_score(values, Uniform(), units, 3.0, seed) for seed in range(3000)]) - 2.0
+    assert 1e-6 < stats.chi2.cdf((found**2).sum() / 9, 3000) < 1 - 1e-6
+    assert stats.kstest(found / 3, "norm").pvalue > 1e-6
+
+
+def test_a_search_draws_scores_with_the_noise_of_its_plan(corpus, monkeypatch):
+    """A unit is held out or not: it meets the score's noise or the topics', which have one multiplier."""
+    seen = []
+
+    def watched(gains, trial, units, deviation, seed):
+        seen.append((deviation, seed))
+        return private_score(gains, trial, units, deviation, seed)
+
+    monkeypatch.setattr("skdplda.model_selection._search.private_score", watched)
+    searching = search(epsilon=2.0, mean_trials=3).fit(corpus.data)
+    topics = PrivateCGSLDA(epsilon=searching.trial_epsilon(), max_iter=2).privacy_cost().event
+    assert searching.privacy_guarantee_.event.event == topics
+    assert {deviation for deviation, _ in seen} == {topics.noise_multiplier}
+    assert {seed for _, seed in seen} == {None}
+
+
 @pytest.mark.parametrize("shape", [0, 0.5, 1, 3])
 def test_the_number_of_trials_has_the_law_that_is_accounted(shape):
     """Chi-square against the printed law; fixed seed."""

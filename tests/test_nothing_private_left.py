@@ -81,6 +81,27 @@ def numbers_in_pickle(model):
     return {argument for _, argument, _ in pickletools.genops(stream) if isinstance(argument, int)}
 
 
+# What else a fitted estimator of a class holds; one that is not named here holds what is allowed for all.
+RELEASED = {
+    "DPCountVectorizer": {"vocabulary_", "noisy_weights_"},
+    "DPVocabularySelector": {"support_", "vocabulary_", "noisy_weights_"},
+    "LocalPrivateLDA": {"bit_guarantee_", "stream_prior_", "word_rates_", "n_batches_"},
+    "PrivateSearchCV": {"best_estimator_", "best_params_", "best_score_"},
+}
+
+
+@pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning")
+def test_a_fit_of_any_public_estimator_keeps_only_what_it_released(private_estimator, corpus):
+    documents = corpus
+    if private_estimator.__sklearn_tags__().input_tags.string:
+        documents = [" ".join(f"word{w}" for w in np.repeat(np.arange(N_WORDS), row)) for row in corpus.toarray()]
+    names = set(private_estimator.get_params(deep=False))
+    model = private_estimator.fit(documents)
+    assert set(vars(model)) - names <= ALLOWED | RELEASED.get(type(model).__name__, set())
+    assert list(found_in(model, corpus)) == []
+    assert not numbers_in_pickle(model) & secrets(corpus)[0]
+
+
 @pytest.mark.parametrize("groups", [None, np.arange(N_DOCUMENTS) // 7])
 @pytest.mark.parametrize("parameters", [{}, {"mechanism": "laplace"}, {"sampling_rate": 0.5}, {"epsilon": 1e4}])
 def test_a_private_fit_keeps_only_what_it_released(corpus, parameters, groups):

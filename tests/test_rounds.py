@@ -1,5 +1,6 @@
 """The private loop: its privacy by exact enumeration, its contribution bound, its randomness."""
 
+import math
 from collections import defaultdict
 from itertools import product
 
@@ -8,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from dp_accounting import ComposedDpEvent
 from scipy import stats
+from scipy.optimize import brentq
 from scipy.special import digamma
 
 from skdplda._validation import check_groups
@@ -52,6 +54,14 @@ def round_law(documents, hidden, table, rate):
         yield tuple(state for state, _ in choice), float(np.prod([p for _, p in choice]))
 
 
+def contribution_law(words, topics, table, rate):
+    """Return the law of what one document contributes in a round: tokens of word 0 in each topic."""
+    law = defaultdict(float, {(0, 0): 1 - rate})
+    for after, p in sweep_law(words, topics, table).items():
+        law[after.count(0), after.count(1)] += rate * p
+    return law
+
+
 def total(hidden):
     """Return the sum that the documents contribute: tokens of word 0 in each topic."""
     return tuple(sum(state.count(k) for state, active in hidden if active) for k in range(2))
@@ -63,32 +73,42 @@ class Enumeration:
     The cells of word 1 then hold noise only, the same on both data sets: they are public, and fixed here.
     """
 
-    def __init__(self, pmfs, reach, rate=1.0, public=(1.0, 0.0)):
-        self.values = np.arange(-reach, reach + 5)
+    def __init__(self, pmfs, reaches, rate=1.0, public=(1.0, 0.0)):
+        self.values = [np.arange(-reach, reach + 5) for reach in reaches]
         self.pmfs, self.rate, self.public = pmfs, rate, np.array(public)
 
     def cells(self, round_, sums):
         """Return the probability of each noisy pair of cells."""
-        return np.outer(*(self.pmfs[round_](self.values - total) for total in sums))
+        return np.outer(*(self.pmfs[round_](self.values[round_] - total) for total in sums))
 
     def releases(self, documents):
         """Return p(Y1, Y2) as an array of four axes."""
-        n = len(self.values)
+        n = len(self.values[0])
         start = tuple(((None,) * len(words), False) for words in documents)
-        first = list(round_law(documents, start, FIRST_TABLE, self.rate))
-        joint = np.zeros((n, n, n, n))
-        weights = np.array([p * self.cells(0, total(hidden)) for hidden, p in first])
-        for i, j in product(range(n), range(n)):
-            table = np.maximum([[self.values[i], self.values[j]], self.public], 0) / self.rate
-            sums, moves = defaultdict(float), {}
-            for (hidden, _), weight in zip(first, weights[:, i, j], strict=True):
-                topics = tuple(state for state, _ in hidden)
-                if topics not in moves:
-                    moves[topics] = [(total(after), p) for after, p in round_law(documents, hidden, table, self.rate)]
-                for second, p in moves[topics]:
-                    sums[second] += weight * p
-            joint[i, j] = sum(p * self.cells(1, second) for second, p in sums.items())
-        return joint
+        weights = defaultdict(lambda: np.zeros((n, n)))  # of the first release, with each state of the topics
+        for hidden, p in round_law(documents, start, FIRST_TABLE, self.rate):
+            weights[tuple(state for state, _ in hidden)] += p * self.cells(0, total(hidden))
+        size = sum(map(len, documents))
+        sums = [pair for pair in product(range(size + 1), repeat=2) if sum(pair) <= size]
+        cells = np.array([self.cells(1, pair).ravel() for pair in sums])
+        positive, of_value = np.unique(
+            np.maximum(self.values[0], 0), return_inverse=True
+        )  # a table has no negative cells
+        law = np.zeros((len(positive), len(positive), len(weights), len(sums)))
+        for i, j in product(range(len(positive)), repeat=2):
+            table = np.maximum([[positive[i], positive[j]], self.public], 0) / self.rate
+            of_document = {
+                pair: contribution_law(*pair, table, self.rate)
+                for pair in {(words, topics[d]) for topics in weights for d, words in enumerate(documents)}
+            }
+            for state, topics in enumerate(weights):
+                parts = [of_document[pair].items() for pair in zip(documents, topics, strict=True)]
+                for added in product(*parts):
+                    pair = tuple(map(sum, zip(*(contribution for contribution, _ in added), strict=True)))
+                    law[i, j, state, sums.index(pair)] += math.prod(p for _, p in added)
+        second = law[np.ix_(of_value, of_value)]
+        joint = np.einsum("sij,ijst->ijt", np.array(list(weights.values())), second) @ cells
+        return joint.reshape(n, n, *2 * self.values[1].shape)
 
 
 DOCUMENTS = [(0, 0), (0, 0)]
@@ -104,7 +124,8 @@ def gaussian_pmf(sigma):
 def test_two_gaussian_rounds_keep_their_promise_exactly(rate, public):
     plan = NoisePlan.calibrate("gaussian", 3.0, 0.05, 2, rate)
     sigmas = [NORM * multiplier for multiplier in plan.multipliers]
-    enumeration = Enumeration([gaussian_pmf(sigma) for sigma in sigmas], int(6 * max(sigmas)) + 1, rate, public)
+    reaches = [int(6 * sigma) + 1 for sigma in sigmas]
+    enumeration = Enumeration([gaussian_pmf(sigma) for sigma in sigmas], reaches, rate, public)
     with_it, without = enumeration.releases(DOCUMENTS), enumeration.releases(DOCUMENTS[:1])
     assert min(with_it.sum(), without.sum()) > 1 - 1e-7  # what the grid leaves out
     for epsilon in (0.25, 1.0, 3.0, 5.0):
@@ -119,7 +140,7 @@ def test_two_gaussian_rounds_keep_their_promise_exactly(rate, public):
 def test_two_laplace_rounds_keep_pure_epsilon_exactly():
     plan = NoisePlan.calibrate("laplace", 2.0, 0.0, 2, 1.0)
     ratio = np.exp(-1 / (NORM * plan.multipliers[0]))
-    enumeration = Enumeration([lambda x: (1 - ratio) / (1 + ratio) * ratio ** np.abs(x)] * 2, 8)
+    enumeration = Enumeration([lambda x: (1 - ratio) / (1 + ratio) * ratio ** np.abs(x)] * 2, (8, 8))
     worst = np.abs(np.log(enumeration.releases(DOCUMENTS) / enumeration.releases(DOCUMENTS[:1]))).max()
     assert worst <= 2.0 * (1 + 1e-9)
     assert worst > 1.9  # all tokens in one topic, twice
@@ -257,6 +278,33 @@ def test_removing_the_last_unit_changes_each_sum_by_the_grid_at_most(order, shar
     assert largest > 0.9
 
 
+@pytest.mark.parametrize(
+    "order, shares, grouped",
+    [(1, False, False), (1, False, True), (2, False, False), (2, False, True), (2, True, False)],
+)
+def test_units_outside_the_sample_contribute_nothing(order, shares, grouped):
+    """Every unit has taken part before; then what two samples contribute adds up to what both together do."""
+    rng = np.random.default_rng(2)
+    X, groups = rng.poisson(1.0, (40, 9)), np.arange(40) // 3 if grouped else None
+    tables = rng.gamma(1.0, 5.0, (2, 9, 3)).astype(np.float32)
+    sums = {}
+    for name, divisor in (("none", 0), ("even", 2), ("all", 1)):
+        step = gibbs_step(X, groups, order, n_topics=3, shares=shares)
+        step._randomness.key = 5
+        step.collect(tables[0], 0, None)
+        active = np.zeros(step.n_units, np.uint8)
+        active[:: divisor or 1] = divisor > 0
+        sums[name] = step.collect(tables[1], 1, active).copy()
+        if name == "even":
+            other = gibbs_step(X, groups, order, n_topics=3, shares=shares)
+            other._randomness.key = 5
+            other.collect(tables[0], 0, None)
+            sums["odd"] = other.collect(tables[1], 1, 1 - active).copy()
+    assert not sums["none"].any()
+    assert sums["even"].any() and sums["odd"].any()
+    np.testing.assert_array_equal(sums["even"] + sums["odd"], sums["all"])
+
+
 # --- noise and randomness ------------------------------------------------------------------------------
 
 
@@ -270,13 +318,13 @@ class Silence:
 
     def collect(self, table, round_, active):
         self.sizes.append(None if active is None else len(active))
-        return np.zeros((50, 4), np.int32)
+        return np.zeros((500, 40), np.int32)
 
 
 class Recorder:
     """A rule that keeps what was released."""
 
-    table = np.zeros((50, 4), np.float32)
+    table = np.zeros((500, 40), np.float32)
 
     def __init__(self):
         self.released = []
@@ -287,17 +335,108 @@ class Recorder:
 
 @pytest.mark.parametrize(("mechanism", "rate"), [("gaussian", 1.0), ("gaussian", 0.1), ("laplace", 1.0)])
 @pytest.mark.parametrize("seed", [None, 3])
-def test_an_empty_batch_gets_noise_too_and_each_round_its_own(mechanism, rate, seed):
-    plan = NoisePlan(mechanism, rate, (2.0, 3.0, 2.0, 1.0), None)
+def test_an_empty_batch_gets_the_noise_of_the_plan_and_each_round_its_own(mechanism, rate, seed):
+    """Sums of squares are chi-square, sums of magnitudes gamma; false alarms without a seed: 12 times 2e-8."""
+    multipliers = (2.0, 3.0, 2.0, 1.0)
     rule = Recorder()
-    run_rounds(Silence(), rule, plan, Randomness(seed))
+    run_rounds(Silence(), rule, NoisePlan(mechanism, rate, multipliers, None), Randomness(seed))
     assert len(rule.released) == 4
-    for round_, noise in enumerate(rule.released):
+    for multiplier, noise in zip(multipliers, rule.released, strict=True):
         assert noise.dtype.kind == "i"
-        scale = GRID * plan.deviation(round_)
-        # 200 draws: a factor of two in the deviation is more than nine standard errors
-        assert 0.5 * scale < noise.std() < 2.0 * scale
+        x = noise.ravel() / (multiplier * 2**20)  # so fine that integers look continuous
+        if mechanism == "gaussian":
+            tail = stats.chi2.cdf((x**2).sum(), x.size)
+        else:
+            tail = stats.gamma.cdf(np.abs(x).sum(), x.size)
+        assert 1e-8 < tail < 1 - 1e-8
+        assert 1e-8 < stats.norm.cdf(x.sum() / np.sqrt(x.size * (1 if mechanism == "gaussian" else 2))) < 1 - 1e-8
     assert len({noise.tobytes() for noise in rule.released}) == 4
+
+
+@pytest.mark.parametrize(("mechanism", "factor"), [("gaussian", 1.0), ("laplace", 2**0.5)])
+def test_a_plan_tells_the_deviation_of_its_noise(mechanism, factor):
+    plan = NoisePlan(mechanism, 1.0, (2.0, 3.5), None)
+    assert [plan.deviation(0), plan.deviation(1), plan.deviation(-1)] == pytest.approx(
+        [2.0 * factor, 3.5 * factor, 3.5 * factor]
+    )
+
+
+def test_the_precision_of_gaussian_rounds_grows_tenfold():
+    """From the first round to the last, geometrically; together they are one mechanism of the exact multiplier."""
+    precision = np.array(NoisePlan.calibrate("gaussian", 2.0, 1e-6, 5, 1.0).multipliers) ** -2
+    np.testing.assert_allclose(precision / precision[0], 10 ** (np.arange(5) / 4), rtol=1e-9)
+
+    def delta(sigma):  # Balle and Wang (2018), Theorem 8
+        return stats.norm.cdf(0.5 / sigma - 2 * sigma) - np.exp(2) * stats.norm.cdf(-0.5 / sigma - 2 * sigma)
+
+    sigma = brentq(lambda sigma: delta(sigma) - 1e-6, 0.1, 100, xtol=1e-12)
+    assert precision.sum() ** -0.5 == pytest.approx(sigma, rel=1e-5)
+
+
+def test_laplace_rounds_divide_epsilon_evenly():
+    assert NoisePlan.calibrate("laplace", 2.0, 0.0, 5, 1.0).multipliers == pytest.approx((2.5,) * 5)
+
+
+class Witness(Silence, Recorder):
+    """An E-step and a rule at once, which write down when they are called."""
+
+    def __init__(self, steps):
+        self.steps, self.released = steps, []
+
+    def collect(self, table, round_, active):
+        self.steps.append("sum")
+        return np.zeros((50, 4), np.int64)
+
+
+def test_the_budget_is_charged_before_the_first_noisy_sum():
+    steps = []
+    witness = Witness(steps)
+    plan = NoisePlan("gaussian", 1.0, (1.0, 1.0), None)
+    run_rounds(witness, witness, plan, Randomness(0), before_release=lambda run: steps.append("charge"))
+    assert steps == ["charge", "sum", "sum"]
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.7])
+def test_each_round_takes_a_sample_of_its_own_at_the_rate_that_is_paid_for(rate):
+    class Sampled(Witness):
+        n_units = 20_000
+
+        def collect(self, table, round_, active):
+            self.steps.append(active)
+            return np.zeros((50, 4), np.int64)
+
+    steps, randomness = [], Randomness(5)
+    witness = Sampled(steps)
+    run_rounds(witness, witness, NoisePlan("gaussian", rate, (1.0,) * 3, None), randomness)
+    assert len(steps) == 3
+    for round_, active in enumerate(steps):
+        np.testing.assert_array_equal(active, randomness.sample(round_, 20_000, rate))
+        assert stats.binomtest(int(active.sum()), 20_000, rate).pvalue > 1e-6
+    assert len({active.tobytes() for active in steps}) == 3
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rate"), [(5.0, 1e-11, 1.0), (22.0, 1e-4, 1.0), (22.0, 1e-4, 0.5), (60.0, 1e-6, 1.0)]
+)
+def test_the_error_of_the_samplers_is_paid_for_within_delta(epsilon, delta, rate):
+    """Where it matters: with an epsilon so large, or a delta so small, that it is a good part of delta."""
+    plan = NoisePlan.calibrate("gaussian", epsilon, delta, 3, rate)
+    target = min(epsilon, np.log(delta / 2 / 2.0**-46))  # 2^50 draws, each 2^-96 from its law
+    slack = (1 + np.exp(target)) * 2.0**-46
+    assert slack > delta / 100
+    assert delta_of(plan.event, target) + slack <= delta * (1 + 1e-6)
+
+
+def test_a_fit_that_cannot_be_charged_adds_no_noise_and_releases_nothing():
+    steps = []
+    witness = Witness(steps)
+
+    def refuse(run):
+        raise RuntimeError("no budget")
+
+    with pytest.raises(RuntimeError, match="no budget"):
+        run_rounds(witness, witness, NoisePlan("gaussian", 1.0, (1.0,), None), Randomness(0), before_release=refuse)
+    assert not steps and not witness.released
 
 
 def test_without_noise_nothing_is_added():
@@ -351,3 +490,17 @@ def test_what_is_left_of_a_long_document_is_its_own():
         np.testing.assert_allclose(left, row * min(1, MOST_TOKENS / row.sum()), atol=1)
     short = counts_of(rows[1][None])
     assert shortened(short) is short
+
+
+def test_every_purpose_and_round_has_random_bits_of_its_own():
+    seeds, samples = [], []
+    for seed in (0, 1, 2**31 - 1):
+        randomness = Randomness(seed)
+        seeds += [randomness.key, *(randomness.noise(round_) for round_ in range(500))]
+        samples += [randomness.sample(round_, 200, 0.5).tobytes() for round_ in range(500)]
+        assert randomness.sample(7, 200, 0.5).tobytes() == samples[-493]  # of round 7 of this seed
+    assert len(set(seeds)) == len(seeds) == 3 * 501
+    assert len(set(samples)) == len(samples) == 3 * 500
+    assert Randomness(None).noise(0) != Randomness(None).noise(0)
+    assert Randomness(None).key != Randomness(None).key
+    assert Randomness(None).sample(0, 200, 0.5).tobytes() != Randomness(None).sample(0, 200, 0.5).tobytes()

@@ -1,0 +1,1123 @@
+"""Mutation testing: change the package a little, in ways that break a promise, and see whether a test notices.
+
+A row of the table is a piece of source text that stands once in the package, what takes its place, why the change would
+matter, and the test files that ought to notice. Each change is made alone, in a copy of the repository; a change of a
+kernel compiles the extensions that use the file. Tests stop at the first failure. A change that all tests survive is a
+gap in the tests, or changes nothing that matters, and then does not belong here.
+
+    python benchmarks/mutants.py                      # all changes that have no result yet
+    python benchmarks/mutants.py --only "noise|seed"  # those whose names match, again
+    python benchmarks/mutants.py --thorough           # what survived, against all tests
+
+It needs the kernels compiled in place (`python setup.py build_ext --inplace`) and the extra `test`. Results stand in
+results/mutants.csv, one row a change, and an interrupted run goes on. Pieces of text, not line numbers, say where a
+change is made: if a piece is not found exactly once, nothing runs, and the row has to be adapted.
+"""
+
+import argparse
+import csv
+import hashlib
+import os
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = Path(__file__).with_name("results") / "mutants.csv"
+COLUMNS = ["name", "digest", "file", "result", "seconds", "noticed_by", "why"]
+SOURCES = (".py", ".pyx", ".pxd", ".h")
+COPIED = ("skdplda", "tests", "examples", "doc", "benchmarks", "setup.py", "pyproject.toml", "README.md")
+NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.c", "results", "_build", "generated", "auto_examples")
+LIMIT = 1200  # seconds of a test run: a change that makes a test hang is noticed
+
+
+class Mutant(NamedTuple):
+    """One change."""
+
+    name: str
+    old: str
+    new: str
+    why: str
+    tests: str
+
+    @property
+    def digest(self):
+        """A name of its content, by which results are known again."""
+        return hashlib.sha256("\0".join((self.old, self.new)).encode()).hexdigest()[:10]
+
+
+ROUNDS, GIBBS, HDP = "test_rules test_rounds", "test_kernels test_gibbs", "test_hdp test_hdp_exact"
+ACCOUNTING = "test_calibration test_guarantee test_selection"
+MUTANTS = [
+    # --- the private loop ---
+    Mutant(
+        "round noise times 0.6",
+        "return sampler(self.multipliers[round_] * GRID, shape",
+        "return sampler(0.6 * self.multipliers[round_] * GRID, shape",
+        "less noise than is paid for",
+        ROUNDS,
+    ),
+    Mutant(
+        "no noise in the first round",
+        "    if not plan.noiseless:\n        total = total + plan.draw",
+        "    if not plan.noiseless and round_:\n        total = total + plan.draw",
+        "a round is released as it is",
+        ROUNDS,
+    ),
+    Mutant(
+        "charge after the first noisy sum",
+        "        before_release(run)\n",
+        "        run_round(e_step, rule, plan, randomness, first, None, n_threads)\n        before_release(run)\n",
+        "a fit that the ledger refuses has released something",
+        ROUNDS,
+    ),
+    Mutant(
+        "precision ratio of rounds",
+        "PRECISION_RATIO = 10.0",
+        "PRECISION_RATIO = 5.0",
+        "what noise_deviation says of single rounds",
+        ROUNDS,
+    ),
+    Mutant(
+        "rounds one percent too precise",
+        "multipliers = sigma / np.sqrt(share / share.sum()) * (1 + 1e-12)",
+        "multipliers = sigma / np.sqrt(share / share.sum()) * 0.99",
+        "the sum of the rounds costs more than the event",
+        ROUNDS,
+    ),
+    Mutant(
+        "deviation of Laplace noise",
+        'self.multipliers[round_] * (2**0.5 if self.mechanism == "laplace" else 1.0)',
+        "self.multipliers[round_]",
+        "what noise_deviation says, and the smoothing of tables",
+        ROUNDS,
+    ),
+    Mutant(
+        "slack not taken from delta",
+        "return target, delta - delta_slack(MOST_DRAWS, target)",
+        "return target, delta",
+        "the samplers' numerical error is not paid for",
+        ROUNDS,
+    ),
+    Mutant(
+        "all units join",
+        "active = randomness.sample(round_, e_step.n_units, plan.sampling_rate)",
+        "active = randomness.sample(round_, e_step.n_units, 1.0 - 2.0**-50)",
+        "the gain by sampling is claimed and not had",
+        ROUNDS + " test_cgs",
+    ),
+    Mutant(
+        "same sample in each round",
+        "active = randomness.sample(round_, e_step.n_units, plan.sampling_rate)",
+        "active = randomness.sample(0, e_step.n_units, plan.sampling_rate)",
+        "rounds are not sampled independently",
+        ROUNDS + " test_cgs test_checkpoint",
+    ),
+    Mutant(
+        "one round costs as much as all",
+        'return cls("gaussian", sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, steps, sampling_rate))',
+        'return cls("gaussian", sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, 1, sampling_rate))',
+        "the event tells less than happened",
+        ROUNDS + " test_cgs test_vips",
+    ),
+    Mutant(
+        "units weigh above the bound",
+        "weight = np.floor(GRID / (np.maximum(norm, least) * (1 + 1e-9)))",
+        "weight = np.ceil(GRID / (np.maximum(norm, least) * (1 + 1e-9)))",
+        "a contribution is larger than the sensitivity",
+        ROUNDS,
+    ),
+    Mutant(
+        "documents of a user are bounded one by one",
+        "        counts = members @ counts\n",
+        "        counts = members @ counts * 0.5\n",
+        "a user contributes more than the sensitivity",
+        ROUNDS,
+    ),
+    Mutant(
+        "sampled weights forgotten",
+        "weight = self._weight if active is None else self._weight * active",
+        "weight = self._weight",
+        "documents outside the sample contribute",
+        ROUNDS,
+    ),
+    Mutant(
+        "shares above the bound",
+        "documents, rows, alpha + np.float32(HALF), None, 1, GRID, 1, 0.0, 0.0,",
+        "documents, rows, alpha + np.float32(HALF), None, 1, GRID + GRID // 64, 1, 0.0, 0.0,",
+        "a contribution is larger than the sensitivity",
+        ROUNDS,
+    ),
+    Mutant(
+        "own count corrected in noisy tables",
+        "own = 1.0 if self._exact else 0.0",
+        "own = 1.0",
+        "a token's draw reads what it was in the last round from a table that does not hold it",
+        "test_checkpoint",
+    ),
+    Mutant(
+        "a checkpoint of other data resumes",
+        'if header["identity"] != identity:',
+        'if header["identity"][:3] != identity[:3]:',
+        "two data sets share one noise",
+        "test_checkpoint",
+    ),
+    Mutant(
+        "a resumed fit draws with a new key",
+        'first, run, randomness.key = header["n_done"], header["run"], int(header["key"])',
+        'first, run = header["n_done"], header["run"]',
+        "a resumed fit is another fit",
+        "test_checkpoint",
+    ),
+    Mutant(
+        "a resumed fit does a round again",
+        'header = {"identity": identity, "n_done": round_ + 1,',
+        'header = {"identity": identity, "n_done": round_,',
+        "one round is released twice and paid once",
+        "test_checkpoint",
+    ),
+    # --- M-steps, and what is told of the noise ---
+    Mutant(
+        "forgetting of the model",
+        "\nFORGET = 0.2  # by which an older release weighs less",
+        "\nFORGET = 0.3  # by which an older release weighs less",
+        "what noise_deviation says, and the measured utility",
+        ROUNDS,
+    ),
+    Mutant(
+        "precision weights",
+        "(self._plan.deviation(-1) / self._plan.deviation(round_)) ** 2",
+        "(self._plan.deviation(-1) / self._plan.deviation(round_))",
+        "the model has more noise than it need have",
+        ROUNDS,
+    ),
+    Mutant(
+        "model noise without the sampling rate",
+        "/ weight.sum() * unit / plan.sampling_rate)",
+        "/ weight.sum() * unit)",
+        "what skdplda cost prints",
+        ROUNDS,
+    ),
+    Mutant(
+        "weights of the model noise",
+        "np.arange(plan.n_rounds)[::-1] / deviation**2",
+        "np.arange(plan.n_rounds)[::-1] / deviation",
+        "what skdplda cost prints",
+        ROUNDS,
+    ),
+    Mutant(
+        "noise deviation without the sampling rate",
+        "scale = UNIT / plan.sampling_rate",
+        "scale = UNIT",
+        "what skdplda cost prints",
+        "test_cgs test_cli",
+    ),
+    Mutant(
+        "noise deviation of the last round",
+        '"last_round": scale * plan.deviation(-1)',
+        '"last_round": scale * plan.deviation(0)',
+        "what skdplda cost prints",
+        "test_cgs test_cli",
+    ),
+    Mutant(
+        "what the bound stands for",
+        "\nUNIT = 5.0  #",
+        "\nUNIT = 4.0  #",
+        "what noise_deviation says",
+        ROUNDS + " test_cgs",
+    ),
+    Mutant(
+        "smoothing of tables",
+        "smoothing = self._smoothing * sigma * frequency / frequency.mean()",
+        "smoothing = self._smoothing * sigma * frequency / frequency.max()",
+        "the measured utility",
+        ROUNDS,
+    ),
+    Mutant(
+        "online tables without the sampling rate",
+        "self._scale, self._offset, self._decay = unit / GRID / rate, offset, decay",
+        "self._scale, self._offset, self._decay = unit / GRID, offset, decay",
+        "online models shrink",
+        ROUNDS,
+    ),
+    Mutant(
+        "weights of rare words",
+        "return np.clip((frequency / frequency.mean()) ** -0.25, 0.2, 5)",
+        "return np.clip((frequency / frequency.mean()) ** -0.3, 0.2, 5)",
+        "the measured utility",
+        ROUNDS,
+    ),
+    # --- randomness ---
+    Mutant(
+        "sampling probability rounded up",
+        "np.uint64(int(rate * 2.0**53) << 11)",
+        "np.uint64(min(int(rate * 1.05 * 2.0**53), 2**53 - 1) << 11)",
+        "units join more often than is accounted",
+        ROUNDS,
+    ),
+    Mutant(
+        "one noise for all rounds of a seeded fit",
+        "return None if self.seed is None else self._derive(NOISE, round_)",
+        "return None if self.seed is None else self._derive(NOISE, 0)",
+        "the difference of two rounds has no noise",
+        ROUNDS,
+    ),
+    # --- variational inference ---
+    Mutant(
+        "stretched shares above the bound",
+        "self._norm = GRID if units is None and max_norm is None and not exact else 0",
+        "self._norm = GRID + GRID // 64 if units is None and max_norm is None and not exact else 0",
+        "a contribution is larger than the sensitivity",
+        "test_variational test_vips test_audit",
+    ),
+    Mutant(
+        "long documents are cut too late",
+        "np.flatnonzero(X.sum(axis=1, dtype=np.int64) > max_length)",
+        "np.flatnonzero(X.sum(axis=1, dtype=np.int64) > max_length + 1)",
+        "a document keeps more tokens than is said",
+        "test_variational test_vips",
+    ),
+    Mutant(
+        "a stream takes one step more",
+        'if stream["n_done"] >= plan.n_rounds:',
+        'if stream["n_done"] > plan.n_rounds:',
+        "a release that nobody has paid for",
+        "test_vips",
+    ),
+    Mutant(
+        "steps of a stream draw the same noise",
+        'run_round(e_step, rule, plan, randomness, stream["n_done"], n_threads=n_threads)',
+        "run_round(e_step, rule, plan, randomness, 0, n_threads=n_threads)",
+        "the difference of two steps has no noise",
+        "test_vips",
+    ),
+    Mutant(
+        "a claimed accounting passes for proven",
+        '        "status": "claimed",\n        "reference": "Park et al. (2016)',
+        '        "status": "proven",\n        "reference": "Park et al. (2016)',
+        "a claim that does not hold is given as a theorem",
+        "test_vips",
+    ),
+    # --- PCTD ---
+    Mutant(
+        "segments contribute above the bound",
+        "counts.data / damped.data[cell] * (weight[document] * (1 - MARGIN))",
+        "counts.data / damped.data[cell] * (weight[document] * (1 + 1e-3))",
+        "a contribution is larger than the sensitivity",
+        "test_pctd test_audit",
+    ),
+    Mutant(
+        "a replaced word changes one count",
+        "TOKEN_L2 = 2**0.5 *",
+        "TOKEN_L2 = 1.0 *",
+        "noise for half of what a replaced word changes",
+        "test_pctd test_pctd_noise",
+    ),
+    Mutant(
+        "half the noise on segments",
+        "noise = rounded_gaussian(sigma * GRID, exact.shape",
+        "noise = rounded_gaussian(sigma * GRID / 2, exact.shape",
+        "less noise than is paid for",
+        "test_pctd_noise test_pctd",
+    ),
+    Mutant(
+        "one noise for all blocks of segments",
+        "exact.shape, randomness.noise(block), n_threads)",
+        "exact.shape, randomness.noise(0), n_threads)",
+        "the difference of two blocks has no noise",
+        "test_pctd_noise test_pctd",
+    ),
+    Mutant(
+        "noise of published segments",
+        "along = rng.normal(scale=sigma, size=(n_units, len(size)))",
+        "along = rng.normal(scale=sigma / 2, size=(n_units, len(size)))",
+        "the published form has other noise than it says",
+        "test_pctd_noise",
+    ),
+    Mutant(
+        "noise of published sums",
+        "rest -= basis @ (basis.T @ rest)",
+        "rest = rest + 0 * basis @ (basis.T @ rest)",
+        "the published form has other noise than it says",
+        "test_pctd_noise",
+    ),
+    # --- HDPLDA ---
+    Mutant(
+        "half the noise of HDPLDA",
+        "return sampler(self.scale, shape, random_state, n_threads)",
+        "return sampler(self.scale / 2, shape, random_state, n_threads)",
+        "less noise than is paid for",
+        HDP,
+    ),
+    Mutant(
+        "Laplace scale of a sweep",
+        '2 / left if noise == "laplace" else left**-0.5',
+        '1 / left if noise == "laplace" else left**-0.5',
+        "less noise than is paid for",
+        HDP,
+    ),
+    Mutant(
+        "sensitivity of a Gaussian table",
+        "table = gaussian_event(self.scale / math.sqrt(2) / n_tokens, self.n_sweeps)",
+        "table = gaussian_event(self.scale / n_tokens, self.n_sweeps)",
+        "the event tells less than happened",
+        HDP,
+    ),
+    Mutant(
+        "sensitivity of a Laplace table",
+        "table = pure_event(2 * n_tokens / self.scale if",
+        "table = pure_event(n_tokens / self.scale if",
+        "the event tells less than happened",
+        HDP,
+    ),
+    Mutant(
+        "draws of several tokens cost one",
+        "draws = n_tokens * self.n_sweeps",
+        "draws = self.n_sweeps",
+        "document_cost promises too much",
+        HDP,
+    ),
+    Mutant(
+        "range of the draws doubled",
+        "            min(plan.eta / 2, 700.0)\n",
+        "            min(plan.eta, 700.0)\n",
+        "draws tell more than is paid for",
+        HDP,
+    ),
+    Mutant(
+        "all sweeps read one stream",
+        "self._draw(weights, self._alpha, rate, self._most, self._n)",
+        "self._draw(weights, self._alpha, rate, self._most, 2 if self._n > 1 else 1)",
+        "draws of different sweeps are not independent",
+        HDP + " test_released",
+    ),
+    Mutant(
+        "noise of a sweep drawn once",
+        "noise = self._plan.draw(self._shape, self._randomness.noise(self._n), self._n_threads)",
+        "noise = self._plan.draw(self._shape, self._randomness.noise(1), self._n_threads)",
+        "the difference of two tables has no noise",
+        HDP,
+    ),
+    Mutant(
+        "tokens in the order of words",
+        "        order_tokens(starts, words, sampler._key)\n        return sampler",
+        "        return sampler",
+        "the place of a token tells its word",
+        HDP,
+    ),
+    # --- the search ---
+    Mutant(
+        "scores without noise",
+        "noise = rounded_gaussian(deviation * GRID, (1,), seed)[0] if deviation else 0",
+        "noise = 0",
+        "a score tells of held-out documents",
+        "test_model_selection",
+    ),
+    Mutant(
+        "scores of users are summed",
+        "total = np.add.reduceat(gain[documents], start[:-1]) / np.diff(start)",
+        "total = np.add.reduceat(gain[documents], start[:-1])",
+        "a user changes a score by more than 1",
+        "test_model_selection",
+    ),
+    # --- accounting ---
+    Mutant(
+        "Gaussian steps are counted once",
+        "precision += count / sigma / sigma",
+        "precision += 1 / sigma / sigma",
+        "epsilon is far too small",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "Gaussian delta",
+        "upper, lower = (ratio - mu / 2) / math.sqrt(2), (ratio + mu / 2) / math.sqrt(2)",
+        "upper, lower = (ratio - mu / 2.1) / math.sqrt(2), (ratio + mu / 2) / math.sqrt(2)",
+        "epsilon is too small",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "amplification of pure epsilon",
+        "math.log1p(rate * math.expm1(epsilon)) * OUTWARDS",
+        "rate * epsilon * OUTWARDS",
+        "epsilon is too small",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "cost of the best of several runs",
+        "epsilon = (2 + leaf.shape) * run.pure_sum * OUTWARDS",
+        "epsilon = (1 + leaf.shape) * run.pure_sum * OUTWARDS",
+        "epsilon is too small",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "zCDP of a pure mechanism",
+        "math.fsum(e * e / 2 * n for e, n in self.pure)",
+        "math.fsum(e * e / 8 * n for e, n in self.pure)",
+        "epsilon is too small",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "zCDP to epsilon",
+        "return xi + rho * order + np.log1p(-1 / order) - (math.log(delta) + np.log(order)) / (order - 1)",
+        "return xi + rho * order + 2 * np.log1p(-1 / order) - (math.log(delta) + np.log(order)) / (order - 1)",
+        "epsilon is too small",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "rate of a bounded range",
+        "rho = eta * eta / 8",
+        "rho = eta * eta / 16",
+        "epsilon of released draws is too small",
+        ACCOUNTING + " test_hdp",
+    ),
+    Mutant(
+        "groups and Gaussian noise",
+        "parts.append(gaussian_event(leaf.noise_multiplier / size, count))",
+        "parts.append(gaussian_event(leaf.noise_multiplier / math.sqrt(size), count))",
+        "the promise to a group is too strong",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "groups and zCDP",
+        "zcdp_event(size**2 * leaf.rho)",
+        "zcdp_event(size * leaf.rho)",
+        "the promise to a group is too strong",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "slack of the samplers",
+        "(1.0 + math.exp(epsilon)) * n_draws * SLACK",
+        "n_draws * SLACK",
+        "delta is too small",
+        "test_noise",
+    ),
+    Mutant(
+        "what an event leaves out",
+        "left = delta - math.fsum([*(g.delta for g in rest), *(g.event_delta for g in parts)])",
+        "left = delta - math.fsum(g.delta for g in rest)",
+        "new words are not paid for in compositions",
+        ACCOUNTING + " test_pipeline_guarantee",
+    ),
+    Mutant(
+        "epsilon at a smaller delta",
+        "left = delta if self.event_delta == 0 else delta - self.event_delta",
+        "left = delta",
+        "new words are not paid for in a profile",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "a composition takes the best status",
+        "status=max((g.status for g in guarantees), key=STRENGTH.index)",
+        "status=min((g.status for g in guarantees), key=STRENGTH.index)",
+        "a claim passes for a theorem",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "sampled events under replacement",
+        "if sampled and adjacency == Adjacency.REPLACE:",
+        "if sampled and adjacency == Adjacency.REPLACE and False:",
+        "an accounting that does not hold is taken",
+        ACCOUNTING,
+    ),
+    Mutant(
+        "a ledger overspends",
+        "        if cost > self._epsilon:\n",
+        "        if cost > self._epsilon * 1.01:\n",
+        "the budget is exceeded",
+        "test_accountant",
+    ),
+    Mutant(
+        "a ledger of claims",
+        "if guarantee.status != Status.PROVEN and not self._accept_claimed:",
+        "if guarantee.status == Status.DIAGNOSTIC and not self._accept_claimed:",
+        "a ledger of promises that do not hold",
+        "test_accountant",
+    ),
+    Mutant(
+        "a run is charged twice",
+        "        if self._accountant is not None and not self._charged(run):\n            self._accountant.spend",
+        "        if self._accountant is not None:\n            self._accountant.spend",
+        "a resumed fit pays again",
+        "test_accountant test_checkpoint",
+    ),
+    Mutant(
+        "the monitor at document level",
+        "q = r * total / (total - np.minimum(n_removed, topic_totals_k))",
+        "q = r * total / (total - np.minimum(1, topic_totals_k))",
+        "the published measurement is too small",
+        "test_monitor test_live",
+    ),
+    # --- local reports ---
+    Mutant(
+        "bits flipped too rarely",
+        "least = int(mpmath.ceil(whole * inverse(target - slack))) + 1",
+        "least = int(mpmath.ceil(whole * inverse(target + 1e-4))) + 1",
+        "a bit costs more than is said",
+        "test_local_channel test_local_reports",
+    ),
+    Mutant(
+        "words that come are free",
+        "come = min(go, self.n_words - go)",
+        "come = 0",
+        "a document costs more than is said",
+        "test_local_channel",
+    ),
+    Mutant(
+        "several reports cost one",
+        "epsilon=_up(Fraction(one) * self.reports_per_user)",
+        "epsilon=_up(Fraction(one))",
+        "a user costs more than is said",
+        "test_local_channel",
+    ),
+    Mutant(
+        "a word pushes another out",
+        "return max(self.bit_epsilon, (both + math.log1p(math.expm1(-both) / (most + 1))) * OUTWARDS + slack)",
+        "return max(self.bit_epsilon, (both + 2 * math.log1p(math.expm1(-both) / (most + 1))) * OUTWARDS + slack)",
+        "a bit costs more than is said",
+        "test_local_channel",
+    ),
+    Mutant(
+        "moment estimate",
+        "- q * n_reports) / (p - q)\n    return np.clip(present, 0, n_reports)",
+        "- q * n_reports) / p\n    return np.clip(present, 0, n_reports)",
+        "estimates are biased",
+        "test_local",
+    ),
+    Mutant(
+        "variance of the moment estimate",
+        "(n_reports - present) * q * (1 - q)) / (p - q) ** 2",
+        "(n_reports - present) * q * (1 - q)) / (p - q)",
+        "estimates are shrunk wrongly",
+        "test_local",
+    ),
+    Mutant(
+        "raw documents pass for reports",
+        "if n_ones < least - 6.5 * math.sqrt(least):",
+        "if n_ones < least - 65 * math.sqrt(least):",
+        "raw data are taken for randomized ones",
+        "test_local test_local_reports",
+    ),
+    Mutant(
+        "more reports than a user has promised",
+        "if sent.max() > most:",
+        "if sent.max() > most + 1:",
+        "a user has spent more than is said",
+        "test_local",
+    ),
+    # --- selection of words ---
+    Mutant(
+        "shares of a unit",
+        "equal_share(plan.grid, n + 1) for n in range(plan.max_items)",
+        "equal_share(plan.grid, max(n, 1)) for n in range(plan.max_items)",
+        "a unit gives more than the sensitivity",
+        "test_partition test_vocabulary",
+    ),
+    Mutant(
+        "threshold not strict",
+        "passed = noisy > threshold",
+        "passed = noisy >= threshold",
+        "new words pass more often than delta says",
+        "test_partition test_vocabulary",
+    ),
+    Mutant(
+        "only the first new word counts",
+        "return -np.expm1(log_hidden(first) + (n_words - 1) * log_hidden(other))",
+        "return -np.expm1(log_hidden(first) + 0 * n_words * log_hidden(other))",
+        "new words pass more often than delta says",
+        "test_partition test_vocabulary",
+    ),
+    Mutant(
+        "all of delta for the noise",
+        "    sigma = calibrate_gaussian(epsilon, delta / 2)\n    scales",
+        "    sigma = calibrate_gaussian(epsilon, delta)\n    scales",
+        "delta is spent twice",
+        "test_partition test_vocabulary",
+    ),
+    Mutant(
+        "released words stay in the sieve",
+        "        active[present[passed]] = 0\n",
+        "        active[present[passed]] = 1\n",
+        "a word is released twice",
+        "test_partition test_vocabulary",
+    ),
+    Mutant(
+        "truncated noise cut on one side",
+        "np.flatnonzero(np.abs(noise) > threshold)).size",
+        "np.flatnonzero(noise > threshold)).size",
+        "absent and rare words are told apart",
+        "test_partition",
+    ),
+    Mutant(
+        "noise on half of the weight",
+        "noise = sampler(scale, size, randomness.noise(draws))",
+        "noise = sampler(scale / 2, size, randomness.noise(draws))",
+        "less noise than is paid for",
+        "test_partition test_vocabulary",
+    ),
+    Mutant(
+        "one noise for all rounds of a selection",
+        "    draws += 1\n    while plan.noise",
+        "    while plan.noise",
+        "the rounds of a selection share their noise",
+        "test_partition test_vocabulary",
+    ),
+    Mutant(
+        "words dropped from favourites",
+        "np.lexsort((-self._counts, np.repeat",
+        "np.lexsort((self._counts, np.repeat",
+        "utility of item_frequency",
+        "test_partition test_vocabulary",
+    ),
+    Mutant(
+        "the ledger is not asked before a selection",
+        "        if self.public_vocabulary is None:\n            payment.check()",
+        "        if self.public_vocabulary is not None:\n            payment.check()",
+        "data are read that the budget does not cover",
+        "test_vocabulary test_accountant",
+    ),
+    Mutant(
+        "selection first, then the charge",
+        "            payment.charge(uuid4().hex)\n            released, weights = select_partitions("
+        "plan, *lists, X.shape[1], randomness)",
+        "            released, weights = select_partitions(plan, *lists, X.shape[1], randomness)\n"
+        "            payment.charge(uuid4().hex)",
+        "words are released before they are paid for",
+        "test_accountant test_vocabulary",
+    ),
+    # --- releases ---
+    Mutant(
+        "seeded fits are released",
+        'seeded = any(getattr(step, "random_state", None) is not None for _, step in steps)',
+        "seeded = False",
+        "noise that a number takes away again is published",
+        "test_releases test_fdptm",
+    ),
+    Mutant(
+        "claimed fits are released",
+        'if not allow_unproven and (guarantee.status != "proven" or not math.isfinite(guarantee.epsilon)):',
+        "if not allow_unproven and not math.isfinite(guarantee.epsilon):",
+        "a model is published with a promise that does not hold",
+        "test_releases test_fdptm",
+    ),
+    Mutant(
+        "edited files load",
+        'if members[CHECKSUM].decode(errors="replace") != _digest(members):',
+        "if len(members[CHECKSUM]) != len(_digest(members)):",
+        "a damaged model is used",
+        "test_releases",
+    ),
+    Mutant(
+        "min_df in a private pipeline",
+        "least = step.min_df <= 1 if isinstance(step.min_df, Integral) else step.min_df == 0",
+        "least = True",
+        "one document changes the rows of others",
+        "test_pipeline_guarantee",
+    ),
+    Mutant(
+        "two steps with one seed",
+        "if is_integer(seed) and seeds.setdefault(seed, name) != name:",
+        "if is_integer(seed) and seeds.setdefault(seed, name) == 0:",
+        "noise of two steps cancels out",
+        "test_pipeline_guarantee test_releases test_fdptm",
+    ),
+    # --- kernels ---
+    Mutant(
+        "ChaCha8",
+        "round < 20; round += 2",
+        "round < 8; round += 2",
+        "not the generator that is promised",
+        "test_noise",
+    ),
+    Mutant(
+        "blocks of noise share a stream",
+        "chacha20_start(&stream, key, domain, <uint32_t>block, <uint32_t>(block >> 32))",
+        "chacha20_start(&stream, key, domain, 0, <uint32_t>(block >> 32))",
+        "the difference of two cells has no noise",
+        "test_noise",
+    ),
+    Mutant(
+        "noise one off",
+        "magnitude += 1 + ((entry - 1) << table.shift)",
+        "magnitude += ((entry - 1) << table.shift)",
+        "another law than is accounted",
+        "test_noise",
+    ),
+    Mutant(
+        "noise of one sign more often",
+        "cdef int64_t sign = -<int64_t>(word & 1)",
+        "cdef int64_t sign = -<int64_t>((word & 3) == 1)",
+        "another law than is accounted",
+        "test_noise",
+    ),
+    Mutant(
+        "wedge of the noise",
+        "fixed128 slope = alpha + bucket * beta",
+        "fixed128 slope = alpha + bucket * beta + (alpha >> 2)",
+        "another law than is accounted",
+        "test_noise",
+    ),
+    Mutant(
+        "released draws, place in the stream",
+        "weights[k] = <uint64_t>row[k] * factors[k]",
+        "weights[k] = <uint64_t>row[k] * factors[0]",
+        "draws of another law",
+        "test_released",
+    ),
+    Mutant(
+        "released draws, own topic kept",
+        "            counts[z] -= 1\n            factors[z] = _factor(counts[z], scaled[z])\n        total = 0",
+        "            factors[z] = _factor(counts[z], scaled[z])\n        total = 0",
+        "draws of another law",
+        "test_released",
+    ),
+    Mutant(
+        "gaps of reports",
+        "while g < law.reach and word < law.survival[g]:",
+        "while g < law.reach and word / 2 < law.survival[g]:",
+        "bits are flipped more rarely than is said",
+        "test_local_channel test_local_reports",
+    ),
+    Mutant(
+        "coins of present words",
+        "if not (coins >> (i & 63)) & 1:",
+        "if not (coins >> (i & 31)) & 1:",
+        "bits of different words are not independent",
+        "test_local_channel test_local_reports test_local",
+    ),
+    Mutant(
+        "words kept of a long report",
+        "j = i + <int64_t>(chacha20_u64(stream) % <uint64_t>(n - i))",
+        "j = i + <int64_t>(chacha20_u64(stream) % <uint64_t>(n - i)) // 2",
+        "first words are reported more often",
+        "test_local_channel test_local_reports",
+    ),
+    Mutant(
+        "truncation keeps one word more",
+        "keep[i] = i - start[u] < most",
+        "keep[i] = i - start[u] <= most",
+        "a unit takes part with more words than is said",
+        "test_partition",
+    ),
+    Mutant(
+        "policy Gaussian above its budget",
+        "part = budget * (1 - 2.0**-40) / sqrt(square)",
+        "part = budget * (1 + 2.0**-10) / sqrt(square)",
+        "a unit gives more than the sensitivity",
+        "test_partition",
+    ),
+    Mutant(
+        "policy Laplace above its budget",
+        "                left -= gap * (n - j)\n",
+        "                left -= gap * (n - j - 1)\n",
+        "a unit gives more than the sensitivity",
+        "test_partition",
+    ),
+    Mutant(
+        "Gibbs: own count stays in the table",
+        "count = count > f->own ? count - f->own : 0;",
+        "count = count > f->own ? count : 0;",
+        "draws of another law",
+        GIBBS,
+    ),
+    Mutant(
+        "Gibbs: own count stays in the bounds",
+        "x->fix.lane[i] = less * (m - f->unit) - q * m;",
+        "x->fix.lane[i] = less * m - q * m;",
+        "draws of another law, in one of the copies",
+        GIBBS,
+    ),
+    Mutant(
+        "Gibbs: doubtful draws are accepted",
+        "if (__builtin_expect(x->unsure.lane[i] | doubt, 0))",
+        "if (__builtin_expect(doubt, 0))",
+        "draws of another law",
+        GIBBS,
+    ),
+    Mutant(
+        "Gibbs: AVX2 columns",
+        "x[j + 4] = _mm256_permute2x128_si256(a, b, 0x31);",
+        "x[j + 4] = _mm256_permute2x128_si256(a, b, 0x30);",
+        "draws of another law on processors with AVX2",
+        GIBBS,
+    ),
+    Mutant(
+        "Gibbs: AVX2 products",
+        "(TARGET(ints))_mm256_madd_epi16((__m256i)a, (__m256i)b)",
+        "(TARGET(ints))_mm256_madd_epi16((__m256i)a, (__m256i)a)",
+        "draws of another law on processors with AVX2",
+        GIBBS,
+    ),
+    Mutant(
+        "Gibbs: SSE2 columns",
+        "rows[2].lane[l], rows[3].lane[l]}",
+        "rows[3].lane[l], rows[2].lane[l]}",
+        "draws of another law on plain processors",
+        GIBBS,
+    ),
+    Mutant(
+        "Gibbs: SSE2 products",
+        "(TARGET(ints))_mm_madd_epi16((__m128i)a, (__m128i)b)",
+        "(TARGET(ints))_mm_madd_epi16((__m128i)a, (__m128i)a)",
+        "draws of another law on plain processors",
+        GIBBS,
+    ),
+    Mutant(
+        "Gibbs: random numbers of AVX-512",
+        "TARGET(mix)(a->sweep_key ^ (wide + a->first)) + place[h]);",
+        "TARGET(mix)(a->sweep_key ^ wide) + place[h]);",
+        "results depend on blocks and processor",
+        GIBBS,
+    ),
+    Mutant(
+        "Gibbs: many topics, own count",
+        "own = own < most ? own : most;",
+        "own = own < most ? own : 0;",
+        "draws of another law",
+        GIBBS,
+    ),
+    Mutant(
+        "Gibbs: many topics, prior part",
+        "float p = (row[k] - (k == reference ? own : 0)) * alpha[k];",
+        "float p = row[k] * alpha[k];",
+        "draws of another law",
+        GIBBS,
+    ),
+    Mutant(
+        "Gibbs: sum of weighted counts",
+        "row[b->topic[t]] += weight[b->document[t]];",
+        "row[b->topic[t]] += weight[0];",
+        "documents contribute with another's weight",
+        GIBBS,
+    ),
+    Mutant(
+        "responsibilities of segments not truncated",
+        "out[w, k] += <total_type>(value * r[units[i], k])",
+        "out[w, k] += <total_type>(value * r[units[i], k] + 0.5)",
+        "a contribution is larger than the sensitivity",
+        "test_mixture test_pctd test_audit",
+    ),
+    Mutant(
+        "published sweep, own count",
+        "topics[i], -1)\n                total = _weigh(\n",
+        "topics[i], -1)\n                doc_topic[d, topics[i]] += 0.5\n                total = _weigh(\n",
+        "the published form is another one",
+        "test_live",
+    ),
+]
+
+
+def sources(folder):
+    """Return the package's source files and their texts."""
+    found = sorted(path for path in (folder / "skdplda").rglob("*") if path.suffix in SOURCES)
+    return {path.relative_to(folder): path.read_text(encoding="utf-8") for path in found}
+
+
+def place_of(mutant, texts):
+    """Return the file that holds the piece of text, which stands there once and nowhere else."""
+    found = [path for path, text in texts.items() for _ in range(text.count(mutant.old))]
+    if len(found) != 1:
+        where = ", ".join(map(str, found)) or "no file"
+        raise ValueError(f"{mutant.name!r}: its text must stand exactly once in the package; found in {where}")
+    return found[0]
+
+
+def tests_of(mutant):
+    """Return the paths of its test files; those of parts that the package does not have are left out."""
+    paths = [f"tests/{name}.py" for name in mutant.tests.split()]
+    return [path for path in paths if (ROOT / path).exists()]
+
+
+def users_of(file, texts):
+    """Return the names of the extensions that are compiled from a file, directly or through others."""
+    touched, grown = {file.name}, True
+    while grown:
+        more = {
+            path.name
+            for path, text in texts.items()
+            if path.suffix in (".pyx", ".pxd", ".h") and any(f'"{name}"' in text for name in touched)
+        }
+        more |= {
+            path.name
+            for path, text in texts.items()
+            for name in touched
+            if path.suffix in (".pyx", ".pxd") and name.endswith(".pxd") and re.search(rf"\b{name[:-4]}\b", text)
+        }
+        grown = not more <= touched
+        touched |= more
+    return {Path(name).stem for name in touched if name.endswith(".pyx")}
+
+
+class Copy:
+    """A copy of the repository, in which one change at a time is made and taken back."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        for name in COPIED:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, self.folder / name, ignore=NOT_COPIED)
+            elif (ROOT / name).exists():
+                shutil.copy2(ROOT / name, self.folder / name)
+        for metadata in ROOT.glob("*.egg-info"):
+            shutil.copytree(metadata, self.folder / metadata.name)
+        self.texts = sources(self.folder)
+        self.environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(self.folder)}
+
+    def run(self, *command, limit=LIMIT):
+        """Run a Python command; return (exit code, output), with None for a run that took too long."""
+        try:
+            done = subprocess.run(
+                [sys.executable, *command], cwd=self.folder, env=self.environment, timeout=limit,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return None, ""
+        return done.returncode, done.stdout
+
+    def compile(self, names):
+        """Compile some extensions in place."""
+        now = time.time()
+        for kernel in (self.folder / "skdplda").rglob("*.so"):  # setup.py compiles what is older than its sources
+            new = now - 60 if any(kernel.name.startswith(f"{name}.") for name in names) else now + 60
+            os.utime(kernel, (new, new))
+            if new < now:
+                kernel.unlink()
+        code, output = self.run("setup.py", "-q", "build_ext", "--inplace")
+        if code:
+            raise RuntimeError(output[-2000:])
+
+    def test(self, tests):
+        """Return (exit code, first failure)."""
+        code, output = self.run("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests)
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
+        return code, failed[1] if failed else output[-300:]
+
+    def judge(self, mutant, tests):
+        """Make a change, test, take it back; return (result, noticed by)."""
+        file = place_of(mutant, self.texts)
+        path, compiled = self.folder / file, file.suffix != ".py"
+        built = (self.folder / "skdplda").rglob("*.so") if compiled else ()
+        kernels = {kernel: kernel.read_bytes() for kernel in built}
+        path.write_text(self.texts[file].replace(mutant.old, mutant.new), encoding="utf-8")
+        try:
+            if compiled:
+                self.compile(users_of(file, self.texts))
+            code, failed = self.test(tests)
+        except RuntimeError as error:
+            return "broken", str(error)[-300:]
+        finally:
+            path.write_text(self.texts[file], encoding="utf-8")
+            for kernel, content in kernels.items():
+                kernel.write_bytes(content)
+            for generated in (self.folder / "skdplda").rglob("*.c"):
+                generated.unlink()
+        if code is None:
+            return "killed", "a test that took too long"
+        return {0: "survived", 1: "killed"}.get(code, "broken"), failed if code else ""
+
+
+def recorded():
+    """Return the last result of each change that has one."""
+    if not RESULTS.exists():
+        return {}
+    with open(RESULTS, newline="", encoding="utf-8") as file:
+        return {row["digest"]: row for row in csv.DictReader(file)}
+
+
+def write(rows):
+    """Write all results, in the order of the table."""
+    order = {mutant.digest: i for i, mutant in enumerate(MUTANTS)}
+    rows = sorted((row for row in rows.values() if row["digest"] in order), key=lambda row: order[row["digest"]])
+    RESULTS.parent.mkdir(exist_ok=True)
+    with open(RESULTS, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def report(rows):
+    """Print the rate, and what survives."""
+    results = [rows[mutant.digest]["result"] for mutant in MUTANTS if mutant.digest in rows]
+    killed = results.count("killed")
+    rate = killed / max(len(results), 1)
+    print(f"{killed} of {len(results)} changes noticed ({rate:.1%}); {len(MUTANTS)} in the table")
+    for mutant in MUTANTS:
+        row = rows.get(mutant.digest)
+        if row and row["result"] != "killed":
+            print(f"{row['result']}: {mutant.name} ({row['file']}): {mutant.why} {row['noticed_by']}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", metavar="PATTERN", help="regular expression of names; these are done again")
+    parser.add_argument("--jobs", type=int, default=1, help="copies that work side by side")
+    parser.add_argument("--thorough", action="store_true", help="all tests, for what survived its own")
+    parser.add_argument("--no-baseline", action="store_true", help="trust that the tests pass without a change")
+    parser.add_argument("--list", action="store_true", help="check that each text is found, and list the results")
+    args = parser.parse_args()
+    texts, rows = sources(ROOT), recorded()
+    places, lost = {}, []
+    for mutant in MUTANTS:
+        try:
+            places[mutant.digest] = place_of(mutant, texts)
+        except ValueError as error:
+            lost.append(str(error))
+    if lost:
+        sys.exit("\n".join(lost))
+    if len({mutant.digest for mutant in MUTANTS}) < len(MUTANTS):
+        sys.exit("two rows of the table make the same change")
+    if args.list:
+        report(rows)
+        return
+    if args.only:
+        chosen = [mutant for mutant in MUTANTS if re.search(args.only, mutant.name)]
+    elif args.thorough:
+        chosen = [mutant for mutant in MUTANTS if rows.get(mutant.digest, {}).get("result") == "survived"]
+    else:
+        chosen = [mutant for mutant in MUTANTS if mutant.digest not in rows]
+    waiting, lock = queue.Queue(), threading.Lock()
+    for mutant in chosen:
+        waiting.put(mutant)
+
+    def work(copy):
+        while True:
+            try:
+                mutant = waiting.get_nowait()
+            except queue.Empty:
+                return
+            began = time.time()
+            result, noticed = copy.judge(mutant, ["tests"] if args.thorough else tests_of(mutant))
+            row = [mutant.name, mutant.digest, places[mutant.digest], result, round(time.time() - began), noticed]
+            row = dict(zip(COLUMNS, [*map(str, row), mutant.why], strict=True))
+            row["noticed_by"] = " ".join(row["noticed_by"].split())
+            with lock:
+                rows[mutant.digest] = row
+                write(rows)
+                print(f"{row['seconds']:>5} s  {result:8} {mutant.name}  {row['noticed_by'][:100]}", flush=True)
+
+    with tempfile.TemporaryDirectory() as folder:
+        copies = []
+        for number in range(max(1, min(args.jobs, len(chosen)))):
+            (Path(folder) / str(number)).mkdir()
+            copies.append(Copy(Path(folder) / str(number)))
+        if chosen and not args.no_baseline:
+            tests = ["tests"] if args.thorough else sorted({path for mutant in chosen for path in tests_of(mutant)})
+            code, failed = copies[0].test(tests)
+            if code:
+                sys.exit(f"without a change, the tests must pass; failed: {failed}")
+        threads = [threading.Thread(target=work, args=(copy,)) for copy in copies]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    report(rows)
+
+
+if __name__ == "__main__":
+    main()

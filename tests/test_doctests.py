@@ -1,0 +1,36 @@
+"""The examples of docstrings run, and say what they print, in every module of the installed package."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import skdplda
+
+MODULES = ["skdplda"] + [
+    module.name
+    for module in pkgutil.walk_packages(skdplda.__path__, "skdplda.")
+    if not module.name.endswith("__main__") and "._kernels" not in module.name
+]
+
+
+def examples_of(name):
+    """Return the doctests of one module, without those of names that it imports."""
+    module = importlib.import_module(name)
+    return [test for test in doctest.DocTestFinder(exclude_empty=True).find(module) if test.examples]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_print_what_they_say(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    report = []
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    for test in examples_of(name):
+        runner.run(test, out=report.append)
+    assert not runner.summarize(verbose=False).failed, "".join(report)
+
+
+def test_the_examples_are_found():
+    """As many as the public docstrings have: none is skipped because its module was not walked."""
+    assert sum(len(test.examples) for name in MODULES for test in examples_of(name)) > 200
