@@ -27,9 +27,10 @@ def public_estimators():
     """Return the public estimator classes that state a price, wherever they stand in the package."""
     names = [module.name for module in pkgutil.iter_modules(skdplda.__path__) if not module.name.startswith("_")]
     packages = [skdplda, *(importlib.import_module(f"skdplda.{name}") for name in names)]
-    found = {getattr(package, name) for package in packages for name in getattr(package, "__all__", ())}
-    found = [thing for thing in found if inspect.isclass(thing) and issubclass(thing, BaseEstimator)]
-    return sorted((kind for kind in found if hasattr(kind, "privacy_cost")), key=lambda kind: kind.__name__)
+    things = [getattr(package, name) for package in packages for name in getattr(package, "__all__", ())]
+    kinds = {thing for thing in things if inspect.isclass(thing) and issubclass(thing, BaseEstimator)}
+    found = [kind for kind in kinds if hasattr(kind, "privacy_cost") and not kind.__name__.startswith("Base")]
+    return sorted(found, key=lambda kind: kind.__name__)
 
 
 def small(kind, **parameters):
