@@ -53,7 +53,7 @@ class Mutant(NamedTuple):
         return hashlib.sha256("\0".join((self.old, self.new)).encode()).hexdigest()[:10]
 
 
-ROUNDS, GIBBS, HDP = "test_rules test_rounds", "test_kernels test_gibbs", "test_hdp test_hdp_exact"
+ROUNDS, GIBBS, HDP = "test_tables test_rounds", "test_kernels test_gibbs", "test_hdp test_hdp_exact"
 ACCOUNTING = "test_calibration test_guarantee test_selection"
 MUTANTS = [
     # --- the private loop ---
@@ -552,7 +552,7 @@ MUTANTS = [
         "q = r * total / (total - np.minimum(n_removed, topic_totals_k))",
         "q = r * total / (total - np.minimum(1, topic_totals_k))",
         "the published measurement is too small",
-        "test_monitor test_live",
+        "test_monitor test_published_gibbs",
     ),
     # --- local reports ---
     Mutant(
@@ -908,7 +908,7 @@ MUTANTS = [
         "topics[i], -1)\n                total = _weigh(\n",
         "topics[i], -1)\n                doc_topic[d, topics[i]] += 0.5\n                total = _weigh(\n",
         "the published form is another one",
-        "test_live",
+        "test_published_gibbs",
     ),
 ]
 

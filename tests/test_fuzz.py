@@ -18,8 +18,8 @@ from sklearn.pipeline import make_pipeline
 from skdplda import PrivateCGSLDA, ReleasedTopicModel, load_released, privacy_guarantee
 from skdplda.datasets import open_counts, write_counts
 from skdplda.local import LocalRandomizer, make_report, read_reports
-from skdplda.models import _checkpoint
 from skdplda.releases import _file
+from skdplda.rounds import _checkpoint
 
 hypothesis = pytest.importorskip("hypothesis")
 st = pytest.importorskip("hypothesis.strategies")

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skdplda.models._rules import (
+from skdplda.rounds._tables import (
     ExactTables,
     OnlineTables,
     SmoothedTables,
