@@ -28,7 +28,7 @@ from skdplda.privacy._partition import (
     select_words,
 )
 from skdplda.privacy._payment import Payment
-from skdplda.privacy._randomness import Randomness, is_guessable, seeded_guarantee
+from skdplda.privacy._randomness import Randomness, equal_noise, is_guessable, seeded_guarantee
 from skdplda.privacy._unit_words import UnitWords
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
@@ -60,6 +60,7 @@ __all__ = [
     "discrete_laplace",
     "epsilon_needed",
     "epsilon_of",
+    "equal_noise",
     "exact_draw_loss",
     "gaussian_event",
     "gaussian_part",

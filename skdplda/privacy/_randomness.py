@@ -4,6 +4,9 @@ import hashlib
 import hmac
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +18,10 @@ from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._units import Status
 
-__all__ = ["Randomness", "is_guessable", "seeded_guarantee"]
+__all__ = ["Randomness", "equal_noise", "is_guessable", "seeded_guarantee"]
 
 LEAST_BYTES = 16
+EQUAL_NOISE = ContextVar("skdplda_equal_noise", default=False)
 SECRET_SEED = "the seed (random_state) is secret, random and never reused"
 
 
@@ -71,6 +75,26 @@ def seeded_guarantee(guarantee: PrivacyGuarantee, *random_states: Seed) -> Priva
     status = Status.CLAIMED if guarantee.status == Status.PROVEN else guarantee.status
     reason = "; ".join(filter(None, (guarantee.reason, Randomness.guessable)))
     return replace(guarantee, assumptions=assumptions, status=status, reason=reason)
+
+
+@contextmanager
+def equal_noise() -> Iterator[None]:
+    """Let fits with one seed draw the same noise on data that differ: for audits, which subtract it, and nothing else.
+
+    Examples
+    --------
+    >>> from skdplda.privacy import Randomness, equal_noise
+    >>> Randomness(0).noise(0, "a statistic") == Randomness(0).noise(0, "another")
+    False
+    >>> with equal_noise():
+    ...     Randomness(0).noise(0, "a statistic") == Randomness(0).noise(0, "another")
+    True
+    """
+    token = EQUAL_NOISE.set(True)
+    try:
+        yield
+    finally:
+        EQUAL_NOISE.reset(token)
 
 
 class Randomness:
@@ -152,7 +176,7 @@ class Randomness:
         random_state : bytes
             256 bits.
         """
-        return self._derive("noise", int(round_), *given)
+        return self._derive("noise", int(round_), *(() if EQUAL_NOISE.get() else given))
 
     def generator_seed(self, round_: int = 0) -> int:
         """Return a seed for a generator of numpy, which is not secure: for published forms only.
