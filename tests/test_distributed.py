@@ -149,7 +149,7 @@ def test_a_killed_worker_changes_nothing(X, shards, client, monkeypatch):
     here = clone(MODELS["gibbs, sampled"]).set_params(random_state=5).fit(X)
     there = clone(here).set_params(callback=KillAfter(client, 2))
     monkeypatch.setattr(NoisePlan, "draw", note)
-    with PrivacyAccountant(epsilon=np.inf, delta=0.1) as accountant:
+    with PrivacyAccountant(epsilon=np.inf, delta=0.1, accept_claimed=True) as accountant:
         there.fit(shards)
     assert_array_equal(here.components_, there.components_)
     assert there.privacy_guarantee_ == here.privacy_guarantee_
@@ -183,7 +183,7 @@ def test_a_cancelled_fit_goes_on_from_its_checkpoint(name, X, shards, client, tm
             raise KeyboardInterrupt
 
     model = clone(MODELS[name]).set_params(random_state=5, checkpoint=tmp_path / "fit", callback=cancel)
-    with PrivacyAccountant(epsilon=10, delta=0.1) as accountant:
+    with PrivacyAccountant(epsilon=10, delta=0.1, accept_claimed=True) as accountant:
         with pytest.raises(KeyboardInterrupt):
             model.fit(shards)
         assert forgotten(client)
@@ -209,7 +209,7 @@ def test_full_disk_on_checkpoint(X, shards, client, tmp_path, monkeypatch):
 
     monkeypatch.setattr(np, "savez", full)
     model = clone(MODELS["gibbs, sampled"]).set_params(random_state=5, checkpoint=tmp_path / "fit")
-    with PrivacyAccountant(epsilon=10, delta=0.1) as accountant:
+    with PrivacyAccountant(epsilon=10, delta=0.1, accept_claimed=True) as accountant:
         with pytest.raises(OSError, match="No space left"):
             model.fit(shards)
         assert forgotten(client)

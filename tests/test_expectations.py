@@ -163,7 +163,7 @@ def test_results_do_not_depend_on_the_number_of_jobs(model, frame):
 
 @every_model
 def test_equal_seeds_on_neighbouring_data_warn_and_are_an_assumption(model, frame):
-    """Their noise is the same and would cancel; so the promise says what it needs."""
+    """Whoever knows the seed knows the noise; so the guarantee says what it needs."""
     with pytest.warns(match="random_state"):
         fitted = clone(model).set_params(random_state=1).fit(frame)
     guarantee = getattr(fitted, "bit_guarantee_", fitted.privacy_guarantee_)
