@@ -17,6 +17,7 @@ from skdplda.privacy import (
     PrivacyUnit,
     Status,
     TrustModel,
+    delta_of,
     epsilon_of,
     gaussian_event,
     pure_event,
@@ -405,3 +406,16 @@ def test_no_protection_is_said_aloud(fields):
     assert "No privacy protection" in text
     assert "proven" not in text
     assert "No privacy protection" not in str(PrivacyGuarantee(epsilon=100.0))
+
+
+def test_what_an_event_leaves_out_is_taken_from_delta_first():
+    """New words of a selection: with probability event_delta more is seen than the event tells of."""
+    event = gaussian_event(4.0)
+    one = PrivacyGuarantee(epsilon=epsilon_of(event, 1e-5), delta=3e-5, event=event, event_delta=2e-5)
+    assert one.epsilon_at(2.5e-5) == epsilon_of(event, 2.5e-5 - 2e-5)
+    assert one.epsilon_at(1.9e-5) == math.inf
+    assert one.delta_at(one.epsilon / 2) == pytest.approx(delta_of(event, one.epsilon / 2) + 2e-5, rel=1e-12)
+    two = one.compose(one)
+    assert (two.delta, two.event_delta) == (pytest.approx(6e-5), pytest.approx(4e-5))
+    assert two.epsilon == pytest.approx(epsilon_of(gaussian_event(4.0, 2), 2e-5), rel=1e-9)
+    assert two.epsilon < 2 * one.epsilon

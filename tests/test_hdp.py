@@ -86,7 +86,9 @@ def test_each_table_has_the_discrete_laplace_noise_of_its_share():
     """A third of epsilon 30 for the tables of 4 sweeps, of sensitivity 2: scale 0.8; fixed seed."""
     model = HDPLDA(5, epsilon=30.0, delta=0.0, noise_share=1 / 3, max_iter=4, random_state=0)
     ratio = math.exp(-1 / 0.8)
-    for noise in noise_of_tables(model):
+    noises = list(noise_of_tables(model))
+    assert len({noise.tobytes() for noise in noises}) == 4
+    for noise in noises:
         found = np.bincount(np.minimum(np.abs(noise).astype(int), 5).ravel(), minlength=6)
         law = (1 - ratio) / (1 + ratio) * np.append(1, 2 * ratio ** np.arange(1, 5))
         assert stats.chisquare(found, np.append(law, 1 - law.sum()) * noise.size).pvalue > 1e-6
@@ -108,9 +110,26 @@ def test_each_table_has_the_rounded_gaussian_noise_of_its_share():
     rho = brentq(lambda rho: epsilon_of_rho(rho) - epsilon, 1e-3, 10)
     sigma = (share * rho / sweeps) ** -0.5
     assert model._plan().scale == pytest.approx(sigma, rel=0.01)  # some of delta is kept for the samplers
-    for noise in noise_of_tables(model):
+    noises = list(noise_of_tables(model))
+    assert len({noise.tobytes() for noise in noises}) == sweeps
+    for noise in noises:
         squares = (noise**2).sum() / (sigma**2 + 1 / 12)
         assert abs(squares / noise.size - 1) < 5 * math.sqrt(2 / noise.size) + 0.02
+
+
+def test_each_sweep_draws_from_a_stream_of_its_own():
+    """Documents of one token, and a range so small that all topics weigh the same: the stream alone decides."""
+    n = 600
+    plan = HybridPlan("laplace", 1e6, 1e-9, 3)
+    tokens = np.arange(n + 1, dtype=np.int64), np.zeros(n, np.int32)
+    sampler = FrozenSweeps(*tokens, 5, plan, np.full(4, 0.5), None, Randomness(0), 1)
+    drawn = []
+    for _ in range(3):
+        sampler.sweep()
+        drawn.append(sampler.topics.copy())
+        assert stats.chisquare(np.bincount(drawn[-1], minlength=4)).pvalue > 1e-6
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        assert stats.binomtest(int((drawn[one] == drawn[other]).sum()), n, 0.25).pvalue > 1e-6
 
 
 def test_the_deviation_of_a_plan_is_that_of_its_noise():

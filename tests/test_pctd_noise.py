@@ -113,6 +113,19 @@ def test_every_word_of_every_unit_gets_noise(monkeypatch):
     assert epsilon_of(gaussian_event(multiplier), 1e-5) <= 5.0
 
 
+def test_blocks_of_a_seeded_fit_have_noise_of_their_own(monkeypatch):
+    seeds = []
+
+    def record(sigma, shape, random_state, n_threads):
+        seeds.append(random_state)
+        return np.zeros(shape, np.int64)
+
+    monkeypatch.setattr(_pctd_noise, "rounded_gaussian", record)
+    monkeypatch.setattr(_pctd_noise, "BLOCK_CELLS", 300)
+    noisy_units(random_units(), 0.05, Randomness(3), 1)
+    assert None not in seeds and len(set(seeds)) == len(seeds) == 6
+
+
 @pytest.mark.parametrize("cells", [2**22, 100])
 def test_little_noise_leaves_the_counts(monkeypatch, cells):
     monkeypatch.setattr(_pctd_noise, "BLOCK_CELLS", cells)

@@ -109,6 +109,9 @@ def test_long_documents_are_cut_to_random_tokens():
     np.testing.assert_array_equal(alone[0], cut[3])
     assert len({cut_documents(documents, 4, key, np.arange(4)).toarray().tobytes() for key in range(20)}) > 3
     assert documents.toarray()[0].tolist() == [5, 5, 0]
+    for most in range(1, 12):  # also where one token is too many
+        lengths = cut_documents(documents, most, 0, np.arange(4)).toarray().sum(axis=1)
+        assert lengths.tolist() == [min(length, most) for length in (10, 3, 0, 9)]
 
 
 # --- accounting ----------------------------------------------------------------------------------------
@@ -232,6 +235,20 @@ def test_a_resumed_stream_ends_like_an_uninterrupted_one(epsilon):
             stream = pickle.loads(pickle.dumps(stream)) if kill else stream
         ends.append(stream.components_)
     np.testing.assert_array_equal(*ends)
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_each_step_of_a_seeded_stream_has_noise_of_its_own():
+    """Steps of documents without words release noise alone; which cells are positive tells one noise from another."""
+    stream, table, positive = model(random_state=0, topic_word_prior=0.1, **STREAM), None, []
+    for step in range(3):
+        stream.partial_fit(np.zeros((5, 200)))
+        last, table = table, stream.components_ - 0.1
+        if step:
+            rho = (stream.learning_offset + step + 1) ** -stream.learning_decay
+            positive.append(table > (1 - rho / 2) * last)
+    agree = (positive[0] == positive[1]).mean()
+    assert 0.3 < agree < 0.7  # 200 cells a topic: five deviations and more
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
