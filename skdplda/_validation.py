@@ -26,6 +26,8 @@ __all__ = [
     "check_prior",
     "counts_of",
     "fit_context",
+    "fitted_parameter",
+    "note_parameters",
     "take_rows",
     "unit_of_documents",
 ]
@@ -37,6 +39,16 @@ Method = TypeVar("Method", bound=Function)
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
     """Return scikit-learn's decorator, which checks parameters; type checkers see the method as it is."""
     return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+
+
+def note_parameters(estimator):
+    """Keep what a fit was given: parameters can be set at any time, and statements are about the fit."""
+    estimator._fitted_parameters = estimator.get_params(deep=False)
+
+
+def fitted_parameter(estimator, name, default=None):
+    """Return a parameter as it was when the estimator was fitted; as it is, where that is not known."""
+    return getattr(estimator, "_fitted_parameters", {}).get(name, getattr(estimator, name, default))
 
 
 def check_counts(estimator, X, *, reset):

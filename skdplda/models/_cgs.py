@@ -11,7 +11,15 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
-from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
+from skdplda._validation import (
+    Interval,
+    StrOptions,
+    check_counts,
+    check_groups,
+    check_prior,
+    fit_context,
+    note_parameters,
+)
 from skdplda.distributed import ShardedDocuments, shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel
@@ -241,6 +249,7 @@ class PrivateCGSLDA(BaseTopicModel):
             self.__dict__.pop("inherent_privacy_", None)  # of an earlier fit: the new guarantee does not cover it
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
         self.privacy_guarantee_ = guarantee
+        note_parameters(self)
         return self
 
     @property

@@ -13,7 +13,7 @@ import pandas as pd
 from joblib import effective_n_jobs
 
 from skdplda._types import ArrayLike, Matrix, Seed, Sequence
-from skdplda._validation import Interval, StrOptions, check_counts, check_prior, fit_context
+from skdplda._validation import Interval, StrOptions, check_counts, check_prior, fit_context, note_parameters
 from skdplda.datasets import make_lda_corpus
 from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import PrivacyLeakWarning
@@ -238,6 +238,7 @@ class HDPLDA(BaseTopicModel):
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
         self.n_iter_ = plan.n_sweeps
         self.privacy_guarantee_ = guarantee
+        note_parameters(self)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)

@@ -22,6 +22,7 @@ from skdplda._validation import (
     check_is_fitted,
     check_prior,
     fit_context,
+    note_parameters,
 )
 from skdplda.distributed import ShardedDocuments, shards_of
 from skdplda.exceptions import PrivacyLeakWarning
@@ -272,6 +273,7 @@ class PCTD(BaseTopicModel):
             self._fit_units(X, privacy_units, plan, rule, randomness, payment)
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
         self.privacy_guarantee_ = guarantee
+        note_parameters(self)
         self.__dict__.pop("public_perplexity_", None)  # of an earlier fit
         if public is not None:
             self.public_perplexity_ = np.array(watch.history)

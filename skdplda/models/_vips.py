@@ -13,7 +13,15 @@ from joblib import effective_n_jobs
 from sklearn.utils.metaestimators import available_if
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
-from skdplda._validation import Interval, StrOptions, check_counts, check_groups, check_prior, fit_context
+from skdplda._validation import (
+    Interval,
+    StrOptions,
+    check_counts,
+    check_groups,
+    check_prior,
+    fit_context,
+    note_parameters,
+)
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
@@ -399,6 +407,7 @@ class VIPSLDA(BaseTopicModel):
     def _finish(self, guarantee):
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
         self.privacy_guarantee_ = guarantee
+        note_parameters(self)
         return self
 
     def _doc_topic_prior(self):
