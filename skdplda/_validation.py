@@ -37,6 +37,8 @@ __all__ = [
     "counts_of",
     "effective_n_jobs",
     "fit_context",
+    "fitted_parameter",
+    "note_parameters",
     "take_rows",
     "unit_of_documents",
 ]
@@ -180,6 +182,16 @@ def check_matrix(estimator, X, *, reset=True):
         if said == str(error):
             raise
     raise ValueError(said)
+
+
+def note_parameters(estimator):
+    """Keep what a fit was given: parameters can be set at any time, and statements are about the fit."""
+    estimator._fitted_parameters = estimator.get_params(deep=False)
+
+
+def fitted_parameter(estimator, name, default=None):
+    """Return a parameter as it was when the estimator was fitted; as it is, where that is not known."""
+    return getattr(estimator, "_fitted_parameters", {}).get(name, getattr(estimator, name, default))
 
 
 def check_counts(estimator, X, *, reset):

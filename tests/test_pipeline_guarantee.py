@@ -1,13 +1,18 @@
 """What a pipeline promises as a whole: steps composed, and everything that voids the guarantee refused."""
 
+import math
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, SelectorMixin
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer, StandardScaler
 
 from skdplda import (
@@ -19,10 +24,11 @@ from skdplda import (
     LocalPrivateLDA,
     PrivacyGuarantee,
     PrivateCGSLDA,
-    privacy_guarantee,
+    release,
 )
 from skdplda.local import LocalRandomizer
 from skdplda.privacy import gaussian_event
+from skdplda.releases import _guarantee as releases
 from skdplda.semantics import SemanticUnitVectorizer
 
 PUBLIC = ["pear", "plum", "zinc", "iron"]
@@ -63,6 +69,9 @@ class Stemmer(CountVectorizer):
     """Nobody knows what it does."""
 
 
+privacy_guarantee = partial(releases.privacy_guarantee, trusted=(Selector,))  # of this file only
+
+
 def lda(**parameters):
     return PrivateCGSLDA(2, **{"epsilon": 2.0, "delta": 5e-6, "max_iter": 3, **parameters})
 
@@ -81,9 +90,10 @@ def test_the_steps_are_accounted_jointly():
 def test_before_and_after_the_fit():
     pipeline = make_pipeline(CountVectorizer(), Selector(), lda())
     before = privacy_guarantee(pipeline)
-    assert privacy_guarantee(pipeline.fit(TEXTS)) == before
+    after = privacy_guarantee(pipeline.fit(TEXTS))
+    assert replace(after, status="proven", reason="") == before
     pipeline.set_params(privatecgslda__epsilon=0.1)  # what was fitted was fitted
-    assert privacy_guarantee(pipeline) == before
+    assert privacy_guarantee(pipeline) == after
     with pytest.raises(ValueError, match=r"\['selector'\] are fitted and \['privatecgslda'\] are not"):
         privacy_guarantee(Pipeline([*pipeline.steps[:2], ("privatecgslda", lda())]))
 
@@ -121,7 +131,77 @@ def test_columns_of_unknown_origin_stay_open():
 def test_what_is_accepted(first):
     pipeline = make_pipeline(*first, lda())
     assert privacy_guarantee(pipeline).status == "proven"
-    assert privacy_guarantee(pipeline.fit(TEXTS)).status == "proven"
+    learned = any(type(s) is CountVectorizer and s.vocabulary is None for _, s in releases.flat_steps(pipeline))
+    assert privacy_guarantee(pipeline.fit(TEXTS)).status == ("claimed" if learned else "proven")
+
+
+def test_what_a_vectorizer_was_fitted_with_is_not_what_its_parameters_say():
+    pipeline = make_pipeline(CountVectorizer(min_df=5), Selector(), lda()).fit(TEXTS)
+    pipeline.set_params(countvectorizer__min_df=1)
+    guarantee = privacy_guarantee(pipeline)
+    assert guarantee.status == "claimed"
+    assert "does not record with which min_df" in guarantee.reason
+    assert privacy_guarantee(make_pipeline(DPCountVectorizer(), lda()).fit(TEXTS)).status == "proven"
+
+
+def test_a_learned_vocabulary_does_not_become_public_by_a_parameter():
+    pipeline = make_pipeline(CountVectorizer(), lda()).fit([*TEXTS, "canary"])
+    pipeline.set_params(countvectorizer__vocabulary=dict(pipeline[0].vocabulary_))
+    for ask in (privacy_guarantee, release):
+        with pytest.raises(ValueError, match="not fitted with the words that it now has"):
+            ask(pipeline)
+    public = make_pipeline(CountVectorizer(vocabulary=PUBLIC), lda()).fit(TEXTS)
+    public.set_params(countvectorizer__vocabulary=["other", *PUBLIC[1:]])
+    with pytest.raises(ValueError, match="not fitted with the words that it now has"):
+        privacy_guarantee(public)
+    units = make_pipeline(SemanticUnitVectorizer(), PCTD(2, max_iter=2)).fit(TEXTS)
+    units.set_params(semanticunitvectorizer__vocabulary=list(PUBLIC))
+    with pytest.raises(ValueError, match="every word of the documents"):
+        privacy_guarantee(units)
+
+
+class Boaster(Selector):
+    """Says that it costs nothing."""
+
+    def privacy_cost(self, *, groups=False):
+        return PrivacyGuarantee(epsilon=0.0, status="proven", event=gaussian_event(math.inf))
+
+
+class Heir(PrivateCGSLDA):
+    """Could do anything in its fit."""
+
+
+def test_a_class_of_nobody_is_not_believed():
+    for steps in ([Boaster(), lda()], [Heir(2, max_iter=2)], [Selector(), lda()]):
+        guarantee = releases.privacy_guarantee(make_pipeline(CountVectorizer(vocabulary=PUBLIC), *steps))
+        assert guarantee.status == "claimed"
+        assert "is not of this package" in guarantee.reason
+    told = make_pipeline(CountVectorizer(vocabulary=PUBLIC), Heir(2, max_iter=2))
+    assert releases.privacy_guarantee(told, trusted=(Heir,)).status == "proven"
+
+
+def test_the_card_tells_the_parameters_of_the_fit():
+    pipeline = make_pipeline(CountVectorizer(vocabulary=PUBLIC), lda()).fit(TEXTS)
+    before = release(pipeline)
+    pipeline.set_params(privatecgslda__epsilon=0.01, privatecgslda__max_iter=99)
+    after = release(pipeline)
+    assert after.details_ == before.details_
+    assert after.details_["parameters"]["epsilon"] == 2.0
+    assert after.privacy_guarantee_ == before.privacy_guarantee_
+
+
+@pytest.mark.parametrize(
+    "union",
+    [
+        FeatureUnion([("a", lda()), ("b", make_pipeline(lda()))]),
+        ColumnTransformer([("a", lda(), [0]), ("b", FeatureUnion([("c", lda())]), [1])]),
+    ],
+)
+def test_private_steps_side_by_side_are_refused_for_the_true_reason(union):
+    with pytest.raises(ValueError, match=r"private steps side by side \('a', .*compose what privacy_guarantee says"):
+        privacy_guarantee(make_pipeline(CountVectorizer(vocabulary=PUBLIC), union, lda()))
+    with pytest.raises(ValueError, match="private steps side by side"):
+        privacy_guarantee(union)
 
 
 @pytest.mark.parametrize(

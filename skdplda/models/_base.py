@@ -21,6 +21,7 @@ from skdplda._validation import (
     check_prior,
     effective_n_jobs,
     fit_context,
+    note_parameters,
 )
 from skdplda.distributed import ShardedDocuments
 from skdplda.metrics import perplexity, score, score_samples
@@ -233,6 +234,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TellsOpe
         for name, value in attributes.items():
             setattr(self, name, value)
         self.privacy_guarantee_ = guarantee
+        note_parameters(self)
 
     def _held_out(self, X):
         check_is_fitted(self)

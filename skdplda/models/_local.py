@@ -22,6 +22,7 @@ from skdplda._validation import (
     check_prior,
     effective_n_jobs,
     fit_context,
+    note_parameters,
 )
 from skdplda.distributed import load_documents, shards_of
 from skdplda.local import BitChannel, LocalRandomizer, randomize_bits
@@ -491,3 +492,4 @@ class LocalPrivateLDA(BaseTopicModel):
         self.word_rates_ = rates
         self.n_iter_, self.n_batches_ = self.max_iter, n_batches
         self.privacy_guarantee_, self.bit_guarantee_ = promises
+        note_parameters(self)

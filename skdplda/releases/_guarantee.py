@@ -1,6 +1,6 @@
 """What a whole pipeline promises: its private steps composed, every other step looked at."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from inspect import signature
 from numbers import Integral
@@ -11,9 +11,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer
 
 from skdplda._types import Estimator
-from skdplda._validation import check_public_words, is_integer
+from skdplda._validation import check_public_words, fitted_parameter, is_integer
 from skdplda.exceptions import IncompatibleGuaranteeError
-from skdplda.privacy import PrivacyGuarantee, is_guessable
+from skdplda.privacy import PrivacyGuarantee, Status, is_guessable
 from skdplda.semantics import SemanticUnitVectorizer
 
 __all__ = ["flat_steps", "privacy_guarantee"]
@@ -48,9 +48,20 @@ UNKNOWN = (
     "it is not private, and nothing says that it treats each document on its own and learns nothing. Leave it out, do"
     " what it does to each document before the pipeline, or take a step that has privacy_cost()"
 )
+SIDE_BY_SIDE = (
+    "it fits private steps side by side ({}), and what they promise together is not added up here. Put them one after"
+    " the other in a pipeline, or compose what privacy_guarantee says of each by PrivacyGuarantee.compose"
+)
+UNRECORDED = (
+    "{!r} ({}) does not record with which min_df, max_df and max_features it learned its words, and they may have been"
+    " set since. DPCountVectorizer, which counts and selects in one step, does"
+)
+FOREIGN = "{!r} ({}) is not of this package, and nothing here proves what it says of itself (see trusted)"
 
 
-def privacy_guarantee(estimator: Estimator, *, groups: bool = False) -> PrivacyGuarantee:
+def privacy_guarantee(
+    estimator: Estimator, *, groups: bool = False, trusted: tuple[type, ...] = ()
+) -> PrivacyGuarantee:
     """Compute what a pipeline promises as a whole.
 
     The private steps (those with `privacy_cost`) are composed: accounted jointly where their events allow it, by
@@ -64,12 +75,17 @@ def privacy_guarantee(estimator: Estimator, *, groups: bool = False) -> PrivacyG
         Fitted or not; pipelines may be nested.
     groups : bool, default=False
         Whether `fit` will be given groups. Only asked before the fit.
+    trusted : tuple of type, default=()
+        Classes outside of this package whose guarantees you take for proven. Those of other classes, subclasses
+        included, are claimed.
 
     Returns
     -------
     guarantee : PrivacyGuarantee
-        Before the fit the same as after it. What the steps leave open and the pipeline answers, such as whether the
-        vocabulary is public, is among the assumptions or the released values.
+        Before the fit what a fit would promise, by the parameters. After it, what was promised by the fit, whatever the
+        parameters are now; claimed, where the steps do not tell what they were fitted with. What the steps leave
+        open and the pipeline answers, such as whether the vocabulary is public, is among the assumptions or the
+        released values.
 
     Raises
     ------
@@ -99,6 +115,9 @@ def privacy_guarantee(estimator: Estimator, *, groups: bool = False) -> PrivacyG
     """
     steps = flat_steps(estimator)
     private = {name: step for name, step in steps if is_private(step)}
+    for name, step in steps:
+        if inner := _private_inside(step):
+            raise _void(name, step, SIDE_BY_SIDE.format(", ".join(map(repr, inner))))
     if not private:
         raise ValueError(
             f"{type(estimator).__name__} promises nothing: none of its steps is private. Take a model such as"
@@ -111,7 +130,7 @@ def privacy_guarantee(estimator: Estimator, *, groups: bool = False) -> PrivacyG
 
     _check_seeds(private)
 
-    parts, assumptions, uncovered, learner, columns = {}, [], [], None, GIVEN
+    parts, assumptions, uncovered, doubts, learner, columns = {}, [], [], [], None, GIVEN
     for name, step in steps:
         if learner is not None and not (selects(step) or type(step) is Binarizer):
             raise _void(*learner, LEARNS_WORDS)
@@ -119,8 +138,10 @@ def privacy_guarantee(estimator: Estimator, *, groups: bool = False) -> PrivacyG
         assumptions += _text_assumptions(name, step)
         if is_private(step):
             guarantee = step.privacy_guarantee_ if fitted else _cost(step, groups)
+            if not (type(step).__module__.partition(".")[0] == "skdplda" or type(step) in trusted):
+                doubts.append(FOREIGN.format(name, type(step).__name__))
             parts[name] = guarantee if columns == GIVEN else _answered(guarantee)
-            if learner and getattr(step, "public_vocabulary", None) is not None:
+            if learner and fitted_parameter(step, "public_vocabulary") is not None:
                 raise _void(
                     name,
                     step,
@@ -133,8 +154,13 @@ def privacy_guarantee(estimator: Estimator, *, groups: bool = False) -> PrivacyG
                 columns = KNOWN
         elif type(step) is CountVectorizer and step.vocabulary is None:
             _check_unlimited(name, step)
+            doubts += [UNRECORDED.format(name, type(step).__name__)] if fitted else []
             learner, columns = (name, step), LEARNED
-        elif type(step) in STATELESS or (type(step) is SemanticUnitVectorizer and step.vocabulary is not None):
+        elif type(step) in STATELESS or (
+            type(step) is SemanticUnitVectorizer and fitted_parameter(step, "vocabulary") is not None
+        ):
+            if fitted and type(step) is CountVectorizer:
+                _check_given(name, step)
             columns = columns if type(step) is Binarizer else KNOWN
         else:
             reasons = (reason for kind, reason in REASONS.items() if isinstance(step, kind))
@@ -148,6 +174,9 @@ def privacy_guarantee(estimator: Estimator, *, groups: bool = False) -> PrivacyG
         uncovered += [UNKNOWN_WORDS] if any(type(step) in VECTORIZERS for _, step in steps) else []
     if total.unit == "user" and len(parts) > 1:
         assumptions.append(f"{', '.join(map(repr, parts))} were given the same groups")
+    if doubts:
+        status = Status.CLAIMED if total.status == Status.PROVEN else total.status
+        total = replace(total, status=status, reason="; ".join(part for part in (total.reason, *doubts) if part))
     return replace(
         total,
         assumptions=tuple(dict.fromkeys((*total.assumptions, *assumptions))),
@@ -214,7 +243,7 @@ def _check_seeds(private):
 
 def _seed_of(step):
     """Return what tells a step's seed from others; a generator's draws depend on its state and the kind of step."""
-    seed = getattr(step, "random_state", None)
+    seed = fitted_parameter(step, "random_state")
     if isinstance(seed, np.random.RandomState):
         state = seed.get_state(legacy=False)["state"]
         return type(step), state["key"].tobytes(), state["pos"]
@@ -224,26 +253,49 @@ def _seed_of(step):
 def _check_cuts(steps):
     """Refuse steps where one word in the place of another is not one token in the place of another."""
     for name, step in steps:
-        if type(step) is Binarizer or getattr(step, "binary", False):
+        if type(step) is Binarizer or fitted_parameter(step, "binary", False):
             raise _void(
                 name,
                 step,
                 "a word that takes the place of another may be there already, and then the number of tokens changes,"
                 " which is released. Count words (binary=False, no Binarizer)",
             )
-        if type(step) in VECTORIZERS and (tuple(step.ngram_range) != (1, 1) or step.analyzer in ("char", "char_wb")):
+        ngram_range, analyzer = (fitted_parameter(step, setting) for setting in ("ngram_range", "analyzer"))
+        if type(step) in VECTORIZERS and (tuple(ngram_range) != (1, 1) or analyzer in ("char", "char_wb")):
             raise _void(
                 name,
                 step,
                 "a word is in several tokens, and the guarantee is for one. Set ngram_range=(1, 1) and analyzer='word'",
             )
-        if type(step) is SemanticUnitVectorizer and isinstance(step.unit, Integral) and step.skip_unknown:
+        unit, skip_unknown = (fitted_parameter(step, setting) for setting in ("unit", "skip_unknown"))
+        if type(step) is SemanticUnitVectorizer and isinstance(unit, Integral) and skip_unknown:
             raise _void(
                 name,
                 step,
-                f"unit={step.unit!r} counts words of the vocabulary only, so that a word in the place of one that is"
+                f"unit={unit!r} counts words of the vocabulary only, so that a word in the place of one that is"
                 " not in it moves all words behind it to other units. Set skip_unknown=False",
             )
+
+
+def _private_inside(step):
+    """Return the names of the private steps of a FeatureUnion or ColumnTransformer."""
+    branches = getattr(step, "transformer_list", None) or getattr(step, "transformers", None) or ()
+    steps = [pair for name, branch, *_ in branches for pair in flat_steps(branch, name)]
+    return [name for name, inner in steps if is_private(inner) or _private_inside(inner)]
+
+
+def _check_given(name, step):
+    """Refuse a fitted vectorizer whose words are not those that it was given."""
+    words = step.vocabulary
+    if not isinstance(words, Mapping):
+        words = {word: column for column, word in enumerate(sorted(words) if isinstance(words, set) else words)}
+    if not getattr(step, "fixed_vocabulary_", False) or step.vocabulary_ != words:
+        raise _void(
+            name,
+            step,
+            "it was not fitted with the words that it now has as its vocabulary. Give it public words before the"
+            " fit, and fit the whole pipeline",
+        )
 
 
 def _check_unlimited(name, step):
@@ -278,11 +330,11 @@ def _text_assumptions(name, step):
     """Return what must hold of the settings of a vectorizer that its user brought along."""
     notes = []
     for setting in ("vocabulary", "public_vocabulary", "stop_words"):
-        value = getattr(step, setting, None)
+        value = fitted_parameter(step, setting)
         if value is not None and not isinstance(value, str):
             notes.append(f"{setting} of {name!r} was chosen without looking at the documents")
     for setting in ("unit", "preprocessor", "tokenizer", "analyzer", "strip_accents"):
-        if callable(getattr(step, setting, None)):
+        if callable(fitted_parameter(step, setting)):
             notes.append(f"{setting} of {name!r} treats each document on its own")
     return notes
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._types import Estimator, Sequence
-from skdplda._validation import check_is_fitted
+from skdplda._validation import check_is_fitted, fitted_parameter
 from skdplda.privacy import Randomness
 from skdplda.releases._guarantee import flat_steps, is_private, privacy_guarantee, selects
 from skdplda.releases._model import TEXT_SETTINGS, ReleasedTopicModel
@@ -87,7 +87,7 @@ def release(
             f"{': ' + guarantee.reason if guarantee.reason else ''}). Fit a proven mechanism, or pass"
             " allow_unproven=True; the model card will say it."
         )
-    seeded = any(getattr(step, "random_state", None) is not None for _, step in steps)
+    seeded = any(fitted_parameter(step, "random_state") is not None for _, step in steps)
     seeded = seeded or any("random_state" in assumption for assumption in guarantee.assumptions)
     if seeded and not allow_seeded and math.isfinite(guarantee.epsilon):
         raise ValueError(
@@ -160,10 +160,10 @@ def _text_settings(steps):
 
 
 def _parameters(model):
-    """Return the model's hyper-parameters that are plain values."""
+    """Return the hyper-parameters that the model was fitted with and that are plain values."""
     plain = (str, Real, type(None), np.bool_)
-    values = model.get_params(deep=False).items()
-    return {name: _json_value(v) for name, v in values if name not in UNSAVED and isinstance(v, plain)}
+    values = {name: fitted_parameter(model, name) for name in model.get_params(deep=False)}
+    return {name: _json_value(v) for name, v in values.items() if name not in UNSAVED and isinstance(v, plain)}
 
 
 def _json_value(value):

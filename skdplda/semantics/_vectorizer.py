@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._types import Function
-from skdplda._validation import Interval, StrOptions, check_is_fitted, fit_context
+from skdplda._validation import Interval, StrOptions, check_is_fitted, fit_context, note_parameters
 from skdplda.semantics._units import UnitMatrix
 
 __all__ = ["SemanticUnitVectorizer"]
@@ -148,6 +148,7 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
         else:
             words = self._given()
         self.vocabulary_ = {word: column for column, word in enumerate(words)}
+        note_parameters(self)
         return self
 
     def fit_transform(self, X: Any, y: object = None) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.feature_selection import SelectorMixin
 
 from skdplda._types import ArrayLike, Matrix, Seed
-from skdplda._validation import check_is_fitted, check_matrix, fit_context, is_integer
+from skdplda._validation import check_is_fitted, check_matrix, fit_context, is_integer, note_parameters
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
 __all__ = ["DPVocabularySelector"]
@@ -177,6 +177,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         if weights is not None and np.isfinite(self.epsilon):
             self.noisy_weights_ = weights
         self.privacy_guarantee_ = payment.guarantee
+        note_parameters(self)
         return self
 
     def _get_support_mask(self):

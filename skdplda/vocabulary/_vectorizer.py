@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
 from skdplda._types import ArrayLike, Function, Seed
-from skdplda._validation import check_is_fitted, check_public_words, fit_context
+from skdplda._validation import check_is_fitted, check_public_words, fit_context, note_parameters
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
 __all__ = ["DPCountVectorizer"]
@@ -211,6 +211,7 @@ class DPCountVectorizer(PrivateSelection):
         if weights is not None and np.isfinite(self.epsilon):
             self.noisy_weights_ = weights
         self.privacy_guarantee_ = payment.guarantee
+        note_parameters(self)
         return self
 
     def fit_transform(self, raw_documents: Any, y: Any = None, groups: ArrayLike | None = None) -> Any:
