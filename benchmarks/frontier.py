@@ -201,14 +201,15 @@ def plain(kind, **options):
     """Return a maker of an estimator with options beside topics, budget and seed."""
 
     def make(n_topics, epsilon, seed):
-        return kind(n_topics, epsilon=epsilon, delta=DELTA, random_state=seed, n_jobs=1, **options)
+        key = seed.to_bytes(32)  # as long as a secret would be, so that the status is that of a release
+        return kind(n_topics, epsilon=epsilon, delta=DELTA, random_state=key, n_jobs=1, **options)
 
     return make
 
 
 def local(n_topics, epsilon, seed):
     """Return the local model, where epsilon is that of one word's bit; a document has any number of words."""
-    return LocalPrivateLDA(n_topics, randomizer=LocalRandomizer(epsilon), random_state=seed, n_jobs=1)
+    return LocalPrivateLDA(n_topics, randomizer=LocalRandomizer(epsilon), random_state=seed.to_bytes(32), n_jobs=1)
 
 
 Entrant = namedtuple("Entrant", "name make corpora all_topics", defaults=((NEWS, TWEETS), False))

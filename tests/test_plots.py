@@ -255,7 +255,7 @@ def test_vocabulary_sizes_are_solid_if_proven_and_dashed_if_claimed():
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_vocabulary_sizes_of_a_selector(corpus):
-    selector = DPVocabularySelector(max_words_per_unit=10, random_state=0)
+    selector = DPVocabularySelector(max_words_per_unit=10, random_state=b"sixteen bytes, or more")
     mechanisms = ["sieve", "item_frequency_published"]
     display = VocabularySizeDisplay.from_estimator(selector, corpus, epsilons=[0.001, 100.0], mechanisms=mechanisms)
     assert list(display.sizes) == mechanisms and display.claimed == ["item_frequency_published"]

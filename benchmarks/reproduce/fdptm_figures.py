@@ -52,7 +52,7 @@ TOPICS = {
     "laplace-last": lambda epsilon, seed: PrivateCGSLDA(
         K, epsilon=epsilon, mechanism="laplace-last", random_state=seed
     ),
-    "gaussian": lambda epsilon, seed: PrivateCGSLDA(K, epsilon=epsilon, delta=DELTA, random_state=seed),
+    "gaussian": lambda epsilon, seed: PrivateCGSLDA(K, epsilon=epsilon, delta=DELTA, random_state=seed.to_bytes(32)),
 }
 # Okabe and Ito's palette; lines differ by their markers too. A claim that does not hold is dashed.
 STYLES = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D")]
@@ -63,7 +63,7 @@ MEASURES = {"u_mass": "Coherence, equation (4)", "c_npmi": "c_npmi"}
 def measure(texts, tokens, words, epsilon_1, topics, epsilon_2, seed):
     """Fit one pipeline and return a row of the table."""
     selector = DPVocabularySelector(epsilon=epsilon_1, delta=DELTA, mechanism=words, cutoff=CUTOFF)
-    selector.set_params(random_state=1000 + seed)  # not the topics' own
+    selector.set_params(random_state=(1000 + seed).to_bytes(32))  # not the topics' own; as long as a secret
     pipeline = Pipeline(
         [
             ("counts", CountVectorizer(token_pattern=r"\S+", lowercase=False)),

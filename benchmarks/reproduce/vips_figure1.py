@@ -85,7 +85,7 @@ def curve(name, train, test, accounting, epsilon, batch, options):
         topic_word_prior=ETA,
         doc_topic_prior=ALPHA,
         callback=report,
-        random_state=0,
+        random_state=bytes(32),  # as long as a secret, so that the status is that of a release
         n_jobs=1,
     )
     model.fit(train)
