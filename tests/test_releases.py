@@ -118,7 +118,7 @@ def test_texts_are_cut_as_before(settings, tmp_path):
 
 def test_a_nested_pipeline(fitted):
     nested = make_pipeline(
-        Pipeline([("inner", CountVectorizer(vocabulary=WORDS)), ("empty", "passthrough")]), fitted[-1]
+        Pipeline([("inner", CountVectorizer(vocabulary=WORDS).fit(TEXTS)), ("empty", "passthrough")]), fitted[-1]
     )
     assert release(nested).transform(NEW).tolist() == fitted.transform(NEW).tolist()
 
@@ -431,7 +431,7 @@ def test_what_is_no_fitted_topic_model_is_refused(fitted):
     for thing in (fitted[:1], LogisticRegression(), Pipeline([("nothing", "passthrough")])):
         with pytest.raises(ValueError, match="the last step must be a private topic model"):
             release(thing)
-    broken = pipeline(CountVectorizer(vocabulary=WORDS[:5]))
+    broken = pipeline(CountVectorizer(vocabulary=WORDS[:5]).fit(TEXTS))
     broken.steps[-1] = fitted.steps[-1]
     with pytest.raises(ValueError, match="must have 6 names; got 5"):
         release(broken)
