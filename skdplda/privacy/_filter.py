@@ -113,7 +113,8 @@ def choose_rule(name, epsilon, delta, reserve, first):
     epsilon, delta : float
         The budget.
     reserve : float or None
-        None: what the first guarantee takes from it, or a quarter of delta if that is more; nothing if it takes nothing.
+        None: what the first guarantee takes from it, or a quarter of delta if that is more; nothing if it takes
+        nothing.
     first : PrivacyGuarantee
         The first one that costs anything. Nothing has been released when it is known.
 
