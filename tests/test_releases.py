@@ -347,9 +347,11 @@ def test_a_consistent_zip_with_another_content_is_refused(released, tmp_path):
     def smaller_epsilon(members):
         return {"header.json": members["header.json"].replace(b'"epsilon": 3.0', b'"epsilon": 0.1')}
 
+    stated = json.loads(released.privacy_guarantee_.to_json())
     for changes, match in (
         (smaller_epsilon, "checksum is wrong"),
         (lambda members: {"more.txt": b""}, "not a released model"),
+        (header(privacy_guarantee=stated | {"epsilon": 0.001}), "epsilon must be at least what the event costs"),
         (header(version=2), "version 2.* update skdplda"),
         (header(format="other"), "not a released model"),
         (header(vocabulary=["plum"] * 6), "distinct words"),
