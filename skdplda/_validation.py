@@ -186,7 +186,8 @@ def check_matrix(estimator, X, *, reset=True):
 
 def note_parameters(estimator):
     """Keep what a fit was given: parameters can be set at any time, and statements are about the fit."""
-    estimator._fitted_parameters = estimator.get_params(deep=False)
+    parameters = estimator.get_params(deep=False).items()
+    estimator._fitted_parameters = {name: value for name, value in parameters if not hasattr(value, "get_params")}
 
 
 def fitted_parameter(estimator, name, default=None):

@@ -347,6 +347,15 @@ def test_foreign_json_is_refused(change, message):
         PrivacyAccountant.from_json(json.dumps(data))
 
 
+def test_an_edited_entry_of_a_saved_ledger_does_not_load():
+    accountant = PrivacyAccountant(1.0)
+    accountant.spend(pure(1.0))
+    data = json.loads(accountant.to_json())
+    data["ledger"][0][1]["epsilon"] = 0.001
+    with pytest.raises(ValueError, match="epsilon must be at least what the event costs"):
+        PrivacyAccountant.from_json(json.dumps(data))
+
+
 def test_a_saved_ledger_loads_even_when_overspent():
     accountant = PrivacyAccountant(1.0)
     accountant.spend(pure(1.0))

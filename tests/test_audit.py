@@ -4,6 +4,7 @@ import inspect
 import math
 import pkgutil
 import re
+from copy import copy
 from dataclasses import replace
 from importlib import import_module
 
@@ -60,7 +61,9 @@ class Noisy:
         return self
 
     def privacy_cost(self):
-        return PrivacyGuarantee(epsilon=self.claim, delta=1e-10, adjacency=self.adjacency)
+        return PrivacyGuarantee(
+            epsilon=self.claim, delta=1e-10, adjacency=self.adjacency, status="proven", reference="so it says"
+        )
 
     def fit(self, X, y=None):
         counts = np.asarray(np.minimum(X.toarray(), self.tokens).sum(axis=0), dtype=float)
@@ -245,7 +248,9 @@ def test_noise_of_a_conservative_path_by_the_closed_form(accounting):
 def test_noise_that_is_worth_less_than_claimed_is_noticed():
     class Boastful(VIPSLDA):
         def privacy_cost(self):
-            return replace(super().privacy_cost(), epsilon=self.epsilon / 2)
+            cost = copy(super().privacy_cost())
+            object.__setattr__(cost, "epsilon", self.epsilon / 2)  # the constructor would refuse it
+            return cost
 
     assert accounted(Boastful(2, epsilon=0.5, max_iter=3))[0] is True
 

@@ -325,8 +325,12 @@ SPLITS = [([0, 1], [2]), ([0, 1], [3]), ([0], [1])]
 def test_only_partitions_keep_a_document_out_of_a_fit(cv, fits):
     model = PrivateCGSLDA(epsilon=1.0)
     assert fits_of(GridSearchCV(model, {"n_components": [5]}, cv=cv, refit=False), model) == fits
-    randomized = RandomizedSearchCV(model, {"n_components": [5, 6, 7, 8]}, n_iter=3, cv=cv)
-    assert fits_of(randomized, model) == 3 * fits + 1
+
+
+def test_a_randomized_search_costs_as_many_candidates_as_it_draws():
+    model = PrivateCGSLDA(epsilon=1.0)
+    randomized = RandomizedSearchCV(model, {"n_components": [5, 6, 7, 8]}, n_iter=3, cv=4)
+    assert fits_of(randomized, model) == 3 * 3 + 1
 
 
 def test_a_search_that_is_not_known_is_refused():

@@ -110,6 +110,19 @@ def test_what_the_table_leaves_to_the_tail_has_a_precise_probability(law, scale)
 
 
 @pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("scale", [5.0, 1e6])
+def test_noise_does_not_end_where_its_table_ends(law, scale, monkeypatch):
+    """Whatever is beyond the table's reach, here made short, must not be taken by its last entry."""
+    for name in ("GAUSSIAN_REACH", "LAPLACE_REACH"):
+        monkeypatch.setattr(_noise, name, 1.5)
+    TABLES[law].cache_clear()
+    draws = LAWS[law](scale, 20_000, random_state=6)
+    TABLES[law].cache_clear()
+    assert p_value(draws, law, scale) > 1e-3
+    assert np.abs(draws).max() > 3 * scale
+
+
+@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("scale", [0.6, 7.3, 300.0, 1e9, 2.0**50])
 def test_table_and_tail_together_follow_the_law(law, scale):
     """With a cut so early that tails are drawn often; the draws before it are what they were without it."""

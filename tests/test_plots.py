@@ -321,7 +321,8 @@ def test_the_roc_of_an_estimator(corpus):
 
 def report(epsilon, bound, status="proven", violated=False):
     reason = "" if status == "proven" else "of a published sum"
-    claim = PrivacyGuarantee(epsilon=epsilon, delta=1e-6, status=status, reason=reason, mechanism="noise, on counts")
+    words = {"reason": reason, "mechanism": "noise, on counts", "reference": "a theorem"}
+    claim = PrivacyGuarantee(epsilon=epsilon, delta=1e-6, status=status, **words)
     return AuditReport(claim, bound, 0.95, "one-run", "", violated)
 
 

@@ -118,7 +118,7 @@ def test_texts_are_cut_as_before(settings, tmp_path):
 
 def test_a_nested_pipeline(fitted):
     nested = make_pipeline(
-        Pipeline([("inner", CountVectorizer(vocabulary=WORDS)), ("empty", "passthrough")]), fitted[-1]
+        Pipeline([("inner", CountVectorizer(vocabulary=WORDS).fit(TEXTS)), ("empty", "passthrough")]), fitted[-1]
     )
     assert release(nested).transform(NEW).tolist() == fitted.transform(NEW).tolist()
 
@@ -462,9 +462,11 @@ def test_a_consistent_zip_with_another_content_is_refused(released, tmp_path):
     def smaller_epsilon(members):
         return {"header.json": members["header.json"].replace(b'"epsilon": 3.0', b'"epsilon": 0.1')}
 
+    stated = json.loads(released.privacy_guarantee_.to_json())
     for changes, match in (
         (smaller_epsilon, "checksum is wrong"),
         (lambda members: {"more.txt": b""}, "not a released model"),
+        (header(privacy_guarantee=stated | {"epsilon": 0.001}), "epsilon must be at least what the event costs"),
         (header(version=2), "version 2.* update skdplda"),
         (header(format="other"), "not a released model"),
         (header(vocabulary=["plum"] * 6), "distinct words"),
@@ -559,7 +561,7 @@ def test_what_is_no_fitted_topic_model_is_refused(fitted):
     for thing in (fitted[:1], LogisticRegression(), Pipeline([("nothing", "passthrough")])):
         with pytest.raises(ValueError, match="the last step must be a private topic model"):
             release(thing)
-    broken = pipeline(CountVectorizer(vocabulary=WORDS[:5]))
+    broken = pipeline(CountVectorizer(vocabulary=WORDS[:5]).fit(TEXTS))
     broken.steps[-1] = fitted.steps[-1]
     with pytest.raises(ValueError, match="must have 6 names; got 5"):
         release(broken)

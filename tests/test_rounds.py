@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -290,14 +291,14 @@ def test_units_outside_the_sample_contribute_nothing(order, shares, grouped):
     sums = {}
     for name, divisor in (("none", 0), ("even", 2), ("all", 1)):
         step = gibbs_step(X, groups, order, n_topics=3, shares=shares)
-        step._randomness.key = 5
+        step._randomness = SimpleNamespace(key=5)
         step.collect(tables[0], 0, None)
         active = np.zeros(step.n_units, np.uint8)
         active[:: divisor or 1] = divisor > 0
         sums[name] = step.collect(tables[1], 1, active).copy()
         if name == "even":
             other = gibbs_step(X, groups, order, n_topics=3, shares=shares)
-            other._randomness.key = 5
+            other._randomness = SimpleNamespace(key=5)
             other.collect(tables[0], 0, None)
             sums["odd"] = other.collect(tables[1], 1, 1 - active).copy()
     assert not sums["none"].any()

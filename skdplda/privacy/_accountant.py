@@ -78,7 +78,7 @@ class PrivacyAccountant:
     reserve : float, default=None
         Part of delta, for "gaussian" and "renyi", that pays for what an event leaves out (`event_delta`), and for
         the delta of guarantees that the rule knows by epsilon and delta only. None: as much as the first guarantee
-        needs.
+        needs, or a quarter of delta if that is more; none if it needs none.
 
     Notes
     -----

@@ -113,7 +113,8 @@ def choose_rule(name, epsilon, delta, reserve, first):
     epsilon, delta : float
         The budget.
     reserve : float or None
-        None: what the first guarantee takes from it.
+        None: what the first guarantee takes from it, or a quarter of delta if that is more; nothing if it takes
+        nothing.
     first : PrivacyGuarantee
         The first one that costs anything. Nothing has been released when it is known.
 
@@ -121,7 +122,9 @@ def choose_rule(name, epsilon, delta, reserve, first):
     -------
     rule : Rule
     """
-    kept = min(delta, first.event_delta if reserve is None else reserve)
+    kept = reserve
+    if kept is None:
+        kept = min(delta, max(first.event_delta, delta / 4)) if first.event_delta else 0.0
     rules = [Rule("basic", epsilon, delta, delta)]
     if is_gaussian(first.event) or name == "gaussian":
         rules.append(Rule("gaussian", epsilon, delta, kept))

@@ -509,5 +509,5 @@ def _pack(tails, floors, shift, alpha, beta, cut):
     guide = np.searchsorted(high, starts, side="left").astype(np.uint16)
     slopes = [_fixed(value) >> (PRECISION - 128) if shift else 0 for value in (alpha, beta)]
     wedge = np.array([part for s in slopes for part in (s >> 64, s & (2**64 - 1))], dtype=np.uint64)
-    first_left = max(k for k, tail in enumerate(tails) if tail >= least_tail)
+    first_left = max(k for k, tail in enumerate(tails[:-1]) if tail >= least_tail)  # never the last: it has no end
     return Table(high, low, least, guide, bits - GUIDE_BITS, shift, folded, wedge, first_left)

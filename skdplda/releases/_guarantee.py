@@ -13,6 +13,7 @@ from sklearn.preprocessing import Binarizer, FunctionTransformer
 from skdplda._types import Estimator
 from skdplda._validation import check_public_words, fitted_parameter, is_integer
 from skdplda.exceptions import IncompatibleGuaranteeError
+from skdplda.models import BaseRoundsModel
 from skdplda.privacy import PrivacyGuarantee, Status, is_guessable
 from skdplda.semantics import SemanticUnitVectorizer
 
@@ -56,6 +57,8 @@ UNRECORDED = (
     "{!r} ({}) does not record with which min_df, max_df and max_features it learned its words, and they may have been"
     " set since. DPCountVectorizer, which counts and selects in one step, does"
 )
+BOUNDED = "the E-step of {!r} ({}), which is not of this package, bounds contributions as BaseRoundsModel asks"
+STATED_BY_BASE = ("fit", "privacy_cost", "_fit", "_run", "_plan", "_guarantee", "_set_fitted")
 FOREIGN = "{!r} ({}) is not of this package, and nothing here proves what it says of itself (see trusted)"
 
 
@@ -138,7 +141,9 @@ def privacy_guarantee(
         assumptions += _text_assumptions(name, step)
         if is_private(step):
             guarantee = step.privacy_guarantee_ if fitted else _cost(step, groups)
-            if not (type(step).__module__.partition(".")[0] == "skdplda" or type(step) in trusted):
+            if _is_on_the_loop(step):
+                assumptions.append(BOUNDED.format(name, type(step).__name__))
+            elif not (type(step).__module__.partition(".")[0] == "skdplda" or type(step) in trusted):
                 doubts.append(FOREIGN.format(name, type(step).__name__))
             parts[name] = guarantee if columns == GIVEN else _answered(guarantee)
             if learner and fitted_parameter(step, "public_vocabulary") is not None:
@@ -226,6 +231,14 @@ def selects(step):
 
 def _void(name, step, reason):
     return ValueError(f"step {name!r} ({type(step).__name__}) voids the guarantee: {reason}.")
+
+
+def _is_on_the_loop(step):
+    """Whether a step of another package is a model of private rounds whose fit and guarantee are those of the base."""
+    kind = type(step)
+    if not issubclass(kind, BaseRoundsModel) or kind.__module__.partition(".")[0] == "skdplda":
+        return False
+    return all(getattr(kind, name) is getattr(BaseRoundsModel, name) for name in STATED_BY_BASE)
 
 
 def _check_seeds(private):
