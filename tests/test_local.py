@@ -12,7 +12,7 @@ from skdplda import BudgetExceededError, LocalPrivateLDA, PrivacyAccountant, Pri
 from skdplda._kernels._reports import positions
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.local import BitChannel, LocalRandomizer, bit_epsilon_of_coin, make_reports, randomize_bits, read_reports
-from skdplda.models._local_bits import like_length
+from skdplda.models._local_bits import like_length, refuse_raw
 from skdplda.models._local_denoise import (
     bayes_estimate,
     document_lengths,
@@ -316,3 +316,12 @@ def test_parameters_are_validated(corpus):
         model(correlation=1.5).fit(corpus.data[:5])
     with pytest.raises(ValueError, match="bit_epsilon must be from 1e-06 to 30"):
         model(40.0).fit(corpus.data[:5])
+
+
+def test_bits_with_fewer_ones_than_noise_makes_are_refused_at_six_and_a_half_deviations():
+    """Noise alone makes 1,000 x 400 q ones on average; so few are less than 1e-9 likely (Chernoff)."""
+    channel = LocalRandomizer(bit_epsilon=2.0).channel(400)
+    mean = 400_000 / (1 + math.exp(2))
+    refuse_raw(mean - 6.3 * math.sqrt(mean), 400_000, channel)
+    with pytest.raises(ValueError, match="fewer ones than noise alone makes"):
+        refuse_raw(mean - 6.7 * math.sqrt(mean), 400_000, channel)
