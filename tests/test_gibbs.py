@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
-from scipy.stats import chi2
+from scipy.stats import binomtest, chi2
 
 from skdplda._kernels._gibbs import TokenBlocks
 
@@ -91,6 +91,10 @@ def test_exact_law(K, n_tokens, dtype):
         b.sweep(table, alpha, beta, own, 1, 8, 3)
         once = law(words, start, start, exact, alpha, beta, own)
         assert_follows(b.topics.reshape(D, -1), once)
+        stayed = (b.topics.reshape(D, -1) == start).sum(axis=0)  # rare where a token leaves itself out, and then pooled
+        for i, k in enumerate(start):
+            probability = float(np.moveaxis(once, i, 0)[k].sum())
+            assert binomtest(int(stayed[i]), D, min(probability, 1.0)).pvalue > 1e-6
     if K <= 17:
         b.set_topics(np.tile(np.array(start, np.uint16), D))
         b.sweep(table, alpha, beta, 1.0, 2, 9, 3)

@@ -19,7 +19,7 @@ from skdplda.models._local_estimators import (
     moment_variance,
     reconstruct,
 )
-from skdplda.models._local_sampler import like_length
+from skdplda.models._local_sampler import like_length, refuse_raw
 from skdplda.privacy import Randomness
 
 SEEDED = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
@@ -317,3 +317,12 @@ def test_parameters_are_validated(corpus):
         model(correlation=1.5).fit(corpus.data[:5])
     with pytest.raises(ValueError, match="bit_epsilon must be from 1e-06 to 30"):
         model(40.0).fit(corpus.data[:5])
+
+
+def test_bits_with_fewer_ones_than_noise_makes_are_refused_at_six_and_a_half_deviations():
+    """Noise alone makes 1,000 x 400 q ones on average; so few are less than 1e-9 likely (Chernoff)."""
+    channel = LocalRandomizer(bit_epsilon=2.0).channel(400)
+    mean = 400_000 / (1 + math.exp(2))
+    refuse_raw(mean - 6.3 * math.sqrt(mean), 400_000, channel)
+    with pytest.raises(ValueError, match="fewer ones than noise alone makes"):
+        refuse_raw(mean - 6.7 * math.sqrt(mean), 400_000, channel)

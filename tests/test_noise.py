@@ -239,6 +239,56 @@ def test_draws_from_system_entropy_follow_the_law(law):
         assert p_value(LAWS[law](scale, 400_000), law, scale) > FOUND_BY_CHANCE / 4
 
 
+def reference_draw(table, words):
+    """Return one integer from the words of a stream, as doc/theory/noise.rst has it; StopIteration where they end."""
+    word = next(words)
+    position, n_buckets = word >> (1 + table.folded), (len(table.high) - 1) // 2
+    entry = int(np.searchsorted(table.high, np.uint64(position)))
+    if position == int(table.high[entry]):
+        more = next(words)
+        while position == int(table.high[entry]) and more >= int(table.low[entry]):
+            entry += 1
+    magnitude = entry
+    if table.shift and entry:
+        if entry <= n_buckets:  # the rectangle of a bucket
+            offset = (word >> 1 if table.folded else next(words)) % 2**table.shift
+        else:
+            entry -= n_buckets
+            offset = reference_wedge(table, entry - 1, words)
+        magnitude = 1 + (entry - 1) * 2**table.shift + offset
+    return -magnitude if word & 1 else magnitude
+
+
+def reference_wedge(table, bucket, words):
+    """Return a place in a bucket by rejection, in floating point: A(v) = v (alpha + bucket beta - v beta / 2)."""
+    parts = [int(word) for word in table.wedge]
+    alpha, beta = (parts[0] + parts[1] / 2**64) / 2**64, (parts[2] + parts[3] / 2**64) / 2**64
+    while True:
+        place, _, level, _ = next(words), next(words), next(words), next(words)
+        v = 1 - place / 2**64
+        top = math.expm1(alpha + bucket * beta - beta / 2)
+        if level / 2**64 * top < math.expm1(v * (alpha + bucket * beta - v * beta / 2)):
+            return place >> (64 - table.shift)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("scale", [3.0, 70.0, 1000.0])
+def test_the_kernel_draws_what_the_reference_draws(law, scale):
+    """The first draws of 2,500 streams, as many as the first words of a stream make."""
+    table, domain, wedges = TABLES[law](scale), DOMAINS[law], 0
+    for seed in range(2500):
+        stream = kernel.keystream(_noise._key_of(seed), domain, 0, 0).T.ravel().astype(np.uint64)
+        words, expected = iter((stream[1::2] << np.uint64(32) | stream[::2]).tolist()), []
+        try:
+            while True:
+                expected.append(reference_draw(table, words))
+        except StopIteration:
+            pass
+        wedges += len(expected) < 28  # at least one of them took four words more
+        np.testing.assert_array_equal(LAWS[law](scale, len(expected), random_state=seed), expected)
+    assert wedges > 100 or table.shift == 0
+
+
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("scale", [1000.0, 2.0**24])
 def test_position_inside_a_bucket_follows_the_law(law, scale):

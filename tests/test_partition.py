@@ -13,6 +13,7 @@ from skdplda.privacy import (
     PartitionPlan,
     PrivacyGuarantee,
     Randomness,
+    UnitWords,
     delta_of,
     epsilon_needed,
     gaussian_event,
@@ -564,3 +565,40 @@ def test_what_is_needed_is_told_without_data():
         for n in (needed // 2, 2 * needed)
     ]
     assert len(runs[0]) <= 2 and len(runs[1]) == 10
+
+
+def test_truncated_noise_releases_each_count_with_its_exact_probability():
+    """2,000 words of each count, one word a unit; fixed seed, and the whole law of noise cut to [-k, k]."""
+    plan = plan_partition("truncated_geometric", 0.7, 0.1, 1, 3.0)
+    (k,), (scale,), n = plan.thresholds, plan.scales, 2000
+    counts = np.arange(1, 2 * k + 3)
+    law = np.exp(-np.abs(np.arange(-k, k + 1)) / scale)
+    released = [law[max(0, 2 * k + 1 - c) :].sum() / law.sum() for c in counts]  # noise above k - c
+    assert k >= 2 and released[0] <= 0.1 and released[2 * k] == 1
+    words = np.repeat(np.arange(n * len(counts)), np.repeat(counts, n)).astype(np.int32)
+    start = np.arange(len(words) + 1, dtype=np.int64)
+    found, _ = select_partitions(plan, start, words, np.ones(len(words)), n * len(counts), Randomness(4))
+    seen = np.bincount(found // n, minlength=len(counts))
+    for number, probability in zip(seen, released, strict=True):
+        assert stats.binomtest(int(number), n, min(probability, 1.0)).pvalue > FALSE_ALARM
+
+
+def test_rounds_of_a_seeded_selection_have_noise_of_their_own(monkeypatch):
+    seeds = []
+
+    def record(scale, size, random_state):
+        seeds.append(random_state)
+        return np.zeros(size, np.int64)
+
+    monkeypatch.setattr("skdplda.privacy._partition.rounded_gaussian", record)
+    plan = plan_partition("sips", 1.0, 1e-5, 4, 3.0)
+    select_partitions(plan, *lists_of([[0, 1, 2], [1, 2, 3]]), 4, Randomness(3))
+    assert None not in seeds and len(set(seeds)) == len(seeds) == 3
+
+
+@pytest.mark.parametrize("key", range(5))
+def test_a_unit_alone_gives_all_to_the_word_that_it_uses_most(key):
+    plan = plan_partition("item_frequency", 1.0, 1e-5, 5, 3.0)
+    start, words, _ = lists_of([[0, 1, 2, 3]])
+    units = UnitWords(start, words, np.array([2.0, 9.0, 1.0, 3.0]), 4, 5, key)
+    assert units.filled(plan).tolist() == [0, plan.grid, 0, 0]
