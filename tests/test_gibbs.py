@@ -21,17 +21,17 @@ def blocks(X, n_topics, **options):
     return TokenBlocks(indptr, indices, counts, X.shape[1], n_topics, **options)
 
 
-def conditional(w, others, was, table, alpha, beta, own):
+def conditional(w, others, was, table, alpha, beta, self_count):
     """The law of one draw, as the docstring of `sweep` writes it."""
     row = table[w] + beta
     if was is not None:
-        row[was] = max(row[was] - own, beta)
+        row[was] = max(row[was] - self_count, beta)
     n = np.bincount([z for z in others if z != UNASSIGNED], minlength=len(alpha))
     p = row / (table.sum(0) + len(table) * beta) * (n + alpha)
     return p / p.sum()
 
 
-def law(words, start, was, table, alpha, beta, own):
+def law(words, start, was, table, alpha, beta, self_count):
     """Probability of each outcome of one sweep over a document: an array of shape (K,) * n_tokens."""
     K, n = table.shape[1], len(words)
     p = np.empty((K,) * n)
@@ -39,7 +39,7 @@ def law(words, start, was, table, alpha, beta, own):
     for i in range(n):
         following = {}
         for done, mass in partial.items():
-            draw = conditional(words[i], [*done, *start[i + 1 :]], was[i], table, alpha, beta, own)
+            draw = conditional(words[i], [*done, *start[i + 1 :]], was[i], table, alpha, beta, self_count)
             following.update({(*done, k): mass * draw[k] for k in range(K)})
         partial = following
     for outcome, mass in partial.items():
@@ -86,10 +86,10 @@ def test_exact_law(K, n_tokens, dtype):
     assert_follows(b.topics.reshape(D, -1), law(words, [UNASSIGNED] * n_tokens, nothing, exact, alpha, beta, 0.0))
 
     start = [int(np.argmax(table[w])) for w in words]
-    for own in (0.0, 1.0, 1e9):  # an own weight beyond the table's leaves beta
+    for self_count in (0.0, 1.0, 1e9):  # a self-count beyond the table's leaves beta
         b.set_topics(np.tile(np.array(start, np.uint16), D))
-        b.sweep(table, alpha, beta, own, 1, 8, 3)
-        once = law(words, start, start, exact, alpha, beta, own)
+        b.sweep(table, alpha, beta, self_count, 1, 8, 3)
+        once = law(words, start, start, exact, alpha, beta, self_count)
         assert_follows(b.topics.reshape(D, -1), once)
         stayed = (b.topics.reshape(D, -1) == start).sum(axis=0)  # rare where a token leaves itself out, and then pooled
         for i, k in enumerate(start):
@@ -104,8 +104,8 @@ def test_exact_law(K, n_tokens, dtype):
         assert_follows(b.topics.reshape(D, -1), twice)
 
 
-@pytest.mark.parametrize("scale, own", [(1e-4, 1.0), (3e-3, 0.0), (1e5, 1.0)])
-def test_exact_law_where_proposals_fail(scale, own):
+@pytest.mark.parametrize("scale, self_count", [(1e-4, 1.0), (3e-3, 0.0), (1e5, 1.0)])
+def test_exact_law_where_proposals_fail(scale, self_count):
     """Priors far from the whole units that proposals are made of: nearly all are rejected, or no unit fits."""
     D, K, beta, words = 60_000, 6, 1e-3, [1, 3]
     alpha = (scale * np.array([1, 2, 0.5, 7, 1, 1])).astype(np.float32)
@@ -113,8 +113,8 @@ def test_exact_law_where_proposals_fail(scale, own):
     b = blocks(np.tile(np.bincount(words, minlength=4), (D, 1)), K)
     start = [3, 1]
     b.set_topics(np.tile(np.array(start, np.uint16), D))
-    b.sweep(table, alpha, beta, own, 1, 7, 0)
-    p = law(words, start, start, table.astype(float), alpha.astype(float), beta, own)
+    b.sweep(table, alpha, beta, self_count, 1, 7, 0)
+    p = law(words, start, start, table.astype(float), alpha.astype(float), beta, self_count)
     assert_follows(b.topics.reshape(D, -1), p)
 
 
@@ -182,6 +182,29 @@ def test_same_bits_for_threads_and_blocks(K, sweeps):
         other, other_counts = rounds(X, K, n_threads=n_threads, sweeps=sweeps, block_documents=size)
         assert_array_equal(other.topics, b.topics)
         assert_array_equal(other_counts, counts)
+
+
+@pytest.mark.parametrize("K", [1, 3, 40, 150, 257, 300, 520, 2048])
+@pytest.mark.parametrize("dtype, prior", [(np.int32, 0.1), (np.float32, 0.23), (np.int32, 1e-3)])
+def test_the_vector_sweep_is_the_scalar_reference(K, dtype, prior):
+    """Bit for bit, sweep after sweep; priors that are whole in proposals, that are not, and that make them fail."""
+    rng = np.random.default_rng(K)
+    X = corpus(60)
+    X[7] = rng.poisson(9, 80)  # documents of another kind, by their lengths
+    X[23] = rng.poisson(60, 80)
+    vectors, scalar = blocks(X, K), blocks(X, K, n_threads=2)
+    table, counts = tables(80, K, dtype), np.zeros((80, K), np.int32)
+    alpha = (prior * rng.integers(1, 4, K)).astype(np.float32)
+    active = None
+    for round_, self_count in enumerate((0.0, 1.0, 1.0, 3.5, 0.0)):
+        for b, reference in ((vectors, False), (scalar, True)):
+            b.sweep(table, alpha, 0.02, self_count, 2, 5, round_, active, reference=reference)
+        assert_array_equal(vectors.topics, scalar.topics)
+        if round_ != 1:  # once, tokens have other topics than in the table
+            scalar.move(counts.copy())
+            vectors.move(counts)
+            table = counts.astype(dtype)
+        active = rng.integers(0, 2, len(X)).astype(np.uint8) if round_ == 2 else None
 
 
 @pytest.mark.parametrize("K", [3, 40, 600, 2100])
@@ -284,13 +307,13 @@ def test_errors():
             TokenBlocks(*bad)
     b = TokenBlocks(start, words, one, 3, 2)
     table, alpha = np.ones((3, 2), np.int32), np.ones(2, np.float32)
-    good = {"table": table, "alpha": alpha, "beta": 0.1, "own": 0.0, "n_sweeps": 1, "seed": 0, "round_": 0}
+    good = {"table": table, "alpha": alpha, "beta": 0.1, "self_count": 0.0, "n_sweeps": 1, "seed": 0, "round_": 0}
     for change in [
         {"table": table[:2]},
         {"alpha": alpha[:1]},
         {"alpha": 0 * alpha},
         {"beta": 0.0},
-        {"own": -1.0},
+        {"self_count": -1.0},
         {"active": np.ones(2, np.uint8)},
         {"table": table.astype(float)},
         {"totals": np.ones(3)},

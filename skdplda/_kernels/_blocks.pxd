@@ -8,11 +8,11 @@ cdef extern from "block_layout.h" nogil:
         int64_t n_segments, n_documents, first_document, n_tokens
         int32_t together
         const uint8_t *kind
-        uint8_t own
+        uint8_t held_kind
         int32_t *word
         uint32_t *start
         uint16_t *document
-        uint16_t *reference
+        uint16_t *counted
         uint16_t *topic
 
 
@@ -22,7 +22,7 @@ cdef class TokenLayout:
     cdef readonly int32_t n_words, n_topics, together
     cdef int32_t[::1] word
     cdef uint32_t[::1] start
-    cdef uint16_t[::1] document, reference, topic
+    cdef uint16_t[::1] document, counted, topic
     cdef int64_t[::1] first_token
     cdef uint8_t[::1] kind
     cdef _copy(self, uint16_t[::1] ordered, int into_block)

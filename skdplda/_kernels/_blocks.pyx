@@ -86,7 +86,7 @@ cdef class TokenLayout:
             self.blocks[i].first_document, end, self.blocks[i].n_tokens, kind = ranges[i]
             self.blocks[i].n_documents = end - self.blocks[i].first_document
             self.blocks[i].together = 1 if kind == KINDS - 1 else self.together
-            self.blocks[i].kind, self.blocks[i].own = &self.kind[self.blocks[i].first_document], kind
+            self.blocks[i].kind, self.blocks[i].held_kind = &self.kind[self.blocks[i].first_document], kind
             if self.blocks[i].n_tokens >= 2**32:
                 raise ValueError("a block of documents has 2**32 tokens or more")
         self._fill(indptr, indices, counts, n_threads)
@@ -139,13 +139,13 @@ cdef class TokenLayout:
         self.word = np.empty(sum([b[i].n_segments for i in range(self.n_blocks)]) + 1, np.int32)
         self.start = np.empty(self.word.shape[0] + self.n_blocks, np.uint32)
         self.document = np.empty(self.n_tokens + 1, np.uint16)
-        self.reference = np.full(self.n_tokens + 1, UNASSIGNED, np.uint16)
+        self.counted = np.full(self.n_tokens + 1, UNASSIGNED, np.uint16)
         self.topic = np.full(self.n_tokens + 1, UNASSIGNED, np.uint16)
         for i in range(self.n_blocks):
             b[i].word = &self.word[g]
             b[i].start = &self.start[g + i]
             b[i].document = &self.document[t]
-            b[i].reference = &self.reference[t]
+            b[i].counted = &self.counted[t]
             b[i].topic = &self.topic[t]
             g += b[i].n_segments
             t += b[i].n_tokens

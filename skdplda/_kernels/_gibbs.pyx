@@ -1,4 +1,4 @@
-"""Frozen-table Gibbs sweeps over the tokens of a corpus."""
+"""Delayed-count Gibbs sweeps over the tokens of a corpus: AD-LDA, Newman et al. (2009)."""
 
 from cython.parallel cimport parallel, prange
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
@@ -12,29 +12,29 @@ __all__ = ["TokenBlocks"]
 
 
 cdef extern from "block_sweep.h" nogil:
-    ctypedef struct frozen_table:
+    ctypedef struct delayed_table:
         const int32_t *counts
         const float *table
         const float *scale
         const float *alpha
         float beta
-        float own
+        float self_count
         int32_t n_words, n_topics
         uint64_t seed, round
         int64_t first_document
         const uint8_t *active
         int16_t *quantized
         float *steps
-        int32_t unit
+        int reference
     ctypedef struct scratch:
         float *row
     void add_columns(const int32_t *counts, const float *table, int32_t n_topics, int64_t first, int64_t last,
                      double *total)
-    int32_t choose_unit(frozen_table *f, int32_t kind, int16_t *prior)
-    void quantize_rows(const frozen_table *f, int32_t first, int32_t last, float *row)
+    int32_t choose_token_weight(delayed_table *f, int32_t kind, int16_t *prior)
+    void quantize_rows(const delayed_table *f, int32_t first, int32_t last, float *row)
     scratch *scratch_new(int32_t n_topics, int64_t dense, int64_t sparse)
     void scratch_free(scratch *a)
-    int sweep_block(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a)
+    int sweep_block(const token_block *b, const delayed_table *f, int n_sweeps, scratch *a)
     int32_t padded_pairs(int32_t n_topics)
     enum: DENSE_TOPICS, KINDS
 
@@ -52,7 +52,7 @@ cdef whole_lines(int64_t size, dtype):
 
 
 cdef class TokenBlocks(TokenLayout):
-    """The tokens of a corpus and their topics, laid out for frozen-table Gibbs sweeps.
+    """The tokens of a corpus and their topics, laid out for delayed-count Gibbs sweeps.
 
     Parameters
     ----------
@@ -84,16 +84,17 @@ cdef class TokenBlocks(TokenLayout):
     def __cinit__(self, *args, **options):
         self.quantized = None
 
-    def sweep(self, table, const float[::1] alpha, float beta, float own, int n_sweeps, uint64_t seed, uint64_t round_,
-              const uint8_t[::1] active=None, int n_threads=1, totals=None, int64_t first_document=0):
-        """Redraw the topics of the documents from a frozen table.
+    def sweep(self, table, const float[::1] alpha, float beta, float self_count, int n_sweeps, uint64_t seed, uint64_t round_,
+              const uint8_t[::1] active=None, int n_threads=1, totals=None, int64_t first_document=0,
+              bint reference=False):
+        """Redraw the topics of the documents from a table that stays as it is during the sweep.
 
         Equivalent to, for each active document, sweep, and token, with n[k] the number of the document's other tokens
-        of topic k, and `was` the topic that the token had at the last `move`; tokens in the order (word // together,
+        of topic k, and `counted` the topic that the token had at the last `move`; tokens in the order (word // together,
         occurrence, word), where `together` is 32 up to 2048 topics, and 1 beyond or if the document has over 24,000 tokens::
 
             row = table[w] + beta
-            if was is not None: row[was] = max(row[was] - own, beta)
+            if counted is not None: row[counted] = max(row[counted] - self_count, beta)
             p = row / (table.sum(0) + n_words * beta) * (n + alpha);  topic = rng.choice(K, p=p / p.sum())
 
         The uniform of a draw depends on (seed, round_, sweep, document, word, occurrence) only, and what is made of it
@@ -106,20 +107,22 @@ cdef class TokenBlocks(TokenLayout):
             Nonnegative pseudo-counts, without beta.
         alpha : float32 array of shape (n_topics,)
             Positive.
-        own : float
-            Weight of a contributing token in the table: 1.0 if the table is the exact sum, 0.0 if it is not.
+        self_count : float
+            The self-count correction: what a token weighs in the table, 1.0 if the table is the exact sum, 0.0 if not.
         active : uint8 array of shape (D,), default=None
             Which documents are redrawn; None for all.
         totals : array of shape (n_topics,), default=None
             Column sums of the table, if they are known.
         first_document : int, default=0
             Number of the first document, where these are a part of a corpus.
+        reference : bool, default=False
+            Whether the scalar twin of the dense sweep draws (dense_reference.h): slowly, the same bits.
         """
         cdef int64_t i, error = 0, dense = 0, sparse = 0
         cdef int32_t k
         cdef scratch *a
-        cdef frozen_table[KINDS] kinds
-        cdef frozen_table f
+        cdef delayed_table[KINDS] kinds
+        cdef delayed_table f
         cdef double[:, ::1] partial
         cdef const int32_t[:, ::1] integers
         cdef const float[:, ::1] floats
@@ -127,17 +130,17 @@ cdef class TokenBlocks(TokenLayout):
             raise ValueError("table must have shape (n_words, n_topics), and alpha (n_topics,)")
         if active is not None and active.shape[0] != self.n_documents:
             raise ValueError("active must have one flag a document")
-        if not (np.min(alpha) > 0 and beta > 0 and 0 <= own < np.inf and np.max(alpha) < np.inf and beta < np.inf):
-            raise ValueError("alpha and beta must be positive, own nonnegative")
+        if not (np.min(alpha) > 0 and beta > 0 and 0 <= self_count < np.inf and np.max(alpha) < np.inf and beta < np.inf):
+            raise ValueError("alpha and beta must be positive, self_count nonnegative")
         cdef int32_t stride = padded_pairs(self.n_topics), ranges = 16 * n_threads
         cdef float[::1] scale = whole_lines(stride, np.float32)
         cdef float[::1] weight = whole_lines(stride, np.float32)
         cdef int16_t[::1] prior = whole_lines(KINDS * stride, np.int16)
         cdef float[::1] steps = np.empty(self.n_words, np.float32)
-        f.counts, f.table, f.scale, f.alpha, f.beta, f.own = NULL, NULL, &scale[0], &weight[0], beta, own
+        f.counts, f.table, f.scale, f.alpha, f.beta, f.self_count = NULL, NULL, &scale[0], &weight[0], beta, self_count
         f.quantized, f.steps = NULL, &steps[0]
         f.n_words, f.n_topics, f.seed, f.round, f.active = self.n_words, self.n_topics, seed, round_, NULL
-        f.first_document = first_document
+        f.first_document, f.reference = first_document, reference
         if active is not None and self.n_documents:
             f.active = &active[0]
         if table.dtype == np.int32:
@@ -159,10 +162,10 @@ cdef class TokenBlocks(TokenLayout):
             self.quantized = whole_lines((<int64_t> self.n_words + 1) * stride + 256, np.int16)
         for k in range(KINDS):
             kinds[k] = f
-            if self.n_topics <= DENSE_TOPICS and choose_unit(&kinds[k], k, &prior[k * stride]):
+            if self.n_topics <= DENSE_TOPICS and choose_token_weight(&kinds[k], k, &prior[k * stride]):
                 kinds[k].quantized = &self.quantized[0]
         for i in range(self.n_blocks):
-            if kinds[self.blocks[i].own].quantized != NULL:
+            if kinds[self.blocks[i].held_kind].quantized != NULL:
                 f.quantized = &self.quantized[0]
                 dense = max(dense, self.blocks[i].n_documents)
             else:
@@ -174,6 +177,6 @@ cdef class TokenBlocks(TokenLayout):
                     if a != NULL:
                         quantize_rows(&f, i * f.n_words // ranges, (i + 1) * f.n_words // ranges, a.row)
             for i in prange(self.n_blocks, schedule="dynamic", chunksize=1):
-                error += -1 if a == NULL else sweep_block(&self.blocks[i], &kinds[self.blocks[i].own], n_sweeps, a)
+                error += -1 if a == NULL else sweep_block(&self.blocks[i], &kinds[self.blocks[i].held_kind], n_sweeps, a)
             scratch_free(a)
         check(-1 if error else 0)

@@ -2,8 +2,8 @@
  *
  * A block is ordered by (group of words, occurrence, word, document). Taking a few words together keeps the tokens of one
  * document apart, so that draws that follow each other do not depend on each other. A segment is the run of one word
- * and one occurrence; occurrences count up within a group and need no storage. Six bytes a token: document, reference,
- * topic.
+ * and one occurrence; occurrences count up within a group and need no storage. Six bytes a token: document, topic in the
+ * sum, topic now.
  *
  * How a document is drawn follows from its own length, whatever other documents there are: documents are of some kinds by
  * length, and a block holds those of one kind from a range of documents. The others of the range are in other blocks.
@@ -27,11 +27,11 @@ typedef struct {               /* the tokens of one block */
     int64_t n_segments, n_documents, first_document, n_tokens;
     int32_t together;          /* words of a group: word w belongs to group w / together */
     const uint8_t *kind;       /* document -> its kind */
-    uint8_t own;               /* the kind that is here */
+    uint8_t held_kind;         /* the kind of the documents that are here */
     int32_t *word;             /* segment -> word; groups ascend */
     uint32_t *start;           /* segment -> first token; one more at the end */
     uint16_t *document;        /* token -> document in the block */
-    uint16_t *reference;       /* token -> topic counted in the sum; UNASSIGNED if none */
+    uint16_t *counted;         /* token -> topic that it has in the sum; UNASSIGNED if none */
     uint16_t *topic;           /* token -> topic */
 } token_block;
 
@@ -51,7 +51,7 @@ static inline uint8_t kind_of(int64_t n_tokens) {
 }
 
 /* Whether a document of the block's range is in the block. */
-static inline int holds(const token_block *b, int64_t d) { return b->kind[d] == b->own; }
+static inline int holds(const token_block *b, int64_t d) { return b->kind[d] == b->held_kind; }
 
 /* Segments of the documents in a block, or an error. On entry, last_seen (V) holds numbers of other documents, and
  * most (V) zeros; without an error it is left so. */
@@ -136,11 +136,11 @@ static inline void move_words(const token_block *b, int32_t n_topics, int32_t fi
     for (int64_t g = find_word(b, first); g < b->n_segments && b->word[g] < last; g++) {
         int32_t *row = sum + (size_t)b->word[g] * n_topics;
         for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++) {
-            const uint16_t was = b->reference[t], now = b->topic[t];
+            const uint16_t was = b->counted[t], now = b->topic[t];
             if (now == UNASSIGNED) continue;
             if (was != UNASSIGNED) row[was]--; /* even if was == now: that branch would be a coin toss */
             row[now]++;
-            b->reference[t] = now;
+            b->counted[t] = now;
         }
     }
 }
@@ -174,7 +174,7 @@ static inline int copy_topics(const token_block *b, int64_t *cursor, uint16_t *o
         if (!into_block) { *place = b->topic[t]; continue; }
         if (*place >= n_topics && *place != UNASSIGNED) return BAD_TOPIC;
         b->topic[t] = *place;
-        b->reference[t] = *place;
+        b->counted[t] = *place;
     }
     return 0;
 }

@@ -1,6 +1,7 @@
-/* Gibbs draws of the topics of one block of documents, from a frozen table.
+/* Gibbs draws of the topics of one block of documents, from delayed counts (AD-LDA: Newman, Asuncion, Smyth and Welling
+ * (2009), Distributed algorithms for topic models, JMLR 10).
  *
- * With every other document frozen in the table, a token of word w in document d has
+ * The table stays as it was before the sweep, so that documents do not see each other. In document d a token of word w has
  *     p(z = k)  ~  row[k] (n_dk + alpha[k]),     row[k] = (table[w, k] + beta) / (total[k] + V beta),
  * where n_dk and table leave the token itself out.
  *
@@ -20,8 +21,9 @@
 
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* adds up to a sequence whose mix is random */
 #define BATCH 16
+#define PROPOSALS 16 /* of a draw, at most: rejections are rare unless token_weight alpha is far below 1 */
 #define MOST_STEPS 32766 /* of a word's row */
-#define MOST_WEIGHT 65535 /* of a document, in units: MOST_STEPS times it is below 2^31 */
+#define MOST_WEIGHT 65535 /* of a document, in integers: MOST_STEPS times it is below 2^31 */
 
 typedef float v4 __attribute__((vector_size(16)));
 typedef int32_t i4 __attribute__((vector_size(16)));
@@ -40,16 +42,17 @@ typedef struct {              /* shared by all blocks of a kind */
     const float *table;       /* V x K, or NULL */
     const float *scale;       /* K: 1 / (total + V beta), padded with zeros to whole lanes */
     const float *alpha;       /* K, padded with zeros */
-    float beta, own;
+    float beta, self_count;   /* weight of a token in the table, which its own draw leaves out */
     int32_t n_words, n_topics;
     uint64_t seed, round;
     int64_t first_document;   /* number of the first document here among those of all parts of a corpus */
     const uint8_t *active;    /* document -> whether it is resampled, or NULL for all */
     int16_t *quantized;       /* dense: V x K, padded; bounds of the rows in steps, or NULL for a sparse sweep */
     float *steps;             /* dense: V; steps of a row in 1 */
-    const int16_t *prior;     /* dense: K, padded; what unit alpha[k] is at most */
-    int32_t unit, loose;      /* dense: weight of a token in a document; whether prior exceeds unit alpha */
-} frozen_table;
+    const int16_t *prior;     /* dense: K, padded; what token_weight alpha[k] is at most */
+    int32_t token_weight, loose; /* dense: of a document's token; whether prior exceeds token_weight alpha */
+    int reference;            /* dense: whether the scalar reference draws, to compare */
+} delayed_table;
 
 typedef struct { int64_t first; int32_t blocks, capacity; } slot_list;
 
@@ -77,7 +80,7 @@ typedef struct {              /* what one thread works with */
     float *row, *product;     /* K, padded */
     batch *batch;
     uint64_t sweep_key, first, *key; /* of this sweep; of the block's first document; document -> key of its stream */
-    int16_t *state;           /* dense: document x K, padded; weights in units */
+    int16_t *state;           /* dense: document x K, padded; weights */
     uint32_t *last_batch;     /* dense: document -> the last batch that it is in */
     uint32_t batches;
     i16 *part;                /* dense: partial sums */
@@ -126,11 +129,11 @@ static scratch *scratch_new(int32_t n_topics, int64_t dense, int64_t sparse) {
     return a;
 }
 
-/* Choose the weight of a token in a document of this kind, so that alpha in these units is almost whole, and set `prior`
- * (K, padded) to what alpha is at most; 0 where no unit fits all documents of the kind. */
-static int32_t choose_unit(frozen_table *f, int32_t kind, int16_t *prior) {
+/* Choose the integer that a token weighs in documents of this kind, so that alpha times it is almost an integer too, and
+ * set `prior` (K, padded) to what that is at most; 0 where none fits all documents of the kind. */
+static int32_t choose_token_weight(delayed_table *f, int32_t kind, int16_t *prior) {
     const int64_t longest = kind < KINDS - 1 ? most_tokens[kind] : INT32_MAX;
-    int32_t unit = 0;
+    int32_t chosen = 0;
     double total = 0, most = 0, least_excess = 0;
     for (int32_t k = 0; k < f->n_topics; k++) {
         total += f->alpha[k];
@@ -141,27 +144,28 @@ static int32_t choose_unit(frozen_table *f, int32_t kind, int16_t *prior) {
         if (u * (longest + most) > 32766 || u * (longest + total) + f->n_topics > MOST_WEIGHT) break;
         for (int32_t k = 0; k < f->n_topics; k++)
             excess += ceil(u * (double)f->alpha[k] * (1 - 1e-6)) / u - f->alpha[k];
-        if (unit && excess > least_excess - 1e-6 * total) continue;
-        unit = u;
+        if (chosen && excess > least_excess - 1e-6 * total) continue;
+        chosen = u;
         least_excess = excess;
     }
     f->loose = 0;
     for (int32_t k = 0; k < padded_pairs(f->n_topics); k++) {
-        const double exact = k < f->n_topics ? unit * (double)f->alpha[k] : 0;
+        const double exact = k < f->n_topics ? chosen * (double)f->alpha[k] : 0;
         prior[k] = (int16_t)ceil(exact * (1 - 1e-6));
         f->loose |= prior[k] > exact * (1 + 1e-6);
     }
-    f->unit = unit;
+    f->token_weight = chosen;
     f->prior = prior;
-    return unit;
+    return chosen;
 }
 
-static void make_keys(const token_block *b, const frozen_table *f, int sweep, scratch *a) {
+static void make_keys(const token_block *b, const delayed_table *f, int sweep, scratch *a) {
     a->sweep_key = mix64(mix64(mix64(f->seed + GOLDEN) ^ (f->round + GOLDEN)) ^ ((uint64_t)sweep + GOLDEN));
     a->first = (uint64_t)(f->first_document + b->first_document) + GOLDEN;
     for (int64_t d = 0; d < b->n_documents; d++) a->key[d] = mix64(a->sweep_key ^ (a->first + (uint64_t)d));
 }
 
+#include "dense_reference.h"
 #define COPIES "lanes.h"
 #include "simd_copies.h"
 #define COPIES "dense_sweep.h"
@@ -178,11 +182,12 @@ static void add_columns(const int32_t *counts, const float *table, int32_t n_top
 }
 
 /* Bounds of the rows of the words [first, last); row (K, padded) is scratch. */
-static void quantize_rows(const frozen_table *f, int32_t first, int32_t last, float *row) {
+static void quantize_rows(const delayed_table *f, int32_t first, int32_t last, float *row) {
     DISPATCH(quantize_rows, f, first, last, row);
 }
 
-static int sweep_block(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a) {
-    return f->quantized ? DISPATCH(sweep_dense, b, f, n_sweeps, a) : DISPATCH(sweep_sparse, b, f, n_sweeps, a);
+static int sweep_block(const token_block *b, const delayed_table *f, int n_sweeps, scratch *a) {
+    if (!f->quantized) return DISPATCH(sweep_sparse, b, f, n_sweeps, a);
+    return f->reference ? sweep_reference(b, f, n_sweeps, a) : DISPATCH(sweep_dense, b, f, n_sweeps, a);
 }
 #endif

@@ -141,8 +141,8 @@ INLINE void TARGET(columns)(const whole_lanes *rows, TARGET(ints) *column) {
 #endif
 }
 
-/* Random numbers, as fractions of 2^64, times totals below 2^31: rounded down. */
-INLINE TARGET(ints) TARGET(shares)(const uint64_t *random, TARGET(ints) total) {
+/* Random integers below totals that are below 2^31: random numbers, as fractions of 2^64, times them, rounded down. */
+INLINE TARGET(ints) TARGET(random_below)(const uint64_t *random, TARGET(ints) total) {
 #if SIMD == 2
     __m256i half[2];
     for (int h = 0; h < 2; h++) {
@@ -160,7 +160,7 @@ INLINE TARGET(ints) TARGET(shares)(const uint64_t *random, TARGET(ints) total) {
 }
 
 /* row[k] = (table[w, k] + beta) scale[k]; zero beyond K, because scale is. */
-INLINE void TARGET(make_row)(const frozen_table *f, int32_t w, float *row) {
+INLINE void TARGET(make_row)(const delayed_table *f, int32_t w, float *row) {
     const size_t first = (size_t)w * f->n_topics;
     const int past_row = first + padded(f->n_topics) <= (size_t)f->n_words * f->n_topics; /* never past the table */
     const int32_t whole = (past_row ? padded(f->n_topics) : f->n_topics) / LANES;

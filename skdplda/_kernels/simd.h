@@ -14,6 +14,7 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
+#define ONE_TO_EIGHT(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
 #define JOIN(name, target) name##_##target
 
 /* Lanes of two vectors, by number; numbers are of type `numbers` where the older form takes them as a vector. */

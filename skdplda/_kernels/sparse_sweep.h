@@ -1,9 +1,11 @@
 /* Sweep of a block whose documents list the topics that they use: for many topics, and for the longest documents.
  *
- * Sums are in single precision and uniforms have 24 bits: the law of a draw is right to some 2^-22 in total variation.
+ * The weight row[k] (n_dk + alpha[k]) splits into row[k] n_dk, over the document's slots (topic, count), and the shared
+ * part row[k] alpha[k], which is the same for every document, up to the token itself. So a draw costs the topics that its
+ * document uses, not all topics.
  *
- * p(z = k) splits into a part over the document's slots (topic, count) and a part row[k] alpha[k] that is the same
- * for every document, up to the token itself. Compiled once for each target.
+ * Sums are in single precision and uniforms have 24 bits: the law of a draw is right to some 2^-22 in total variation.
+ * Compiled once for each target.
  */
 
 static int TARGET(arena_reserve)(scratch *a, int64_t extra) {
@@ -86,28 +88,42 @@ INLINE v16 TARGET(gather)(const float *row, const uint16_t *k) {
 
 #define SHARED_GROUP 8 /* vectors */
 
-/* A topic from the part that all documents share: its lane, then its group of vectors, then the vector. `before` holds
- * the sums by lane of what comes before each group. */
-static int32_t TARGET(draw_shared)(const float *row, const float *alpha, int32_t n_blocks, int32_t reference, float own,
-                           lanes sum, const v16 *before, float target) {
-    const int32_t own_block = reference / LANES;
-    float own_part = 0, base = 0;
+/* The shared part of a word: its sums by lane and in all. `a->before` holds the sums by lane before each group. */
+typedef struct { lanes sum; float total; } TARGET(shared_part);
+
+static TARGET(shared_part) TARGET(sum_shared)(const delayed_table *f, const scratch *a, int32_t n_blocks) {
+    TARGET(shared_part) shared = {.sum = {.all = {0}}};
+    for (int32_t k = 0; k < n_blocks; k++) {
+        if (k % SHARED_GROUP == 0) a->before[k / SHARED_GROUP] = shared.sum.all;
+        shared.sum.all += ((const v16 *)a->row)[k] * ((const v16 *)f->alpha)[k];
+    }
+    shared.total = TARGET(prefix_sum)(shared.sum).lane[LANES - 1];
+    return shared;
+}
+
+/* A topic from the shared part: its lane, then its group of vectors, then the vector. `self` is the self-count
+ * correction of the row, at the topic `counted`. */
+static int32_t TARGET(draw_shared)(const scratch *a, const float *alpha, int32_t n_blocks, int32_t counted, float self,
+                                   lanes sum, float target) {
+    const int32_t self_block = counted / LANES;
+    const float *row = a->row;
+    float self_part = 0, base = 0;
     int32_t k, last, group = 0;
     lanes cumulative;
-    if (reference != UNASSIGNED) sum.lane[reference % LANES] -= own * alpha[reference];
+    if (counted != UNASSIGNED) sum.lane[counted % LANES] -= self * alpha[counted];
     cumulative = TARGET(prefix_sum)(sum);
     k = TARGET(lanes_below)(cumulative, target);
     if (k >= LANES) k = LANES - 1;
     target -= cumulative.lane[k] - sum.lane[k];
-    if (reference != UNASSIGNED && reference % LANES == k) own_part = own * alpha[reference];
+    if (counted != UNASSIGNED && counted % LANES == k) self_part = self * alpha[counted];
     for (int32_t g = 1; g * SHARED_GROUP < n_blocks; g++) {
-        const float end = ((const float *)(before + g))[k] - (own_block < g * SHARED_GROUP ? own_part : 0);
+        const float end = ((const float *)(a->before + g))[k] - (self_block < g * SHARED_GROUP ? self_part : 0);
         group = target >= end ? g : group;
         base = target >= end ? end : base;
     }
     target -= base;
     for (last = -1, k += group * SHARED_GROUP * LANES; k < n_blocks * LANES; k += LANES) {
-        float p = (row[k] - (k == reference ? own : 0)) * alpha[k];
+        float p = (row[k] - (k == counted ? self : 0)) * alpha[k];
         if (p <= 0) continue;
         last = k;
         target -= p;
@@ -118,93 +134,98 @@ static int32_t TARGET(draw_shared)(const float *row, const float *alpha, int32_t
     return last;
 }
 
-static int TARGET(sweep_sparse)(const token_block *b, const frozen_table *f, int n_sweeps, scratch *a) {
-    const int32_t row_blocks = (f->n_topics + LANES - 1) / LANES;
-    const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
-    const uint8_t *active = f->active ? f->active + b->first_document : NULL;
-    const uint16_t *document = b->document, *reference = b->reference;
-    float *row = a->row, *product = a->product;
-    v16 *before = a->before;
-    uint16_t *topic = b->topic;
+/* Take the token out of its slot, and weigh all slots of the document: `a->product`, and its sums by lane. */
+INLINE lanes TARGET(weigh_slots)(const scratch *a, const slot_list *l, int32_t old, int32_t counted, float self) {
+    const uint16_t *slot = a->topic + l->first;
+    lanes sum = {.all = {0}};
+    for (int32_t i = 0; i < l->blocks; i++) {
+        v16 *count = (v16 *)(a->count + l->first) + i, weight, left = *count;
+        const i16 k = __builtin_convertvector(((const u16 *)slot)[i], i16);
+        weight = TARGET(gather)(a->row, slot + i * LANES);
+        left += __builtin_convertvector(k == old, v16);
+        left = (v16)((i16)left & (left > 0));
+        weight += __builtin_convertvector(k == counted, v16) * self;
+        *count = left;
+        sum.all += ((v16 *)a->product)[i] = weight * left;
+    }
+    return sum;
+}
+
+/* The slot that holds the target: its lane, then its vector. */
+INLINE int32_t TARGET(find_slot)(const float *product, int32_t n_blocks, lanes sum, lanes cumulative, float target) {
+    const int32_t lane = TARGET(lanes_below)(cumulative, target);
+    int32_t j = lane;
+    target -= cumulative.lane[lane] - sum.lane[lane];
+    for (int32_t i = 0; i < n_blocks - 1; i++) {
+        target -= product[lane + i * LANES];
+        j += target >= 0 ? LANES : 0;
+    }
+    if (product[j] <= 0) for (j = 0; product[j] <= 0; j++); /* rounding may point to a vacant slot */
+    return j;
+}
+
+/* Draw the topic of one token; -1 without memory. */
+INLINE int TARGET(draw_sparse)(const token_block *b, const delayed_table *f, scratch *a, uint32_t t, uint64_t place,
+                               const TARGET(shared_part) *shared) {
+    const int32_t d = b->document[t], counted = b->counted[t];
+    slot_list *l = a->list + d;
+    float self = 0, rest = shared->total, total, target;
+    int64_t slot;
+    lanes sum, cumulative;
+    if (counted != UNASSIGNED) { /* the self-count correction: nothing below beta is left of the row */
+        const float most = a->row[counted] - f->beta * f->scale[counted];
+        self = f->self_count * f->scale[counted];
+        self = self < most ? self : most;
+        rest -= self * f->alpha[counted];
+    }
+    sum = TARGET(weigh_slots)(a, l, b->topic[t], counted, self);
+    cumulative = TARGET(prefix_sum)(sum);
+    total = cumulative.lane[LANES - 1];
+    target = (float)(mix64(a->key[d] + place * GOLDEN) >> 40) * 0x1p-24f * (total + rest);
+    if (target < total) {
+        slot = l->first + TARGET(find_slot)(a->product, l->blocks, sum, cumulative, target);
+    } else {
+        const int32_t n_blocks = padded(f->n_topics) / LANES;
+        const int32_t k = TARGET(draw_shared)(a, f->alpha, n_blocks, counted, self, shared->sum, target - total);
+        if ((slot = TARGET(slot_of)(a, l, (uint16_t)k)) < 0) return -1;
+    }
+    a->count[slot]++;
+    b->topic[t] = a->topic[slot];
+    return 0;
+}
+
+/* Make the lists of the block's documents from the topics that their tokens have; -1 without memory. */
+static int TARGET(list_topics)(const token_block *b, const uint8_t *active, scratch *a) {
     a->used = 0;
     memset(a->list, 0, b->n_documents * sizeof(slot_list));
     for (int64_t d = 0; d < b->n_documents; d++)
         if (holds(b, d) && (!active || active[d]) && TARGET(add_lanes)(a, a->list + d)) return -1;
-    for (int64_t t = 0; t < b->n_tokens; t++) if (topic[t] != UNASSIGNED) {
-        int32_t d = document[t];
-        if (active && !active[d]) continue;
-        int64_t slot = TARGET(slot_of)(a, a->list + d, topic[t]);
+    for (int64_t t = 0; t < b->n_tokens; t++) {
+        const int32_t d = b->document[t];
+        if (b->topic[t] == UNASSIGNED || (active && !active[d])) continue;
+        const int64_t slot = TARGET(slot_of)(a, a->list + d, b->topic[t]);
         if (slot < 0) return -1;
         a->count[slot]++;
     }
+    return 0;
+}
+
+static int TARGET(sweep_sparse)(const token_block *b, const delayed_table *f, int n_sweeps, scratch *a) {
+    const uint8_t *active = f->active ? f->active + b->first_document : NULL;
+    if (TARGET(list_topics)(b, active, a)) return -1;
     for (int sweep = 0; sweep < n_sweeps; sweep++) {
-        make_keys(b, f, sweep, a);
         occurrences occurrence = {.group = -1};
-        lanes shared = {.all = {0}};
-        float shared_total = 0;
+        TARGET(shared_part) shared = {.total = 0};
+        make_keys(b, f, sweep, a);
         for (int64_t g = 0; g < b->n_segments; g++) {
             const int32_t w = b->word[g];
             const uint64_t place = place_of(b, &occurrence, w);
             if (!g || b->word[g - 1] != w) {
-                TARGET(make_row)(f, w, row);
-                shared.all = (v16){0};
-                for (int32_t k = 0; k < row_blocks; k++) {
-                    if (k % SHARED_GROUP == 0) before[k / SHARED_GROUP] = shared.all;
-                    shared.all += ((const v16 *)row)[k] * ((const v16 *)f->alpha)[k];
-                }
-                shared_total = TARGET(prefix_sum)(shared).lane[LANES - 1];
+                TARGET(make_row)(f, w, a->row);
+                shared = TARGET(sum_shared)(f, a, padded(f->n_topics) / LANES);
             }
-            for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++) {
-                const int32_t d = document[t];
-                const int32_t was = reference[t], old = topic[t];
-                if (active && !active[d]) continue;
-                slot_list *l = a->list + d;
-                float *count = a->count + l->first;
-                const uint16_t *slot = a->topic + l->first;
-                const int32_t n_blocks = l->blocks;
-                float own = 0;
-                if (was != UNASSIGNED) {
-                    float most = row[was] - f->beta * f->scale[was];
-                    own = f->own * f->scale[was];
-                    own = own < most ? own : most;
-                }
-                float rest = shared_total - (was == UNASSIGNED ? 0 : own * f->alpha[was]), target, total;
-                lanes sum = {.all = {0}}, cumulative;
-                int32_t lane, j;
-                for (int32_t i = 0; i < n_blocks; i++) {
-                    v16 weight, p, m = ((const v16 *)count)[i];
-                    i16 k = __builtin_convertvector(((const u16 *)slot)[i], i16);
-                    weight = TARGET(gather)(row, slot + i * LANES);
-                    m += __builtin_convertvector(k == old, v16);
-                    m = (v16)((i16)m & (m > 0));
-                    weight += __builtin_convertvector(k == was, v16) * own;
-                    p = weight * m;
-                    ((v16 *)count)[i] = m;
-                    ((v16 *)product)[i] = p;
-                    sum.all += p;
-                }
-                cumulative = TARGET(prefix_sum)(sum);
-                total = cumulative.lane[LANES - 1];
-                target = (float)(mix64(a->key[d] + place * golden) >> 40) * 0x1p-24f * (total + rest);
-                if (target >= total) {
-                    int32_t k = TARGET(draw_shared)(row, f->alpha, row_blocks, was, own, shared, before, target - total);
-                    int64_t s = TARGET(slot_of)(a, l, (uint16_t)k);
-                    if (s < 0) return -1;
-                    a->count[s]++;
-                    topic[t] = (uint16_t)k;
-                    continue;
-                }
-                lane = TARGET(lanes_below)(cumulative, target);
-                target -= cumulative.lane[lane] - sum.lane[lane];
-                j = lane;
-                for (int32_t i = 0; i < n_blocks - 1; i++) {
-                    target -= product[lane + i * LANES];
-                    j += target >= 0 ? LANES : 0;
-                }
-                if (product[j] <= 0) for (j = 0; product[j] <= 0; j++); /* rounding may point to a vacant slot */
-                count[j]++;
-                topic[t] = slot[j];
-            }
+            for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++)
+                if ((!active || active[b->document[t]]) && TARGET(draw_sparse)(b, f, a, t, place, &shared)) return -1;
         }
     }
     return 0;

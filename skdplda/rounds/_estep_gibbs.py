@@ -58,13 +58,13 @@ class GibbsStep:
 
     def collect(self, table, round_, active):
         """Sample the active units' topics from the table and return the sum of their contributions."""
-        own = 1.0 if self._exact else 0.0
+        self_count = 1.0 if self._exact else 0.0
         active = None if active is None else active[self._unit]
         key, n_threads = self._randomness.key, self._n_threads
         alpha, beta = self._priors(round_)
         alpha = alpha.astype(np.float32)
         self._tokens.sweep(
-            table, alpha, beta, own, self._n_sweeps, key, round_, active, n_threads, first_document=self._first
+            table, alpha, beta, self_count, self._n_sweeps, key, round_, active, n_threads, first_document=self._first
         )
         if self._words is not None:
             self._sum_shares(table, alpha, beta, active)
