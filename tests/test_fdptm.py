@@ -37,7 +37,7 @@ def texts():
 
 
 def plain_pipeline():
-    """Three steps, each of which keeps its promise."""
+    """Three steps. The pipeline is only claimed after the fit: CountVectorizer does not record how it learned its words."""
     return Pipeline(
         [
             ("counts", CountVectorizer(ngram_range=(1, 2))),
@@ -76,7 +76,7 @@ def numbers_in(value):
 
 def test_the_word_of_one_document_is_in_a_pickled_pipeline_and_not_in_a_release(plain, texts, tmp_path):
     assert CANARY.encode() in pickle.dumps(plain)  # why release exists
-    model = release(plain)
+    model = release(plain, allow_unproven=True)
     for content in (written(model, tmp_path), pickle.dumps(model), str(model.privacy_guarantee_).encode()):
         for encoding in ("utf-8", "utf-16-le", "utf-32-le"):
             assert CANARY.encode(encoding) not in content
@@ -90,7 +90,7 @@ def test_the_word_of_one_document_is_in_a_pickled_pipeline_and_not_in_a_release(
 
 def test_a_release_has_these_values_and_no_others(plain):
     values = {"topic_word_", "vocabulary_", "privacy_guarantee_", "doc_topic_prior_", "n_features_in_"}  # of the fit
-    assert set(vars(release(plain))) == values | {"text_", "details_", "n_jobs"}  # parameters
+    assert set(vars(release(plain, allow_unproven=True))) == values | {"text_", "details_", "n_jobs"}  # parameters
 
 
 def test_the_recipe_holds_no_other_words_even_pickled(recipe, tmp_path):
@@ -101,7 +101,7 @@ def test_the_recipe_holds_no_other_words_even_pickled(recipe, tmp_path):
 def test_a_release_does_what_either_pipeline_does(plain, recipe, tmp_path):
     new = ["plum apple pear", "zinc copper and zinc", CANARY, ""]
     for pipeline in (plain, recipe):
-        release(pipeline).save(tmp_path / "model.zip", overwrite=True)
+        release(pipeline, allow_unproven=pipeline is plain).save(tmp_path / "model.zip", overwrite=True)
         model = load_released(tmp_path / "model.zip")
         np.testing.assert_array_equal(model.transform(new), pipeline.transform(new))
         assert model.vocabulary_.tolist() == pipeline[:-1].get_feature_names_out().tolist()
