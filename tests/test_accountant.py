@@ -12,11 +12,12 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import CountVectorizer
 
+import skdplda.privacy
 from skdplda._kernels import _noise, _reports
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError
 from skdplda.privacy import (
+    BudgetCharge,
     LedgerEntry,
-    Payment,
     PrivacyAccountant,
     PrivacyGuarantee,
     active_accountant,
@@ -366,34 +367,44 @@ def test_a_saved_ledger_loads_even_when_overspent():
         back.check(pure(1e-6))
 
 
-def test_a_payment_is_asked_first_and_charged_once_a_run():
+def test_a_budget_charge_is_asked_first_and_charged_once_a_run():
     with PrivacyAccountant(epsilon=1.0) as accountant:
-        payment = Payment(bare(0.6), "fit")
-        payment.check()
+        charge = BudgetCharge(bare(0.6), "fit")
+        charge.check()
         assert accountant.ledger == ()
-        payment.charge("a")
-        payment.charge("a")
+        charge.charge("a")
+        charge.charge("a")
         assert [entry.label for entry in accountant.ledger] == ["fit a"]
-        payment.check("a")
+        charge.check("a")
         with pytest.raises(BudgetExceededError):
-            payment.check()
+            charge.check()
         with pytest.raises(BudgetExceededError):
-            payment.charge("b")
+            charge.charge("b")
 
 
-def test_a_payment_without_a_ledger_owes_nothing(monkeypatch):
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("Payment", "BudgetCharge"), ("TellsOpenLedgers", "LedgerAwareMixin"), ("is_guessable", "is_guessable_seed")],
+)
+def test_old_names_still_work_and_warn(old, new):
+    with pytest.warns(FutureWarning, match=f"skdplda.privacy.{old} is now skdplda.privacy.{new}"):
+        found = getattr(skdplda.privacy, old)
+    assert found is getattr(skdplda.privacy, new)
+
+
+def test_a_budget_charge_without_a_ledger_costs_nothing(monkeypatch):
     asked = []
     for name in ("check", "spend"):
         monkeypatch.setattr(PrivacyAccountant, name, lambda *arguments, **options: asked.append(arguments))
     with PrivacyAccountant(epsilon=1.0) as closed:
         pass
-    payment = Payment(PrivacyGuarantee(epsilon=float("inf")), "fit")
-    assert payment.check() is None and payment.charge("a") is None
+    charge = BudgetCharge(PrivacyGuarantee(epsilon=float("inf")), "fit")
+    assert charge.check() is None and charge.charge("a") is None
     assert not asked and closed.ledger == ()
-    with PrivacyAccountant(epsilon=1.0):  # opened too late for that payment
-        payment.charge("b")
+    with PrivacyAccountant(epsilon=1.0):  # opened too late for that charge
+        charge.charge("b")
         assert not asked
-        Payment(PrivacyGuarantee(epsilon=0.5), "fit").charge("c")
+        BudgetCharge(PrivacyGuarantee(epsilon=0.5), "fit").charge("c")
     assert len(asked) == 1
 
 

@@ -70,7 +70,7 @@ def test_strings_and_lists_are_coerced():
     assert type(guarantee.epsilon) is float
 
 
-def test_defaults_are_the_plainest_promise():
+def test_defaults_are_the_plainest_guarantee():
     guarantee = PrivacyGuarantee(epsilon=1)
     assert (guarantee.delta, guarantee.unit, guarantee.adjacency) == (0.0, "document", "add-remove")
     assert (guarantee.trust, guarantee.status, guarantee.event) == ("central", "claimed", None)

@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 
 from skdplda.exceptions import BudgetExceededError
-from skdplda.privacy import Payment, PrivacyAccountant, PrivacyGuarantee, pure_event
+from skdplda.privacy import BudgetCharge, PrivacyAccountant, PrivacyGuarantee, pure_event
 
 
 def proven(epsilon, **fields):
@@ -134,5 +134,5 @@ def test_threads_with_one_ledger_or_several_never_overspend(path):
 def test_a_run_resumed_by_two_processes_is_charged_once(path):
     for _ in range(2):
         with PrivacyAccountant.open(path, epsilon=1.0):
-            Payment(proven(0.75), "fit").charge("run")
+            BudgetCharge(proven(0.75), "fit").charge("run")
     assert len(PrivacyAccountant.open(path).ledger) == 1

@@ -1,4 +1,4 @@
-"""What a pipeline promises as a whole: steps composed, and everything that voids the guarantee refused."""
+"""The guarantee of a pipeline as a whole: steps composed, and everything that voids the guarantee refused."""
 
 import math
 from dataclasses import replace
@@ -246,7 +246,7 @@ def test_what_comes_after_the_model_counts_too():
         privacy_guarantee(make_pipeline(Selector(), CountVectorizer()))
 
 
-def test_nothing_private_promises_nothing():
+def test_nothing_private_has_no_guarantee():
     for thing in (make_pipeline(CountVectorizer(), LatentDirichletAllocation()), LatentDirichletAllocation(), None):
         with pytest.raises(ValueError, match="none of its steps is private"):
             privacy_guarantee(thing)
@@ -403,7 +403,7 @@ def test_a_word_in_the_place_of_an_unknown_one_is_not_covered_and_it_is_said():
         ([CountVectorizer(vocabulary=PUBLIC, binary=True)], "number of tokens changes"),
         ([CountVectorizer(vocabulary=PUBLIC), Binarizer()], "number of tokens changes"),
         ([CountVectorizer(vocabulary=PUBLIC, ngram_range=(1, 2))], "in several tokens"),
-        ([CountVectorizer(vocabulary=PUBLIC, analyzer="char")], "in several tokens"),
+        ([CountVectorizer(vocabulary=list("abcd"), analyzer="char")], "in several tokens"),
     ],
 )
 def test_one_word_that_is_not_one_token_voids_the_guarantee_of_tokens(steps, said):

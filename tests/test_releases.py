@@ -528,7 +528,7 @@ def test_seeded_fits_are_refused():
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 @pytest.mark.parametrize("parameters", [{"mechanism": "laplace-last"}, {"mechanism": "inherent"}, {"epsilon": np.inf}])
-def test_what_promises_nothing_is_refused(parameters, tmp_path):
+def test_what_has_no_guarantee_is_refused(parameters, tmp_path):
     fitted = pipeline(**parameters).fit(TEXTS)
     with pytest.raises(ValueError, match="no proven, finite guarantee"):
         release(fitted)

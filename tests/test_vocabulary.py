@@ -1,4 +1,4 @@
-"""Selector and vectorizer: what they select, promise, keep, refuse and cost."""
+"""Selector and vectorizer: what they select, guarantee, keep, refuse and cost."""
 
 import pickle
 import pickletools
@@ -206,7 +206,7 @@ def test_files_are_read(tmp_path, texts):
     assert X.shape == (400, 6)
 
 
-# --- what is promised and paid --------------------------------------------------------------------------
+# --- the guarantee, and what is charged --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mechanism", [name for name in PartitionPlan.MECHANISMS if name != "item_frequency_published"])

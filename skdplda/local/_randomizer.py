@@ -22,7 +22,7 @@ from skdplda._validation import (
 )
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.local._channel import MECHANISMS, BitChannel, randomize_bits
-from skdplda.privacy import PrivacyGuarantee, Randomness, is_guessable, seeded_guarantee
+from skdplda.privacy import PrivacyGuarantee, Randomness, is_guessable_seed, seeded_guarantee
 
 __all__ = ["LocalRandomizer"]
 
@@ -205,7 +205,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         if self.random_state is None:
             return None
-        known = is_integer(self.random_state) and is_guessable(self.random_state)
+        known = is_integer(self.random_state) and is_guessable_seed(self.random_state)
         said = f"random_state={self.random_state!r}" if known else "a random_state"
         warnings.warn(
             f"LocalRandomizer was given {said}: whoever knows it undoes the noise. Use"

@@ -17,11 +17,11 @@ from skdplda._types import ArrayLike, Estimator, Function, Matrix, Seed
 from skdplda._validation import SEED, Interval, check_groups, check_is_fitted, fit_context, take_rows
 from skdplda.model_selection._trials import draw_trials, fit_trial, is_seed, private_score, private_steps, seed_all
 from skdplda.privacy import (
-    Payment,
+    BudgetCharge,
+    LedgerAwareMixin,
     PrivacyGuarantee,
     Randomness,
     Status,
-    TellsOpenLedgers,
     calibrate_gaussian,
     compose_events,
     delta_slack,
@@ -50,7 +50,7 @@ def _final_has(name):
     return check
 
 
-class PrivateSearchCV(MetaEstimatorMixin, TellsOpenLedgers, BaseEstimator):
+class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
     """Hyper-parameter search of a private model, for a stated total cost.
 
     A random number of trials is run, each with random candidate parameters; the best one is released, and nothing of
@@ -191,8 +191,8 @@ class PrivateSearchCV(MetaEstimatorMixin, TellsOpenLedgers, BaseEstimator):
             For parameters that are not as described, or no trial drawn.
         """
         candidates, epsilon, deviation, guarantee = self._plan(groups is not None, X_public is not None)
-        payment = Payment(guarantee, f"{type(self).__name__} fit")
-        payment.check()
+        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
+        charge.check()
         rng = self._generator()
         n_documents = X.shape[0] if hasattr(X, "shape") else len(X)
         start, documents = check_groups(groups, n_documents)
@@ -204,7 +204,7 @@ class PrivateSearchCV(MetaEstimatorMixin, TellsOpenLedgers, BaseEstimator):
             units = check_groups(unit[held_out[unit]], len(validation))
             validation_X, X = take_rows(X, validation), take_rows(X, training)
             groups = None if groups is None else np.asarray(groups)[training]
-        payment.charge(uuid4().hex)
+        charge.charge(uuid4().hex)
         best = None
         with prepaid():
             for _ in tqdm(range(draw_trials(self.mean_trials, self.shape, rng)), disable=not self.verbose):

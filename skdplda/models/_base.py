@@ -25,7 +25,7 @@ from skdplda._validation import (
 )
 from skdplda.distributed import ShardedDocuments
 from skdplda.metrics import perplexity, score, score_samples
-from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, TellsOpenLedgers, seeded_guarantee
+from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._checkpoint import fingerprint, interrupted_key, interrupted_run
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
@@ -42,7 +42,7 @@ OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # fitted attributes that c
 NO_MATTER = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that another run of the same fit may change
 
 
-class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TellsOpenLedgers, BaseEstimator):
+class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAwareMixin, BaseEstimator):
     """Base of the topic models; a subclass has `topic_word_` when it is fitted.
 
     It has `n_components`, `n_jobs`, `doc_topic_prior` and `topic_word_prior` among its parameters.
@@ -409,7 +409,7 @@ class BaseRoundsModel(BaseTopicModel):
         """
         plan = self._plan()
         guarantee = self._guarantee("document" if groups is None else "user", plan)
-        charge = Payment(guarantee, f"{type(self).__name__} fit")
+        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
         charge.check(interrupted_run(self.checkpoint))
         randomness = self._randomness()
         data = self._read(X, groups, plan, randomness)

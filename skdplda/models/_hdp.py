@@ -20,7 +20,7 @@ from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
 from skdplda.models._hdp_accounting import HybridPlan, shortfall
 from skdplda.models._hdp_sampler import FrozenSweeps, ShardedSweeps, TopicTrace, run_live, some_tokens, tokens_of
-from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, noise_law, seeded_guarantee
+from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, sampler_assumption, seeded_guarantee
 from skdplda.rounds._sharded import sharded_documents
 
 __all__ = ["HDPLDA"]
@@ -214,8 +214,8 @@ class HDPLDA(BaseTopicModel):
         """
         plan = self._plan()
         guarantee = self._guarantee(plan)
-        payment = Payment(guarantee, f"{type(self).__name__} fit")
-        payment.check()
+        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
+        charge.check()
         sharded = None if self.table == "live" or self.return_trace else sharded_documents(self, X)
         X = sharded or check_counts(self, X, reset=True)
         mean_count = (sharded.n_tokens if sharded else X.sum()) / X.shape[1] / self.n_components
@@ -228,7 +228,7 @@ class HDPLDA(BaseTopicModel):
         elif plan.private:
             randomness.warn_if_seeded(self, stacklevel=4)
             self._warn_if_hopeless(plan, mean_count)
-        payment.charge(uuid4().hex)
+        charge.charge(uuid4().hex)
         with closing(sharded.crew) if sharded else nullcontext():
             counts, trace = self._run(X, plan, randomness, self.return_trace)
         components = np.ascontiguousarray(counts.T) + self._topic_word_prior()
@@ -494,7 +494,7 @@ class HDPLDA(BaseTopicModel):
             "the words and their order stay with the curator",
             "the word that takes the place of another is a word of the vocabulary (a column of X), as that one is",
             Randomness.assumption,
-            noise_law(in_delta=gaussian),
+            sampler_assumption(in_delta=gaussian),
         ]
         guarantee = PrivacyGuarantee(
             epsilon=epsilon,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from skdplda.privacy import (
     bounded_range_event,
-    drawn_epsilon,
     epsilon_of,
+    epsilon_with_sampler_error,
     gaussian_event,
     mechanism_of,
     pure_event,
@@ -161,11 +161,11 @@ class HybridPlan:
         if not self.private and not math.isinf(self.scale):
             return math.inf, None
         event = self.event(n_tokens)
-        epsilon = drawn_epsilon(event, delta)
+        epsilon = epsilon_with_sampler_error(event, delta)
         if n_tokens * self.n_sweeps * self.eta < epsilon:  # few draws of a large range: their sum may be less
             other = self.event(n_tokens, draws_pure=True)
-            if drawn_epsilon(other, delta) < epsilon:
-                return drawn_epsilon(other, delta), other
+            if epsilon_with_sampler_error(other, delta) < epsilon:
+                return epsilon_with_sampler_error(other, delta), other
         return epsilon, event
 
     def epsilon(self, delta, n_tokens=1):

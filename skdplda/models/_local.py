@@ -35,7 +35,7 @@ from skdplda.models._local_estimators import (
     reconstruct,
 )
 from skdplda.models._local_sampler import Bits, ShardedBits, like_length, presence, refuse_raw
-from skdplda.privacy import Payment, PrivacyGuarantee, Randomness, active_accountant, seeded_guarantee
+from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, active_accountant, seeded_guarantee
 from skdplda.rounds._tables import annealed, initial_table
 
 __all__ = ["LocalPrivateLDA"]
@@ -345,7 +345,7 @@ class LocalPrivateLDA(BaseTopicModel):
         if self.input == "counts":
             active_accountant()  # refuses, where a ledger cannot be reached
             if n_words:
-                self._payment(n_words).check()
+                self._budget_charge(n_words).check()
         sharded = self._sharded(X, first)
         X = sharded or check_counts(self, X, reset=first)
         n_documents, n_words = X.shape
@@ -369,7 +369,7 @@ class LocalPrivateLDA(BaseTopicModel):
         if self.input == "counts":
             if channel.flips:
                 randomness.warn_if_seeded(self)
-            self._payment(n_words).charge(uuid4().hex)
+            self._budget_charge(n_words).charge(uuid4().hex)
             source = randomness if randomness.seeded else Randomness(randomizer.seed(), "LocalPrivateLDA reports")
             indptr, indices = positions(randomize_bits(X, channel, source.noise(batch), n_threads))
             X = sp.csr_array((np.ones(len(indices), np.int32), indices, indptr), shape=X.shape)
@@ -420,8 +420,8 @@ class LocalPrivateLDA(BaseTopicModel):
             )
         return sharded
 
-    def _payment(self, n_words):
-        return Payment(self._promises(n_words)[0], f"{type(self).__name__} reports")
+    def _budget_charge(self, n_words):
+        return BudgetCharge(self._promises(n_words)[0], f"{type(self).__name__} reports")
 
     def _check_users(self, groups, n_documents, most):
         if groups is None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skdplda.privacy import PrivacyGuarantee, Randomness, noise_law
+from skdplda.privacy import PrivacyGuarantee, Randomness, sampler_assumption
 from skdplda.rounds._guarantee import NOT_COVERED
 
 __all__ = ["CLAIMED", "GUIDE", "TOKEN_L2", "once_guarantee", "published_guarantee"]
@@ -52,7 +52,7 @@ def once_guarantee(plan, epsilon, delta):
         "raw text stays with the curator",
         CUT.format("replaced"),
         Randomness.assumption,
-        noise_law(in_delta=True),
+        sampler_assumption(in_delta=True),
     )
     return PrivacyGuarantee(
         epsilon=epsilon,

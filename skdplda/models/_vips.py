@@ -24,7 +24,14 @@ from skdplda._validation import (
 from skdplda.datasets import DiskCounts
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseRoundsModel, TrainingData, settings_of
-from skdplda.privacy import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, Payment, PrivacyGuarantee, Randomness, seeded_guarantee
+from skdplda.privacy import (
+    ACCOUNTINGS,
+    CLAIMED_ACCOUNTINGS,
+    BudgetCharge,
+    PrivacyGuarantee,
+    Randomness,
+    seeded_guarantee,
+)
 from skdplda.rounds._estep_variational import EXACT_UNIT, part_of_step
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
 from skdplda.rounds._loop import run_round
@@ -285,7 +292,7 @@ class VIPSLDA(BaseRoundsModel):
             raise BudgetExceededError(
                 f"max_iter={plan.n_rounds} steps have been taken, and the promise covers no more. Nothing was read."
             )
-        charge = Payment(guarantee, f"{type(self).__name__} stream")
+        charge = BudgetCharge(guarantee, f"{type(self).__name__} stream")
         charge.check(stream["run"])
         X = shortened(check_counts(self, X, reset=stream["n_done"] == 0))
         data = TrainingData(X, None if groups is None else check_groups(groups, X.shape[0]), groups is not None, ())

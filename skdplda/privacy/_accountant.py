@@ -76,7 +76,7 @@ class PrivacyAccountant:
         as much as its epsilon could tell); or Renyi divergences of one order. "auto" takes the rule that affords the
         first guarantee most often, and keeps it.
     reserve : float, default=None
-        Part of delta, for "gaussian" and "renyi", that pays for what an event leaves out (`event_delta`), and for
+        Part of delta, for "gaussian" and "renyi", kept for what an event leaves out (`event_delta`), and for
         the delta of guarantees that the rule knows by epsilon and delta only. None: as much as the first guarantee
         needs, or a quarter of delta if that is more; none if it needs none.
 
@@ -279,7 +279,7 @@ class PrivacyAccountant:
         Parameters
         ----------
         guarantee : PrivacyGuarantee
-            What the release promises.
+            The guarantee of the release.
         label : str, default=None
             A name for the ledger.
 
@@ -372,7 +372,7 @@ class PrivacyAccountant:
         check_compatible(self, guarantee)
         if guarantee.status != Status.PROVEN and not self._accept_claimed:
             raise ValueError(
-                f"guarantee must have status 'proven'; got {str(guarantee.status)!r}: a ledger of promises "
+                f"guarantee must have status 'proven'; got {str(guarantee.status)!r}: a ledger of guarantees "
                 "that do not hold protects no one. Pass accept_claimed=True to keep such books anyway"
             )
         if math.isinf(self._epsilon):

@@ -18,7 +18,7 @@ from skdplda.privacy._events import (
     leaves_of,
 )
 
-__all__ = ["delta_of", "drawn_epsilon", "epsilon_of", "parts_of"]
+__all__ = ["delta_of", "epsilon_of", "epsilon_with_sampler_error", "parts_of"]
 
 ULP = 2.0**-52
 OUTWARDS = 1 + 2.0**-40  # covers the rounding error of the formulas that have no finer bound
@@ -151,7 +151,7 @@ def epsilon_of(event: Any, delta: float) -> float:
     return _epsilon(parts_of(event), delta)
 
 
-def drawn_epsilon(event: Any, delta: float) -> float:
+def epsilon_with_sampler_error(event: Any, delta: float) -> float:
     """Compute the epsilon of an event at a given delta, the numerical error of up to 2**50 noise values included.
 
     Parameters

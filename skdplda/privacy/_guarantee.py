@@ -1,11 +1,11 @@
-"""A privacy promise as a value: what is protected, how well, and on what assumptions."""
+"""A privacy guarantee as a value: what is protected, how well, and on what assumptions."""
 
 import json
 import math
 from dataclasses import dataclass, fields, replace
 
 from skdplda.exceptions import IncompatibleGuaranteeError
-from skdplda.privacy._accounting import delta_of, drawn_epsilon, epsilon_of, parts_of
+from skdplda.privacy._accounting import delta_of, epsilon_of, epsilon_with_sampler_error, parts_of
 from skdplda.privacy._events import (
     check_nonnegative,
     check_real,
@@ -34,7 +34,7 @@ GROUPS = "group privacy: Vadhan (2017), Lemma 2.2"
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PrivacyGuarantee:
-    """A differential privacy promise and everything needed to state it, compare it and compose it.
+    """A differential privacy guarantee and everything needed to state it, compare it and compose it.
 
     Immutable, hashable, picklable. `str` gives a statement to publish, `to_json` a file to keep.
 
@@ -161,7 +161,7 @@ class PrivacyGuarantee:
         Returns
         -------
         epsilon : float
-            An upper bound; inf if the mechanism promises nothing at this `delta`.
+            An upper bound; inf if the mechanism guarantees nothing at this `delta`.
 
         Raises
         ------
@@ -242,7 +242,7 @@ class PrivacyGuarantee:
         )
 
     def for_group(self, size: int) -> "PrivacyGuarantee":
-        """Compute what is promised to several units together, for instance all documents of one author.
+        """Compute the guarantee of several units together, for instance all documents of one author.
 
         Parameters
         ----------
@@ -276,7 +276,7 @@ class PrivacyGuarantee:
         if event is None:
             epsilon, delta = self.epsilon * size, simple_delta
         else:
-            epsilon, delta = drawn_epsilon(event, self.delta), self.delta
+            epsilon, delta = epsilon_with_sampler_error(event, self.delta), self.delta
             if simple_delta <= self.delta and self.epsilon * size < epsilon:
                 epsilon, event = self.epsilon * size, None
         reference = self.reference or ("" if event else GROUPS)

@@ -94,7 +94,7 @@ def without_slack(epsilon: float, delta: float) -> tuple[float, float]:
     Parameters
     ----------
     epsilon, delta : float
-        What is to be promised.
+        What is to be guaranteed.
 
     Returns
     -------

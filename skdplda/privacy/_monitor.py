@@ -1,4 +1,4 @@
-"""The inherent-privacy monitor of collapsed Gibbs sampling: a diagnostic, not a promise."""
+"""The inherent-privacy monitor of collapsed Gibbs sampling: a diagnostic, not a guarantee."""
 
 from dataclasses import dataclass, fields
 
@@ -15,7 +15,7 @@ class InherentPrivacyHistory:
     """What the monitor measured up to each iteration of a live collapsed Gibbs sampler.
 
     All numbers are in nats and belong to one run on one corpus, as seen by someone who is shown every
-    topic assignment. They describe that run; they promise nothing about what was released:
+    topic assignment. They describe that run; they guarantee nothing about what was released:
 
     * They are read off the data, so they may differ on a neighbouring corpus and reveal something themselves.
     * `word_level` and `document_level` take the largest sum over the draws of **one** token. That is
@@ -66,8 +66,8 @@ class InherentPrivacyHistory:
     def to_frame(self) -> pd.DataFrame:
         """Return the history as a table with one row an iteration.
 
-        The table is a diagnostic and not a promise: no column is the epsilon of a differential privacy
-        guarantee, for the reasons that the class gives.
+        The table is a diagnostic: no column is the epsilon of a differential privacy guarantee, for the reasons
+        that the class gives.
 
         Returns
         -------

@@ -237,7 +237,7 @@ def sampler_slack() -> float:
     return SLACK
 
 
-def noise_law(in_delta: bool) -> str:
+def sampler_assumption(in_delta: bool) -> str:
     """Say how near the samplers come to their laws, as an assumption of a guarantee.
 
     Parameters

@@ -15,7 +15,7 @@ from multiprocessing import parent_process
 from threading import RLock
 from typing import Any
 
-__all__ = ["TellsOpenLedgers", "active_accountant", "close_block", "open_block", "prepaid"]
+__all__ = ["LedgerAwareMixin", "active_accountant", "close_block", "open_block", "prepaid"]
 
 VARIABLE = "SKDPLDA_LEDGER"  # news as JSON, for processes that are started while a ledger is open
 CARRIED = "_open_ledgers"  # news in the state of a pickled estimator
@@ -107,10 +107,10 @@ def prepaid() -> Iterator[None]:
 
     Examples
     --------
-    >>> from skdplda.privacy import Payment, PrivacyAccountant, PrivacyGuarantee, prepaid
+    >>> from skdplda.privacy import BudgetCharge, PrivacyAccountant, PrivacyGuarantee, prepaid
     >>> with PrivacyAccountant(epsilon=1.0) as accountant:
     ...     with prepaid():
-    ...         Payment(PrivacyGuarantee(epsilon=5.0), "a run of a search").charge("1")
+    ...         BudgetCharge(PrivacyGuarantee(epsilon=5.0), "a run of a search").charge("1")
     >>> accountant.remaining_epsilon
     1.0
     """
@@ -175,7 +175,7 @@ def active_accountant() -> Any:
     return LedgerFile(addresses.pop())
 
 
-class TellsOpenLedgers:
+class LedgerAwareMixin:
     """Base of the estimators that charge ledgers: their pickles tell worker processes which ledgers are open."""
 
     def __getstate__(self) -> dict[str, Any]:

@@ -15,13 +15,13 @@ from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._units import Status
 
-__all__ = ["Randomness", "is_guessable", "seeded_guarantee"]
+__all__ = ["Randomness", "is_guessable_seed", "seeded_guarantee"]
 
 LEAST_BYTES = 16
 SECRET_SEED = "the seed (random_state) is secret, random and never reused"
 
 
-def is_guessable(random_state: Seed) -> bool:
+def is_guessable_seed(random_state: Seed) -> bool:
     """Whether a seed may be found by trying, so that no proof can assume that it is secret.
 
     Parameters
@@ -62,7 +62,7 @@ def seeded_guarantee(guarantee: PrivacyGuarantee, *random_states: Seed) -> Priva
         With the assumption that the seeds are secret, and only claimed if one can be guessed. The same if all are None,
         or if there is no noise.
     """
-    guessable = [is_guessable(random_state) for random_state in random_states if random_state is not None]
+    guessable = [is_guessable_seed(random_state) for random_state in random_states if random_state is not None]
     if not guessable or not 0 < guarantee.epsilon < np.inf:
         return guarantee
     assumptions = (*guarantee.assumptions, SECRET_SEED)
@@ -105,7 +105,7 @@ class Randomness:
         if random_state is None:
             self.root = os.urandom(32)
             return
-        is_guessable(random_state)  # refuses too few bytes
+        is_guessable_seed(random_state)  # refuses too few bytes
         if isinstance(random_state, bytes):
             material = b"bytes " + random_state
         elif is_integer(random_state):
@@ -213,7 +213,7 @@ class Randomness:
         """
         if self.seeded:
             seed = estimator.random_state
-            said = f"random_state={seed!r}" if is_integer(seed) and is_guessable(seed) else "a random_state"
+            said = f"random_state={seed!r}" if is_integer(seed) and is_guessable_seed(seed) else "a random_state"
             warnings.warn(
                 f"{type(estimator).__name__} was given {said}: its noise is a"
                 " function of that seed, so the guarantee holds only while the seed is secret, random and"

@@ -56,7 +56,7 @@ def round_up(value, digits=4):
     return f"{mantissa:f}e{rounded.adjusted()}"
 
 
-def _promise(guarantee):
+def _numbers(guarantee):
     numbers = f"epsilon = {round_up(guarantee.epsilon)}, delta = {round_up(guarantee.delta)} (rounded up)"
     return numbers if _protects(guarantee) else f"No privacy protection: {numbers}"
 
@@ -70,7 +70,7 @@ def _status(guarantee):
     return {
         "proven": "proven: a stated theorem covers exactly the released values",
         "claimed": f"CLAIMED by the publication, does not hold or is not proven: {reason}",
-        "diagnostic": f"DIAGNOSTIC: a measurement on this data, not a promise: {reason}",
+        "diagnostic": f"DIAGNOSTIC: a measurement on this data, not a guarantee: {reason}",
     }[guarantee.status]
 
 
@@ -94,7 +94,7 @@ def statement(guarantee):
     unit, adjacency, trust = guarantee.unit, guarantee.adjacency, guarantee.trust
     presence = "presence and " if adjacency == "add-remove" else ""
     rows = {
-        "Promise": _promise(guarantee),
+        "Guarantee": _numbers(guarantee),
         "Status": _status(guarantee),
         "Protected": f"{PROTECTED[unit].format(presence=presence)} (unit: {unit})",
         "Neighbours": f"{NEIGHBOURS[adjacency].format(unit=unit)} (adjacency: {adjacency})",

@@ -1,4 +1,4 @@
-"""The words of a privacy promise: unit, adjacency, trust model and status."""
+"""The words of a privacy guarantee: unit, adjacency, trust model and status."""
 
 from enum import StrEnum
 
@@ -64,7 +64,7 @@ class Status(_Word):
 
     PROVEN = "proven"  # a stated theorem covers exactly the released values
     CLAIMED = "claimed"  # published, but does not hold or is not proven
-    DIAGNOSTIC = "diagnostic"  # a measurement, not a promise
+    DIAGNOSTIC = "diagnostic"  # a measurement, not a guarantee
 
     @classmethod
     def _parameter(cls):

@@ -13,7 +13,7 @@ __all__ = ["cards", "path_of"]
 
 N_TOP = 10
 FORMAT, VERSION = "skdplda.ModelCard", 1
-PROMISE = "Differentially private: the statement below says what is protected, and on what assumptions."
+GUARANTEE = "Differentially private: the statement below says what is protected, and on what assumptions."
 NOT_PROTECTED = (
     "topic proportions of private documents: `transform` of a document is that document's data",
     "facts about groups: that a topic exists, or which words go together, is what the model is for",
@@ -53,12 +53,12 @@ def cards(model):
 def _markdown(model, content):
     guarantee, details = model.privacy_guarantee_, content["details"]
     sound = guarantee.status == "proven" and math.isfinite(guarantee.epsilon)
-    promise = PROMISE if sound else "**No proven, finite privacy guarantee covers these topics.**"
+    guaranteed = GUARANTEE if sound else "**No proven, finite privacy guarantee covers these topics.**"
     argument = '["a text", "another"]' if model.text_ is not None else "counts  # one column a word of vocabulary_"
     lines = [
         f"# Topic model: {content['n_components']} topics over {content['n_words']:,} words",
         "",
-        f"Fitted by {_plain(details.get('estimator', 'an unnamed estimator'))}. {promise}",
+        f"Fitted by {_plain(details.get('estimator', 'an unnamed estimator'))}. {guaranteed}",
         "",
         "## Privacy",
         "",

@@ -1,7 +1,10 @@
-"""What a whole pipeline promises: its private steps composed, every other step looked at."""
+"""The guarantee of a whole pipeline: its private steps are composed, and every other step is checked.
+
+Each kind of step has one handler, which either notes what the step adds or refuses the pipeline with the reason.
+"""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from numbers import Integral
 
@@ -14,15 +17,13 @@ from skdplda._types import Estimator
 from skdplda._validation import check_public_words, fitted_parameter, is_integer
 from skdplda.exceptions import IncompatibleGuaranteeError
 from skdplda.models import BaseRoundsModel
-from skdplda.privacy import PrivacyGuarantee, Status, is_guessable
+from skdplda.privacy import PrivacyGuarantee, Status, is_guessable_seed
 from skdplda.semantics import SemanticUnitVectorizer
 
 __all__ = ["flat_steps", "privacy_guarantee"]
 
 VECTORIZERS = (CountVectorizer, HashingVectorizer)
-STATELESS = (*VECTORIZERS, Binarizer)  # each row from its own document, words given
-GIVEN, LEARNED, KNOWN = "given", "learned", "known"  # columns: of unknown origin, all words, public or selected words
-# How the statements of steps begin that a pipeline may answer.
+# What a step leaves open about its columns begins with one of these. A pipeline that names the columns answers it.
 ABOUT_COLUMNS = ("the vocabulary", "number, names and positions of the input's columns")
 HOLDS_WORDS = (
     "the fitted pipeline as an object: its vectorizer holds every word of the documents, its selector their number and"
@@ -50,7 +51,7 @@ UNKNOWN = (
     " what it does to each document before the pipeline, or take a step that has privacy_cost()"
 )
 SIDE_BY_SIDE = (
-    "it fits private steps side by side ({}), and what they promise together is not added up here. Put them one after"
+    "it fits private steps side by side ({}), and their joint guarantee is not computed here. Put them one after"
     " the other in a pipeline, or compose what privacy_guarantee says of each by PrivacyGuarantee.compose"
 )
 UNRECORDED = (
@@ -59,13 +60,17 @@ UNRECORDED = (
 )
 BOUNDED = "the E-step of {!r} ({}), which is not of this package, bounds contributions as BaseRoundsModel asks"
 STATED_BY_BASE = ("fit", "privacy_cost", "_fit", "_run", "_plan", "_guarantee", "_set_fitted")
+NUMBERS_COLUMNS = (
+    "public_vocabulary names columns by number, and which words these are depends on the documents. Give the words to"
+    " the vectorizer, as its vocabulary"
+)
 FOREIGN = "{!r} ({}) is not of this package, and nothing here proves what it says of itself (see trusted)"
 
 
 def privacy_guarantee(
     estimator: Estimator, *, groups: bool = False, trusted: tuple[type, ...] = ()
 ) -> PrivacyGuarantee:
-    """Compute what a pipeline promises as a whole.
+    """Compute the guarantee of a pipeline as a whole.
 
     The private steps (those with `privacy_cost`) are composed: accounted jointly where their events allow it, by
     Theorem 4.1 of [1]_ otherwise. Everything else must act on each document alone and learn nothing, so that a
@@ -85,7 +90,7 @@ def privacy_guarantee(
     Returns
     -------
     guarantee : PrivacyGuarantee
-        Before the fit what a fit would promise, by the parameters. After it, what was promised by the fit, whatever the
+        Before the fit the one that a fit would give, by the parameters. After it the one of that fit, whatever the
         parameters are now; claimed, where the steps do not tell what they were fitted with. What the steps leave
         open and the pipeline answers, such as whether the vocabulary is public, is among the assumptions or the
         released values.
@@ -117,75 +122,126 @@ def privacy_guarantee(
     ValueError: step 'countvectorizer' (CountVectorizer) voids the guarantee: max_features=2 ...
     """
     steps = flat_steps(estimator)
+    known = Known(_is_fitted(estimator, steps), groups, trusted)
+    for name, step in steps:
+        if known.learner is not None and not (selects(step) or type(step) is Binarizer):
+            raise _void(*known.learner, LEARNS_WORDS)
+        _check_vocabulary(name, step)
+        known.assumptions += _text_assumptions(name, step)
+        handler = _read_private if is_private(step) else HANDLERS.get(type(step), _refuse)
+        handler(known, name, step)
+    if known.learner is not None:
+        raise _void(*known.learner, LEARNS_WORDS)
+    return _total(known, steps)
+
+
+@dataclass
+class Known:
+    """What is known of a pipeline after the steps that have been read."""
+
+    fitted: bool
+    groups: bool
+    trusted: tuple[type, ...]
+    names_columns: bool = False  # whether public or selected words are the columns; else their origin is unknown
+    learner: tuple[str, Estimator] | None = None  # a vectorizer that learned all words and awaits a private selector
+    parts: dict[str, PrivacyGuarantee] = field(default_factory=dict)
+    assumptions: list[str] = field(default_factory=list)
+    not_covered: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)  # reasons for which the total is only claimed
+
+
+def _read_private(known, name, step):
+    """Take the guarantee of a private step, and what the pipeline knows of its columns."""
+    guarantee = step.privacy_guarantee_ if known.fitted else _cost(step, known.groups)
+    if _is_on_the_loop(step):
+        known.assumptions.append(BOUNDED.format(name, type(step).__name__))
+    elif not (type(step).__module__.partition(".")[0] == "skdplda" or type(step) in known.trusted):
+        known.doubts.append(FOREIGN.format(name, type(step).__name__))
+    known.parts[name] = _answered(guarantee) if known.names_columns else guarantee
+    if known.learner is not None:
+        if fitted_parameter(step, "public_vocabulary") is not None:
+            raise _void(name, step, NUMBERS_COLUMNS)
+        known.not_covered.append(HOLDS_WORDS)
+        known.learner = None
+    known.names_columns = known.names_columns or hasattr(step, "build_analyzer")
+
+
+def _read_count_vectorizer(known, name, step):
+    """Accept public words, or all words of the documents where a private selector follows."""
+    known.names_columns = True
+    if step.vocabulary is None:
+        _check_unlimited(name, step)
+        known.learner = name, step
+        if known.fitted:
+            known.doubts.append(UNRECORDED.format(name, type(step).__name__))
+    elif known.fitted:
+        _check_given(name, step)
+
+
+def _read_hashing_vectorizer(known, name, step):
+    """Accept it: its columns are public, and each row is made of its own document."""
+    known.names_columns = True
+
+
+def _read_unit_vectorizer(known, name, step):
+    """Accept public words only."""
+    if fitted_parameter(step, "vocabulary") is None:
+        _refuse(known, name, step)
+    known.names_columns = True
+
+
+def _read_binarizer(known, name, step):
+    """Accept it: each row is made of its own row, and columns stay."""
+
+
+def _refuse(known, name, step):
+    raise _void(name, step, next((reason for kind, reason in REASONS.items() if isinstance(step, kind)), UNKNOWN))
+
+
+HANDLERS = {  # by exact class: a subclass may do anything
+    CountVectorizer: _read_count_vectorizer,
+    HashingVectorizer: _read_hashing_vectorizer,
+    SemanticUnitVectorizer: _read_unit_vectorizer,
+    Binarizer: _read_binarizer,
+}
+
+
+def _is_fitted(estimator, steps):
+    """Whether the private steps are fitted; refuse steps that cannot be composed, whatever stands between them."""
     private = {name: step for name, step in steps if is_private(step)}
     for name, step in steps:
         if inner := _private_inside(step):
             raise _void(name, step, SIDE_BY_SIDE.format(", ".join(map(repr, inner))))
     if not private:
         raise ValueError(
-            f"{type(estimator).__name__} promises nothing: none of its steps is private. Take a model such as"
+            f"{type(estimator).__name__} has no guarantee: none of its steps is private. Take a model such as"
             " PrivateCGSLDA."
         )
     fitted = [name for name, step in private.items() if hasattr(step, "privacy_guarantee_")]
     if fitted and len(fitted) < len(private):
         missing = [name for name in private if name not in fitted]
         raise ValueError(f"of the private steps {fitted} are fitted and {missing} are not: fit the whole pipeline.")
-
     _check_seeds(private)
+    return bool(fitted)
 
-    parts, assumptions, uncovered, doubts, learner, columns = {}, [], [], [], None, GIVEN
-    for name, step in steps:
-        if learner is not None and not (selects(step) or type(step) is Binarizer):
-            raise _void(*learner, LEARNS_WORDS)
-        _check_vocabulary(name, step)
-        assumptions += _text_assumptions(name, step)
-        if is_private(step):
-            guarantee = step.privacy_guarantee_ if fitted else _cost(step, groups)
-            if _is_on_the_loop(step):
-                assumptions.append(BOUNDED.format(name, type(step).__name__))
-            elif not (type(step).__module__.partition(".")[0] == "skdplda" or type(step) in trusted):
-                doubts.append(FOREIGN.format(name, type(step).__name__))
-            parts[name] = guarantee if columns == GIVEN else _answered(guarantee)
-            if learner and fitted_parameter(step, "public_vocabulary") is not None:
-                raise _void(
-                    name,
-                    step,
-                    "public_vocabulary names columns by number, and which words these are depends on the"
-                    " documents. Give the words to the vectorizer, as its vocabulary",
-                )
-            uncovered += [HOLDS_WORDS] if learner else []
-            learner = None
-            if columns != GIVEN or hasattr(step, "build_analyzer"):
-                columns = KNOWN
-        elif type(step) is CountVectorizer and step.vocabulary is None:
-            _check_unlimited(name, step)
-            doubts += [UNRECORDED.format(name, type(step).__name__)] if fitted else []
-            learner, columns = (name, step), LEARNED
-        elif type(step) in STATELESS or (
-            type(step) is SemanticUnitVectorizer and fitted_parameter(step, "vocabulary") is not None
-        ):
-            if fitted and type(step) is CountVectorizer:
-                _check_given(name, step)
-            columns = columns if type(step) is Binarizer else KNOWN
-        else:
-            reasons = (reason for kind, reason in REASONS.items() if isinstance(step, kind))
-            raise _void(name, step, next(reasons, UNKNOWN))
-    if learner is not None:
-        raise _void(*learner, LEARNS_WORDS)
 
-    total = _compose(parts)
+def _total(known, steps):
+    """Compose the private steps and add what the other steps assume, leave open or put in doubt."""
+    total = _compose(known.parts)
+    assumptions, not_covered = list(known.assumptions), list(known.not_covered)
     if (total.unit, total.adjacency) == ("token", "replace"):
         _check_cuts(steps)
-        uncovered += [UNKNOWN_WORDS] if any(type(step) in VECTORIZERS for _, step in steps) else []
-    if total.unit == "user" and len(parts) > 1:
-        assumptions.append(f"{', '.join(map(repr, parts))} were given the same groups")
-    if doubts:
+        not_covered += [UNKNOWN_WORDS] if any(type(step) in VECTORIZERS for _, step in steps) else []
+    if total.unit == "user" and len(known.parts) > 1:
+        assumptions.append(f"{', '.join(map(repr, known.parts))} were given the same groups")
+    if known.doubts:
         status = Status.CLAIMED if total.status == Status.PROVEN else total.status
-        total = replace(total, status=status, reason="; ".join(part for part in (total.reason, *doubts) if part))
+        reason = "; ".join(part for part in (total.reason, *known.doubts) if part)
+        total = replace(total, status=status, reason=reason)
     return replace(
         total,
         assumptions=tuple(dict.fromkeys((*total.assumptions, *assumptions))),
-        not_covered=(*total.not_covered, *uncovered),
+        not_covered=(*total.not_covered, *not_covered),
     )
 
 
@@ -213,12 +269,12 @@ def flat_steps(estimator: Estimator, name: str | None = None) -> list[tuple[str,
 
 
 def is_private(step):
-    """Whether a step says what it promises."""
+    """Whether a step states a guarantee."""
     return hasattr(step, "privacy_cost")
 
 
 def _cost(step, groups):
-    """Return what a step will promise; some know no groups: their unit is the same with and without."""
+    """Return the guarantee that a step will give. Some know no groups: their unit is the same with and without."""
     return (
         step.privacy_cost(groups=groups) if "groups" in signature(step.privacy_cost).parameters else step.privacy_cost()
     )
@@ -247,7 +303,7 @@ def _check_seeds(private):
     for name, step in private.items():
         seed = _seed_of(step)
         if seed is not None and seeds.setdefault(seed, name) != name:
-            shown = f"={seed}" if is_integer(seed) and is_guessable(seed) else ""
+            shown = f"={seed}" if is_integer(seed) and is_guessable_seed(seed) else ""
             raise ValueError(
                 f"steps {seeds[seed]!r} and {name!r} have the same random_state{shown}, and so the same noise, which"
                 " cancels out. Use random_state=None, or another secret for each."

@@ -228,7 +228,7 @@ class ReleasedTopicModel(BaseTopicModel):
                 file.write(text.encode(errors="replace"))  # a word may be half a character
 
     def card(self, form: Literal["markdown", "json"] = "markdown") -> str:
-        """Write the model card: what was promised, the topics, how to load them, what is not protected.
+        """Write the model card: the guarantee, the topics, how to load them, what is not protected.
 
         Parameters
         ----------

@@ -93,17 +93,17 @@ def make_fdptm_pipeline(
     return Pipeline([("words", words), ("topics", topics)])
 
 
-def _calibrate(topics, epsilon, paid, groups):
-    """Set the largest epsilon of the model for which, beside what is paid, the total is kept."""
+def _calibrate(topics, epsilon, words_cost, groups):
+    """Set the largest epsilon of the model for which, with which the guarantee of both steps stays within the total."""
 
     def excess(share):
-        return paid.compose(topics.set_params(epsilon=share).privacy_cost(groups=groups)).epsilon - epsilon
+        return words_cost.compose(topics.set_params(epsilon=share).privacy_cost(groups=groups)).epsilon - epsilon
 
-    low = (epsilon - paid.epsilon) * (1 - 1e-12)  # always enough: Theorem 4.1 of the paper
+    low = (epsilon - words_cost.epsilon) * (1 - 1e-12)  # always enough: Theorem 4.1 of the paper
     high = epsilon
     if excess(low) > 0:
         raise ValueError(
-            f"{type(topics).__name__} promises nothing that would fit into a total of epsilon={epsilon:g}:"
+            f"{type(topics).__name__} has no guarantee that would fit into a total of epsilon={epsilon:g}:"
             f" {topics.privacy_cost(groups=groups)!r}."
         )
     while (least := excess(high)) <= 0:

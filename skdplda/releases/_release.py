@@ -56,7 +56,7 @@ def release(
     NotFittedError
         If a step is not fitted.
     ValueError
-        If the pipeline voids the guarantee (see `privacy_guarantee`), promises nothing that is proven and finite, was
+        If the pipeline voids the guarantee (see `privacy_guarantee`), has no proven, finite guarantee, was
         seeded, has no words for its columns, or cuts texts by functions, which no file can hold.
 
     Examples

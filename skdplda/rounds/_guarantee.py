@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skdplda.privacy import PrivacyGuarantee, Randomness, epsilon_of, noise_law
+from skdplda.privacy import PrivacyGuarantee, Randomness, epsilon_of, sampler_assumption
 
 __all__ = ["NOT_COVERED", "claimed_path", "rounds_guarantee"]
 
@@ -42,7 +42,7 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **ch
         "hidden state, checkpoints and raw text stay with the curator",
         *([hidden] if hidden else []),
         Randomness.assumption,
-        noise_law(in_delta=law.has_delta),
+        sampler_assumption(in_delta=law.has_delta),
         *assumptions,
     ]
     if plan.sampling_rate < 1:

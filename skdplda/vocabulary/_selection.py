@@ -15,16 +15,16 @@ from skdplda._validation import SEED, Interval, StrOptions, check_groups, fit_co
 from skdplda.distributed import ShardedDocuments, load_documents, shards_of
 from skdplda.exceptions import EmptySelectionError, PrivacyLeakWarning
 from skdplda.privacy import (
+    BudgetCharge,
+    LedgerAwareMixin,
     PartitionPlan,
-    Payment,
     PrivacyGuarantee,
     Randomness,
-    TellsOpenLedgers,
     UnitWords,
     epsilon_needed,
     gaussian_event,
-    noise_law,
     plan_partition,
+    sampler_assumption,
     seeded_guarantee,
     select_partitions,
     select_words,
@@ -51,7 +51,7 @@ NOISE = {"gaussian": "rounded Gaussian", "laplace": "discrete Laplace", "geometr
 EXAMPLE_WORDS = 10  # of a unit, in the error that nothing was selected
 
 
-class PrivateSelection(TellsOpenLedgers, BaseEstimator):
+class PrivateSelection(LedgerAwareMixin, BaseEstimator):
     """Base of the estimators that select words; a subclass has the parameters below and `fit`."""
 
     _parameter_constraints = {  # noqa: RUF012
@@ -66,7 +66,7 @@ class PrivateSelection(TellsOpenLedgers, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
-        """What `fit` would promise, without data.
+        """Return the guarantee that `fit` would give, without data.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class PrivateSelection(TellsOpenLedgers, BaseEstimator):
             "hidden weights and raw text stay with the curator",
             "the hidden draws of different units act as independent ones",
             Randomness.assumption,
-            noise_law(in_delta=True),
+            sampler_assumption(in_delta=True),
         ]
         scales = ", ".join(f"{scale / plan.grid:.4g}" for scale in plan.scales)
         thresholds = ", ".join(f"{threshold / plan.grid:.4g}" for threshold in plan.thresholds)
@@ -124,12 +124,12 @@ class PrivateSelection(TellsOpenLedgers, BaseEstimator):
         )
         return seeded_guarantee(guarantee, self.random_state)
 
-    def _payment(self, unit):
+    def _budget_charge(self, unit):
         """Return what the fit owes, having asked the ledger before any data are read."""
-        payment = Payment(self._guarantee(unit), f"{type(self).__name__} fit")
+        charge = BudgetCharge(self._guarantee(unit), f"{type(self).__name__} fit")
         if self.public_vocabulary is None:
-            payment.check()
-        return payment
+            charge.check()
+        return charge
 
     def _sharded(self, X, groups):
         """Return documents that lie on workers, else None."""
@@ -140,7 +140,7 @@ class PrivateSelection(TellsOpenLedgers, BaseEstimator):
             )
         return load_documents(X, groups)
 
-    def _select(self, X, groups, payment):
+    def _select(self, X, groups, charge):
         """Return numbers and noisy weights of the words that may be named.
 
         Parameters
@@ -149,7 +149,7 @@ class PrivateSelection(TellsOpenLedgers, BaseEstimator):
             A document uses the words with entries that are not zero.
         groups : array-like of shape (n_documents,) or None
             The user of each document.
-        payment : Payment
+        charge : BudgetCharge
             Charged before anything is released.
         """
         plan, randomness = self._plan(), Randomness(self.random_state, type(self).__name__)
@@ -164,11 +164,11 @@ class PrivateSelection(TellsOpenLedgers, BaseEstimator):
             )
         if isinstance(X, ShardedDocuments):
             words = ShardedWords(X, plan.max_items, randomness.key)
-            payment.charge(uuid4().hex)
+            charge.charge(uuid4().hex)
             released, weights = select_words(plan, words, randomness)
         else:
             lists = unit_words(X, groups)
-            payment.charge(uuid4().hex)
+            charge.charge(uuid4().hex)
             released, weights = select_partitions(plan, *lists, X.shape[1], randomness)
         if not len(released):
             raise EmptySelectionError(self._nothing(plan))

@@ -67,7 +67,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         Noisy weights of the selected words, in units of what one document (user) may give, in the round that released
         the word. Only with noise.
     privacy_guarantee_ : PrivacyGuarantee
-        What was promised; print it for a statement to publish.
+        Print it for a statement to publish.
     n_features_in_ : int
         Number of columns of X. Not covered.
     feature_names_in_ : ndarray of shape (n_words,)
@@ -159,7 +159,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
             If nothing was selected; the message says which epsilon would release what. Or for parameters or entries
             that are not as described.
         """
-        payment = self._payment("document" if groups is None else "user")
+        charge = self._budget_charge("document" if groups is None else "user")
         sharded = self._sharded(X, groups)
         if sharded is None:
             X = check_matrix(self, X)
@@ -170,13 +170,13 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
             if self.public_vocabulary is not None:
                 chosen, weights = self._public_columns(X.shape[1]), None
             else:
-                chosen, weights = self._select(X, groups, payment)
+                chosen, weights = self._select(X, groups, charge)
         self.support_ = np.zeros(X.shape[1], dtype=bool)
         self.support_[chosen] = True
         self.__dict__.pop("noisy_weights_", None)  # of an earlier fit
         if weights is not None and np.isfinite(self.epsilon):
             self.noisy_weights_ = weights
-        self.privacy_guarantee_ = payment.guarantee
+        self.privacy_guarantee_ = charge.guarantee
         note_parameters(self)
         return self
 

@@ -91,7 +91,7 @@ class DPCountVectorizer(PrivateSelection):
     noisy_weights_ : ndarray of shape (n_words,)
         As in `DPVocabularySelector`, by column. Only with noise.
     privacy_guarantee_ : PrivacyGuarantee
-        What was promised; print it for a statement to publish.
+        Print it for a statement to publish.
 
     See Also
     --------
@@ -195,14 +195,14 @@ class DPCountVectorizer(PrivateSelection):
             If nothing was selected; the message says which epsilon would release what. Or for parameters or documents
             that are not as described.
         """
-        payment = self._payment("document" if groups is None else "user")
+        charge = self._budget_charge("document" if groups is None else "user")
         counter = self._counter({"": 0}).fit([])  # checks the parameters, warns of those without effect
         documents = passing(raw_documents)
         if self.public_vocabulary is not None:
             words, weights = self._public_words(), None
         else:
             X, names = count(documents, counter.build_analyzer())
-            chosen, weights = self._select(X, groups, payment)
+            chosen, weights = self._select(X, groups, charge)
             words = [names[j] for j in chosen]
             order = sorted(range(len(words)), key=words.__getitem__)  # the order of appearance is not covered
             words, weights = [words[i] for i in order], weights[order]
@@ -210,7 +210,7 @@ class DPCountVectorizer(PrivateSelection):
         self.__dict__.pop("noisy_weights_", None)  # of an earlier fit
         if weights is not None and np.isfinite(self.epsilon):
             self.noisy_weights_ = weights
-        self.privacy_guarantee_ = payment.guarantee
+        self.privacy_guarantee_ = charge.guarantee
         note_parameters(self)
         return self
 

@@ -1,30 +1,30 @@
-"""How a fit pays: asked before it reads data, charged before its first release, once for an interrupted run."""
+"""What a fit charges a ledger: asked before data are read, charged before the first release, once a run."""
 
 from skdplda.privacy._accountant import PrivacyAccountant
 from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._open_ledgers import active_accountant
 
-__all__ = ["Payment"]
+__all__ = ["BudgetCharge"]
 
 
-class Payment:
-    """What one fit owes the ledger that is open around it; without one, nothing.
+class BudgetCharge:
+    """What one fit charges the ledger that is open around it. Where none is open, nothing is charged.
 
     Parameters
     ----------
     guarantee : PrivacyGuarantee
-        What the fit promises.
+        The guarantee of the fit, which is its cost.
     label : str
-        The payer, for the ledger.
+        Names the fit in the ledger.
 
     Examples
     --------
-    >>> from skdplda.privacy import Payment, PrivacyAccountant, PrivacyGuarantee, pure_event
+    >>> from skdplda.privacy import BudgetCharge, PrivacyAccountant, PrivacyGuarantee, pure_event
     >>> with PrivacyAccountant(epsilon=1.0) as accountant:
-    ...     payment = Payment(PrivacyGuarantee(epsilon=0.5, status="proven", event=pure_event(0.5)), "topics")
-    ...     payment.check()
-    ...     payment.charge("run 1")
-    ...     payment.charge("run 1")  # the same run, resumed
+    ...     charge = BudgetCharge(PrivacyGuarantee(epsilon=0.5, status="proven", event=pure_event(0.5)), "topics")
+    ...     charge.check()
+    ...     charge.charge("run 1")
+    ...     charge.charge("run 1")  # the same run, resumed
     >>> accountant.remaining_epsilon
     0.5
     """
@@ -54,7 +54,7 @@ class Payment:
             ledger.check(self.guarantee)
 
     def charge(self, run: str) -> None:
-        """Spend, unless this run has been paid for.
+        """Spend the guarantee, unless this run has been charged already.
 
         Parameters
         ----------
