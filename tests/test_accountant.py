@@ -384,7 +384,7 @@ def test_a_budget_charge_is_asked_first_and_charged_once_a_run():
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("Payment", "BudgetCharge"), ("TellsOpenLedgers", "LedgerAwareMixin"), ("is_guessable", "is_guessable_seed")],
+    [("Payment", "BudgetCharge")],
 )
 def test_old_names_still_work_and_warn(old, new):
     with pytest.warns(FutureWarning, match=f"skdplda.privacy.{old} is now skdplda.privacy.{new}"):

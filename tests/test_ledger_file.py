@@ -97,11 +97,11 @@ def test_a_full_disk_keeps_the_books_and_spends_nothing(path, monkeypatch):
 SPEND = """
 import sys
 from skdplda.exceptions import BudgetExceededError
-from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
+from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee, pure_event
 accountant = PrivacyAccountant.open(sys.argv[1])
 for _ in range(20):
     try:
-        accountant.spend(proven(1 / 32))
+        accountant.spend(PrivacyGuarantee(epsilon=1 / 32, status="proven", event=pure_event(1 / 32)))
     except BudgetExceededError:
         pass
 """

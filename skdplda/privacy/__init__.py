@@ -89,7 +89,7 @@ __all__ = [
     "zcdp_event",
 ]
 
-RENAMED = {"Payment": "BudgetCharge", "TellsOpenLedgers": "LedgerAwareMixin", "is_guessable": "is_guessable_seed"}
+RENAMED = {"Payment": "BudgetCharge"}
 
 
 def __getattr__(name: str) -> Any:
