@@ -54,6 +54,17 @@ def interrupted(path):
     return path
 
 
+def test_a_fit_without_a_seed_goes_on_with_its_own_key(path):
+    """The hidden draws of both parts have one name, and the run is one run."""
+    headers = []
+    for n_rounds in (2, 4):
+        with pytest.raises(KeyboardInterrupt):
+            model(path, random_state=None, callback=interrupt_after(n_rounds)).fit(X)
+        headers.append(_checkpoint.load(path)[0])
+    assert [header["n_done"] for header in headers] == [2, 4]
+    assert headers[0]["key"] == headers[1]["key"] and headers[0]["run"] == headers[1]["run"]
+
+
 @pytest.mark.parametrize("parameters", FORMS)
 @pytest.mark.parametrize("groups", [None, np.arange(60) // 4])
 def test_a_resumed_fit_ends_like_an_uninterrupted_one(path, parameters, groups):
