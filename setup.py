@@ -14,7 +14,7 @@ KERNELS = {  # extension -> uses threads; the longest to compile come first
     "zeta": True,
     "blocks": True,
     "foldin": True,
-    "live": False,
+    "sequential": False,
     "mixture": True,
     "noise": True,
     "partition": False,

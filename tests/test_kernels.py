@@ -1,14 +1,18 @@
 """What the compiled kernels have in common: how they are found, and which copy of them runs."""
 
+import inspect
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import skdplda
+import skdplda._kernels
 
 SOURCE = Path(skdplda.__file__).parent
 
@@ -35,6 +39,25 @@ def test_an_uncompiled_source_folder_says_what_to_do(tmp_path):
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"ImportError: skdplda was imported from its source folder, {tmp_path}, where")
     assert last.endswith("python setup.py build_ext --inplace")
+
+
+def public_functions():
+    """Yield (name, function) of all that the compiled kernels offer, methods included."""
+    for found in pkgutil.iter_modules(skdplda._kernels.__path__):
+        if found.name == "_shared":
+            continue
+        module = import_module(f"skdplda._kernels.{found.name}")
+        classes = [owner for owner in vars(module).values() if inspect.isclass(owner)]
+        for owner in (module, *(owner for owner in classes if owner.__module__ == module.__name__)):
+            for name, function in vars(owner).items():
+                if not name.startswith("_") and "cython_function" in type(function).__name__:
+                    yield f"{found.name}.{name}", function
+
+
+def test_each_kernel_says_which_numpy_code_it_is_equivalent_to():
+    functions = dict(public_functions())
+    assert {"_gibbs.sweep", "_blocks.move", "_foldin.fold_in", "_sequential.sequential_sweep"} <= functions.keys()
+    assert [name for name, function in functions.items() if "Equivalent to" not in (function.__doc__ or "")] == []
 
 
 def with_simd(name, *arguments):

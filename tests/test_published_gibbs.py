@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy import special, stats
 
-from skdplda._kernels import _live
+from skdplda._kernels import _sequential
 from skdplda.models._published_gibbs import MECHANISMS, fit_live
 from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
 
@@ -99,7 +99,7 @@ def test_one_sweep_has_the_exact_distribution():
     ends = np.empty((n, 5), dtype=int)
     for number in range(n):
         corpus = tiny(start)
-        corpus.sweep(_live.live_sweep, 0, number)
+        corpus.sweep(_sequential.sequential_sweep, 0, number)
         ends[number] = corpus.topics
     expected = exact_transition(start) * n
     assert expected.min() > 5
@@ -116,7 +116,7 @@ def test_a_long_run_visits_states_as_often_as_the_posterior_says():
     corpus, n = tiny([0, 0, 0, 0, 0]), 40_000
     visits = np.empty((n, 5), dtype=int)
     for number in range(n):
-        corpus.sweep(_live.live_sweep, 1, number)
+        corpus.sweep(_sequential.sequential_sweep, 1, number)
         visits[number] = corpus.topics
     distance = np.abs(frequencies(visits) / n - exact_posterior()).sum() / 2
     assert distance < 0.02  # independent draws would give about 0.01
@@ -128,7 +128,7 @@ def test_the_kernel_measures_what_the_reference_measures(seed):
     n_tokens, n_words, n_max = len(kernel.words), len(kernel.word_topic), 17
     sums, expected_sums = np.zeros((2, n_tokens)), np.zeros((2, n_tokens))
     for number in range(3):
-        result = kernel.sweep(_live.live_sweep_monitored, seed, number, n_max, *sums)
+        result = kernel.sweep(_sequential.sequential_sweep_monitored, seed, number, n_max, *sums)
         losses = []
         for i in range(n_tokens):  # replay the kernel's draws, one at a time
             reference.take(i, -1)
@@ -150,17 +150,17 @@ def test_the_kernel_measures_what_the_reference_measures(seed):
 def test_measuring_does_not_change_the_sampler():
     plain, monitored = random_corpus(0), random_corpus(0)
     for number in range(3):
-        plain.sweep(_live.live_sweep, 5, number)
-        monitored.sweep(_live.live_sweep_monitored, 5, number, 10, np.zeros(60), np.zeros(60))
+        plain.sweep(_sequential.sequential_sweep, 5, number)
+        monitored.sweep(_sequential.sequential_sweep_monitored, 5, number, 10, np.zeros(60), np.zeros(60))
     np.testing.assert_array_equal(plain.topics, monitored.topics)
 
 
 def test_counts_are_those_of_the_topics_after_every_kernel():
     noise = np.random.default_rng(0).laplace(scale=20, size=(2, 60))
     for kernel, rest in (
-        (_live.live_sweep, ()),
-        (_live.live_sweep_monitored, (10, np.zeros(60), np.zeros(60))),
-        (_live.laplace_last_sweep, noise),
+        (_sequential.sequential_sweep, ()),
+        (_sequential.sequential_sweep_monitored, (10, np.zeros(60), np.zeros(60))),
+        (_sequential.laplace_last_sweep, noise),
     ):
         corpus = random_corpus(1)
         before = corpus.topics.copy()
@@ -182,7 +182,7 @@ def test_a_negative_count_weighs_nothing():
             corpus.take(0, -1)
             expected = corpus.weights(0) / corpus.weights(0).sum()
             corpus.take(0, 1)
-        corpus.sweep(_live.live_sweep, 9, number)
+        corpus.sweep(_sequential.sequential_sweep, 9, number)
         hits += corpus.topics[0]
     assert expected.min() > 0
     assert stats.binomtest(hits, n, expected[1]).pvalue > 1e-6
@@ -190,8 +190,8 @@ def test_a_negative_count_weighs_nothing():
 
 def test_laplace_last_without_noise_is_the_plain_sweep():
     plain, last = random_corpus(2), random_corpus(2)
-    plain.sweep(_live.live_sweep, 1, 0)
-    last.sweep(_live.laplace_last_sweep, 1, 0, np.zeros(60), np.zeros(60))
+    plain.sweep(_sequential.sequential_sweep, 1, 0)
+    last.sweep(_sequential.laplace_last_sweep, 1, 0, np.zeros(60), np.zeros(60))
     np.testing.assert_array_equal(plain.topics, last.topics)
 
 
@@ -199,7 +199,7 @@ def test_laplace_last_without_noise_is_the_plain_sweep():
 def test_laplace_last_draws_evenly_where_no_weight_is_positive(noise):
     n_tokens = 4000
     corpus = Corpus(np.zeros(n_tokens), np.zeros(n_tokens, dtype=int), np.zeros(n_tokens), 4, 2, 0.1, 0.1)
-    corpus.sweep(_live.laplace_last_sweep, 0, 0, *(np.full(n_tokens, value) for value in noise))
+    corpus.sweep(_sequential.laplace_last_sweep, 0, 0, *(np.full(n_tokens, value) for value in noise))
     assert stats.chisquare(corpus.topic_total).pvalue > 1e-6
 
 
@@ -208,7 +208,7 @@ def test_laplace_last_has_the_noisy_distribution():
     hits = 0
     for number in range(n):
         corpus = tiny(start)
-        corpus.sweep(_live.laplace_last_sweep, 2, number, *(np.full(5, value) for value in eta))
+        corpus.sweep(_sequential.laplace_last_sweep, 2, number, *(np.full(5, value) for value in eta))
         hits += corpus.topics[0]
     corpus = tiny(start)
     corpus.take(0, -1)

@@ -35,13 +35,13 @@ def reference(X, expected, alpha, grid, max_iter, tol):
     return total, iterations
 
 
-def step(X, expected, alpha, *, weight=None, unit=1 << 12, norm=0, max_iter=50, tol=1e-4, cut=0.0,
+def step(X, expected, alpha, *, weight=None, token_weight=1 << 12, norm=0, max_iter=50, tol=1e-4, cut=0.0,
          documents=None, n_threads=1, **options):  # fmt: skip
     """Call the kernel on a dense corpus; return the sum and the number of iterations."""
     out = np.zeros((X.shape[1], len(alpha)), np.int64)
     documents = np.arange(len(X)) if documents is None else np.asarray(documents, np.int64)
     weight = None if weight is None else np.asarray(weight, np.int32)
-    n = e_step(*arrays_of(X), documents, expected, np.asarray(alpha, np.float32), weight, unit,
+    n = e_step(*arrays_of(X), documents, expected, np.asarray(alpha, np.float32), weight, token_weight,
                norm, max_iter, tol, cut, out, n_threads, **options)  # fmt: skip
     return out, n
 
@@ -189,14 +189,14 @@ def test_stretched_documents_have_the_norm_and_no_more(K, norm):
 
 def test_stretching_keeps_the_shares():
     X, (expected, _, _), alpha = corpus(4, 30)[:1], topics(30, 7), np.full(7, 0.2)
-    plain, _ = step(X, expected, alpha, unit=1 << 20)
+    plain, _ = step(X, expected, alpha, token_weight=1 << 20)
     stretched, _ = step(X, expected, alpha, norm=1 << 20)
     assert_allclose(stretched / (1 << 20), plain / np.linalg.norm(plain), atol=3e-5)
 
 
 def test_large_counts_fit_the_grid():
     expected, row = topics(4, 3)[0], np.array([[2**30, 0, 5, 0]])
-    out, _ = step(row, expected, np.full(3, 0.1), unit=1 << 12)
+    out, _ = step(row, expected, np.full(3, 0.1), token_weight=1 << 12)
     assert_allclose(out.sum(axis=1), 4096.0 * row[0], rtol=1e-4, atol=3)
 
 

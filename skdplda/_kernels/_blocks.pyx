@@ -182,7 +182,10 @@ cdef class TokenLayout:
                 sum_words(&self.blocks[i], self.n_topics, bounds[p], bounds[p + 1], &weight[0], &out[0, 0])
 
     def document_topics(self, int n_threads=1):
-        """Tokens of each document in each topic: float32 array of shape (n_documents, n_topics)."""
+        """Tokens of each document in each topic: float32 array of shape (n_documents, n_topics).
+
+        Equivalent to: ``np.add.at(out, (document, topic), 1)``, of zeros.
+        """
         cdef int64_t i
         cdef float[:, ::1] out = np.empty((self.n_documents, self.n_topics), np.float32)
         for i in prange(self.n_blocks, nogil=True, num_threads=n_threads, schedule="static"):
@@ -213,7 +216,10 @@ cdef class TokenLayout:
         return ordered
 
     def set_topics(self, topics):
-        """Restore what `topics` returned; the caller's `counts` must hold the sum of these tokens."""
+        """Restore what `topics` returned; the caller's `counts` must hold the sum of these tokens.
+
+        Equivalent to: ``self.topics[:] = topics``, and a `move` whose change is dropped.
+        """
         ordered = np.array(topics, np.uint16)
         if ordered.shape != (self.n_tokens,):
             raise ValueError("topics must have one entry a token")

@@ -1,4 +1,4 @@
-"""EM for mixtures of semantic units: responsibilities document by document, sums word by word."""
+"""EM for mixtures of semantic units (segments of documents): responsibilities by document, sums by word."""
 
 from cython.parallel cimport prange
 from libc.math cimport HUGE_VAL, exp, log

@@ -144,6 +144,8 @@ def system_key():
 
     getentropy (POSIX.1-2024) waits until the system's generator is seeded, and keeps nothing in the process:
     a fork cannot repeat a key, and the caller who wipes the array wipes the only copy.
+
+    Equivalent to: np.frombuffer(os.urandom(32), np.uint32), without the copy.
     """
     key = np.empty(8, dtype=np.uint32)
     cdef uint32_t[::1] view = key
@@ -153,7 +155,10 @@ def system_key():
 
 
 def keystream(const uint32_t[::1] key, uint32_t n0, uint32_t n1, uint32_t n2):
-    """Return the first blocks of a stream, one per row: RFC 8439's block function at counters 0, 1, ..."""
+    """Return the first blocks of a stream, one per row.
+
+    Equivalent to: np.stack([block(key, counter, (n0, n1, n2)) for counter in range(4)]), with RFC 8439's block function.
+    """
     cdef chacha20_stream stream
     chacha20_start(&stream, &key[0], n0, n1, n2)
     words = [stream.words[i] for i in range(16 * CHACHA20_LANES)]
@@ -161,11 +166,17 @@ def keystream(const uint32_t[::1] key, uint32_t n0, uint32_t n1, uint32_t n2):
 
 
 def expm1(uint64_t high, uint64_t low):
-    """Return the two words of exp(a) - 1 in units of 2**-128, for a of the two given words, a < 1/2."""
+    """Return the two words of exp(a) - 1 in multiples of 2**-128, for a of the two given words, a < 1/2.
+
+    Equivalent to: divmod(floor(2**128 * expm1((high * 2**64 + low) / 2**128)), 2**64), less at most 2**7.
+    """
     cdef fixed128 value = fixed_expm1(fixed_of(high, low))
     return fixed_high(value), fixed_low(value)
 
 
 def rough(double a):
-    """Return exp(a) - 1 to 2**-38, for 0 <= a < 1/2."""
+    """Return exp(a) - 1, for 0 <= a < 1/2.
+
+    Equivalent to: np.expm1(a), to 2**-38.
+    """
     return rough_expm1(a)

@@ -1,4 +1,4 @@
-"""Frozen sweeps whose draws are released: integer weights, exact draws, words of ChaCha20.
+"""Delayed-count sweeps whose draws are released: integer weights, exact draws, words of ChaCha20.
 
 With weights a * b of integers, a draw's odds are exactly a ratio of integers: no rounding enters its privacy.
 """
@@ -86,7 +86,7 @@ def released_sweep(
     uint32_t most, const uint32_t[::1] key, uint32_t sweep, int n_threads,  # IN; 256 bits of key, sweeps from 1
     int64_t first_document=0,  # IN, number of the first one, where these are a part of a corpus
 ):
-    """Draw the topic of each token from a frozen table; in sweep 1, `topics` is not read.
+    """Draw the topic of each token from a table that stays as it is; in sweep 1, `topics` is not read.
 
     Equivalent to, for each token i of word w and topic z in document d, with the counts n_d of the other tokens
     that have a topic: s = (2**bits - 1) / max(rate * (alpha + len(d))), where bits leaves n_topics * most * 2**bits
@@ -101,8 +101,8 @@ def released_sweep(
     cdef uint64_t[:, ::1] weights = np.empty((n_threads, n_topics), np.uint64)
     cdef double[:, :, ::1] counts = np.empty((n_threads, 2, n_topics))
     cdef uint32_t[:, ::1] factors = np.empty((n_threads, n_topics), np.uint32)
-    cdef bytearray room = bytearray(n_threads * sizeof(chacha20_stream))
-    cdef chacha20_stream *streams = <chacha20_stream *><char *>room
+    cdef bytearray buffer = bytearray(n_threads * sizeof(chacha20_stream))
+    cdef chacha20_stream *streams = <chacha20_stream *><char *>buffer
     if words.shape[0] == 0:
         return
     for d in prange(doc_ptr.shape[0] - 1, nogil=True, schedule="dynamic", chunksize=16, num_threads=n_threads):

@@ -1,4 +1,4 @@
-"""The variational E-step of latent Dirichlet allocation over documents, from a frozen table."""
+"""The variational E-step of latent Dirichlet allocation over documents, from a table that does not move."""
 
 from cython.parallel cimport parallel, prange, threadid
 from libc.stdint cimport int32_t, int64_t
@@ -18,14 +18,14 @@ cdef extern from "variational_step.h" nogil:
         const float *expected, *alpha, *word_weight
         float *state
         int64_t norm
-        int32_t unit, n_topics, stride, max_iter
+        int32_t token_weight, n_topics, stride, max_iter
         float tol, cut
-    ctypedef struct document_room:
+    ctypedef struct document_scratch:
         pass
-    document_room *room_new(int64_t words, int32_t stride)
-    void room_free(document_room *a)
+    document_scratch *scratch_new(int64_t words, int32_t stride)
+    void scratch_free(document_scratch *a)
     int32_t padded(int32_t n_topics)
-    int infer_document(const variational_problem *p, document_room *a, int64_t d, int64_t *sum)
+    int infer_document(const variational_problem *p, document_scratch *a, int64_t d, int64_t *sum)
     void exp_digamma_row(const float *x, float *out, int64_t n)
 
 
@@ -90,7 +90,7 @@ def expected_topics(const float[:, ::1] table, const double[::1] scale, double p
 
 def e_step(
     const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, const int64_t[::1] documents,
-    const float[:, ::1] expected, const float[::1] alpha, const int32_t[::1] weight, int unit,
+    const float[:, ::1] expected, const float[::1] alpha, const int32_t[::1] weight, int token_weight,
     int64_t norm, int max_iter, double tol, double cut, int64_t[:, ::1] out, int n_threads=1,
     const float[::1] word_weight=None, float[:, ::1] state=None,
 ):
@@ -101,18 +101,18 @@ def e_step(
         gamma = alpha + (c.sum() / K if state is None or state[d, 0] < 0 else state[d])
         for _ in range(max_iter):
             theta = exp_digamma(gamma)
-            share = E * theta / (E @ theta)[:, None] * c[:, None]
-            previous, gamma = gamma, alpha + share.sum(0)
+            soft = E * theta / (E @ theta)[:, None] * c[:, None]
+            previous, gamma = gamma, alpha + soft.sum(0)
             if abs(gamma - previous).mean() <= tol:
                 break
-        if state is not None: state[d] = share.sum(0)
-        if word_weight is not None: share *= word_weight[w][:, None]
-        if norm: grid = norm / np.linalg.norm(share)
-        out[w] += np.floor(grid * share)
+        if state is not None: state[d] = soft.sum(0)
+        if word_weight is not None: soft *= word_weight[w][:, None]
+        if norm: grid = norm / np.linalg.norm(soft)
+        out[w] += np.floor(grid * soft)
 
     A document sees the table and itself only: results do not depend on the batch or the threads. After 2, 4, 8, ...
     iterations topics of at most `cut` counts are dropped, if that halves the work. In integers, whatever rounding did, a
-    document's shares have at most the norm, or those of a word add up to at most grid * c. Indices are not checked.
+    document's soft counts have at most the norm, or those of a word add up to at most grid * c. Indices are not checked.
 
     Parameters
     ----------
@@ -126,10 +126,10 @@ def e_step(
         IN. As from `expected_topics`; topics beyond the length of alpha are zero.
     alpha : float32 array of shape (K,)
         IN. Positive.
-    weight, unit : int32 array of shape (D,) or None, int
-        IN. Grid units of a token of each document; the same for all, if weight is None.
+    weight, token_weight : int32 array of shape (D,) or None, int
+        IN. What a token of each document weighs on the grid; the same for all, if weight is None.
     norm : int
-        Positive: in place of weights, the Frobenius norm of each document's shares.
+        Positive: in place of weights, the Frobenius norm of each document's soft counts.
     max_iter, tol, cut : int, float, float
         Most iterations a document, mean change of gamma at which it stops, and see above.
     out : int64 array of shape (V, K)
@@ -149,7 +149,7 @@ def e_step(
     cdef Py_ssize_t i, n = documents.shape[0], longest = 0
     cdef int error = 0, here
     cdef int64_t iterations = 0, *target
-    cdef document_room *room
+    cdef document_scratch *scratch
     cdef int64_t[:, :, ::1] others
     n_topics, stride = alpha.shape[0], padded(alpha.shape[0])
     if expected.shape[1] != stride or <size_t>&expected[0, 0] % 64:
@@ -176,19 +176,20 @@ def e_step(
     if word_weight is not None:
         p.word_weight = &word_weight[0]
     p.state = NULL if state is None else &state[0, 0]
-    p.norm, p.unit, p.n_topics, p.stride, p.max_iter, p.tol, p.cut = norm, unit, n_topics, stride, max_iter, tol, cut
+    p.norm, p.token_weight, p.max_iter, p.tol, p.cut = norm, token_weight, max_iter, tol, cut
+    p.n_topics, p.stride = n_topics, stride
     n_threads = max(1, min(n_threads, n))
     others = np.zeros((n_threads - 1, out.shape[0], out.shape[1]), np.int64)
     with nogil, parallel(num_threads=n_threads):
         here = threadid()
         target = &out[0, 0] if here == 0 else &others[here - 1, 0, 0]
-        room = room_new(longest, p.stride)
+        scratch = scratch_new(longest, p.stride)
         for i in prange(n, schedule="dynamic", chunksize=16):
-            if room == NULL:
+            if scratch == NULL:
                 error += 1
             else:
-                iterations += infer_document(&p, room, documents[i], target)
-        room_free(room)
+                iterations += infer_document(&p, scratch, documents[i], target)
+        scratch_free(scratch)
     if error:
         raise MemoryError("not enough memory for the words of a document")
     if n_threads > 1:

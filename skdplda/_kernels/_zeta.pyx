@@ -8,7 +8,7 @@ from skdplda._kernels._simd cimport choose_simd
 
 __all__ = ["zeta"]
 
-cdef extern from "best_mixture.h" nogil:
+cdef extern from "mixture_weights.h" nogil:
     int LANES
     void mix(const double *, const double *, int, Py_ssize_t, double *)
     void gradient_of(const double *, const double *, const double *, int, Py_ssize_t, double *, double *, double *)

@@ -1,4 +1,4 @@
-/* The sums of best_mixture.h; compiled once for each target: TARGET(name) tells the copies apart. */
+/* The sums of mixture_weights.h; compiled once for each target: TARGET(name) tells the copies apart. */
 
 /* Copy the words topic by topic, padded to n; return the number of tokens. Words that no topic can produce, or so rarely
  * that squares of 1 / probability would overflow, get the count zero, like the padding, and the probability one.

@@ -14,11 +14,11 @@ static inline uint64_t mix64(uint64_t x) { /* the finaliser of SplitMix64, a bij
     return x ^ (x >> 31);
 }
 
-/* One stream for each (seed, sweep, unit): the result of a sweep cannot depend on who runs it, or when. */
-static inline random_stream stream_of(uint64_t seed, uint64_t sweep, uint64_t unit) {
+/* One stream for each (seed, sweep, number): the result of a sweep cannot depend on who runs it, or when. */
+static inline random_stream stream_of(uint64_t seed, uint64_t sweep, uint64_t number) {
     const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
     random_stream r;
-    uint64_t key = mix64(mix64(mix64(seed + golden) ^ (sweep + golden)) ^ (unit + golden));
+    uint64_t key = mix64(mix64(mix64(seed + golden) ^ (sweep + golden)) ^ (number + golden));
     for (int i = 0; i < 4; i++) r.s[i] = mix64(key += golden);
     return r;
 }

@@ -16,7 +16,7 @@ INLINE v16 TARGET(sums)(v16 *a) {
 }
 
 /* ratio[w] = counts[w] / t_w (0 where t_w is no positive number), total = sum_w ratio[w] row_w. `n` vectors a row. */
-INLINE void TARGET(gather)(document_room *a, const int32_t *counts, int64_t words, int32_t n) {
+INLINE void TARGET(gather)(document_scratch *a, const int32_t *counts, int64_t words, int32_t n) {
     const v16 *theta = (const v16 *)a->theta;
     v16 *total = (v16 *)a->total, held[FEW];
     for (int32_t j = 0; j < n; j++) total[j] = (v16){0};
@@ -47,22 +47,17 @@ INLINE void TARGET(gather)(document_room *a, const int32_t *counts, int64_t word
     if (n <= FEW) for (int32_t j = 0; j < n; j++) total[j] = held[j];
 }
 
-INLINE void TARGET(gather_any)(document_room *a, const int32_t *counts, int64_t words, int32_t n) {
-    switch (n) {
-    case 1: TARGET(gather)(a, counts, words, 1); break;
-    case 2: TARGET(gather)(a, counts, words, 2); break;
-    case 3: TARGET(gather)(a, counts, words, 3); break;
-    case 4: TARGET(gather)(a, counts, words, 4); break;
-    case 5: TARGET(gather)(a, counts, words, 5); break;
-    case 6: TARGET(gather)(a, counts, words, 6); break;
-    case 7: TARGET(gather)(a, counts, words, 7); break;
-    case 8: TARGET(gather)(a, counts, words, 8); break;
-    default: TARGET(gather)(a, counts, words, n);
+INLINE void TARGET(gather_any)(document_scratch *a, const int32_t *counts, int64_t words, int32_t n) {
+#define CASE(n) case n: TARGET(gather)(a, counts, words, n); break;
+    switch (n) { /* a copy for each small number of vectors */
+        ONE_TO_EIGHT(CASE)
+        default: TARGET(gather)(a, counts, words, n);
     }
+#undef CASE
 }
 
 /* Keep the topics with more than `cut` counts if that halves the work. */
-INLINE void TARGET(drop_topics)(const variational_problem *p, document_room *a, int64_t words, int32_t *k) {
+INLINE void TARGET(drop_topics)(const variational_problem *p, document_scratch *a, int64_t words, int32_t *k) {
     int32_t kept = 0, stride;
     for (int32_t j = 0; j < *k; j++) kept += a->gamma[j] - a->alpha[j] > p->cut;
     stride = padded(kept);
@@ -87,10 +82,12 @@ INLINE void TARGET(drop_topics)(const variational_problem *p, document_room *a, 
     *k = kept;
 }
 
-/* Shares of a word on the grid, rounded towards zero; they never add up to more than `most`, whatever floats did. */
-INLINE void TARGET(share)(document_room *a, const float *row, float scale, int64_t most, int32_t k, int64_t *sum) {
+/* Add the soft counts of a word, on the grid and rounded towards zero, to the sum. They never add up to more than `most`,
+ * whatever the rounding of floats did, because the sensitivity of the sum rests on that. */
+INLINE void TARGET(add_soft_counts)(document_scratch *a, const float *row, float scale, int64_t most, int32_t k,
+                                    int64_t *sum) {
     int64_t excess = -most;
-    if (!(scale > 0 && scale < 3e38f)) return; /* then all products are finite, and at most their sum */
+    if (!(scale > 0 && scale < 3e38f)) return; /* a word that no topic explains; of others all products are finite */
     if (most < 1 << 30) {
         int32_t all = 0;
         for (int32_t j = 0; j < k; j++) {
@@ -109,25 +106,25 @@ INLINE void TARGET(share)(document_room *a, const float *row, float scale, int64
     }
 }
 
-/* cell[j] = the share of topic j on the grid, rounded towards zero; 0 beyond k, as theta is. */
-INLINE void TARGET(round_shares)(document_room *a, const float *row, float scale, int32_t k) {
-    if (!(scale > 0 && scale < 3e38f)) scale = 0; /* else all products are finite, and at most their sum */
+/* cell[j] = the soft count of topic j on the grid, rounded towards zero; 0 beyond k, as theta is. */
+INLINE void TARGET(round_soft_counts)(document_scratch *a, const float *row, float scale, int32_t k) {
+    if (!(scale > 0 && scale < 3e38f)) scale = 0; /* a word that no topic explains; of others all products are finite */
     for (int32_t j = 0; j < padded(k); j += LANES) {
-        const v16 share = *(const v16 *)(a->theta + j) * *(const v16 *)(row + j) * scale;
-        *(i16 *)(a->cell + j) = scale > 0 ? __builtin_convertvector(share, i16) : (i16){0};
+        const v16 soft = *(const v16 *)(a->theta + j) * *(const v16 *)(row + j) * scale;
+        *(i16 *)(a->cell + j) = scale > 0 ? __builtin_convertvector(soft, i16) : (i16){0};
     }
 }
 
-/* Add `sign` times the rounded shares of one word to its row of the sum. */
-INLINE void TARGET(add_cells)(const variational_problem *p, const document_room *a, int64_t *to, int32_t k, int sign) {
+/* Add `sign` times the rounded soft counts of one word to its row of the sum. */
+INLINE void TARGET(add_cells)(const variational_problem *p, const document_scratch *a, int64_t *to, int32_t k, int sign) {
     if (k == p->n_topics) for (int32_t j = 0; j < k; j++) to[j] += (int64_t)sign * a->cell[j]; /* none was dropped */
     else for (int32_t j = 0; j < k; j++) to[a->topic[j]] += (int64_t)sign * a->cell[j];
 }
 
-/* Add the shares to the sum, stretched to a norm of at most p->norm, counted in integers; nothing if rounding is not to
- * be trusted. */
-INLINE void TARGET(add_stretched)(const variational_problem *p, document_room *a, const int32_t *word, int64_t words,
-                                  int32_t k, int64_t *sum) {
+/* Add the soft counts to the sum, scaled to the norm bound p->norm, in fixed point. The norm is checked in integers, where
+ * it is exact: if rounding should exceed it, a smaller scale is tried, and after three attempts nothing is added. */
+INLINE void TARGET(add_scaled_soft_counts)(const variational_problem *p, document_scratch *a, const int32_t *word,
+                                           int64_t words, int32_t k, int64_t *sum) {
     const double most = (double)p->norm * (double)p->norm;
     double squares = 0;
     float scale;
@@ -135,8 +132,8 @@ INLINE void TARGET(add_stretched)(const variational_problem *p, document_room *a
         lanes part = {.all = {0}};
         double of_word = 0;
         for (int32_t j = 0; j < padded(k) / LANES; j++) {
-            const v16 share = ((const v16 *)a->theta)[j] * ((const v16 *)a->row[i])[j] * a->ratio[i];
-            part.all += share * share;
+            const v16 soft = ((const v16 *)a->theta)[j] * ((const v16 *)a->row[i])[j] * a->ratio[i];
+            part.all += soft * soft;
         }
         for (int32_t j = 0; j < LANES; j++) of_word += part.lane[j];
         squares += a->ratio[i] > 0 ? of_word : 0;
@@ -147,7 +144,7 @@ INLINE void TARGET(add_stretched)(const variational_problem *p, document_room *a
         double exact = 0; /* whole numbers below 2^53, where it is at most `most` */
         for (int64_t i = 0; i < words; i++) {
             v8d part = {0};
-            TARGET(round_shares)(a, a->row[i], a->ratio[i] * scale, k);
+            TARGET(round_soft_counts)(a, a->row[i], a->ratio[i] * scale, k);
             for (int32_t j = 0; j < padded(k); j += 8) {
                 const v8d cell = __builtin_convertvector(*(const i8 *)(a->cell + j), v8d);
                 part += cell * cell;
@@ -157,21 +154,21 @@ INLINE void TARGET(add_stretched)(const variational_problem *p, document_room *a
         }
         if (exact <= most) return;
         for (int64_t i = 0; i < words; i++) { /* take them back */
-            TARGET(round_shares)(a, a->row[i], a->ratio[i] * scale, k);
+            TARGET(round_soft_counts)(a, a->row[i], a->ratio[i] * scale, k);
             TARGET(add_cells)(p, a, sum + (size_t)word[i] * p->n_topics, k, -1);
         }
     }
 }
 
-static int TARGET(infer)(const variational_problem *p, document_room *a, int64_t d, int64_t *sum) {
+static int TARGET(infer)(const variational_problem *p, document_scratch *a, int64_t d, int64_t *sum) {
     const int64_t first = p->indptr[d], words = p->indptr[d + 1] - first;
     const int32_t *word = p->indices + first, *counts = p->counts + first;
-    const int64_t weight = p->weight ? p->weight[d] : p->unit;
+    const int64_t weight = p->weight ? p->weight[d] : p->token_weight;
     float *state = p->state ? p->state + (size_t)d * p->n_topics : NULL;
     int32_t k = p->n_topics, iteration = 0, next_drop = 2;
     float length = 0, change;
     for (int64_t i = 0; i < words; i++) length += (float)counts[i];
-    memset(a->gamma, 0, 5 * (size_t)p->stride * sizeof(float));
+    memset(a->gamma, 0, 4 * (size_t)p->stride * sizeof(float));
     for (int32_t j = 0; j < k; j++) {
         a->topic[j] = j;
         a->alpha[j] = p->alpha[j];
@@ -207,10 +204,11 @@ static int TARGET(infer)(const variational_problem *p, document_room *a, int64_t
     }
     if (p->norm) {
         if (p->word_weight) for (int64_t i = 0; i < words; i++) a->ratio[i] *= p->word_weight[word[i]];
-        TARGET(add_stretched)(p, a, word, words, k, sum);
+        TARGET(add_scaled_soft_counts)(p, a, word, words, k, sum);
         return iteration;
     }
     for (int64_t i = 0; i < words; i++)
-        TARGET(share)(a, a->row[i], a->ratio[i] * weight, weight * counts[i], k, sum + (size_t)word[i] * p->n_topics);
+        TARGET(add_soft_counts)(a, a->row[i], a->ratio[i] * weight, weight * counts[i], k,
+                                sum + (size_t)word[i] * p->n_topics);
     return iteration;
 }

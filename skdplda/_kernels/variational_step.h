@@ -3,7 +3,7 @@
  * With B[w, k] = exp(E[log topic k's probability of word w]), up to a factor of its own for each w, and
  * T[k] = exp(digamma(gamma[k])), a document of counts c_w iterates
  *     t_w = sum_k T[k] B[w, k],     gamma[k] = alpha[k] + T[k] sum_w (c_w / t_w) B[w, k]
- * and then gives word w the shares c_w T[k] B[w, k] / t_w.
+ * and then adds the soft counts (expected topic counts) c_w T[k] B[w, k] / t_w of word w.
  *
  * Compiled for three kinds of x86-64 processor (simd.h). Sixteen lanes are added in the same order everywhere, so that
  * results do not depend on the processor.
@@ -27,26 +27,26 @@ typedef union { v16 all; float lane[LANES]; } lanes;
 typedef struct {              /* shared by all documents */
     const int64_t *indptr;    /* rows of a document-term matrix */
     const int32_t *indices, *counts;
-    const int32_t *weight;    /* document -> grid units a token, or NULL for `unit` */
+    const int32_t *weight;    /* document -> weight of a token on the grid, or NULL for `token_weight` */
     const float *expected;    /* V x stride, 64-byte aligned, zero beyond K */
     const float *alpha;       /* stride, zero beyond K */
-    int64_t norm;             /* of a document's shares, or 0: then each token has its weight */
-    const float *word_weight;        /* word -> weight of its shares, before they are brought to the norm; or NULL */
+    int64_t norm;             /* bound of a document's soft counts, or 0: then each token has its weight */
+    const float *word_weight; /* word -> weight of its soft counts, before they are scaled to the norm; or NULL */
     float *state;             /* document x K: counts of its topics, negative if not known; or NULL */
-    int32_t unit, n_topics, stride, max_iter;
+    int32_t token_weight, n_topics, stride, max_iter;
     float tol, cut;           /* mean change of gamma to stop at; counts of a topic to drop */
 } variational_problem;
 
 typedef struct {              /* what one thread works with */
-    int64_t words;            /* room for so many */
-    float *memory, *gamma, *theta, *fresh, *total, *alpha, *block, *ratio;
+    int64_t words;            /* of a document, at most */
+    float *memory, *gamma, *theta, *total, *alpha, *block, *ratio;
     const float **row;        /* word -> its numbers */
     int32_t *topic, *cell;    /* topics in use */
-} document_room;
+} document_scratch;
 
 static int32_t padded(int32_t n_topics) { return (n_topics + LANES - 1) / LANES * LANES; }
 
-static void room_free(document_room *a) {
+static void scratch_free(document_scratch *a) {
     if (!a) return;
     free(a->memory);
     free(a->row);
@@ -54,22 +54,21 @@ static void room_free(document_room *a) {
     free(a);
 }
 
-static document_room *room_new(int64_t words, int32_t stride) {
-    document_room *a = calloc(1, sizeof(document_room));
+static document_scratch *scratch_new(int64_t words, int32_t stride) {
+    document_scratch *a = calloc(1, sizeof(document_scratch));
     const size_t whole = (words + LANES) / LANES * LANES;
     if (!a) return NULL;
     a->words = words;
-    a->memory = aligned_alloc(64, (5 * (size_t)stride + whole + whole * (stride / 2 + LANES)) * sizeof(float));
+    a->memory = aligned_alloc(64, (4 * (size_t)stride + whole + whole * (stride / 2 + LANES)) * sizeof(float));
     a->row = malloc(whole * sizeof(float *));
     a->topic = aligned_alloc(64, 2 * (size_t)stride * sizeof(int32_t));
     if (!a->memory || !a->row || !a->topic) {
-        room_free(a);
+        scratch_free(a);
         return NULL;
     }
     a->gamma = a->memory;
     a->theta = a->gamma + stride;
-    a->fresh = a->theta + stride;
-    a->total = a->fresh + stride;
+    a->total = a->theta + stride;
     a->alpha = a->total + stride;
     a->ratio = a->alpha + stride;
     a->block = a->ratio + whole;
@@ -82,7 +81,7 @@ static document_room *room_new(int64_t words, int32_t stride) {
 #define COPIES "variational_document.h"
 #include "simd_copies.h"
 
-static int infer_document(const variational_problem *p, document_room *a, int64_t d, int64_t *sum) {
+static int infer_document(const variational_problem *p, document_scratch *a, int64_t d, int64_t *sum) {
     return DISPATCH(infer, p, a, d, sum);
 }
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._kernels._live import laplace_last_sweep, live_sweep, live_sweep_monitored
+from skdplda._kernels._sequential import laplace_last_sweep, sequential_sweep, sequential_sweep_monitored
 
 __all__ = ["MECHANISMS", "LiveFit", "fit_live"]
 
@@ -186,12 +186,12 @@ def fit_live(
     rng = np.random.default_rng(seed)
     key = int(rng.integers(2**64, dtype=np.uint64))
     state = _LiveState(X, n_components, doc_topic_prior, topic_word_prior, rng)
-    kernel, monitored, rows = live_sweep, (), []
+    kernel, monitored, rows = sequential_sweep, (), []
     if mechanism == "inherent":
         n_tokens = len(state.words)
         longest = max((stop - start for start, stop in pairwise(state.doc_ptr)), default=0)
         n_max = longest if n_max is None else n_max
-        kernel, monitored = live_sweep_monitored, (n_max, np.zeros(n_tokens), np.zeros(n_tokens))
+        kernel, monitored = sequential_sweep_monitored, (n_max, np.zeros(n_tokens), np.zeros(n_tokens))
     elif mechanism == "hybrid":
         monitored = (count_clip,)
 

@@ -79,7 +79,7 @@ cdef inline double _remove_one(
     return worst
 
 
-def live_sweep(
+def sequential_sweep(
     const int64_t[::1] doc_ptr, const int32_t[::1] words,  # IN
     uint16_t[::1] topics, double[:, ::1] doc_topic,  # INOUT
     double[:, ::1] word_topic, double[::1] topic_total,  # INOUT
@@ -108,16 +108,16 @@ def live_sweep(
                 _count(&doc_topic[d, 0], n_w, &topic_total[0], topics[i], 1)
 
 
-def live_sweep_monitored(
+def sequential_sweep_monitored(
     const int64_t[::1] doc_ptr, const int32_t[::1] words,  # IN, equal words of a document side by side
     uint16_t[::1] topics, double[:, ::1] doc_topic,  # INOUT
     double[:, ::1] word_topic, double[::1] topic_total,  # INOUT
     const double[::1] alpha, double beta, uint64_t seed, uint64_t sweep, double n_max,  # IN
     double[::1] word_sums, double[::1] document_sums,  # INOUT, one a token
 ):
-    """Do `live_sweep` on exact counts and measure each draw.
+    """Do `sequential_sweep` on exact counts and measure each draw.
 
-    Equivalent to `live_sweep` with, before each draw: word_sums[i] += monitor_draw(n_removed=1),
+    Equivalent to `sequential_sweep` with, before each draw: word_sums[i] += monitor_draw(n_removed=1),
     document_sums[i] += monitor_draw(n_removed=n_max), loss = exact_draw_loss(...).
     Returns max(word_sums), max(document_sums), the largest loss and the sum of the losses of this sweep.
     """
@@ -167,9 +167,9 @@ def laplace_last_sweep(
     const double[::1] alpha, double beta, uint64_t seed, uint64_t sweep,  # IN
     const double[::1] word_noise, const double[::1] doc_noise,  # IN, one a token
 ):
-    """Do `live_sweep` with noisy weights; the counts stay exact.
+    """Do `sequential_sweep` with noisy weights; the counts stay exact.
 
-    Equivalent to `live_sweep` with p = (word_topic[w] + e + beta) / (topic_total - e + V * beta)
+    Equivalent to `sequential_sweep` with p = (word_topic[w] + e + beta) / (topic_total - e + V * beta)
     * (doc_topic[d] + f + alpha) / (doc_topic[d].sum() - f + alpha.sum()), e and f the token's noise;
     a topic weighs 0 where one of the four terms is not positive; all topics are equal where all weigh 0.
     """

@@ -1,10 +1,10 @@
-/* Sums over the words of one document for the best mixture of topics.
+/* Sums over the words of one document, for the maximum-likelihood mixture weights of topics.
  *
  * Sums run in eight interleaved lanes, a fixed order of addition: the same result on every processor. `n` is a multiple
  * of LANES; arrays are padded with a word of count zero.
  */
-#ifndef SKDPLDA_BEST_MIXTURE_H
-#define SKDPLDA_BEST_MIXTURE_H
+#ifndef SKDPLDA_MIXTURE_WEIGHTS_H
+#define SKDPLDA_MIXTURE_WEIGHTS_H
 
 #include <float.h>
 #include <math.h>
