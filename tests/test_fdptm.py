@@ -37,7 +37,7 @@ def texts():
 
 
 def plain_pipeline():
-    """Three steps. The pipeline is only claimed after the fit: CountVectorizer does not record how it learned its words."""
+    """Three steps. Its guarantee is only claimed, as CountVectorizer does not record how it learned its words."""
     return Pipeline(
         [
             ("counts", CountVectorizer(ngram_range=(1, 2))),

@@ -11,7 +11,11 @@ from contextlib import suppress
 import pytest
 
 from skdplda.exceptions import BudgetExceededError
-from skdplda.privacy import BudgetCharge, PrivacyAccountant, PrivacyGuarantee
+from skdplda.privacy import BudgetCharge, PrivacyAccountant, PrivacyGuarantee, pure_event
+
+
+def proven(epsilon, **terms):
+    return PrivacyGuarantee(epsilon=epsilon, status="proven", event=pure_event(epsilon), **terms)
 
 
 @pytest.fixture
@@ -21,15 +25,15 @@ def path(tmp_path):
 
 def test_a_ledger_file_is_begun_and_opened_again(path):
     first = PrivacyAccountant.open(path, epsilon=1.0, delta=1e-5, unit="user")
-    first.spend(PrivacyGuarantee(epsilon=0.25, unit="user"), label="words")
+    first.spend(proven(0.25, unit="user"), label="words")
     again = PrivacyAccountant.open(path)
     assert (again.epsilon, again.delta, again.unit, again.remaining_epsilon) == (1.0, 1e-5, "user", 0.75)
     assert again.ledger == first.ledger
     assert again.to_json() == first.to_json()
-    again.spend(PrivacyGuarantee(epsilon=0.5, unit="user"))
+    again.spend(proven(0.5, unit="user"))
     assert first.remaining_epsilon == 0.25
     with pytest.raises(BudgetExceededError):
-        first.spend(PrivacyGuarantee(epsilon=0.5, unit="user"))
+        first.spend(proven(0.5, unit="user"))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -49,14 +53,14 @@ def test_a_missing_ledger_is_not_begun_by_accident(path):
     path.unlink()
     for use in (accountant.check, accountant.spend):
         with pytest.raises(ValueError, match=r"is gone; put it back\. Nothing was spent"):
-            use(PrivacyGuarantee(epsilon=0.5))
+            use(proven(0.5))
     assert not path.exists()
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "edited", "foreign", "list", "plain"])
 def test_a_damaged_ledger_is_refused(path, damage):
     accountant = PrivacyAccountant.open(path, epsilon=1.0)
-    accountant.spend(PrivacyGuarantee(epsilon=0.75))
+    accountant.spend(proven(0.75))
     whole = path.read_text()
     path.write_text(
         {
@@ -68,7 +72,7 @@ def test_a_damaged_ledger_is_refused(path, damage):
             "plain": PrivacyAccountant(1.0).to_json(),
         }[damage]
     )
-    for use in (lambda: PrivacyAccountant.open(path), lambda: accountant.check(PrivacyGuarantee(epsilon=0.1))):
+    for use in (lambda: PrivacyAccountant.open(path), lambda: accountant.check(proven(0.1))):
         with pytest.raises(ValueError, match=r"is damaged .*restore it from a backup"):
             use()
     path.write_text(whole)
@@ -84,7 +88,7 @@ def test_a_full_disk_keeps_the_books_and_spends_nothing(path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left"):
-        accountant.spend(PrivacyGuarantee(epsilon=0.5))
+        accountant.spend(proven(0.5))
     monkeypatch.undo()
     assert accountant.ledger == ()
     assert path.read_bytes() == before
@@ -93,11 +97,11 @@ def test_a_full_disk_keeps_the_books_and_spends_nothing(path, monkeypatch):
 SPEND = """
 import sys
 from skdplda.exceptions import BudgetExceededError
-from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
+from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee, pure_event
 accountant = PrivacyAccountant.open(sys.argv[1])
 for _ in range(20):
     try:
-        accountant.spend(PrivacyGuarantee(epsilon=1 / 32))
+        accountant.spend(PrivacyGuarantee(epsilon=1 / 32, status="proven", event=pure_event(1 / 32)))
     except BudgetExceededError:
         pass
 """
@@ -117,7 +121,7 @@ def test_threads_with_one_ledger_or_several_never_overspend(path):
     def spend(accountant):
         for _ in range(10):
             with suppress(BudgetExceededError):
-                accountant.spend(PrivacyGuarantee(epsilon=1 / 16))
+                accountant.spend(proven(1 / 16))
 
     threads = [threading.Thread(target=spend, args=(accountant,)) for accountant in ledgers]
     for thread in threads:
@@ -130,5 +134,5 @@ def test_threads_with_one_ledger_or_several_never_overspend(path):
 def test_a_run_resumed_by_two_processes_is_charged_once(path):
     for _ in range(2):
         with PrivacyAccountant.open(path, epsilon=1.0):
-            BudgetCharge(PrivacyGuarantee(epsilon=0.75), "fit").charge("run")
+            BudgetCharge(proven(0.75), "fit").charge("run")
     assert len(PrivacyAccountant.open(path).ledger) == 1

@@ -252,7 +252,7 @@ def test_a_short_budget_refuses_before_a_document_is_read():
 
 
 def test_fits_are_charged_and_public_words_are_free(texts, counts):
-    with PrivacyAccountant(epsilon=6.0, delta=1e-4) as accountant:
+    with PrivacyAccountant(epsilon=6.0, delta=1e-4, rule="basic") as accountant:
         DPCountVectorizer(epsilon=2.0).fit(texts)
         DPVocabularySelector(epsilon=2.0).fit(counts)
         assert [entry.guarantee.epsilon for entry in accountant.ledger] == [2.0, 2.0]
@@ -297,6 +297,7 @@ def test_no_other_word_is_in_any_byte_of_the_vectorizer(texts, mechanism):
         "vocabulary_",
         "noisy_weights_",
         "privacy_guarantee_",
+        "_fitted_parameters",
     }
     assert not {N_TEXTS, int(X.sum()), int(X.nnz)} & set(values(vars(vectorizer)))
     numbers = {argument for _, argument, _ in pickletools.genops(stored) if isinstance(argument, int)}
@@ -330,7 +331,7 @@ def test_columns_do_not_tell_the_order_of_appearance():
 def test_the_selector_keeps_what_it_says_and_no_histogram(counts):
     selector = DPVocabularySelector(epsilon=3.0).fit(counts)
     fitted = set(vars(selector)) - set(selector.get_params())
-    assert fitted == {"support_", "noisy_weights_", "privacy_guarantee_", "n_features_in_"}
+    assert fitted == {"support_", "noisy_weights_", "privacy_guarantee_", "n_features_in_", "_fitted_parameters"}
     used = np.asarray((counts > 0).sum(axis=0)).ravel()
     assert not np.isin(selector.noisy_weights_, used).any()
 
