@@ -451,8 +451,8 @@ MUTANTS = [
     ),
     Mutant(
         "cost of the best of several runs",
-        "epsilon = (2 + leaf.shape) * run.pure_sum * OUTWARDS",
-        "epsilon = (1 + leaf.shape) * run.pure_sum * OUTWARDS",
+        "found.pure[(2 + event.shape) * run.pure_sum * OUTWARDS]",
+        "found.pure[(1 + event.shape) * run.pure_sum * OUTWARDS]",
         "epsilon is too small",
         ACCOUNTING,
     ),

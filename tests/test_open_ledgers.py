@@ -232,3 +232,26 @@ def test_worker_processes_cannot_overdraw_a_ledger_in_a_file(tmp_path, idle_work
     ):
         scores = cross_val_score(lda(epsilon=1.0), X, cv=4, n_jobs=2)
     assert np.isfinite(scores).sum() == len(accountant.ledger) == 1
+
+
+@pytest.mark.parametrize("text", ["{", "7", '[["me", 1, []]]', "[[1, 2]]", "[" * 100_000])
+def test_a_malformed_environment_variable_ends_in_a_sentence(text):
+    code = "import numpy as np, skdplda; skdplda.PrivateCGSLDA(2, max_iter=2).fit(np.eye(4, dtype=int))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "SKDPLDA_LEDGER": text}, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ValueError: the environment variable SKDPLDA_LEDGER must be what skdplda wrote")
+    assert "unset it" in last and len(last) < 400
+
+
+def test_a_malformed_environment_variable_does_not_keep_a_ledger_of_this_process_from_work():
+    code = """
+import os, numpy as np
+from skdplda import PrivacyAccountant, PrivateCGSLDA
+with PrivacyAccountant(epsilon=9.0, delta=1e-4) as accountant:
+    PrivateCGSLDA(2, max_iter=2).fit(np.eye(4, dtype=int))
+assert len(accountant.ledger) == 1 and os.environ["SKDPLDA_LEDGER"] == "{"
+"""
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "SKDPLDA_LEDGER": "{"}, check=True, timeout=120)

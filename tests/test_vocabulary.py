@@ -252,7 +252,7 @@ def test_a_short_budget_refuses_before_a_document_is_read():
 
 
 def test_fits_are_charged_and_public_words_are_free(texts, counts):
-    with PrivacyAccountant(epsilon=6.0, delta=1e-4) as accountant:
+    with PrivacyAccountant(epsilon=6.0, delta=1e-4, rule="basic") as accountant:
         DPCountVectorizer(epsilon=2.0).fit(texts)
         DPVocabularySelector(epsilon=2.0).fit(counts)
         assert [entry.guarantee.epsilon for entry in accountant.ledger] == [2.0, 2.0]

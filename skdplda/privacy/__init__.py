@@ -6,7 +6,7 @@
 import warnings
 from typing import Any
 
-from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant
+from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant, active_accountant
 from skdplda.privacy._accounting import delta_of, epsilon_of
 from skdplda.privacy._accounting import epsilon_with_sampler_error as epsilon_with_sampler_error
 from skdplda.privacy._budget_charge import BudgetCharge
@@ -40,7 +40,6 @@ from skdplda.privacy._noise import (
 )
 from skdplda.privacy._noise import sampler_assumption as sampler_assumption
 from skdplda.privacy._open_ledgers import LedgerAwareMixin as LedgerAwareMixin
-from skdplda.privacy._open_ledgers import active_accountant
 from skdplda.privacy._open_ledgers import prepaid as prepaid
 from skdplda.privacy._partition import PartitionPlan, plan_partition, select_partitions
 from skdplda.privacy._partition import epsilon_needed as epsilon_needed

@@ -5,18 +5,19 @@ import math
 import os
 from dataclasses import replace
 from threading import RLock
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from skdplda._types import PathLike
 from skdplda.exceptions import BudgetExceededError
 from skdplda.privacy._events import check_delta, check_epsilon, number_from_json, number_to_json
 from skdplda.privacy._filter import RULES, choose_rule
 from skdplda.privacy._guarantee import PrivacyGuarantee, check_compatible, read_json
-from skdplda.privacy._open_ledgers import close_block, open_block
+from skdplda.privacy._ledger_file import FileLock, pack, replace_file, unpack
+from skdplda.privacy._open_ledgers import close_block, find_open_ledger, open_block
 from skdplda.privacy._statement import round_up
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
-__all__ = ["LedgerEntry", "PrivacyAccountant"]
+__all__ = ["LedgerEntry", "PrivacyAccountant", "active_accountant"]
 
 FORMAT = "skdplda.PrivacyAccountant"
 VERSION = 1
@@ -184,10 +185,8 @@ class PrivacyAccountant:
         >>> PrivacyAccountant.open(path).remaining_epsilon
         0.25
         """
-        from skdplda.privacy._ledger_file import LedgerFile
-
         terms = {"unit": unit, "adjacency": adjacency, "trust": trust, "accept_claimed": accept_claimed}
-        return LedgerFile(path, epsilon=epsilon, delta=delta, rule=rule, reserve=reserve, **terms)
+        return FileAccountant(path, epsilon=epsilon, delta=delta, rule=rule, reserve=reserve, **terms)
 
     @property
     def epsilon(self) -> float:
@@ -427,3 +426,109 @@ class PrivacyAccountant:
 
 def _numbers(guarantee):
     return f"epsilon={round_up(guarantee.epsilon, 6)}, delta={round_up(guarantee.delta, 6)}"
+
+
+class FileAccountant(PrivacyAccountant):
+    """A `PrivacyAccountant` whose ledger is a file: see `PrivacyAccountant.open`.
+
+    The file is read anew under a lock whenever the ledger is read or written, and replaced as a whole, on the disk
+    before `spend` returns.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. Beside it, `path + ".lock"` is what processes lock.
+    **terms : dict
+        Parameters of `PrivacyAccountant`; None for what the file says. A new file needs `epsilon`.
+    """
+
+    def __init__(self, path: PathLike, **terms: Any) -> None:
+        self._address = os.path.realpath(path)
+        self._content: bytes | None = None
+        self._lock: Any = FileLock(self._address, self._read)
+        terms = {name: value for name, value in terms.items() if value is not None}
+        self._may_begin = "epsilon" in terms
+        self._take(PrivacyAccountant(**terms) if self._may_begin else PrivacyAccountant(1.0))
+        with self._lock:
+            for name, value in terms.items():
+                held = self._kind_of_rule if name == "rule" else getattr(self, f"_{name}")
+                if held != value:
+                    raise ValueError(f"{name} of the ledger {self._address!r} is {held!r}; got {value!r}.")
+
+    @property
+    def _entries(self):
+        with self._lock:
+            return self._kept
+
+    @_entries.setter
+    def _entries(self, entries):
+        with self._lock:
+            self._write(entries)
+
+    def _take(self, accountant):
+        """Take the terms and the entries of another accountant."""
+        fields = dict(vars(accountant))
+        del fields["_lock"]
+        self._kept = fields.pop("_entries")
+        vars(self).update(fields)
+
+    def _read(self):
+        """Take the ledger from the file, if that has changed. Called under the lock."""
+        try:
+            with open(self._address, "rb") as file:
+                content = file.read()
+        except FileNotFoundError:
+            if self._content is not None:
+                raise ValueError(f"the ledger {self._address!r} is gone; put it back. Nothing was spent.") from None
+            if not self._may_begin:
+                raise ValueError(f"there is no ledger {self._address!r}; give epsilon to begin one.") from None
+            self._write(())
+            return
+        if content == self._content:
+            return
+        try:
+            accountant = PrivacyAccountant.from_json(unpack(content))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"the ledger {self._address!r} is damaged ({error}); restore it from a backup, and spend by hand what"
+                " was fitted since. Nothing was spent."
+            ) from None
+        self._take(accountant)
+        self._content = content
+
+    def _write(self, entries):
+        """Replace the file. Called under the lock."""
+        former, self._kept = self._kept, entries
+        try:
+            content = pack(self.to_json())
+            replace_file(self._address, content)
+        except BaseException:
+            self._kept = former
+            raise
+        self._content = content
+
+
+def active_accountant() -> Any:
+    """Return the ledger that a fit charges, or refuse a fit that could not reach it.
+
+    It is the innermost of those that this thread (or asynchronous task) has entered. A thread that has entered none
+    charges the one that is open elsewhere in the process. A process that was started by one with an open ledger
+    charges it if it is a file (`PrivacyAccountant.open`); a ledger in the memory of another process cannot be reached.
+
+    A fit calls its `check` before it reads data, and its `spend` before it forms the first value that is released.
+
+    Returns
+    -------
+    accountant : PrivacyAccountant or None
+        None if no ledger is open.
+
+    Raises
+    ------
+    RuntimeError
+        If several ledgers are open and this thread entered none of them, or if the ledger is in the memory of the
+        process that started this one.
+    ValueError
+        If the environment variable by which processes tell of their ledgers is damaged.
+    """
+    found = find_open_ledger()
+    return FileAccountant(found) if isinstance(found, str) else found

@@ -6,6 +6,7 @@ dp-accounting is imported inside the functions (see `_events`).
 """
 
 import math
+from collections import Counter
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -61,50 +62,84 @@ class _Parts(NamedTuple):
 
 def parts_of(event):
     """Sort a composition by kind; raise ValueError for an event that has no accounting here."""
-    precision, rho, xi, private, pure, sampled, selected = 0.0, 0.0, 0.0, True, {}, {}, {}
+    found = _Found()
     for leaf, count in leaves_of(event):
-        kind = type(leaf).__name__
         rate = 1.0
-        if kind == "PoissonSampledDpEvent":
+        if type(leaf).__name__ == "PoissonSampledDpEvent":
             rate, leaf = leaf.sampling_probability, leaf.event
-            kind = type(leaf).__name__
-            if rate == 0:
-                continue
-        if kind == "NonPrivateDpEvent":
-            private = False
-        elif kind == "GaussianDpEvent":
-            sigma = leaf.noise_multiplier
-            if sigma == 0:
-                private = False
-            elif rate == 1:
-                precision += count / sigma / sigma
-            else:
-                sampled[rate, sigma] = sampled.get((rate, sigma), 0) + count
-        elif kind in ("DiscreteLaplaceDpEvent", "LaplaceDpEvent"):
-            if kind == "LaplaceDpEvent":
-                epsilon = 1 / leaf.noise_multiplier if leaf.noise_multiplier else math.inf
-            else:
-                epsilon = leaf.noise_parameter * leaf.sensitivity or math.inf
-            if rate < 1:
-                epsilon = math.log1p(rate * math.expm1(epsilon)) * OUTWARDS if epsilon < 700 else epsilon
-            private = private and epsilon < math.inf
-            pure[epsilon] = pure.get(epsilon, 0) + count
-        elif kind == "ZCDpEvent" and rate == 1:
-            rho, xi = rho + count * leaf.rho, xi + count * leaf.xi
-        elif kind == "RepeatAndSelectDpEvent" and rate == 1:
-            run = parts_of(leaf.event)
-            private = private and run.private
-            if run.only_pure and math.isfinite(leaf.shape):  # Papernot and Steinke 2022, Corollary 3
-                epsilon = (2 + leaf.shape) * run.pure_sum * OUTWARDS
-                pure[epsilon] = pure.get(epsilon, 0) + count
-            else:
-                key = run, leaf.mean, leaf.shape
-                selected[key] = selected.get(key, 0) + count
-        else:
-            raise ValueError(f"no accounting is known for the event {event!r}")
-    private = private and math.isfinite(precision)  # a denormal noise multiplier is none
-    pure, sampled, selected = (tuple(sorted(kind.items())) for kind in (pure, sampled, selected))
-    return _Parts(precision, pure, sampled, rho, xi, private, selected)
+        if rate > 0:
+            handler = (HANDLERS if rate == 1 else SAMPLED_HANDLERS).get(type(leaf).__name__)
+            if handler is None:
+                raise ValueError(f"no accounting is known for the event {event!r}")
+            handler(found, leaf, count, rate)
+    return found.parts()
+
+
+class _Found:
+    """The parts of a composition while they are added up."""
+
+    def __init__(self):
+        self.precision, self.rho, self.xi, self.private = 0.0, 0.0, 0.0, True
+        self.pure, self.sampled, self.selected = Counter(), Counter(), Counter()
+
+    def parts(self):
+        private = self.private and math.isfinite(self.precision)  # a denormal noise multiplier is no noise
+        pure, sampled, selected = (tuple(sorted(kind.items())) for kind in (self.pure, self.sampled, self.selected))
+        return _Parts(self.precision, pure, sampled, self.rho, self.xi, private, selected)
+
+
+def _add_non_private(found, event, count, rate):
+    found.private = False
+
+
+def _add_gaussian(found, event, count, rate):
+    sigma = event.noise_multiplier
+    if sigma == 0:
+        found.private = False
+    elif rate == 1:
+        found.precision += count / sigma / sigma
+    else:
+        found.sampled[rate, sigma] += count
+
+
+def _add_laplace(found, event, count, rate):
+    _add_pure(found, 1 / event.noise_multiplier if event.noise_multiplier else math.inf, count, rate)
+
+
+def _add_discrete_laplace(found, event, count, rate):
+    _add_pure(found, event.noise_parameter * event.sensitivity or math.inf, count, rate)
+
+
+def _add_pure(found, epsilon, count, rate):
+    if rate < 1:  # amplification by sampling
+        epsilon = math.log1p(rate * math.expm1(epsilon)) * OUTWARDS if epsilon < 700 else epsilon
+    found.private = found.private and epsilon < math.inf
+    found.pure[epsilon] += count
+
+
+def _add_zcdp(found, event, count, rate):
+    found.rho += count * event.rho
+    found.xi += count * event.xi
+
+
+def _add_selected(found, event, count, rate):
+    run = parts_of(event.event)
+    found.private = found.private and run.private
+    if run.only_pure and math.isfinite(event.shape):  # Papernot and Steinke 2022, Corollary 3
+        found.pure[(2 + event.shape) * run.pure_sum * OUTWARDS] += count
+    else:
+        found.selected[run, event.mean, event.shape] += count
+
+
+# Handlers of events, by the name of the class: functools.singledispatch needs the class itself, and the import of
+# dp-accounting takes longer than that of the rest of the package.
+SAMPLED_HANDLERS = {
+    "NonPrivateDpEvent": _add_non_private,
+    "GaussianDpEvent": _add_gaussian,
+    "LaplaceDpEvent": _add_laplace,
+    "DiscreteLaplaceDpEvent": _add_discrete_laplace,
+}
+HANDLERS = {**SAMPLED_HANDLERS, "ZCDpEvent": _add_zcdp, "RepeatAndSelectDpEvent": _add_selected}
 
 
 # --- the cost of an event -----------------------------------------------------------------------------

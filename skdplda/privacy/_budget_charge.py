@@ -1,8 +1,7 @@
 """What a fit charges a ledger: asked before data are read, charged before the first release, once a run."""
 
-from skdplda.privacy._accountant import PrivacyAccountant
+from skdplda.privacy._accountant import PrivacyAccountant, active_accountant
 from skdplda.privacy._guarantee import PrivacyGuarantee
-from skdplda.privacy._open_ledgers import active_accountant
 
 __all__ = ["BudgetCharge"]
 

@@ -1,9 +1,9 @@
-"""Which ledger a fit charges: one open in its own thread, in another thread, or in the process that started its own.
+"""Find the ledger that a fit charges: open in its own thread, in another thread, or in the process that started it.
 
-A `with` block is seen at once by the thread (or task) that entered it. Worker threads start with an empty context, so
-the process keeps a list of all open blocks. Worker processes have neither: they are told. What is open stands in an
-environment variable, which new processes inherit; a forked process keeps what its parent had open as news; and pickled
-estimators carry the news to workers that were started before, such as those that joblib keeps.
+The thread (or asynchronous task) that entered a `with` block sees it in its context. Worker threads start with an empty
+context, so the process also keeps a list of all open blocks. Worker processes have neither, so they are told in three
+ways: new processes inherit an environment variable that says what is open; a forked process keeps what its parent had
+open; and pickled estimators tell workers that were started before, such as those that joblib keeps.
 """
 
 import json
@@ -15,11 +15,11 @@ from multiprocessing import parent_process
 from threading import RLock
 from typing import Any
 
-__all__ = ["LedgerAwareMixin", "active_accountant", "close_block", "open_block", "prepaid"]
+__all__ = ["LedgerAwareMixin", "close_block", "find_open_ledger", "open_block", "prepaid"]
 
-VARIABLE = "SKDPLDA_LEDGER"  # news as JSON, for processes that are started while a ledger is open
-CARRIED = "_open_ledgers"  # news in the state of a pickled estimator
-PREPAID = object()  # stands for a block in which an enclosing release has paid
+VARIABLE = "SKDPLDA_LEDGER"  # what `Process.tell` returns, as JSON, for processes that are started meanwhile
+CARRIED = "_open_ledgers"  # the same in the state of a pickled estimator
+PREPAID = object()  # stands for a block whose fits an enclosing release has charged already
 WHAT_TO_DO = (
     "Use n_jobs=1 or threads (joblib.parallel_config(backend='threading')), or a ledger that processes share:"
     " PrivacyAccountant.open(path, ...). No data were read."
@@ -43,6 +43,7 @@ class Process:
         self.lock = RLock()
         self.open: list[Block] = []
         self.age = 0  # how often a block was opened or closed: later news replace earlier ones
+        self.unreadable = ""  # text of the environment variable that nobody here has written
         self.news: dict[int, tuple[int, list[str]]] = {}  # by process: its age, and where its open ledgers are
 
     def tell(self) -> list[Any]:
@@ -58,12 +59,21 @@ class Process:
                 if age >= self.news.get(pid, (0,))[0]:
                     self.news[pid] = age, list(addresses)
 
+    def inherit(self) -> None:
+        """Take the news that the environment variable holds, and note text that `publish` has not written."""
+        text = os.environ.get(VARIABLE, "[]")
+        try:
+            self.hear([(int(pid), int(age), list(map(str, places))) for pid, age, places in json.loads(text)])
+        except (ValueError, TypeError, RecursionError):
+            self.unreadable = text
+
     def publish(self) -> None:
         """Write the environment variable that new processes inherit."""
         self.age += 1
         news = self.tell()
-        if any(addresses for _, _, addresses in news):
-            os.environ[VARIABLE] = json.dumps(news)
+        text = json.dumps(news) if any(addresses for _, _, addresses in news) else self.unreadable
+        if text:
+            os.environ[VARIABLE] = text
         else:
             os.environ.pop(VARIABLE, None)
 
@@ -75,7 +85,7 @@ class Process:
 
 
 PROCESS = Process()
-PROCESS.hear(json.loads(os.environ.get(VARIABLE, "[]")))
+PROCESS.inherit()
 os.register_at_fork(after_in_child=PROCESS.forked)
 
 
@@ -103,7 +113,7 @@ def close_block(accountant: Any) -> None:
 
 @contextmanager
 def prepaid() -> Iterator[None]:
-    """Let fits inside the block pass the open ledger by: an enclosing release has paid for them.
+    """Charge no ledger for fits inside the block: an enclosing release has been charged for all of them.
 
     Examples
     --------
@@ -121,25 +131,10 @@ def prepaid() -> Iterator[None]:
         BLOCKS.reset(token)
 
 
-def active_accountant() -> Any:
-    """Return the ledger that a fit charges, or refuse a fit that could not reach it.
+def find_open_ledger() -> Any:
+    """Return the ledger that a fit charges, the path of its file if it is open in another process, or None.
 
-    It is the innermost of those that this thread (or asynchronous task) has entered. A thread that has entered none
-    charges the one that is open elsewhere in the process. A process that was started by one with an open ledger
-    charges it if it is a file (`PrivacyAccountant.open`); a ledger in the memory of another process cannot be reached.
-
-    A fit calls its `check` before it reads data, and its `spend` before it forms the first value that is released.
-
-    Returns
-    -------
-    accountant : PrivacyAccountant or None
-        None if no ledger is open.
-
-    Raises
-    ------
-    RuntimeError
-        If several ledgers are open and this thread entered none of them, or if the ledger is in the memory of the
-        process that started this one.
+    It raises what `active_accountant` raises.
     """
     for block in reversed(BLOCKS.get()):
         if block is PREPAID:
@@ -154,7 +149,13 @@ def active_accountant() -> Any:
     if found:
         raise RuntimeError(
             f"{len(found)} ledgers are open in this process, and this thread has entered none of them: which is to"
-            " pay? Enter it in the thread, `with accountant: model.fit(X)`. No data were read."
+            " be charged? Enter it in the thread, `with accountant: model.fit(X)`. No data were read."
+        )
+    if PROCESS.unreadable:
+        raise ValueError(
+            f"the environment variable {VARIABLE} must be what skdplda wrote: which ledgers are open in the process"
+            f" that started this one; got {PROCESS.unreadable!r:.60}. If no ledger is open there, unset it; else start"
+            " this process from there again. No data were read."
         )
     addresses = {address for _, address in heard}
     if not addresses:
@@ -162,17 +163,15 @@ def active_accountant() -> Any:
     pids = ", ".join(str(pid) for pid in sorted({pid for pid, _ in heard}))
     if len(addresses) > 1:
         raise RuntimeError(
-            f"{len(addresses)} ledgers are open in process {pids}, which started this one: which is to pay? Open a"
-            " single one there. No data were read."
+            f"{len(addresses)} ledgers are open in process {pids}, which started this one: which is to be charged?"
+            " Open a single one there. No data were read."
         )
     if addresses == {""}:
         raise RuntimeError(
             f"a ledger is open in process {pids}, which started this one, and this process cannot write into it: the"
             f" fit would not be charged. {WHAT_TO_DO}"
         )
-    from skdplda.privacy._ledger_file import LedgerFile
-
-    return LedgerFile(addresses.pop())
+    return addresses.pop()
 
 
 class LedgerAwareMixin:
