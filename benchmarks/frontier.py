@@ -110,11 +110,11 @@ class Corpus:
         """Number of different words of all test texts, those outside the vocabulary included."""
         return sum(len(set(words)) for words in self.reference)
 
-    def training(self, entrant):
-        """Return what an entrant is fitted to."""
-        if not entrant.startswith("PCTD"):
+    def training(self, contender):
+        """Return what a contender is fitted to."""
+        if not contender.startswith("PCTD"):
             return self.train
-        unit = "sentence" if "sentences" in entrant else 3
+        unit = "sentence" if "sentences" in contender else 3
         if unit not in self._units:
             pattern = self.vectorizer.token_pattern
             cut = SemanticUnitVectorizer(unit, vocabulary=self.words, stop_words="english", token_pattern=pattern)
@@ -212,28 +212,28 @@ def local(n_topics, epsilon, seed):
     return LocalPrivateLDA(n_topics, randomizer=LocalRandomizer(epsilon), random_state=seed.to_bytes(32), n_jobs=1)
 
 
-Entrant = namedtuple("Entrant", "name make corpora all_topics", defaults=((NEWS, TWEETS), False))
+Contender = namedtuple("Contender", "name make corpora all_topics", defaults=((NEWS, TWEETS), False))
 online = partial(plain, VIPSLDA, learning_method="online", sampling_rate=0.1)
 live = partial(plain, PrivateCGSLDA, max_iter=100)
 MAIN = (NEWS, TWEETS, ALL_TWEETS, NIPS, ENRON)
-ENTRANTS = [
-    Entrant("PrivateCGSLDA", plain(PrivateCGSLDA), MAIN, True),
-    Entrant("VIPSLDA", plain(VIPSLDA), MAIN, True),
-    Entrant("PCTD, sentences", plain(PCTD), (NEWS, ENRON)),
-    Entrant("PCTD, 3 words", plain(PCTD), (NEWS, TWEETS, ENRON)),
-    Entrant("VIPSLDA, mini-batches", online()),
-    Entrant("PrivateCGSLDA, Laplace", plain(PrivateCGSLDA, mechanism="laplace")),
-    Entrant("HDPLDA", plain(HDPLDA)),
-    Entrant("PCTD, 3 words, units", plain(PCTD, noise="units"), (TWEETS,)),
-    Entrant("LocalPrivateLDA", local),
-    Entrant("CDP-LDA", live(mechanism="laplace-first")),
-    Entrant("CDP-LDA+", live(mechanism="laplace-every")),
-    Entrant("Zhu et al.", live(mechanism="laplace-last")),
-    Entrant("HDPLDA, published", plain(HDPLDA, table="live")),
-    Entrant("PCTD, 3 words, published", plain(PCTD, noise="units-each-iteration"), (TWEETS,)),
-    Entrant("VIPS, zcdp", online(accounting="zcdp")),
-    Entrant("VIPS, advanced", online(accounting="advanced")),
-    Entrant("VIPS, linear", online(accounting="linear")),
+CONTENDERS = [
+    Contender("PrivateCGSLDA", plain(PrivateCGSLDA), MAIN, True),
+    Contender("VIPSLDA", plain(VIPSLDA), MAIN, True),
+    Contender("PCTD, sentences", plain(PCTD), (NEWS, ENRON)),
+    Contender("PCTD, 3 words", plain(PCTD), (NEWS, TWEETS, ENRON)),
+    Contender("VIPSLDA, mini-batches", online()),
+    Contender("PrivateCGSLDA, Laplace", plain(PrivateCGSLDA, mechanism="laplace")),
+    Contender("HDPLDA", plain(HDPLDA)),
+    Contender("PCTD, 3 words, units", plain(PCTD, noise="units"), (TWEETS,)),
+    Contender("LocalPrivateLDA", local),
+    Contender("CDP-LDA", live(mechanism="laplace-first")),
+    Contender("CDP-LDA+", live(mechanism="laplace-every")),
+    Contender("Zhu et al.", live(mechanism="laplace-last")),
+    Contender("HDPLDA, published", plain(HDPLDA, table="live")),
+    Contender("PCTD, 3 words, published", plain(PCTD, noise="units-each-iteration"), (TWEETS,)),
+    Contender("VIPS, zcdp", online(accounting="zcdp")),
+    Contender("VIPS, advanced", online(accounting="advanced")),
+    Contender("VIPS, linear", online(accounting="linear")),
 ]
 
 
@@ -355,16 +355,16 @@ def chosen(options, all_topics=True):
 def frontier(options):
     """Yield what there is to measure: every estimator and mechanism."""
     for corpus, n_topics in chosen(options):
-        for entrant, epsilon in product(ENTRANTS, options.epsilon):
-            if corpus.name not in entrant.corpora or (n_topics != corpus.topics[0] and not entrant.all_topics):
+        for contender, epsilon in product(CONTENDERS, options.epsilon):
+            if corpus.name not in contender.corpora or (n_topics != corpus.topics[0] and not contender.all_topics):
                 continue
-            if options.only and entrant.name not in options.only:
+            if options.only and contender.name not in options.only:
                 continue
-            mark = fingerprint(entrant.make(n_topics, epsilon, 0))
+            mark = fingerprint(contender.make(n_topics, epsilon, 0))
             for seed in options.seeds:
-                model = entrant.make(n_topics, epsilon, seed)
-                row = {"corpus": corpus.name, "topics": n_topics, "model": entrant.name, "epsilon": epsilon}
-                yield row | {"seed": seed, "fingerprint": mark}, partial(judge, corpus, entrant.name, model)
+                model = contender.make(n_topics, epsilon, seed)
+                row = {"corpus": corpus.name, "topics": n_topics, "model": contender.name, "epsilon": epsilon}
+                yield row | {"seed": seed, "fingerprint": mark}, partial(judge, corpus, contender.name, model)
 
 
 def fitted(model, corpus, X):
@@ -374,9 +374,9 @@ def fitted(model, corpus, X):
     return time.process_time() - begin
 
 
-def judge(corpus, entrant, model):
+def judge(corpus, contender, model):
     """Fit, and return the values of a row."""
-    seconds = fitted(model, corpus, corpus.training(entrant))
+    seconds = fitted(model, corpus, corpus.training(contender))
     guarantee = getattr(model, "bit_guarantee_", model.privacy_guarantee_)
     found = {
         "unit": guarantee.unit,
@@ -504,7 +504,7 @@ OPTIONS = (  # what is changed: of which model, a parameter of it or (with a dot
 
 def ablation(options):
     """Yield what there is to measure: one option changed at a time. Options that the package has not are left out."""
-    makers = {entrant.name: entrant.make for entrant in ENTRANTS}
+    makers = {contender.name: contender.make for contender in CONTENDERS}
     for corpus, n_topics in chosen(options, all_topics=False):
         for (option, models, changes), epsilon in product(OPTIONS, options.epsilon):
             for name in models:
@@ -560,15 +560,15 @@ ATTACKED = ("PrivateCGSLDA", "VIPSLDA", "Zhu et al.")
 def attack(options):
     """Yield what there is to measure: members found at 0.1 % false alarms."""
     for corpus, n_topics in chosen(options, all_topics=False):
-        for entrant, epsilon in product(ENTRANTS, options.epsilon):
-            if entrant.name in ATTACKED:
-                model = entrant.make(n_topics, epsilon, 0)
-                row = {"corpus": corpus.name, "topics": n_topics, "model": entrant.name, "epsilon": epsilon}
+        for contender, epsilon in product(CONTENDERS, options.epsilon):
+            if contender.name in ATTACKED:
+                model = contender.make(n_topics, epsilon, 0)
+                row = {"corpus": corpus.name, "topics": n_topics, "model": contender.name, "epsilon": epsilon}
                 row["fingerprint"] = fingerprint(model, options.shadows)
-                yield row, partial(besiege, corpus, model, options.shadows)
+                yield row, partial(attack_once, corpus, model, options.shadows)
 
 
-def besiege(corpus, model, shadows):
+def attack_once(corpus, model, shadows):
     """Attack, and return the values of a row."""
     begin = time.process_time()
     results = membership_experiment(
