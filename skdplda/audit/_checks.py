@@ -93,7 +93,7 @@ def contribution(estimator):
 
 
 def accounted(estimator):
-    """Price the noise by privacy loss distributions: a claim without a valid proof may still promise too little.
+    """Price the noise by privacy loss distributions: a claim without a valid proof may still understate epsilon.
 
     It takes for granted what `contribution` looks at: that the noise is the stated multiple of a contribution.
     """
