@@ -16,18 +16,22 @@ UNLIKE_FUNCTIONS = {"RT01", "PR01"}  # what properties and the errors' construct
 
 def public_names():
     """Yield the dotted name and the object of everything public."""
-    rooms = [f"skdplda.{room.name}" for room in pkgutil.iter_modules(skdplda.__path__) if not room.name.startswith("_")]
-    for room in ["skdplda", *rooms]:
-        module = importlib.import_module(room)
+    packages = [
+        f"skdplda.{package.name}"
+        for package in pkgutil.iter_modules(skdplda.__path__)
+        if not package.name.startswith("_")
+    ]
+    for package in ["skdplda", *packages]:
+        module = importlib.import_module(package)
         for name in getattr(module, "__all__", ()):
             thing = getattr(module, name)
             if not callable(thing):  # a constant has no docstring of its own
                 continue
-            yield f"{room}.{name}", thing
+            yield f"{package}.{name}", thing
             if inspect.isclass(thing) and not issubclass(thing, (Enum, Exception)):
                 for member, value in vars(thing).items():
                     if not member.startswith("_") and (callable(value) or isinstance(value, (property, classmethod))):
-                        yield f"{room}.{name}.{member}", value
+                        yield f"{package}.{name}.{member}", value
 
 
 def main(pyproject):

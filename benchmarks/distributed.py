@@ -21,7 +21,7 @@ import pandas as pd
 
 from skdplda import PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus, write_counts
-from skdplda.distributed import Crew, ShardedCounts, tree
+from skdplda.distributed import ActorPool, ShardedCounts, tree
 from skdplda.privacy import rounded_gaussian
 
 TABLES = ((50, 1000), (200, 10_000))  # topics, words
@@ -72,17 +72,17 @@ def overhead(options):
             shards = ShardedCounts([dask.delayed(sp.csr_matrix((1, 1), dtype=np.int32))] * 2, client=client)
             for n_topics, n_words in TABLES:
                 shape, rounds = (n_words, n_topics), 10 if options.quick else 200 if n_words < 10_000 else 40
-                crew = Crew(shards)
-                crew.build(Echo, [{"shape": shape}] * 2, replays=False)
+                pool = ActorPool(shards)
+                pool.build(Echo, [{"shape": shape}] * 2, replays=False)
                 table = np.ones(shape, np.float32)
-                crew.total("collect", (table,))
+                pool.total("collect", (table,))
                 times, sent = [], []
                 for _ in range(rounds):
                     before, begin = wire_bytes(), time.perf_counter()
-                    crew.total("collect", (table,))
+                    pool.total("collect", (table,))
                     times.append(time.perf_counter() - begin)
                     sent.append(wire_bytes() - before)
-                crew.close()
+                pool.close()
                 begin = time.thread_time()
                 rounded_gaussian(1e6, shape, None, 1)
                 noise = time.thread_time() - begin

@@ -29,7 +29,6 @@ All four parts take about an hour of CPU time on one core.
 
 import argparse
 import hashlib
-import importlib
 import json
 import lzma
 import math
@@ -37,9 +36,8 @@ import os
 import time
 import warnings
 from collections import namedtuple
-from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, partial, reduce
 from itertools import product
 from pathlib import Path
 from unittest.mock import patch
@@ -67,13 +65,12 @@ from skdplda.datasets import load_20newsgroups, load_uci_bow, make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, unigram_perplexity
 from skdplda.privacy import epsilon_of
-from skdplda.rounds._estep_gibbs import GibbsStep
-from skdplda.rounds._estep_variational import VariationalStep
-from skdplda.rounds._tables import SmoothedTables
+from skdplda.rounds import _estep_gibbs, _plan
+from skdplda.rounds._tables import constant, initial_table
 from skdplda.semantics import SemanticUnitVectorizer
 
 EPSILONS, DELTA, N_WORDS, SPLIT_SEED = (0.5, 1.0, 2.0, 5.0, 10.0, math.inf), 1e-5, 1000, 0
-DOCUMENT_TOKENS = 50  # of the document for which a promise for tokens is translated
+DOCUMENT_TOKENS = 50  # of the document for which a guarantee for tokens is translated
 FPR = 0.001  # at which attacks are compared
 BOTH = ("PrivateCGSLDA", "VIPSLDA")
 NEWS, TWEETS, NIPS, ENRON, KOS = "20 Newsgroups", "TweetRumors", "NIPS", "Enron, by sender", "KOS"
@@ -110,11 +107,11 @@ class Corpus:
         """Number of different words of all test texts, those outside the vocabulary included."""
         return sum(len(set(words)) for words in self.reference)
 
-    def training(self, entrant):
-        """Return what an entrant is fitted to."""
-        if not entrant.startswith("PCTD"):
+    def training(self, contender):
+        """Return what a contender is fitted to."""
+        if not contender.startswith("PCTD"):
             return self.train
-        unit = "sentence" if "sentences" in entrant else 3
+        unit = "sentence" if "sentences" in contender else 3
         if unit not in self._units:
             pattern = self.vectorizer.token_pattern
             cut = SemanticUnitVectorizer(unit, vocabulary=self.words, stop_words="english", token_pattern=pattern)
@@ -212,28 +209,28 @@ def local(n_topics, epsilon, seed):
     return LocalPrivateLDA(n_topics, randomizer=LocalRandomizer(epsilon), random_state=seed.to_bytes(32), n_jobs=1)
 
 
-Entrant = namedtuple("Entrant", "name make corpora all_topics", defaults=((NEWS, TWEETS), False))
+Contender = namedtuple("Contender", "name make corpora all_topics", defaults=((NEWS, TWEETS), False))
 online = partial(plain, VIPSLDA, learning_method="online", sampling_rate=0.1)
 live = partial(plain, PrivateCGSLDA, max_iter=100)
 MAIN = (NEWS, TWEETS, ALL_TWEETS, NIPS, ENRON)
-ENTRANTS = [
-    Entrant("PrivateCGSLDA", plain(PrivateCGSLDA), MAIN, True),
-    Entrant("VIPSLDA", plain(VIPSLDA), MAIN, True),
-    Entrant("PCTD, sentences", plain(PCTD), (NEWS, ENRON)),
-    Entrant("PCTD, 3 words", plain(PCTD), (NEWS, TWEETS, ENRON)),
-    Entrant("VIPSLDA, mini-batches", online()),
-    Entrant("PrivateCGSLDA, Laplace", plain(PrivateCGSLDA, mechanism="laplace")),
-    Entrant("HDPLDA", plain(HDPLDA)),
-    Entrant("PCTD, 3 words, units", plain(PCTD, noise="units"), (TWEETS,)),
-    Entrant("LocalPrivateLDA", local),
-    Entrant("CDP-LDA", live(mechanism="laplace-first")),
-    Entrant("CDP-LDA+", live(mechanism="laplace-every")),
-    Entrant("Zhu et al.", live(mechanism="laplace-last")),
-    Entrant("HDPLDA, published", plain(HDPLDA, table="live")),
-    Entrant("PCTD, 3 words, published", plain(PCTD, noise="units-each-iteration"), (TWEETS,)),
-    Entrant("VIPS, zcdp", online(accounting="zcdp")),
-    Entrant("VIPS, advanced", online(accounting="advanced")),
-    Entrant("VIPS, linear", online(accounting="linear")),
+CONTENDERS = [
+    Contender("PrivateCGSLDA", plain(PrivateCGSLDA), MAIN, True),
+    Contender("VIPSLDA", plain(VIPSLDA), MAIN, True),
+    Contender("PCTD, sentences", plain(PCTD), (NEWS, ENRON)),
+    Contender("PCTD, 3 words", plain(PCTD), (NEWS, TWEETS, ENRON)),
+    Contender("VIPSLDA, mini-batches", online()),
+    Contender("PrivateCGSLDA, Laplace", plain(PrivateCGSLDA, mechanism="laplace")),
+    Contender("HDPLDA", plain(HDPLDA)),
+    Contender("PCTD, 3 words, units", plain(PCTD, noise="units"), (TWEETS,)),
+    Contender("LocalPrivateLDA", local),
+    Contender("CDP-LDA", live(mechanism="laplace-first")),
+    Contender("CDP-LDA+", live(mechanism="laplace-every")),
+    Contender("Zhu et al.", live(mechanism="laplace-last")),
+    Contender("HDPLDA, published", plain(HDPLDA, table="live")),
+    Contender("PCTD, 3 words, published", plain(PCTD, noise="units-each-iteration"), (TWEETS,)),
+    Contender("VIPS, zcdp", online(accounting="zcdp")),
+    Contender("VIPS, advanced", online(accounting="advanced")),
+    Contender("VIPS, linear", online(accounting="linear")),
 ]
 
 
@@ -355,16 +352,16 @@ def chosen(options, all_topics=True):
 def frontier(options):
     """Yield what there is to measure: every estimator and mechanism."""
     for corpus, n_topics in chosen(options):
-        for entrant, epsilon in product(ENTRANTS, options.epsilon):
-            if corpus.name not in entrant.corpora or (n_topics != corpus.topics[0] and not entrant.all_topics):
+        for contender, epsilon in product(CONTENDERS, options.epsilon):
+            if corpus.name not in contender.corpora or (n_topics != corpus.topics[0] and not contender.all_topics):
                 continue
-            if options.only and entrant.name not in options.only:
+            if options.only and contender.name not in options.only:
                 continue
-            mark = fingerprint(entrant.make(n_topics, epsilon, 0))
+            mark = fingerprint(contender.make(n_topics, epsilon, 0))
             for seed in options.seeds:
-                model = entrant.make(n_topics, epsilon, seed)
-                row = {"corpus": corpus.name, "topics": n_topics, "model": entrant.name, "epsilon": epsilon}
-                yield row | {"seed": seed, "fingerprint": mark}, partial(judge, corpus, entrant.name, model)
+                model = contender.make(n_topics, epsilon, seed)
+                row = {"corpus": corpus.name, "topics": n_topics, "model": contender.name, "epsilon": epsilon}
+                yield row | {"seed": seed, "fingerprint": mark}, partial(judge, corpus, contender.name, model)
 
 
 def fitted(model, corpus, X):
@@ -374,9 +371,9 @@ def fitted(model, corpus, X):
     return time.process_time() - begin
 
 
-def judge(corpus, entrant, model):
+def judge(corpus, contender, model):
     """Fit, and return the values of a row."""
-    seconds = fitted(model, corpus, corpus.training(entrant))
+    seconds = fitted(model, corpus, corpus.training(contender))
     guarantee = getattr(model, "bit_guarantee_", model.privacy_guarantee_)
     found = {
         "unit": guarantee.unit,
@@ -450,46 +447,127 @@ def even(table):
     return np.ones(len(table), np.float32)
 
 
-def forgetful(*arguments, **settings):
-    """Return an E-step whose documents start anew in each round."""
-    return VariationalStep(*arguments, **settings | {"remember": False, "max_iter": 50})
+# An ablation is a function that takes the class of an estimator and returns a subclass, which overrides hooks of
+# `BaseRoundsModel`. A name that is gone raises an error, and so does an ablation that changes nothing.
 
 
-def drawn(*arguments, **settings):
-    """Return an E-step whose documents contribute drawn topics, all words alike."""
-    return GibbsStep(*arguments, **settings | {"shares": False})
+def with_tables(change):
+    """Return the ablation that does something to the M-step: `change(tables, model, randomness)`."""
+
+    def ablate(kind):
+        class Ablated(kind):
+            def _make_tables(self, plan, randomness, data):
+                tables = super()._make_tables(plan, randomness, data)
+                change(tables, self, randomness)
+                return tables
+
+        return Ablated
+
+    return ablate
 
 
-def unweighted(*arguments, **settings):
-    """Return the tables of such contributions."""
-    return SmoothedTables(*arguments, **settings | {"weighted": False})
+def with_e_step(settings):
+    """Return the ablation that makes the E-step with other settings: those of `settings(model)`."""
+
+    def ablate(kind):
+        class Ablated(kind):
+            def _make_e_step(self, plan, randomness, data):
+                make = super()._make_e_step(plan, randomness, data)
+                found = settings(self)
+                if unknown := found.keys() - make.keywords.keys():
+                    raise AttributeError(f"the E-step of {kind.__name__} has no settings {sorted(unknown)}")
+                return partial(make, **found)
+
+        return Ablated
+
+    return ablate
 
 
-OPTIONS = (  # what is changed: of which model, a parameter of it or (with a dot) a constant of the package
+def with_constant(module, name, value):
+    """Return the ablation that has another value for a name of a module while it fits."""
+
+    def ablate(kind):
+        class Ablated(kind):
+            def fit(self, *data, **more):
+                with patch.object(module, name, value):
+                    return super().fit(*data, **more)
+
+        return Ablated
+
+    return ablate
+
+
+def both(*ablations):
+    """Return several ablations as one."""
+    return lambda kind: reduce(lambda done, ablate: ablate(done), ablations, kind)
+
+
+def known(thing, name):
+    """Return the name of an attribute that must exist."""
+    getattr(thing, name)
+    return name
+
+
+def forgetting(share):
+    """Return the ablation in which older releases weigh less by another share in the model."""
+
+    def change(tables, model, randomness):
+        update = tables.update
+
+        def update_and_forget(noisy, round_):
+            before, weight = tables._sum * (1 - share), tables._weight * (1 - share)
+            tables._sum, tables._weight = np.zeros_like(before), 0.0
+            update(noisy, round_)
+            tables._sum, tables._weight = before + tables._sum, weight + tables._weight
+
+        tables.update = update_and_forget
+
+    return with_tables(change)
+
+
+def smoothing(deviations):
+    """Return the ablation that smooths tables between rounds otherwise."""
+    return with_tables(lambda tables, model, randomness: setattr(tables, known(tables, "_smoothing"), deviations))
+
+
+def start_unevenly(tables, model, randomness):
+    """Start from the table of a flat Dirichlet distribution."""
+    tables.table = initial_table(tables.table.shape, randomness.table_key, 1.0)
+
+
+def weigh_alike(tables, model, randomness):
+    """Take contributions whose words were not weighted."""
+    setattr(tables, known(tables, "_weighted"), False)
+
+
+def alpha_as_it_is(model):
+    """Return the priors of rounds without an offset."""
+    return {"priors": partial(constant, model._doc_topic_prior(), model._topic_word_prior())}
+
+
+COUNTS = "counts"  # a change of the data, not of the estimator
+OPTIONS = (  # a name, of which models, and what is changed: parameters, or an ablation of the class
     ("as it is", BOTH, {}),
-    ("model: last table only", BOTH, {"models._rules.FORGET": 1.0}),
-    ("model: no forgetting", BOTH, {"models._rules.FORGET": 0.0}),
-    ("no smoothing between rounds", BOTH, {"models._rules.SMOOTHING": 0.0, "models._vips.SMOOTHING": 0.0}),
-    ("smoothing 0.2 between rounds", BOTH, {"models._rules.SMOOTHING": 0.2, "models._vips.SMOOTHING": 0.2}),
-    ("smoothing 1 between rounds", BOTH, {"models._rules.SMOOTHING": 1.0, "models._vips.SMOOTHING": 1.0}),
-    ("documents start anew in each round", BOTH[1:], {"models._vips.VariationalStep": forgetful}),
+    ("model: last table only", BOTH, forgetting(1.0)),
+    ("model: no forgetting", BOTH, forgetting(0.0)),
+    ("no smoothing between rounds", BOTH, smoothing(0.0)),
+    ("smoothing 0.2 between rounds", BOTH[1:], smoothing(0.2)),
+    ("smoothing 1 between rounds", BOTH[:1], smoothing(1.0)),
+    ("documents start anew in each round", BOTH[1:], with_e_step(lambda model: {"remember": False, "max_iter": 50})),
+    ("words weigh alike", BOTH[:1], both(with_constant(_estep_gibbs, "word_weights", even), with_tables(weigh_alike))),
+    ("words weigh alike", BOTH[1:], both(with_e_step(lambda model: {"weighted": False}), with_tables(weigh_alike))),
     (
-        "words weigh alike",
-        BOTH,
-        {
-            "models._rules.word_weights": even,
-            "models._variational_step.word_weights": even,
-            "models._gibbs_step.word_weights": even,
-        },
+        "drawn topics, not shares",
+        BOTH[:1],
+        both(with_e_step(lambda model: {"shares": False}), with_tables(weigh_alike)),
     ),
-    ("drawn topics, not shares", BOTH[:1], {"models._cgs.GibbsStep": drawn, "models._cgs.SmoothedTables": unweighted}),
-    ("alpha not raised in rounds", BOTH[1:], {"models._vips.OFFSET": 0.0}),
-    ("first table uneven", BOTH, {"models._vips.EVENNESS": 1.0, "models._cgs.EVENNESS": 1.0}),
-    ("equal noise in all rounds", BOTH, {"models._rounds.PRECISION_RATIO": 1.0}),
+    ("alpha not raised in rounds", BOTH[1:], with_e_step(alpha_as_it_is)),
+    ("first table uneven", BOTH, with_tables(start_unevenly)),
+    ("equal noise in all rounds", BOTH, with_constant(_plan, "PRECISION_RATIO", 1.0)),
     ("10 rounds", BOTH, {"max_iter": 10}),
     ("40 rounds", BOTH, {"max_iter": 40}),
     ("half of the documents a round", BOTH, {"sampling_rate": 0.5}),
-    ("counts, not presence", BOTH, {"counts": True}),
+    ("counts, not presence", BOTH, COUNTS),
     ("prior of topics 0.01", BOTH, {"topic_word_prior": 0.01}),
     ("prior of topics 1", BOTH, {"topic_word_prior": 1.0}),
     ("1 sweep a round", BOTH[:1], {"local_sweeps": 1}),
@@ -503,37 +581,36 @@ OPTIONS = (  # what is changed: of which model, a parameter of it or (with a dot
 
 
 def ablation(options):
-    """Yield what there is to measure: one option changed at a time. Options that the package has not are left out."""
-    makers = {entrant.name: entrant.make for entrant in ENTRANTS}
+    """Yield what there is to measure: one option changed at a time."""
+    makers = {contender.name: contender.make for contender in CONTENDERS}
     for corpus, n_topics in chosen(options, all_topics=False):
         for (option, models, changes), epsilon in product(OPTIONS, options.epsilon):
             for name in models:
                 if options.only and name not in options.only:
                     continue
-                task = partial(changed, makers[name], n_topics, epsilon, changes)
-                try:
-                    mark = task(fingerprint, 0)
-                except (AttributeError, ValueError) as error:
-                    print(f"left out: {name}, {option}: {error}")
-                    continue
+                make = partial(changed, makers[name], n_topics, epsilon, changes)
+                mark = mark_of_option(makers[name], n_topics, epsilon, option, changes)
                 for seed in options.seeds:
                     row = {"corpus": corpus.name, "topics": n_topics, "model": name, "option": option}
                     row |= {"epsilon": epsilon, "seed": seed, "fingerprint": mark}
-                    X = corpus.counts if changes.get("counts") else corpus.train
-                    yield row, partial(judge_option, corpus, X, partial(task, seed=seed), makers[name], n_topics, seed)
+                    X = corpus.counts if changes == COUNTS else corpus.train
+                    yield row, partial(judge_option, corpus, X, partial(make, seed), makers[name], n_topics, seed)
 
 
-def changed(make, n_topics, epsilon, changes, work, seed):
-    """Return what `work` does with the estimator, as changed."""
+def changed(make, n_topics, epsilon, changes, seed):
+    """Return the estimator, as changed."""
     model = make(n_topics, epsilon, seed)
-    with ExitStack() as stack:
-        for place, value in changes.items():
-            module, _, name = place.rpartition(".")
-            if module:
-                stack.enter_context(patch.object(importlib.import_module(f"skdplda.{module}"), name, value))
-            elif place != "counts":
-                model.set_params(**{place: value})
-        return work(model)
+    if not callable(changes):
+        return model.set_params(**{} if changes == COUNTS else changes)
+    return changes(type(model))(**model.get_params(deep=False))
+
+
+def mark_of_option(make, n_topics, epsilon, option, changes):
+    """Return the fingerprint of a changed estimator; raise RuntimeError if an ablation changes nothing."""
+    mark = fingerprint(changed(make, n_topics, epsilon, changes, 0))
+    if callable(changes) and math.isfinite(epsilon) and mark == fingerprint(make(n_topics, epsilon, 0)):
+        raise RuntimeError(f"{option!r} leaves {make(n_topics, epsilon, 0)} as it is: mend this ablation")
+    return mark
 
 
 @cache
@@ -544,14 +621,12 @@ def exact_perplexity(corpus, make, n_topics, seed):
     return model.perplexity(corpus.test)
 
 
-def judge_option(corpus, X, task, make, n_topics, seed):
+def judge_option(corpus, X, change, make, n_topics, seed):
     """Fit, and return the values of a row."""
-
-    def work(model):
-        return {"cpu s": fitted(model, corpus, X), "perplexity": model.perplexity(corpus.test)}
-
+    model = change()
+    found = {"cpu s": fitted(model, corpus, X), "perplexity": model.perplexity(corpus.test)}
     exact = exact_perplexity(corpus, make, n_topics, seed)
-    return task(work) | {"unigram": unigram_perplexity(corpus.train, corpus.test), "non-private": exact}
+    return found | {"unigram": unigram_perplexity(corpus.train, corpus.test), "non-private": exact}
 
 
 ATTACKED = ("PrivateCGSLDA", "VIPSLDA", "Zhu et al.")
@@ -560,15 +635,15 @@ ATTACKED = ("PrivateCGSLDA", "VIPSLDA", "Zhu et al.")
 def attack(options):
     """Yield what there is to measure: members found at 0.1 % false alarms."""
     for corpus, n_topics in chosen(options, all_topics=False):
-        for entrant, epsilon in product(ENTRANTS, options.epsilon):
-            if entrant.name in ATTACKED:
-                model = entrant.make(n_topics, epsilon, 0)
-                row = {"corpus": corpus.name, "topics": n_topics, "model": entrant.name, "epsilon": epsilon}
+        for contender, epsilon in product(CONTENDERS, options.epsilon):
+            if contender.name in ATTACKED:
+                model = contender.make(n_topics, epsilon, 0)
+                row = {"corpus": corpus.name, "topics": n_topics, "model": contender.name, "epsilon": epsilon}
                 row["fingerprint"] = fingerprint(model, options.shadows)
-                yield row, partial(besiege, corpus, model, options.shadows)
+                yield row, partial(attack_once, corpus, model, options.shadows)
 
 
-def besiege(corpus, model, shadows):
+def attack_once(corpus, model, shadows):
     """Attack, and return the values of a row."""
     begin = time.process_time()
     results = membership_experiment(

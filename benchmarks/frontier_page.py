@@ -24,7 +24,7 @@ NEWS, TWEETS, ENRON = "20 Newsgroups", "TweetRumors", "Enron, by sender"
 ALL_TWEETS = "TweetRumors, all words"
 CORPORA = (NEWS, TWEETS, ALL_TWEETS, "NIPS", ENRON)
 MAIN, SETTING = ("PrivateCGSLDA", "VIPSLDA"), ["corpus", "topics"]
-PROMISES = {  # unit, adjacency, trust -> title of a panel
+GUARANTEES = {  # unit, adjacency, trust -> title of a panel
     ("document", "add-remove", "central"): "a document added or removed, central",
     ("user", "add-remove", "central"): "a user added or removed, central",
     ("token", "replace", "central"): "a word replaced in its place, central",
@@ -66,7 +66,7 @@ def with_shares(table):
     table["own share"] = (table["unigram"] - table["perplexity"]) / (table["unigram"] - table["own"])
     claimed = table.groupby("model")["status"].transform(lambda status: (status == "claimed").any())
     table.loc[claimed, "status"] = "claimed"  # without noise too
-    table["promise"] = list(zip(table["unit"], table["adjacency"], table["trust"], strict=True))
+    table["guarantee"] = list(zip(table["unit"], table["adjacency"], table["trust"], strict=True))
     return table
 
 
@@ -145,8 +145,8 @@ def draw_shares(table, path):
         rows = table[(table["corpus"] == corpus) & (table["topics"] == topics)]
         curves(ax, rows, "share")
         share_axis(ax)
-        promise = PROMISES[rows["promise"].iloc[0]]
-        ax.set_title(f"{title(corpus, topics)}\n{promise}", loc="left", fontsize=9)
+        guarantee = GUARANTEES[rows["guarantee"].iloc[0]]
+        ax.set_title(f"{title(corpus, topics)}\n{guarantee}", loc="left", fontsize=9)
         ax.set_xlabel("epsilon of the whole fit, delta = 1e-5")
         labels |= {label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     for ax in axes[len(settings) :]:
@@ -162,23 +162,23 @@ def draw_shares(table, path):
 
 
 def draw_units(table, path):
-    """Draw units side by side, claimed forms among them: one row for each corpus, one panel for each promise."""
+    """Draw units side by side, claimed forms among them: one row for each corpus, one panel for each guarantee."""
     settings = [(corpus, topics) for corpus, topics in ((NEWS, 10), (TWEETS, 5)) if (table["corpus"] == corpus).any()]
-    promises = [p for p in PROMISES if p[0] != "user" and p in set(table["promise"])]
-    figure = Figure(figsize=(4.2 * len(promises), 5.6 * len(settings)), layout="constrained")
-    axes = figure.subplots(len(settings), len(promises), squeeze=False)
+    guarantees = [p for p in GUARANTEES if p[0] != "user" and p in set(table["guarantee"])]
+    figure = Figure(figsize=(4.2 * len(guarantees), 5.6 * len(settings)), layout="constrained")
+    axes = figure.subplots(len(settings), len(guarantees), squeeze=False)
     for row, (corpus, topics) in zip(axes, settings, strict=True):
         of_corpus = table[(table["corpus"] == corpus) & (table["topics"] == topics)]
-        for ax, promise in zip(row, promises, strict=True):
-            rows = of_corpus[[found == promise for found in of_corpus["promise"]]]
-            ax.set_title(f"{title(corpus, topics)}\n{PROMISES[promise]}", loc="left", fontsize=9)
+        for ax, guarantee in zip(row, guarantees, strict=True):
+            rows = of_corpus[[found == guarantee for found in of_corpus["guarantee"]]]
+            ax.set_title(f"{title(corpus, topics)}\n{GUARANTEES[guarantee]}", loc="left", fontsize=9)
             if not len(rows):
                 ax.set_axis_off()
                 ax.text(0.5, 0.6, "not measured: it takes\nunits times words", ha="center", color="#555555")
                 continue
             curves(ax, rows, "share", note_below=True)
             share_axis(ax)
-            ax.set_xlabel({"bit": "epsilon of one word", "token": "epsilon of one word"}.get(promise[0], "epsilon"))
+            ax.set_xlabel({"bit": "epsilon of one word", "token": "epsilon of one word"}.get(guarantee[0], "epsilon"))
             ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.2))
         row[0].set_ylabel("share of the gain kept")
     figure.savefig(path, dpi=130, bbox_inches="tight")
@@ -251,7 +251,7 @@ def share_table(table):
     return wide.sort_values([*SETTING, "unit", "model"])
 
 
-def promise_table(table):
+def guarantee_table(table):
     """Return, for each epsilon asked, what is proven: of the unit, and of a whole document."""
     rows = table[(table["corpus"] == TWEETS) & np.isfinite(table["epsilon"])]
     rows = rows.drop_duplicates(["model", "epsilon"])
@@ -368,7 +368,7 @@ def main():
         attacks = pd.DataFrame(columns=[*SETTING, "model", "epsilon", "TPR", "AUC", "models"])
     tables = {
         "share": share_table(table),
-        "promise": promise_table(table),
+        "guarantee": guarantee_table(table),
         "measure": measure_table(table, attacks),
         "check": checks(table),
     }

@@ -1,4 +1,4 @@
-"""Mutation testing: change the package a little, in ways that break a promise, and see whether a test notices.
+"""Mutation testing: change the package a little, in ways that break a guarantee, and see whether a test notices.
 
 A row of the table is a piece of source text that stands once in the package, what takes its place, why the change would
 matter, and the test files that ought to notice. Each change is made alone, in a copy of the repository; a change of a

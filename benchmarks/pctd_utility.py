@@ -105,21 +105,21 @@ def main():
     print(
         f"{len(train):,} training and {len(test):,} test documents, unigram {unigram_perplexity(X_train, X_test):.1f}"
     )
-    entrants = [
+    contenders = [
         ("PrivateCGSLDA, counts", PrivateCGSLDA, X_train, {}),
         ("PrivateCGSLDA, presence", PrivateCGSLDA, X_train > 0, {}),
     ]
     for unit, X in cut.items():
         name = "PCTD, sentences" if unit == "sentence" else f"PCTD, {unit} words"
-        entrants.append((name, PCTD, X, {}))
-        entrants += [(f"{name}, similarity {tau:g}", PCTD, X, {"similarity": R, "tau": tau}) for tau in arguments.tau]
+        contenders.append((name, PCTD, X, {}))
+        contenders += [(f"{name}, similarity {tau:g}", PCTD, X, {"similarity": R, "tau": tau}) for tau in arguments.tau]
         if unit == "sentence":
-            entrants.append((f"{name}, published similarity 0.3", PCTD, X, {"similarity": published}))
-    entrants = [entrant for entrant in entrants if entrant[0].startswith(arguments.models)]
+            contenders.append((f"{name}, published similarity 0.3", PCTD, X, {"similarity": published}))
+    contenders = [contender for contender in contenders if contender[0].startswith(arguments.models)]
     rows = []
     for n_topics in arguments.topics:
         for epsilon in arguments.epsilon:
-            for name, kind, X, options in entrants:
+            for name, kind, X, options in contenders:
                 for seed in arguments.seeds:
                     model = kind(n_topics, epsilon=epsilon, n_jobs=arguments.jobs, random_state=seed, **options)
                     begin = time.process_time()

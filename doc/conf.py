@@ -23,9 +23,9 @@ if root is None:
 figures = Path(__file__).parent / "figures"  # drawn by the benchmarks, and committed there
 shutil.copytree(root / "benchmarks" / "results", figures, ignore=shutil.ignore_patterns("*.csv"), dirs_exist_ok=True)
 sys.path.insert(0, str(Path(__file__).parent))
-import floors  # noqa: E402
+import layers  # noqa: E402
 
-floors.draw(Path(skdplda.__file__).parent, figures / "floors.png")
+layers.draw(Path(skdplda.__file__).parent, figures / "layers.png")
 page = (Path(__file__).parent / "reproductions.rst").read_text(encoding="utf-8")
 unnamed = [path.name for path in sorted((root / "benchmarks" / "reproduce").glob("*.py")) if path.name not in page]
 if unnamed:

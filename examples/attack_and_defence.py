@@ -40,7 +40,7 @@ found = [
 ]
 
 # %%
-# A public vocabulary closes that door, and leaves the topics. The private fit closes both: whatever the attack, at
+# A public vocabulary stops that attack, but not those on topics. The private fit stops both: whatever the attack, at
 # epsilon 2 and delta 1e-5 it finds at most 3.4 % of the members at 1 % false alarms. How many it really finds is within
 # the interval beside it.
 

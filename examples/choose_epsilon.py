@@ -43,8 +43,8 @@ def found_at_most(epsilon, delta):
 rows = {}
 for epsilon in [*EPSILONS, 10.0]:
     model = PrivateCGSLDA(N_TOPICS, epsilon=epsilon, delta=DELTA)
-    promise = model.privacy_cost()
-    pairs = [(promise.epsilon_at(delta), delta) for delta in np.geomspace(DELTA, 0.5, 60)]
+    guarantee = model.privacy_cost()
+    pairs = [(guarantee.epsilon_at(delta), delta) for delta in np.geomspace(DELTA, 0.5, 60)]
     rows[epsilon] = {
         "by epsilon and delta": f"{found_at_most(epsilon, DELTA):.1%}",
         "by the whole guarantee": f"{min(found_at_most(*pair) for pair in pairs):.1%}",
@@ -92,7 +92,7 @@ for n_documents, color in ((args.documents, "#009E73"), (2 * args.documents, "#0
 print(f"unigram {unigram:.1f}, without noise {non_private:.1f}")
 
 # %%
-# The promise of the last fit, as one would publish it:
+# The guarantee of the last fit, as one would publish it:
 
 print(models[0].privacy_guarantee_)
 plt.show()

@@ -65,7 +65,7 @@ TopWordsDisplay.from_estimator(model, n_words=7)
 print(f"new documents:\n{model.transform(new).round(2)}\n\n{model.privacy_guarantee_}\n")
 
 # %%
-# Why not simply pickle a pipeline? Each step of this one keeps its promise as well.
+# Why not simply pickle a pipeline? Each step of this one keeps its guarantee as well.
 selector = DPVocabularySelector(epsilon=args.epsilon / 2, delta=5e-7)
 plain = make_pipeline(
     CountVectorizer(stop_words="english"), selector, PrivateCGSLDA(n_topics, epsilon=args.epsilon / 2, delta=5e-7)

@@ -72,14 +72,14 @@ with tempfile.TemporaryDirectory() as folder:
         print(f"{seen[-1]:>6} reports: perplexity {private[-1]:.1f}, without noise {non_private[-1]:.1f}")
 
 # %%
-# The topics, and the two promises: for one word of a document, and for the document.
+# The topics, and the two guarantees: for one word of a document, and for the document.
 
 print(model.top_words(8, vocabulary).to_string())
 print(model.bit_guarantee_)
 print(model.privacy_guarantee_)
 
 # %%
-# Held-out perplexity over time. The promise per word is strong, per document weak: a document tells up to 20 words.
+# Held-out perplexity over time. The guarantee per word is strong, per document weak: a document tells up to 20 words.
 
 unigram = unigram_perplexity((documents > 0).astype(np.int32), test)
 fig, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")

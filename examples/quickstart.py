@@ -71,7 +71,7 @@ TopWordsDisplay.from_estimator(pipeline[-1], feature_names=vocabulary, n_words=8
 print(pipeline.transform(["an apple tree in the autumn garden", "garlic soup on a train to the harbour"]).round(2))
 
 # %%
-# What may be published is one file: topics, words, and the statement of what was promised. A pickle of the pipeline
+# What may be published is one file: topics, words, and the statement of what is guaranteed. A pickle of the pipeline
 # may hold more than that.
 
 path = Path(tempfile.mkdtemp()) / "topics.zip"

@@ -29,7 +29,7 @@ corpus = make_lda_corpus(n_documents + N_TEST, N_WORDS, N_TOPICS, mean_length=30
 test, documents = corpus.data[:N_TEST], corpus.data[N_TEST:]  # the test documents are public
 
 # %%
-# Each document comes in one batch only, which the curator promises by ``max_visits=1``. The steps then cost as much as
+# Each document comes in one batch only, which the curator states by ``max_visits=1``. The steps then cost as much as
 # one: a document is in one of them. Its batch must depend on neither other documents nor the model.
 
 model = VIPSLDA(

@@ -2,8 +2,8 @@
 Mail: protect people, not messages
 ==================================
 
-A promise for one message is little to someone who wrote a hundred. With ``groups``, all messages of one sender count as
-one unit: the promise holds for adding or removing a person, however much they wrote.
+A guarantee for one message is worth little to someone who wrote a hundred. With ``groups``, all messages of one sender
+count as one unit: the guarantee holds for adding or removing a person, however much they wrote.
 
 The mail is raw mail of six Enron mailboxes where the environment variable SKDPLDA_DATA names a folder with it, and made
 up otherwise: a few senders write most of the messages, and each has two subjects.
@@ -47,7 +47,7 @@ numbers = np.unique(senders, return_counts=True)[1]
 print(f"{len(texts):,} messages of {len(numbers):,} senders; the most active one wrote {numbers.max():,}")
 
 # %%
-# What a promise for one message is worth to a sender of many: the epsilon of all of them together. These numbers of
+# What a guarantee for one message is worth to a sender of many: the epsilon of all of them together. These numbers of
 # messages are round ones; the true ones are private.
 
 message = PrivateCGSLDA(epsilon=5.0, delta=1e-6).privacy_cost()

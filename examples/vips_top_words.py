@@ -73,10 +73,10 @@ def main():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)  # the claims, and the seed
             models[title] = model.fit(X)
-        promise = model.privacy_guarantee_
+        guarantee = model.privacy_guarantee_
         if accounting:
-            worth = epsilon_of(promise.event, promise.delta)
-            print(f"{title}: {promise.status}, epsilon {promise.epsilon:g}; its noise is worth {worth:.3g}")
+            worth = epsilon_of(guarantee.event, guarantee.delta)
+            print(f"{title}: {guarantee.status}, epsilon {guarantee.epsilon:g}; its noise is worth {worth:.3g}")
     reference = models["no privacy"].topic_word_
     shown = np.argsort(-reference.max(axis=1))[: options.show]
     for number in shown:

@@ -26,7 +26,7 @@ from skdplda import (
     PrivateCGSLDA,
 )
 from skdplda.datasets import make_lda_corpus, write_counts
-from skdplda.distributed import Crew, ShardedCounts, tree
+from skdplda.distributed import ActorPool, ShardedCounts, tree
 from skdplda.distributed._actor import added
 from skdplda.local import LocalRandomizer
 from skdplda.rounds._plan import NoisePlan
@@ -171,7 +171,7 @@ def test_a_part_that_is_lost_again_and_again(shards, client, monkeypatch):
 
 def test_no_worker_left(shards, client, monkeypatch):
     monkeypatch.setattr("skdplda.distributed._pool.PATIENCE", 0.2)
-    monkeypatch.setattr(Crew, "_addresses", lambda self: {})
+    monkeypatch.setattr(ActorPool, "_addresses", lambda self: {})
     with pytest.raises(RuntimeError, match=r"has no worker, and none came in 0 seconds"):
         clone(MODELS["gibbs"]).fit(shards)
 
@@ -408,11 +408,11 @@ def close_one(threads):
 def test_a_deep_tree(X, threads):
     """Each worker waits for the next, and the driver for the first."""
     _, client = threads
-    crew = Crew(ShardedCounts([dask.delayed(X[i : i + 50]) for i in range(0, 400, 50)], client=client), fan_out=1)
-    crew.build(sums_of, [{}] * len(crew.parts))
+    pool = ActorPool(ShardedCounts([dask.delayed(X[i : i + 50]) for i in range(0, 400, 50)], client=client), fan_out=1)
+    pool.build(sums_of, [{}] * len(pool.parts))
     for factor in (1, 2):
-        assert_array_equal(crew.total("times", (factor,)), factor * X.sum(axis=0).A1)
-    crew.close()
+        assert_array_equal(pool.total("times", (factor,)), factor * X.sum(axis=0).A1)
+    pool.close()
 
 
 @pytest.mark.parametrize("name", ["gibbs, no noise", "gibbs, sampled", "variational", "variational, cut"])
@@ -532,8 +532,8 @@ def test_a_worker_lost_before_it_was_asked(X, shards, client, monkeypatch):
 
 @pytest.mark.parametrize("moment", range(1, 8))
 def test_a_worker_lost_at_any_moment(moment, X, monkeypatch):
-    """While members are hired, blocks brought, read, states built, sums formed, or a lost part is brought back."""
-    waits, wait = [], Crew._wait
+    """While actors are placed, blocks brought, read, states built, sums formed, or a lost part is brought back."""
+    waits, wait = [], ActorPool._wait
     with (
         distributed.LocalCluster(n_workers=4, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
@@ -550,7 +550,14 @@ def test_a_worker_lost_at_any_moment(moment, X, monkeypatch):
 
         model = clone(MODELS["gibbs, sampled"]).set_params(random_state=2)
         here = clone(model).fit(X)
-        monkeypatch.setattr(Crew, "_wait", lose)
+        monkeypatch.setattr(ActorPool, "_wait", lose)
         shards = ShardedCounts([dask.delayed(X[i : i + 50]) for i in range(0, 400, 50)], client=client)
         assert_array_equal(here.components_, model.fit(shards).components_)
         assert len(waits) > moment + 3
+
+
+def test_the_former_name_of_the_pool_warns():
+    import skdplda.distributed
+
+    with pytest.warns(FutureWarning, match="ActorPool"):
+        assert skdplda.distributed.Crew is ActorPool

@@ -1,4 +1,4 @@
-"""Damaged and hostile input, made by chance: nothing crashes, nothing damaged is accepted, errors are as promised.
+"""Damaged and hostile input, made by chance: nothing crashes, nothing damaged is accepted, errors are as documented.
 
 The runs are bounded and always the same. What has broken once stands in the tests of its module, under its own name.
 """

@@ -1,4 +1,4 @@
-"""Imports go downstairs only, and rooms on a floor do not know each other."""
+"""A package imports from lower layers only, and packages of one layer do not know each other."""
 
 import ast
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 import skdplda
 
 ROOT = Path(skdplda.__file__).parent
-FLOORS = [  # rooms of each floor; whoever is in no list fails the test
+LAYERS = [  # packages and modules of each layer, lowest first; one that is in no list fails the test
     {"_kernels", "_types", "_validation", "_files", "_optional", "exceptions"},
     {"privacy", "metrics", "datasets", "semantics"},
     {"local", "distributed"},
@@ -21,11 +21,11 @@ FLOORS = [  # rooms of each floor; whoever is in no list fails the test
     {"cli"},
     {"__init__", "__main__"},
 ]
-FLOOR_OF = {room: number for number, floor in enumerate(FLOORS) for room in floor}
+LAYER_OF = {package: number for number, layer in enumerate(LAYERS) for package in layer}
 SOURCES = sorted(ROOT.rglob("*.py"))
 
 
-def room_of(path):
+def package_of(path):
     parts = path.relative_to(ROOT).with_suffix("").parts
     return parts[0]
 
@@ -44,33 +44,33 @@ def imported(path):
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_go_downstairs(path):
-    room = room_of(path)
-    assert room in FLOOR_OF, f"{room} stands on no floor: add it to FLOORS"
+def test_imports_go_to_lower_layers(path):
+    package = package_of(path)
+    assert package in LAYER_OF, f"{package} is in no layer: add it to LAYERS"
     for line, module in imported(path):
         parts = module.split(".")
         if parts[0] != "skdplda":
             continue
-        assert len(parts) > 1, f"{path}:{line}: a room imports the whole house"
+        assert len(parts) > 1, f"{path}:{line}: a module imports the whole package"
         other = parts[1]
-        if other == room or FLOOR_OF[room] == len(FLOORS) - 1:
+        if other == package or LAYER_OF[package] == len(LAYERS) - 1:
             continue
-        assert other in FLOOR_OF, f"{path}:{line}: import names from their rooms, not {module} from the door"
-        same_ground = FLOOR_OF[room] == FLOOR_OF[other] == 0  # kernels, checks and exceptions may lean on each other
-        assert same_ground or FLOOR_OF[other] < FLOOR_OF[room], f"{path}:{line}: {room} may not import {module}"
+        assert other in LAYER_OF, f"{path}:{line}: import names from their packages, not {module} from the top"
+        both_lowest = LAYER_OF[package] == LAYER_OF[other] == 0  # kernels, checks and exceptions may lean on each other
+        assert both_lowest or LAYER_OF[other] < LAYER_OF[package], f"{path}:{line}: {package} may not import {module}"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_other_rooms_are_entered_by_their_door(path):
+def test_other_packages_are_imported_by_their_init(path):
     """What another package keeps in an underscored module is its own business.
 
     Kernels have no other modules, and the models are made of the parts of the private loop.
     """
     for line, module in imported(path):
         parts = module.split(".")
-        if parts[0] != "skdplda" or len(parts) < 3 or parts[1] in (room_of(path), "_kernels"):
+        if parts[0] != "skdplda" or len(parts) < 3 or parts[1] in (package_of(path), "_kernels"):
             continue
-        if (room_of(path), parts[1]) == ("models", "rounds"):
+        if (package_of(path), parts[1]) == ("models", "rounds"):
             continue
         assert not parts[2].startswith("_"), f"{path}:{line}: {module} is private to {parts[1]}"
 

@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator
 
 import skdplda
 
-ROOMS = ["skdplda"] + [
+PACKAGES = ["skdplda"] + [
     f"skdplda.{module.name}" for module in pkgutil.iter_modules(skdplda.__path__) if not module.name.startswith("_")
 ]
-NAMES = [(room, name) for room in ROOMS for name in getattr(importlib.import_module(room), "__all__", ())]
+NAMES = [(package, name) for package in PACKAGES for name in getattr(importlib.import_module(package), "__all__", ())]
 
 SHOWN = [getattr(skdplda, name) for name in skdplda.__all__]
 ESTIMATORS = [
@@ -25,13 +25,13 @@ ESTIMATORS = [
 ]
 
 
-def public(room, name):
-    return getattr(importlib.import_module(room), name)
+def public(package, name):
+    return getattr(importlib.import_module(package), name)
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_room_says_what_it_is_and_lists_its_names(room):
-    module = importlib.import_module(room)
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_says_what_it_is_and_lists_its_names(package):
+    module = importlib.import_module(package)
     assert module.__doc__
     if not hasattr(module, "__path__"):  # a module of one file, such as the command line
         return
@@ -39,9 +39,9 @@ def test_every_room_says_what_it_is_and_lists_its_names(room):
     assert all(hasattr(module, name) for name in module.__all__)
 
 
-@pytest.mark.parametrize(("room", "name"), NAMES)
-def test_every_public_name_is_documented(room, name):
-    thing = public(room, name)
+@pytest.mark.parametrize(("package", "name"), NAMES)
+def test_every_public_name_is_documented(package, name):
+    thing = public(package, name)
     assert inspect.getdoc(thing).splitlines()[0].endswith(".")
     if inspect.isfunction(thing):
         check_function(thing)
@@ -49,13 +49,13 @@ def test_every_public_name_is_documented(room, name):
         check_class(thing)
 
 
-UNTYPED = {"skdplda.plots"}  # the types of these rooms are still to come
+UNTYPED = {"skdplda.plots"}  # the types of these packages are still to come
 
 
-@pytest.mark.parametrize(("room", "name"), [pair for pair in NAMES if pair[0] not in UNTYPED])
-def test_public_signatures_have_types(room, name):
+@pytest.mark.parametrize(("package", "name"), [pair for pair in NAMES if pair[0] not in UNTYPED])
+def test_public_signatures_have_types(package, name):
     """Complete ones, so that a type checker looks at what users pass; dunder and private methods may go without."""
-    thing = public(room, name)
+    thing = public(package, name)
     if inspect.isclass(thing) and not issubclass(thing, (Exception, Enum, tuple)):
         members = {f"{name}.{key}": member for key, member in vars(thing).items() if public_method(key, member)}
     else:
@@ -107,14 +107,14 @@ def check_class(kind):
 
 
 def test_a_name_means_one_thing():
-    """Rooms and the door may both show a name; it is the same object, from one room."""
-    objects, rooms = defaultdict(set), defaultdict(set)
-    for room, name in NAMES:
-        objects[name].add(id(public(room, name)))
-        if room != "skdplda":
-            rooms[name].add(room)
+    """A package and the top may both show a name; it is the same object, from one package."""
+    objects, packages = defaultdict(set), defaultdict(set)
+    for package, name in NAMES:
+        objects[name].add(id(public(package, name)))
+        if package != "skdplda":
+            packages[name].add(package)
     assert [name for name, found in objects.items() if len(found) > 1] == []
-    assert [name for name, found in rooms.items() if len(found) > 1] == []
+    assert [name for name, found in packages.items() if len(found) > 1] == []
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -6,7 +6,7 @@ topic by their equation (4), here beside c_npmi. One tweet is one author. pheme_
 taken from the folder that the environment variable SKDPLDA_DATA names.
 
 Figure 4: words selected with epsilon_1, topics without noise. Figure 5: one of epsilon_1 (words) and epsilon_2 (topics)
-varies, the other is 3. M1 is "item_frequency", the authors' with a threshold that keeps its promise, or the package's
+varies, the other is 3. M1 is "item_frequency", the authors' with a threshold that keeps its guarantee, or the package's
 default. M2 is "laplace-last" (Zhu et al. 2016), the authors', whose claimed epsilon_2 does not hold, or "gaussian",
 proven for documents at delta=1e-5. The table has the total of words and topics, accounted jointly, and its status.
 

@@ -89,7 +89,7 @@ def curve(name, train, test, accounting, epsilon, batch, options):
         n_jobs=1,
     )
     model.fit(train)
-    promise = model.privacy_guarantee_
+    guarantee = model.privacy_guarantee_
     noise = 0.0 if accounting == "none" else model._plan().multipliers[0]
     true = math.inf if accounting == "none" else epsilon_of(model._plan().event, DELTA)
     common = {
@@ -97,7 +97,7 @@ def curve(name, train, test, accounting, epsilon, batch, options):
         "accounting": accounting,
         "epsilon": epsilon,
         "true_epsilon": true,
-        "status": promise.status,
+        "status": guarantee.status,
     }
     common |= {"batch": batch, "steps": steps, "noise_multiplier": noise}
     print(common, [round(value) for _, value in rows], flush=True)

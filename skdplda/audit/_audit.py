@@ -279,8 +279,8 @@ def best_threshold(scores, present, shown):
     for threshold in np.unique(scores):
         called = scores >= threshold
         numbers = (called[present].sum(), present.sum(), called[~present].sum(), (~present).sum())
-        promise = shown(*map(int, numbers), confidence=0.8), called[present].mean() - called[~present].mean()
-        if promise > best:
+        bound = shown(*map(int, numbers), confidence=0.8), called[present].mean() - called[~present].mean()
+        if bound > best:
             below = scores[scores < threshold]
-            best, chosen = promise, threshold if not len(below) else (threshold + below.max()) / 2
+            best, chosen = bound, threshold if not len(below) else (threshold + below.max()) / 2
     return chosen

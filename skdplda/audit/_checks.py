@@ -21,10 +21,10 @@ __all__ = [
     "contribution",
     "corpus",
     "exact_totals",
-    "lone_unit",
     "many_canaries",
     "planted_canary",
     "quiet_fit",
+    "single_unit_delta",
 ]
 
 CERTAIN = 1 - 1e-6
@@ -93,7 +93,7 @@ def contribution(estimator):
 
 
 def accounted(estimator):
-    """Price the noise by privacy loss distributions: a claim without a valid proof may still promise too little.
+    """Price the noise by privacy loss distributions: a claim without a valid proof may still understate epsilon.
 
     It takes for granted what `contribution` looks at: that the noise is the stated multiple of a contribution.
     """
@@ -104,7 +104,7 @@ def accounted(estimator):
     return bool(worth > claim.epsilon), f"noise worth epsilon {worth:.4g} where {claim.epsilon:.4g} is claimed"
 
 
-def lone_unit(estimator):
+def single_unit_delta(estimator):
     """Select the words of one unit of many words: without it there are none to name, so delta bounds the chance."""
     if hasattr(estimator, "get_support"):
         X = sp.csr_array(np.ones((1, LONE_WORDS), dtype=np.int32))

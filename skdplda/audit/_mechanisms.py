@@ -13,9 +13,9 @@ from skdplda.audit._checks import (
     accounted,
     contribution,
     exact_totals,
-    lone_unit,
     many_canaries,
     planted_canary,
+    single_unit_delta,
 )
 from skdplda.audit._released_checks import (
     REPORT_WORDS,
@@ -161,10 +161,10 @@ MECHANISMS: dict = {
         ({"shape": 0.0, **SEARCH}, (exact_totals, many_canaries)),
     ],
     "DPCountVectorizer": [
-        ({"mechanism": mechanism, **SELECTION}, (lone_unit,))
+        ({"mechanism": mechanism, **SELECTION}, (single_unit_delta,))
         for mechanism in ("weighted_gaussian", "item_frequency_published")  # the selector's own code
     ],
-    "DPVocabularySelector": [({"mechanism": mechanism, **SELECTION}, (lone_unit,)) for mechanism in SELECTIONS],
+    "DPVocabularySelector": [({"mechanism": mechanism, **SELECTION}, (single_unit_delta,)) for mechanism in SELECTIONS],
 }
 
 

@@ -39,7 +39,7 @@ CURATOR = "topic proportions of a private document are that document's data: no 
 
 
 def add_price(command, required=True):
-    """Add the options that determine what a fit promises."""
+    """Add the options that determine what a fit guarantees."""
     positive, share = number(float, "a positive number, or inf"), number(float, "a number above 0, at most 1", 1)
     privacy = command.add_argument_group("privacy")
     privacy.add_argument(
@@ -98,7 +98,7 @@ def add_fit_commands(add):
     fit.add_argument("--json", action="store_true", help="print JSON")
     fit.set_defaults(run=_fit)
 
-    cost = add("cost", "what a fit would promise, without data")
+    cost = add("cost", "what a fit would guarantee, without data")
     add_price(cost)
     cost.add_argument("--json", action="store_true", help="print JSON")
     cost.set_defaults(run=_cost)
@@ -132,7 +132,7 @@ def add_use_commands(add):
     top.add_argument("--json", action="store_true", help="print JSON")
     top.set_defaults(run=_top_words)
 
-    show = add("show", "the model card: what was promised, the topics")
+    show = add("show", "the model card: the guarantee, the topics")
     show.add_argument("model_path", **stored)
     show.add_argument("--json", action="store_true", help="print JSON")
     show.set_defaults(run=_show)
@@ -347,7 +347,7 @@ def _print_topics(model, top):
 
 
 def _save(output, released, top):
-    """Write the released values and what was promised; nothing else of the fit."""
+    """Write the released values and the guarantee; nothing else of the fit."""
     guarantee = released.privacy_guarantee_
     released.save(output / OUTPUTS[0], card=False, overwrite=True)  # `refuse_files` has asked
     top.columns = [f"word_{place}" for place in range(1, top.shape[1] + 1)]

@@ -107,7 +107,7 @@ def make_lda_corpus(
 
     doc_topic = np.empty((n_documents, n_components), dtype=np.float32)
     indptr = np.zeros(n_documents + 1, dtype=np.int64)
-    # Room for the case that no word repeats. Untouched pages take no memory and are given back below.
+    # Enough memory for the case that no word repeats. Untouched pages take no memory and are given back below.
     indices = np.empty(lengths.sum(), dtype=np.int32)
     counts = np.empty(lengths.sum(), dtype=np.int32)
     # A chunk's (document, word) keys fit an int32.

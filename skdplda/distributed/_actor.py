@@ -11,7 +11,7 @@ from skdplda._validation import MOST_THREADS, counts_of
 from skdplda.distributed._shards import join_blocks
 from skdplda.semantics import UnitMatrix
 
-__all__ = ["Member", "Part", "added", "direct", "wait"]
+__all__ = ["Actor", "Part", "added", "direct", "wait"]
 
 POLL = 1.0  # seconds after which a caller asks whether the worker is still there: calls to one that left may never end
 
@@ -42,7 +42,7 @@ class Part(NamedTuple):
         return sum(self.sizes)
 
 
-class Member:
+class Actor:
     """What runs on a worker: the parts that it holds.
 
     Parameters
@@ -119,7 +119,7 @@ def direct(actor):
 
     Dask would wait for the actor to be made anew, at times on the event loop that would have to make it.
     """
-    actor._future = None  # whoever employs it holds one
+    actor._future = None  # the pool's handle of the actor holds one
     return actor
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from skdplda._types import ArrayLike
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.distributed._pool import Crew
+from skdplda.distributed._pool import ActorPool
 from skdplda.distributed._shards import shards_of
 
 __all__ = ["ShardedDocuments", "load_documents"]
@@ -36,11 +36,11 @@ def load_documents(
     shards = shards_of(X)
     if shards is None:
         return None
-    crew = Crew(shards, n_threads=n_threads, digest=digest)
+    pool = ActorPool(shards, n_threads=n_threads, digest=digest)
     try:
-        return ShardedDocuments(crew, groups)
+        return ShardedDocuments(pool, groups)
     except BaseException:
-        crew.close()
+        pool.close()
         raise
 
 
@@ -49,7 +49,7 @@ class ShardedDocuments:
 
     Parameters
     ----------
-    crew : Crew
+    pool : ActorPool
         Of the documents.
     groups : array-like of shape (n_documents,) or None
         The user of each document.
@@ -60,35 +60,35 @@ class ShardedDocuments:
         If a user's documents lie in several blocks.
     """
 
-    def __init__(self, crew: Crew, groups: ArrayLike | None) -> None:
-        self.crew = crew
-        lengths = [part.n_documents for part in crew.parts]
+    def __init__(self, pool: ActorPool, groups: ArrayLike | None) -> None:
+        self.pool = pool
+        lengths = [part.n_documents for part in pool.parts]
         self.first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        self.n_units, self._unit = crew.n_documents, None
+        self.n_units, self._unit = pool.n_documents, None
         if groups is not None:
             groups = groups.compute() if hasattr(type(groups), "__dask_graph__") else groups
-            units = check_groups(groups, crew.n_documents)
+            units = check_groups(groups, pool.n_documents)
             self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)
             self._refuse_scattered()
 
     @property
     def shape(self) -> Any:
         """(n_documents, n_words)."""
-        return self.crew.n_documents, self.crew.n_words
+        return self.pool.n_documents, self.pool.n_words
 
     @property
     def n_tokens(self) -> int:
         """Number of tokens."""
-        return sum(part.n_tokens for part in self.crew.parts)
+        return sum(part.n_tokens for part in self.pool.parts)
 
     @property
     def data(self) -> Any:
         """What a checkpoint must belong to: arrays for `fingerprint`."""
-        digests = "".join(part.digest for part in self.crew.parts)
+        digests = "".join(part.digest for part in self.pool.parts)
         return np.frombuffer(digests.encode(), np.uint8), *(() if self._unit is None else (self._unit,))
 
     def _refuse_scattered(self):
-        sizes = np.concatenate([part.sizes for part in self.crew.parts])
+        sizes = np.concatenate([part.sizes for part in self.pool.parts])
         block = np.repeat(np.arange(len(sizes)), sizes)
         lowest, highest = np.full(self.n_units, len(sizes)), np.zeros(self.n_units, np.int64)
         np.minimum.at(lowest, self._unit, block)
@@ -101,7 +101,7 @@ class ShardedDocuments:
                 " user and cut between users."
             )
 
-    def members_of(self, part: int) -> Any:
+    def units_of(self, part: int) -> Any:
         """Return the numbers of the units of a part.
 
         Parameters
@@ -111,7 +111,7 @@ class ShardedDocuments:
 
         Returns
         -------
-        members : slice or ndarray
+        units : slice or ndarray
             Ascending.
         """
         here = slice(self.first[part], self.first[part + 1])
@@ -123,12 +123,12 @@ class ShardedDocuments:
         Returns
         -------
         arguments : list of dict
-            For `Crew.build`: a part's units and its place.
+            For `ActorPool.build`: a part's units and its place.
         """
         return [
             {
                 "units": None if self._unit is None else self._unit[self.first[part] : self.first[part + 1]],
                 "first_document": int(self.first[part]),
             }
-            for part in range(len(self.crew.parts))
+            for part in range(len(self.pool.parts))
         ]

@@ -1,11 +1,11 @@
 """Parts of a corpus on workers: sums over all of them, with the parts of a lost worker brought back.
 
-Each worker has one actor, a `Member`, that holds some parts; a part is a run of documents and a state made of them. A
-call asks every state for an array of integers; members add up what theirs and those below them in a tree return.
+Each worker has one `Actor` that holds some parts; a part is a run of documents and a state made of them. A call asks
+every state for an array of integers; actors add up what their own states and those below them in a tree return.
 
 What a state does follows from its documents, the calls so far and their arguments, which name their random streams.
 So a lost part is built again and the calls are replayed: it is what it was, bit for bit, and no one can tell from the
-result that a worker was lost. Within a call, a member that is asked again returns the sum that it has.
+result that a worker was lost. Within a call, an actor that is asked again returns the sum that it has.
 """
 
 import time
@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from skdplda._types import Function
-from skdplda.distributed._actor import Member, Part, added, direct, wait
+from skdplda.distributed._actor import Actor, Part, added, direct, wait
 from skdplda.distributed._shards import check_client, other_width
 
-__all__ = ["FAN_OUT", "Crew", "tree"]
+__all__ = ["FAN_OUT", "ActorPool", "tree"]
 
 FAN_OUT = 4  # sums that one node of the tree waits for; near the fastest whatever the network, see the guide
 MOST_LOSSES = 3  # of one part
@@ -28,14 +28,14 @@ PATIENCE = 60.0  # seconds to wait for a worker when none is left
 
 
 def tree(n: int, fan_out: int = FAN_OUT) -> tuple[Any, Any]:
-    """Return the children of the driver and of each of n members: those of a member have larger numbers than it.
+    """Return the children of the driver and of each of n actors: those of an actor have larger numbers than it.
 
     So waits go from small numbers to large ones only, whatever calls are under way, and cannot form a circle.
 
     Parameters
     ----------
     n : int
-        Number of members.
+        Number of actors.
     fan_out : int, default=FAN_OUT
         Children of a node, at most.
 
@@ -44,7 +44,7 @@ def tree(n: int, fan_out: int = FAN_OUT) -> tuple[Any, Any]:
     top : list of int
         The driver's children.
     below : list of list of int
-        Those of each member.
+        Those of each actor.
 
     Examples
     --------
@@ -62,14 +62,14 @@ class Placed:
 
     sources: list
     first_block: int
-    member: int | None = None
+    rank: int | None = None
     ready: bool = False
     losses: int = 0
     info: Part | None = None
     arguments: dict = field(default_factory=dict)
 
 
-class Crew:
+class ActorPool:
     """The parts of a corpus on all workers of a cluster.
 
     Parameters
@@ -77,7 +77,7 @@ class Crew:
     shards : ShardedCounts
         The documents.
     n_threads : int or None, default=None
-        Threads of each member; None for those that the worker has.
+        Threads of each actor; None for those that the worker has.
     digest : bool, default=False
         Whether to read the parts' digests.
     fan_out : int, default=FAN_OUT
@@ -104,7 +104,7 @@ class Crew:
         self, shards: Any, *, n_threads: int | None = None, digest: bool = False, fan_out: int = FAN_OUT
     ) -> None:
         self._client, self._n_threads, self._digest, self._fan_out = shards.client, n_threads, digest, fan_out
-        self._members, self._next, self._checked, self._gone = {}, 0, set(), set()
+        self._actors, self._next, self._checked, self._gone = {}, 0, set(), set()
         self._make, self._log, self._replays, self._number = None, [], True, 0
         n_parts = min(len(shards.sources), max(1, len(self._addresses())))
         bounds = np.linspace(0, len(shards.sources), n_parts + 1).astype(int).tolist()
@@ -171,16 +171,16 @@ class Crew:
         own = [()] * len(self._placed) if own is None else own
 
         def ask():
-            ranks = sorted(self._members)
+            ranks = sorted(self._actors)
             held = {rank: {} for rank in ranks}
             for part, placed in enumerate(self._placed):
-                held[placed.member][part] = own[part]
+                held[placed.rank][part] = own[part]
             ranks = [rank for rank in ranks if held[rank]]
             top, below = tree(len(ranks), self._fan_out)
 
             def node(i):
-                member = self._members[ranks[i]]
-                return member.actor, member.address, held[ranks[i]], [node(child) for child in below[i]]
+                handle = self._actors[ranks[i]]
+                return handle.actor, handle.address, held[ranks[i]], [node(child) for child in below[i]]
 
             nodes = [node(i) for i in top]
             calls = [(actor.total(self._number, method, shared, *rest), address) for actor, address, *rest in nodes]
@@ -216,8 +216,8 @@ class Crew:
     def close(self) -> None:
         """Let the workers forget everything, now: references that Python has not yet collected do not count."""
         if self._client.status == "running":
-            self._client.cancel([member.future for member in self._members.values()])
-        self._members.clear()
+            self._client.cancel([handle.future for handle in self._actors.values()])
+        self._actors.clear()
         self._log = []
 
     def _addresses(self):
@@ -234,40 +234,40 @@ class Crew:
                 return action()
             except Exception:
                 check_client(self._client)
-                if not self._lose_the_silent():
+                if not self._forget_lost():
                     raise
 
     def _settle(self):
-        """Give each part without a member to the one with least to do, and bring it to where the others are.
+        """Assign each part without an actor to the one with the fewest blocks, and bring it to where the others are.
 
-        If a worker is lost meanwhile, the next attempt goes through all steps again; members skip those they have done.
+        If a worker is lost meanwhile, the next attempt goes through all steps again; actors skip those they have done.
         """
-        homeless = [part for part, placed in enumerate(self._placed) if not placed.ready]
-        if not homeless:
+        unassigned = [part for part, placed in enumerate(self._placed) if not placed.ready]
+        if not unassigned:
             return
-        self._hire()
-        for part in homeless:
-            if self._placed[part].member is not None:
+        self._place_actors()
+        for part in unassigned:
+            if self._placed[part].rank is not None:
                 continue
-            blocks = Counter({rank: 0 for rank in self._members})
+            blocks = Counter({rank: 0 for rank in self._actors})
             for placed in self._placed:
-                if placed.member is not None:
-                    blocks[placed.member] += len(placed.sources)
-            self._placed[part].member = min(blocks, key=lambda rank: (blocks[rank], rank))
-        brought = [self._bring(part) for part in homeless]
+                if placed.rank is not None:
+                    blocks[placed.rank] += len(placed.sources)
+            self._placed[part].rank = min(blocks, key=lambda rank: (blocks[rank], rank))
+        brought = [self._bring(part) for part in unassigned]
         self._wait([pair for pair in brought if isinstance(pair, tuple)])
-        loading = [self._load(*pair) for pair in zip(homeless, brought, strict=True)]
-        for part, info in zip(homeless, self._wait(loading), strict=True):
+        loading = [self._load(*pair) for pair in zip(unassigned, brought, strict=True)]
+        for part, info in zip(unassigned, self._wait(loading), strict=True):
             self._placed[part].info = info
         if self._make is not None:
-            self._wait([self._build(part) for part in homeless])
+            self._wait([self._build(part) for part in unassigned])
         for number, call in enumerate(self._log):
-            self._wait([self._replay(part, number, call) for part in homeless])
-        for part in homeless:
+            self._wait([self._replay(part, number, call) for part in unassigned])
+        for part in unassigned:
             self._placed[part].ready = True
 
-    def _hire(self):
-        """Make a member on each worker that has none."""
+    def _place_actors(self):
+        """Place an actor on each worker that has none."""
         deadline = time.monotonic() + PATIENCE
         while not (addresses := self._equipped()):
             if time.monotonic() > deadline:
@@ -276,15 +276,15 @@ class Crew:
                     " fit goes on from the last round, without spending again."
                 )
             time.sleep(0.1)
-        for address in sorted(addresses.keys() - {member.address for member in self._members.values()}):
+        for address in sorted(addresses.keys() - {handle.address for handle in self._actors.values()}):
             future = self._client.submit(
-                Member, self._n_threads or addresses[address], actor=True, workers=[address], pure=False
+                Actor, self._n_threads or addresses[address], actor=True, workers=[address], pure=False
             )
-            self._members[self._next] = Employed(address, future)
+            self._actors[self._next] = ActorHandle(address, future)
             self._next += 1
-        new = [member for member in self._members.values() if member.actor is None]
-        for member, actor in zip(new, self._wait([(member.future, member.address) for member in new]), strict=True):
-            member.actor = direct(actor)
+        new = [handle for handle in self._actors.values() if handle.actor is None]
+        for handle, actor in zip(new, self._wait([(handle.future, handle.address) for handle in new]), strict=True):
+            handle.actor = direct(actor)
 
     def _equipped(self):
         """Return `_addresses`; raise RuntimeError unless these workers have this package, in this version."""
@@ -318,23 +318,23 @@ class Crew:
             return placed.sources
         computed = iter(self._client.compute([s for s in placed.sources if hasattr(s, "__dask_graph__")]))
         blocks = [next(computed) if hasattr(s, "__dask_graph__") else s for s in placed.sources]
-        address = self._members[placed.member].address
+        address = self._actors[placed.rank].address
         return self._client.submit(list, blocks, workers=[address], pure=False), address
 
     def _load(self, part, blocks):
         placed, blocks = self._placed[part], blocks[0].key if isinstance(blocks, tuple) else blocks
-        member = self._members[placed.member]
-        return member.actor.load(part, blocks, placed.first_block, self._digest), member.address
+        handle = self._actors[placed.rank]
+        return handle.actor.load(part, blocks, placed.first_block, self._digest), handle.address
 
     def _build(self, part):
         placed = self._placed[part]
-        member = self._members[placed.member]
-        return member.actor.build(part, self._make, self.n_words, placed.arguments), member.address
+        handle = self._actors[placed.rank]
+        return handle.actor.build(part, self._make, self.n_words, placed.arguments), handle.address
 
     def _replay(self, part, number, call):
         method, shared, own = call
-        member = self._members[self._placed[part].member]
-        return member.actor.replay(part, number, method, shared, own[part]), member.address
+        handle = self._actors[self._placed[part].rank]
+        return handle.actor.replay(part, number, method, shared, own[part]), handle.address
 
     def _here(self, address):
         """Whether the scheduler knows a worker."""
@@ -344,14 +344,14 @@ class Crew:
     def _wait(self, calls):
         return wait(calls, self._here)
 
-    def _lose_the_silent(self):
-        """Forget members that do not answer; return whether there were any."""
-        silent = [rank for rank, member in self._members.items() if not member.answers(self._here)]
-        for rank in silent:
-            self._gone.add(self._members.pop(rank).address)
+    def _forget_lost(self):
+        """Forget actors that do not answer; return whether there were any."""
+        lost = [rank for rank, handle in self._actors.items() if not handle.answers(self._here)]
+        for rank in lost:
+            self._gone.add(self._actors.pop(rank).address)
         for placed in self._placed:
-            if placed.member in silent:
-                placed.member, placed.ready, placed.losses = None, False, placed.losses + 1
+            if placed.rank in lost:
+                placed.rank, placed.ready, placed.losses = None, False, placed.losses + 1
                 if placed.losses > MOST_LOSSES:
                     raise RuntimeError(
                         f"the worker of blocks {placed.first_block} to {placed.first_block + len(placed.sources) - 1}"
@@ -359,19 +359,19 @@ class Crew:
                         " workers or smaller blocks. With `checkpoint` the next fit goes on from the last round,"
                         " without spending again."
                     )
-        return bool(silent)
+        return bool(lost)
 
 
 @dataclass(eq=False)
-class Employed:
-    """A member as the driver sees it."""
+class ActorHandle:
+    """An actor as the driver sees it."""
 
     address: str
     future: object
     actor: object = None
 
     def answers(self, here):
-        """Whether the member is alive; waits for what it is doing."""
+        """Whether the actor is alive; waits for what it is doing."""
         try:
             return here(self.address) and (self.actor is None or wait([(self.actor.ping(), self.address)], here)[0])
         except Exception:

@@ -1,4 +1,4 @@
-"""Search over hyper-parameters whose own cost is part of the promise."""
+"""Search over hyper-parameters whose own cost is part of the guarantee."""
 
 from skdplda.model_selection._cost import search_cost
 from skdplda.model_selection._search import PrivateSearchCV

@@ -234,7 +234,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     def privacy_cost(self, *, groups: bool = False, public: bool = False) -> PrivacyGuarantee:
-        """What `fit` would promise, without data.
+        """What `fit` would guarantee, without data.
 
         Parameters
         ----------
@@ -376,7 +376,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         if cost.status != Status.PROVEN:
             raise ValueError(
                 f"the estimator must have a proven guarantee; got {str(cost.status)!r} for {parameters}: a search over"
-                " promises that do not hold promises nothing."
+                " guarantees that do not hold guarantees nothing."
             )
         if math.isfinite(epsilon) and cost.event is None:
             raise ValueError(f"the guarantee for {parameters} has no event, so the search cannot be accounted.")

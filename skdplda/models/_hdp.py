@@ -229,7 +229,7 @@ class HDPLDA(BaseTopicModel):
             randomness.warn_if_seeded(self, stacklevel=4)
             self._warn_if_hopeless(plan, mean_count)
         charge.charge(uuid4().hex)
-        with closing(sharded.crew) if sharded else nullcontext():
+        with closing(sharded.pool) if sharded else nullcontext():
             counts, trace = self._run(X, plan, randomness, self.return_trace)
         components = np.ascontiguousarray(counts.T) + self._topic_word_prior()
         kept = {"trace_": trace} if self.return_trace else {}

@@ -254,11 +254,11 @@ class ShardedSweeps(FrozenSweeps):
     def __init__(self, documents, plan, alpha, count_clip, randomness, n_threads):
         nothing = np.zeros(1, np.int64), np.zeros(0, np.int32)
         super().__init__(*nothing, documents.shape[1], plan, alpha, count_clip, randomness, n_threads)
-        self._crew = documents.crew
-        self._crew.build(partial(PartOfTokens, key=self._key, n_topics=len(alpha)), documents.arguments())
+        self._pool = documents.pool
+        self._pool.build(partial(PartOfTokens, key=self._key, n_topics=len(alpha)), documents.arguments())
 
     def _draw(self, *public):
-        self._counts = self._crew.total("draw", public)
+        self._counts = self._pool.total("draw", public)
 
 
 def run_live(X, plan, alpha, beta, count_clip, seed, trace):

@@ -382,7 +382,7 @@ class LocalPrivateLDA(BaseTopicModel):
             X = presence(X)
         prior = np.zeros((self.n_components, n_words)) if first else self.stream_prior_
         rates = None if first else self.word_rates_
-        with closing(sharded.crew) if sharded else nullcontext():
+        with closing(sharded.pool) if sharded else nullcontext():
             if sharded:
                 X = ShardedBits(sharded, self.n_components + int(channel.one_if_absent > 0))
             ones = np.asarray(X.ones() if sharded else X.sum(axis=0), dtype=np.float64).ravel()

@@ -129,16 +129,16 @@ class ShardedBits:
     """
 
     def __init__(self, documents, n_topics):
-        self.shape, self._crew, self._bounds = documents.shape, documents.crew, documents.first
-        self._crew.build(partial(PartOfBits, n_topics=n_topics), documents.arguments())
+        self.shape, self._pool, self._bounds = documents.shape, documents.pool, documents.first
+        self._pool.build(partial(PartOfBits, n_topics=n_topics), documents.arguments())
 
     def ones(self):
         """Return how many reports have each bit."""
-        return self._crew.total("ones", ())
+        return self._pool.total("ones", ())
 
     def sizes(self):
         """Return how many ones each report has."""
-        return self._crew.total("sizes", (self.shape[0],))
+        return self._pool.total("sizes", (self.shape[0],))
 
     def divide(self, group):
         """Form groups, before the first draw."""
@@ -147,8 +147,8 @@ class ShardedBits:
         for a, b in zip(self._bounds[:-1], self._bounds[1:], strict=True):
             own.append((group[a:b], first.tolist()))
             first += np.bincount(group[a:b], minlength=n)
-        self._crew.total("divide", (), own)
+        self._pool.total("divide", (), own)
 
     def draw(self, *public):
         """Draw all topics and return their counts, (n_words, n_topics)."""
-        return self._crew.total("draw", public)
+        return self._pool.total("draw", public)

@@ -117,14 +117,14 @@ class PrivacyUtilityDisplay:
             return clone(estimator).set_params(**{parameter: value}).fit(X, **options)
 
         models = [[fitted(value) for _ in range(n_repeats)] for value in epsilons]
-        promises = [repeats[0].privacy_guarantee_ for repeats in models]
-        statuses = {str(promise.status) for promise in promises}
+        guarantees = [repeats[0].privacy_guarantee_ for repeats in models]
+        statuses = {str(guarantee.status) for guarantee in guarantees}
         display = cls(
-            epsilons=[promise.epsilon for promise in promises],
+            epsilons=[guarantee.epsilon for guarantee in guarantees],
             scores=[[model.perplexity(X_test) for model in repeats] for repeats in models],
             non_private=fitted(np.inf).perplexity(X_test),
             unigram=unigram_perplexity(counts_of(X), counts_of(X_test)),
-            unit=str(promises[0].unit) if promises else None,
+            unit=str(guarantees[0].unit) if guarantees else None,
             status=next((status for status in ("diagnostic", "claimed") if status in statuses), "proven"),
         )
         return display.plot(ax=ax, name=name or type(estimator).__name__)

@@ -28,7 +28,7 @@ STYLES = (  # color, marker, dashes for curves without markers
     (GREY, "X", (0, (8, 3))),
     ("#000000", "*", (0, (3, 1, 1, 1))),
 )
-DASHES = {"proven": "-", "claimed": "--", "diagnostic": ":"}  # of curves that stand for a promise
+DASHES = {"proven": "-", "claimed": "--", "diagnostic": ":"}  # of curves that stand for a guarantee
 
 
 def pyplot():

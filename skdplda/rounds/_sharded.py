@@ -74,7 +74,7 @@ class ShardedStep:
     """
 
     def __init__(self, documents, make, randomness, *, stateless=False):
-        documents.crew.build(partial(PartOfStep, make), documents.arguments(), replays=not stateless)
+        documents.pool.build(partial(PartOfStep, make), documents.arguments(), replays=not stateless)
         self.n_units = documents.n_units
         self._documents, self._randomness, self._stateless = documents, randomness, stateless
         self._history = []  # (table, packed flags of the active units or None) of each round
@@ -82,7 +82,7 @@ class ShardedStep:
     def collect(self, table, round_, active):
         """Return the sum of the active units' contributions."""
         flags = None if active is None else np.packbits(active)
-        total = self._documents.crew.total(*self._call(table, round_, flags))
+        total = self._documents.pool.total(*self._call(table, round_, flags))
         if not self._stateless:
             self._history.append((table, flags))
         return total
@@ -91,7 +91,7 @@ class ShardedStep:
         own = None
         if flags is not None:
             active = np.unpackbits(flags, count=self.n_units)
-            parts = [active[self._documents.members_of(p)] for p in range(len(self._documents.crew.parts))]
+            parts = [active[self._documents.units_of(p)] for p in range(len(self._documents.pool.parts))]
             own = [(len(part), np.packbits(part)) for part in parts]
         return "collect", (table, round_, self._randomness.key), own
 
@@ -108,10 +108,10 @@ class ShardedStep:
             return
         tables = arrays["tables"]
         self._history = list(zip(tables, arrays.get("flags", [None] * len(tables)), strict=True))
-        n_parts = len(self._documents.crew.parts)
+        n_parts = len(self._documents.pool.parts)
         calls = [self._call(table, round_, flags) for round_, (table, flags) in enumerate(self._history)]
-        self._documents.crew.replay([(name, shared, own or [()] * n_parts) for name, shared, own in calls])
+        self._documents.pool.replay([(name, shared, own or [()] * n_parts) for name, shared, own in calls])
 
     def close(self):
         """Let the workers forget the documents."""
-        self._documents.crew.close()
+        self._documents.pool.close()

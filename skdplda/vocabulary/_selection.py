@@ -225,16 +225,16 @@ class ShardedWords:
     """
 
     def __init__(self, documents, most, key):
-        self._crew = documents.crew
-        self._crew.build(partial(PartOfWords, most=most, key=key), documents.arguments(), replays=False)
+        self._pool = documents.pool
+        self._pool.build(partial(PartOfWords, most=most, key=key), documents.arguments(), replays=False)
 
     def used(self):
         """Return a positive number for each word that a unit uses, else 0."""
-        return self._crew.total("used", ())
+        return self._pool.total("used", ())
 
     def shared(self, active, share):
         """Return the weights of the words."""
-        return self._crew.total("shared", (active, share))
+        return self._pool.total("shared", (active, share))
 
 
 def refuse_repetitions(words):

@@ -166,7 +166,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         else:
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
             X, self.n_features_in_ = sharded, sharded.shape[1]
-        with nullcontext() if sharded is None else closing(sharded.crew):
+        with nullcontext() if sharded is None else closing(sharded.pool):
             if self.public_vocabulary is not None:
                 chosen, weights = self._public_columns(X.shape[1]), None
             else:
