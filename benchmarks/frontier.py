@@ -67,8 +67,8 @@ from skdplda.datasets import load_20newsgroups, load_uci_bow, make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, unigram_perplexity
 from skdplda.privacy import epsilon_of
-from skdplda.rounds._estep_gibbs import GibbsStep
-from skdplda.rounds._estep_variational import VariationalStep
+from skdplda.rounds._estep_gibbs import GibbsEStep
+from skdplda.rounds._estep_variational import VariationalEStep
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.semantics import SemanticUnitVectorizer
 
@@ -229,7 +229,7 @@ ENTRANTS = [
     Entrant("CDP-LDA", live(mechanism="laplace-first")),
     Entrant("CDP-LDA+", live(mechanism="laplace-every")),
     Entrant("Zhu et al.", live(mechanism="laplace-last")),
-    Entrant("HDPLDA, published", plain(HDPLDA, table="live")),
+    Entrant("HDPLDA, published", plain(HDPLDA, table="sequential")),
     Entrant("PCTD, 3 words, published", plain(PCTD, noise="units-each-iteration"), (TWEETS,)),
     Entrant("VIPS, zcdp", online(accounting="zcdp")),
     Entrant("VIPS, advanced", online(accounting="advanced")),
@@ -452,12 +452,12 @@ def even(table):
 
 def forgetful(*arguments, **settings):
     """Return an E-step whose documents start anew in each round."""
-    return VariationalStep(*arguments, **settings | {"remember": False, "max_iter": 50})
+    return VariationalEStep(*arguments, **settings | {"remember": False, "max_iter": 50})
 
 
 def drawn(*arguments, **settings):
     """Return an E-step whose documents contribute drawn topics, all words alike."""
-    return GibbsStep(*arguments, **settings | {"shares": False})
+    return GibbsEStep(*arguments, **settings | {"soft_counts": False})
 
 
 def unweighted(*arguments, **settings):
@@ -472,7 +472,7 @@ OPTIONS = (  # what is changed: of which model, a parameter of it or (with a dot
     ("no smoothing between rounds", BOTH, {"models._rules.SMOOTHING": 0.0, "models._vips.SMOOTHING": 0.0}),
     ("smoothing 0.2 between rounds", BOTH, {"models._rules.SMOOTHING": 0.2, "models._vips.SMOOTHING": 0.2}),
     ("smoothing 1 between rounds", BOTH, {"models._rules.SMOOTHING": 1.0, "models._vips.SMOOTHING": 1.0}),
-    ("documents start anew in each round", BOTH[1:], {"models._vips.VariationalStep": forgetful}),
+    ("documents start anew in each round", BOTH[1:], {"models._vips.VariationalEStep": forgetful}),
     (
         "words weigh alike",
         BOTH,
@@ -482,9 +482,9 @@ OPTIONS = (  # what is changed: of which model, a parameter of it or (with a dot
             "models._gibbs_step.word_weights": even,
         },
     ),
-    ("drawn topics, not shares", BOTH[:1], {"models._cgs.GibbsStep": drawn, "models._cgs.SmoothedTables": unweighted}),
+    ("drawn topics, not shares", BOTH[:1], {"models._cgs.GibbsEStep": drawn, "models._cgs.SmoothedTables": unweighted}),
     ("alpha not raised in rounds", BOTH[1:], {"models._vips.OFFSET": 0.0}),
-    ("first table uneven", BOTH, {"models._vips.EVENNESS": 1.0, "models._cgs.EVENNESS": 1.0}),
+    ("first table uneven", BOTH, {"models._vips.GAMMA_SHAPE": 1.0, "models._cgs.GAMMA_SHAPE": 1.0}),
     ("equal noise in all rounds", BOTH, {"models._rounds.PRECISION_RATIO": 1.0}),
     ("10 rounds", BOTH, {"max_iter": 10}),
     ("40 rounds", BOTH, {"max_iter": 40}),
