@@ -226,7 +226,7 @@ CONTENDERS = [
     Contender("CDP-LDA", live(mechanism="laplace-first")),
     Contender("CDP-LDA+", live(mechanism="laplace-every")),
     Contender("Zhu et al.", live(mechanism="laplace-last")),
-    Contender("HDPLDA, published", plain(HDPLDA, table="live")),
+    Contender("HDPLDA, published", plain(HDPLDA, table="sequential")),
     Contender("PCTD, 3 words, published", plain(PCTD, noise="units-each-iteration"), (TWEETS,)),
     Contender("VIPS, zcdp", online(accounting="zcdp")),
     Contender("VIPS, advanced", online(accounting="advanced")),
@@ -559,7 +559,7 @@ OPTIONS = (  # a name, of which models, and what is changed: parameters, or an a
     (
         "drawn topics, not shares",
         BOTH[:1],
-        both(with_e_step(lambda model: {"shares": False}), with_tables(weigh_alike)),
+        both(with_e_step(lambda model: {"soft_counts": False}), with_tables(weigh_alike)),
     ),
     ("alpha not raised in rounds", BOTH[1:], with_e_step(alpha_as_it_is)),
     ("first table uneven", BOTH, with_tables(start_unevenly)),

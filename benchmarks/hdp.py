@@ -24,7 +24,7 @@ from skdplda.datasets import load_uci_bow, make_lda_corpus
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import unigram_perplexity
 from skdplda.models._hdp_accounting import HybridPlan
-from skdplda.models._hdp_sampler import FrozenSweeps
+from skdplda.models._hdp_sampler import DelayedCountSweeps
 from skdplda.privacy import Randomness, epsilon_of, zcdp_event
 
 
@@ -65,7 +65,7 @@ def seconds(X, repeats, jobs):
     for name, (noise, scale) in scales.items():
         plan = HybridPlan(noise, scale, 2.0, repeats)
         X.indptr = X.indptr.astype(np.int64)
-        samplers[name] = FrozenSweeps.of_counts(X, plan, np.full(50, 0.1), None, Randomness(0), jobs)
+        samplers[name] = DelayedCountSweeps.of_counts(X, plan, np.full(50, 0.1), None, Randomness(0), jobs)
     times = {name: [] for name in samplers}
     for _ in range(repeats):
         for name, sampler in samplers.items():

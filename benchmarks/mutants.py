@@ -74,7 +74,7 @@ MUTANTS = [
     Mutant(
         "charge after the first noisy sum",
         "        before_release(run)\n",
-        "        run_round(e_step, rule, plan, randomness, first, None, n_threads)\n        before_release(run)\n",
+        "        run_round(e_step, tables, plan, randomness, first, None, n_threads)\n        before_release(run)\n",
         "a fit that the ledger refuses has released something",
         ROUNDS,
     ),
@@ -293,8 +293,8 @@ MUTANTS = [
     ),
     Mutant(
         "steps of a stream draw the same noise",
-        'run_round(e_step, rule, plan, randomness, stream["n_done"], n_threads=n_threads)',
-        "run_round(e_step, rule, plan, randomness, 0, n_threads=n_threads)",
+        'run_round(e_step, tables, plan, randomness, stream["n_done"], n_threads=n_threads)',
+        "run_round(e_step, tables, plan, randomness, 0, n_threads=n_threads)",
         "the difference of two steps has no noise",
         "test_vips",
     ),

@@ -15,9 +15,9 @@ from sklearn.model_selection import cross_val_score
 from skdplda import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.metrics import perplexity
-from skdplda.models._cgs import EVENNESS
+from skdplda.models._cgs import GAMMA_SHAPE
 from skdplda.models._published_gibbs import MECHANISMS as PUBLISHED
-from skdplda.models._published_gibbs import fit_live
+from skdplda.models._published_gibbs import fit_published
 from skdplda.privacy import Randomness, calibrate_gaussian
 from skdplda.rounds._plan import NoisePlan
 from skdplda.rounds._sensitivity import word_weights
@@ -325,7 +325,7 @@ def test_without_noise_the_planted_topics_come_back(planted):
     train, test = planted.data[:900], planted.data[900:]
     found = PrivateCGSLDA(4, epsilon=INF, random_state=0).fit(train)
     assert topic_recovery(planted.topic_word, found.topic_word_).mean > 0.9
-    plain = fit_live(
+    plain = fit_published(
         train,
         4,
         mechanism="laplace-last",
@@ -410,6 +410,6 @@ def test_a_fit_has_the_noise_that_is_told(mechanism, rounds):
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_documents_without_groups_get_as_much_noise_before_their_words_are_weighted():
     private = PrivateCGSLDA(10, epsilon=2.0, max_iter=1, random_state=1).fit(np.zeros((6, 10_000)))
-    table = initial_table((10_000, 10), Randomness(1).key, EVENNESS)
+    table = initial_table((10_000, 10), Randomness(1).key, GAMMA_SHAPE)
     cells = (private.components_ - 0.01) * word_weights(table)
     assert (cells**2).mean() == pytest.approx(private.noise_deviation()["in_model"] ** 2 / 2, rel=0.04)

@@ -60,7 +60,7 @@ VARIANTS = [
     HDPLDA(**SMALL, epsilon=float("inf")),
     HDPLDA(**SMALL, delta=0.0, count_clip=3.0, return_trace=True),
     HDPLDA(**SMALL, noise_epsilon=5.0, inherent_epsilon=5.0),
-    HDPLDA(**SMALL, table="live"),
+    HDPLDA(**SMALL, table="sequential"),
     *[LocalPrivateLDA(**SMALL, reconstruction=reconstruction) for reconstruction in ("bayes", "moment")],
     LocalPrivateLDA(**SMALL, randomizer=LocalRandomizer(bit_epsilon=float("inf"))),
     LocalRandomizer(bit_epsilon=float("inf"), mechanism="asymmetric", max_words=3),

@@ -18,7 +18,7 @@ from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import unigram_perplexity
 from skdplda.models import _hdp_sampler
 from skdplda.models._hdp_accounting import MOST_NOISE, RESERVE, HybridPlan
-from skdplda.models._hdp_sampler import FrozenSweeps, PartOfTokens, some_tokens, tokens_of
+from skdplda.models._hdp_sampler import DelayedCountSweeps, PartOfTokens, some_tokens, tokens_of
 from skdplda.privacy import Randomness, bounded_range_event, epsilon_of, zcdp_event
 
 
@@ -122,7 +122,7 @@ def test_each_sweep_draws_from_a_stream_of_its_own():
     n = 600
     plan = HybridPlan("laplace", 1e6, 1e-9, 3)
     tokens = np.arange(n + 1, dtype=np.int64), np.zeros(n, np.int32)
-    sampler = FrozenSweeps(*tokens, 5, plan, np.full(4, 0.5), None, Randomness(0), 1)
+    sampler = DelayedCountSweeps(*tokens, 5, plan, np.full(4, 0.5), None, Randomness(0), 1)
     drawn = []
     for _ in range(3):
         sampler.sweep()
@@ -169,8 +169,8 @@ def test_documents():
     for wrong in (0, 2.5, True):
         with pytest.raises(ValueError, match="n_tokens must be an integer >= 1"):
             model.document_cost(wrong)
-    with pytest.raises(ValueError, match="the claim of 'live' holds for no token"):
-        HDPLDA(table="live").document_cost(3)
+    with pytest.raises(ValueError, match="the claim of 'sequential' holds for no token"):
+        HDPLDA(table="sequential").document_cost(3)
 
 
 def test_the_cost_is_known_before_the_fit(X):
@@ -190,7 +190,7 @@ def test_the_ledger(X):
         with pytest.raises(BudgetExceededError):
             HDPLDA(4, epsilon=29.0, max_iter=3).fit("no data are read")
         with pytest.raises(ValueError, match="must have status 'proven'"):
-            HDPLDA(4, epsilon=1.0, table="live").fit("no data are read")
+            HDPLDA(4, epsilon=1.0, table="sequential").fit("no data are read")
         assert len(accountant.ledger) == 1
 
 
@@ -220,7 +220,7 @@ def test_topics_are_learnt(X):
     assert clipped.privacy_guarantee_.epsilon == math.inf
 
 
-@pytest.mark.parametrize("table", ["frozen", "live"])
+@pytest.mark.parametrize("table", ["delayed", "sequential"])
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_the_trace_holds_what_was_drawn_and_seen(X, table):
     parameters = {"noise_epsilon": math.inf, "inherent_epsilon": 5.0, "table": table}
@@ -240,7 +240,7 @@ def test_tokens_are_in_no_order_that_tells_words(X):
     """In the order of words, the first token of a document would have the least word."""
     starts, words = tokens_of(X)
     plan = HybridPlan.calibrate(10.0, 1e-5, 2, 0.25)
-    sampler = FrozenSweeps.of_counts(X, plan, np.full(4, 0.1), None, Randomness(0), 1)
+    sampler = DelayedCountSweeps.of_counts(X, plan, np.full(4, 0.1), None, Randomness(0), 1)
     shuffled = sampler.words
     for d in range(0, X.shape[0], 50):
         document = slice(starts[d], starts[d + 1])
@@ -256,7 +256,7 @@ def test_noise_hides_words_from_the_attack(X):
     for epsilon in (2.0, math.inf):
         plan = HybridPlan.calibrate(epsilon, 1e-5, 10, 0.25)
         clip = None if epsilon == 2 else math.inf
-        sampler = FrozenSweeps(starts, words, 60, plan, np.full(20, 1.0), clip, Randomness(0), 1)
+        sampler = DelayedCountSweeps(starts, words, 60, plan, np.full(20, 1.0), clip, Randomness(0), 1)
         attack = TopicTraceAttack(len(words), 60, "bayes")
         for _ in range(10):
             table = sampler.table
@@ -282,16 +282,16 @@ def test_documents_without_words(X):
 
 
 def test_the_published_form(X):
-    model = HDPLDA(4, noise_epsilon=1, inherent_epsilon=10, max_iter=300, table="live")
+    model = HDPLDA(4, noise_epsilon=1, inherent_epsilon=10, max_iter=300, table="sequential")
     cost = model.privacy_cost()
     assert (cost.epsilon, cost.status) == (3300, "claimed")
     assert "6.93 where 3.58 is claimed" in cost.reason
     assert "topics of all tokens in every sweep" in cost.released
-    with pytest.warns(PrivacyLeakWarning, match="Use table='frozen'"):
+    with pytest.warns(PrivacyLeakWarning, match="Use table='delayed'"):
         model.set_params(max_iter=3).fit(X)
     model = pickle.loads(pickle.dumps(model))
     assert model.privacy_guarantee_.epsilon == 33
-    by_total = HDPLDA(4, epsilon=33, max_iter=3, table="live")
+    by_total = HDPLDA(4, epsilon=33, max_iter=3, table="sequential")
     assert by_total.privacy_cost().epsilon == 33
 
 
@@ -354,7 +354,7 @@ def test_advice_needs_no_data():
     for wrong in ((), (0,), (2.5,), 0):
         with pytest.raises(ValueError, match="max_iter must be a sequence of integers >= 1"):
             HDPLDA(4, epsilon=20).recommend(max_iter=wrong)
-    for parameters in ({"epsilon": math.inf}, {"noise_epsilon": 1, "inherent_epsilon": 1}, {"table": "live"}):
+    for parameters in ({"epsilon": math.inf}, {"noise_epsilon": 1, "inherent_epsilon": 1}, {"table": "sequential"}):
         with pytest.raises(ValueError, match="recommend divides a total budget"):
             HDPLDA(4, **parameters).recommend()
 

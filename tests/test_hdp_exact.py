@@ -1,4 +1,4 @@
-"""Exact enumeration: the frozen form loses no more than it claims, the published form loses more."""
+"""Exact enumeration: the delayed form loses no more than it claims, the published form loses more."""
 
 import math
 from itertools import product
@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from skdplda import HDPLDA, PrivacyLeakWarning
 from skdplda.models._hdp_accounting import HybridPlan
-from skdplda.models._hdp_sampler import FrozenSweeps
+from skdplda.models._hdp_sampler import DelayedCountSweeps
 from skdplda.privacy import Randomness
 
 K = 2
@@ -21,8 +21,8 @@ def outcomes(n_tokens):
     return np.array(list(product(range(K), repeat=n_tokens)), dtype=np.int8)
 
 
-def frozen_law(words, docs, before, weights, rate):
-    """Return the probability of each outcome of one frozen sweep; `before` is None in the first sweep.
+def delayed_law(words, docs, before, weights, rate):
+    """Return the probability of each outcome of one delayed-count sweep; `before` is None in the first sweep.
 
     The law of the kernel: integer weights, integer factors of the document.
     """
@@ -56,7 +56,7 @@ def counts_of(words, topics, n_words):
 def sampler_of(plan, n_words, clip):
     """Return the estimator's own rule from tables to weights."""
     empty = np.zeros(1, np.int64), np.zeros(0, np.int32)
-    return FrozenSweeps(*empty, n_words, plan, ALPHA, clip, Randomness(0), 1)
+    return DelayedCountSweeps(*empty, n_words, plan, ALPHA, clip, Randomness(0), 1)
 
 
 def weights_of(sampler, table, frequency):
@@ -77,7 +77,7 @@ def test_two_whole_sweeps_with_their_tables_lose_no_more_than_the_sum(clip):
     other = np.array([1, 0, 1, 0])  # the first token replaced
     sampler = sampler_of(plan, 2, clip)
     first = sampler._weights()
-    laws = [frozen_law(w, docs, None, *first) for w in (words, other)]
+    laws = [delayed_law(w, docs, None, *first) for w in (words, other)]
     claim = plan.epsilon(0.0)
     worst, cells = 0.0, [range(4)] * 4  # beyond, weights are cut, and at most the table's loss grows to its bound
     for before, *p in zip(outcomes(4), *laws, strict=True):
@@ -85,7 +85,7 @@ def test_two_whole_sweeps_with_their_tables_lose_no_more_than_the_sum(clip):
         for entries in product(*cells):
             table = np.array(entries).reshape(2, 2)
             drawn = weights_of(sampler, table, np.maximum(table.sum(axis=1), 0.5))
-            second = [frozen_law(w, docs, before, *drawn) for w in (words, other)]
+            second = [delayed_law(w, docs, before, *drawn) for w in (words, other)]
             noise = (np.abs(table - two).sum() - np.abs(table - one).sum()) / plan.scale
             loss = np.log(p[0] / p[1]) + noise + np.log(second[0] / second[1])
             worst = max(worst, np.abs(loss).max())
@@ -96,7 +96,7 @@ def test_two_whole_sweeps_with_their_tables_lose_no_more_than_the_sum(clip):
 
 @pytest.mark.parametrize("n_related", [10, 14])
 @pytest.mark.parametrize("clip", [5.0, None])
-def test_the_draws_of_a_frozen_sweep_lose_no_more_than_their_range(n_related, clip):
+def test_the_draws_of_a_delayed_sweep_lose_no_more_than_their_range(n_related, clip):
     """All assignments of up to fifteen tokens, of the two words that are exchanged; the bound is met."""
     rng = np.random.default_rng(0)
     plan = HybridPlan("gaussian", 1.0, 2 * math.log1p(5), 1)
@@ -110,7 +110,7 @@ def test_the_draws_of_a_frozen_sweep_lose_no_more_than_their_range(n_related, cl
     for table in tables:
         before = outcomes(len(words))[rng.integers(2 ** len(words))]
         drawn = weights_of(sampler, table, np.maximum(table.sum(axis=1), 1.0))
-        loss = ratio(frozen_law(words, docs, before, *drawn), frozen_law(other, docs, before, *drawn))
+        loss = ratio(delayed_law(words, docs, before, *drawn), delayed_law(other, docs, before, *drawn))
         assert loss <= plan.eta
         worst = max(worst, loss)
     assert worst > 0.3 * plan.eta
@@ -129,7 +129,7 @@ def test_a_sweep_with_gaussian_noise_keeps_its_epsilon_and_delta(n_tokens, clip)
     docs = np.zeros(n_tokens, int)
     drawn = weights_of(sampler, np.array([[9, 0], [0, 9]]), np.full(2, 9.0))
     before = np.zeros(n_tokens, int)
-    one, two = (frozen_law(w, docs, before, *drawn) for w in (words, other))
+    one, two = (delayed_law(w, docs, before, *drawn) for w in (words, other))
     noise = np.arange(-20, 22)  # what is beyond 15 deviations weighs less than 1e-50
 
     def law(x):
@@ -146,7 +146,7 @@ def test_a_sweep_with_gaussian_noise_keeps_its_epsilon_and_delta(n_tokens, clip)
     assert plan.scale < 4 / 3
 
 
-def live_law(words, before, table, clip, beta):
+def sequential_law(words, before, table, clip, beta):
     """Return the probability of each outcome of one published sweep; each token is a document of its own."""
     ends = outcomes(len(words))
     rows = np.arange(len(ends))
@@ -175,7 +175,7 @@ def test_the_draws_of_a_published_sweep_lose_more_than_claimed(n_related, loss, 
     other = words.copy()
     other[0] = 1
     table = np.array([[1, n_related], [1, 0], [0, 1000 if plausible else 10**9]])
-    laws = [live_law(w, before, table, 5.0, 1.0) for w in (words, other)]
+    laws = [sequential_law(w, before, table, 5.0, 1.0) for w in (words, other)]
     found = ratio(*laws)
     assert found > claim + 1.0  # nor does an epsilon of 1 for the table make up for it
     moved = [law[2**n_related :] / law[2**n_related :].sum() for law in laws]  # where the replaced token left topic 0
@@ -184,8 +184,8 @@ def test_the_draws_of_a_published_sweep_lose_more_than_claimed(n_related, loss, 
     assert plausible or related == pytest.approx(loss, abs=0.01)
     docs = np.arange(1 + n_related)
     drawn = weights_of(sampler_of(HybridPlan("laplace", 2.0, claim, 1), 3, 5.0), table, np.ones(3))
-    laws = [frozen_law(w, docs, before, *drawn) for w in (words, other)]
-    assert ratio(*laws) <= claim  # the frozen form, from the same table
+    laws = [delayed_law(w, docs, before, *drawn) for w in (words, other)]
+    assert ratio(*laws) <= claim  # the delayed form, from the same table
 
 
 @pytest.mark.parametrize("clip", [0.7, 20.0, math.inf, None])
@@ -203,7 +203,7 @@ def test_the_weights_of_any_table_keep_the_range(eta, clip):
 def test_the_published_model_shows_the_exact_moves_of_the_last_sweep():
     """The model is the noisy table after the last sweep: less the one before it, the noise is gone."""
     X = np.random.default_rng(0).poisson(1.0, size=(30, 8))
-    parameters = {"noise_epsilon": 0.1, "inherent_epsilon": 1.0, "max_iter": 3, "table": "live"}
+    parameters = {"noise_epsilon": 0.1, "inherent_epsilon": 1.0, "max_iter": 3, "table": "sequential"}
     with pytest.warns(PrivacyLeakWarning, match="published form and not private"):
         model = HDPLDA(3, **parameters, return_trace=True, random_state=0).fit(X)
     trace = model.trace_

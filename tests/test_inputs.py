@@ -432,7 +432,7 @@ OF_ONE_ROUND = [
     VIPSLDA(2, max_iter=1),
     VIPSLDA(2, max_iter=1, epsilon=np.inf),
     HDPLDA(2, max_iter=1),
-    HDPLDA(2, max_iter=1, table="live"),
+    HDPLDA(2, max_iter=1, table="sequential"),
     PCTD(2, max_iter=1),
     PCTD(2, max_iter=1, noise="units"),
     LocalPrivateLDA(2, max_iter=1),

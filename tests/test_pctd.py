@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from skdplda import PCTD, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
 from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery
-from skdplda.rounds._estep_segments import UnitStep
+from skdplda.rounds._estep_segments import SegmentEStep
 from skdplda.rounds._sensitivity import GRID, equal_contributions, shortened
 from skdplda.rounds._tables import LastTable, consistent
 from skdplda.semantics import UnitMatrix, word_similarity
@@ -50,16 +50,20 @@ def quiet(model, X, **arguments):
         return model.fit(X, **arguments)
 
 
+def e_step(X, n_topics=3, **options):
+    settings = {"order": 2, "alpha": np.full(3, 0.1), "beta": 0.01, "n_updates": 10, "n_threads": 1}
+    return SegmentEStep(X, n_topics=n_topics, **settings | options)
+
+
 def em(X, n_topics, n_rounds, similarity=None, tau=0.0):
     """Run EM without priors; return the likelihood before each round, the last table, and the proportions."""
-    everyone = check_groups(None, len(X))
-    step = UnitStep(X, everyone, n_topics, None, np.full(n_topics, NOTHING), NOTHING, 1, 1)
-    rule = LastTable((X.shape[1], n_topics), 7, similarity, tau)
+    step = e_step(X, n_topics, order=None, alpha=np.full(n_topics, NOTHING), beta=NOTHING, n_updates=1)
+    tables = LastTable((X.shape[1], n_topics), 7, similarity, tau)
     likelihood = []
     for round_ in range(n_rounds):
-        rule.update(step.collect(rule.table, round_, None), round_)
+        tables.update(step.collect(tables.table, round_, None), round_)
         likelihood.append(step.log_likelihood.sum())
-    return np.array(likelihood), rule.table, step.arrays()["theta"]
+    return np.array(likelihood), tables.table, step.arrays()["theta"]
 
 
 # --- EM -------------------------------------------------------------------------------------------------
@@ -161,7 +165,7 @@ def test_a_repeated_word_counts_its_square_root():
 
 def test_sums_are_integers_and_a_document_moves_them_by_the_grid_at_most(units):
     def collect(X):
-        step = UnitStep(X, check_groups(None, len(X)), 3, 2, np.full(3, 0.1), 0.01, 10, 1)
+        step = e_step(X)
         table = np.random.default_rng(0).gamma(1.0, size=(25, 3)).astype(np.float32)
         return step.collect(table, 0, None)
 
@@ -173,15 +177,14 @@ def test_sums_are_integers_and_a_document_moves_them_by_the_grid_at_most(units):
 
 
 def test_who_is_left_out_adds_nothing(units):
-    everyone = check_groups(None, len(units))
-    step = UnitStep(units, everyone, 3, 2, np.full(3, 0.1), 0.01, 10, 1)
+    step = e_step(units)
     table = np.random.default_rng(0).gamma(1.0, size=(25, 3)).astype(np.float32)
     active = np.zeros(len(units), np.uint8)
     assert not step.collect(table, 0, active).any()
     np.testing.assert_allclose(step.arrays()["theta"], 1 / 3)  # nor does it change
     active[::2] = 1
     half = step.collect(table, 1, active).copy()
-    part = UnitStep(units[::2], check_groups(None, 20), 3, 2, np.full(3, 0.1), 0.01, 10, 1)
+    part = e_step(units[::2])
     np.testing.assert_array_equal(half, part.collect(table, 1, None))
 
 

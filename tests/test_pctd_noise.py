@@ -9,7 +9,7 @@ from scipy.special import softmax
 
 from skdplda import PCTD, PrivacyAccountant, PrivacyGuarantee, PrivacyLeakWarning
 from skdplda.models import _pctd_noise
-from skdplda.models._pctd_noise import likelihood_noise, noisy_units, sum_noise
+from skdplda.models._pctd_noise import likelihood_noise, noisy_segments, sum_noise
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
 from skdplda.rounds._sensitivity import GRID
 from skdplda.semantics import UnitMatrix
@@ -64,14 +64,13 @@ def test_the_shortcut_in_the_fit_is_dense_noise_on_the_counts():
     """
     rng = np.random.default_rng(0)
     X = UnitMatrix([0, 3, 5], sp.csr_array(rng.poisson(0.7, size=(5, 6))))
-    from skdplda._validation import check_groups
-    from skdplda.models._pctd_noise import NoisyUnitStep
+    from skdplda.models._pctd_noise import NoisySegmentEStep
 
     table = rng.gamma(1.0, size=(6, 2)).astype(np.float32)
     n_samples, sums = 4000, []
     for seed in range(n_samples):
-        step = NoisyUnitStep(
-            X, check_groups(None, 2), 2, None, np.full(2, 0.1), 0.01, 1, 1,
+        step = NoisySegmentEStep(
+            X, n_topics=2, order=None, alpha=np.full(2, 0.1), beta=0.01, n_updates=1, n_threads=1,
             sigma=0.5, support="all", randomness=Randomness(seed),
         )  # fmt: skip
         sums.append(step.collect(table, 0, None).ravel().copy())
@@ -122,7 +121,7 @@ def test_blocks_of_a_seeded_fit_have_noise_of_their_own(monkeypatch):
 
     monkeypatch.setattr(_pctd_noise, "rounded_gaussian", record)
     monkeypatch.setattr(_pctd_noise, "BLOCK_CELLS", 300)
-    noisy_units(random_units(), 0.05, Randomness(3), 1)
+    noisy_segments(random_units(), 0.05, Randomness(3), 1)
     assert None not in seeds and len(set(seeds)) == len(seeds) == 6
 
 
@@ -130,10 +129,10 @@ def test_blocks_of_a_seeded_fit_have_noise_of_their_own(monkeypatch):
 def test_little_noise_leaves_the_counts(monkeypatch, cells):
     monkeypatch.setattr(_pctd_noise, "BLOCK_CELLS", cells)
     X = random_units()
-    found = noisy_units(X, 0.05, Randomness(0), 1)
+    found = noisy_segments(X, 0.05, Randomness(0), 1)
     np.testing.assert_array_equal(found.counts.toarray(), X.counts.toarray())
     np.testing.assert_array_equal(found.start, X.start)
-    assert noisy_units(X, 0.0, Randomness(0), 1) is X
+    assert noisy_segments(X, 0.0, Randomness(0), 1) is X
 
 
 @pytest.mark.parametrize("sigma", [0.2, 0.5, 1.3, 10.0])

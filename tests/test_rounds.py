@@ -15,7 +15,7 @@ from scipy.special import digamma
 
 from skdplda._validation import check_groups
 from skdplda.privacy import Randomness, delta_of, epsilon_of, gaussian_event
-from skdplda.rounds._estep_gibbs import GibbsStep
+from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
 from skdplda.rounds._sensitivity import GRID, MOST_TOKENS, shortened, unit_weights, word_weights
@@ -28,7 +28,7 @@ FIRST_TABLE = np.array([[3.0, 0.5], [0.2, 2.0]], dtype=np.float32)
 
 
 def sweep_law(words, topics, table, n_sweeps=1):
-    """Return the exact law {topics: probability} of one document's sequential draws from a frozen table."""
+    """Return the exact law {topics: probability} of one document's sequential draws from a fixed table."""
     weight = (table + BETA) / (table.sum(axis=0) + len(table) * BETA)
     law = {topics: 1.0}
     for _, i in product(range(n_sweeps), range(len(words))):
@@ -166,7 +166,7 @@ def test_shares_are_the_probabilities_of_topics_given_the_document():
     X, table = rng.poisson(1.0, (30, 12)), rng.gamma(0.5, 20, (12, 3)).astype(np.float32)
     X[4] = 0
     alpha, active = np.resize(ALPHA, 3), (np.arange(30) % 5 < 3).astype(np.uint8)
-    step = gibbs_step(X, None, n_topics=3, shares=True)
+    step = gibbs_step(X, None, n_topics=3, soft_counts=True)
     for flags in (None, active):
         found = step.collect(table, 0, flags)
         n, document = np.zeros((30, 3)), np.repeat(np.arange(30), X.sum(axis=1))
@@ -206,12 +206,13 @@ def counts_of(X):
     return X
 
 
-def gibbs_step(X, groups, order=2, n_sweeps=2, n_topics=2, shares=False):
+def gibbs_step(X, groups, order=2, n_sweeps=2, n_topics=2, soft_counts=False):
     X, randomness = counts_of(X), Randomness(0)
     alpha = np.resize(ALPHA, n_topics)
-    return GibbsStep(
-        X, check_groups(groups, X.shape[0]), n_topics, order, lambda _: (alpha, BETA), n_sweeps, shares, randomness, 1
-    )
+    return GibbsEStep(
+        X, check_groups(groups, X.shape[0]), n_topics=n_topics, order=order, priors=lambda _: (alpha, BETA),
+        n_sweeps=n_sweeps, soft_counts=soft_counts, randomness=randomness, n_threads=1,
+    )  # fmt: skip
 
 
 def random_corpus(rng):
@@ -249,20 +250,22 @@ def test_a_unit_that_is_too_large_contributes_nothing():
     assert unit_weights(X, check_groups(None, 2), 1).tolist() == [0, GRID - 1]
 
 
-@pytest.mark.parametrize("order, shares", [(1, False), (2, False), (2, True)])
-def test_removing_the_last_unit_changes_each_sum_by_the_grid_at_most(order, shares):
+@pytest.mark.parametrize("order, soft_counts", [(1, False), (2, False), (2, True)])
+def test_removing_the_last_unit_changes_each_sum_by_the_grid_at_most(order, soft_counts):
     """Streams are keyed by position, so that the other units draw the same with and without the last one."""
     rng = np.random.default_rng(7)
     largest = 0.0
     for _ in range(60):
         X, groups = random_corpus(rng)
         X = np.minimum(X, 20)
-        groups = None if shares else groups
+        groups = None if soft_counts else groups
         last = np.arange(len(X)) == len(X) - 1 if groups is None else groups == groups[-1]
         if last.all():
             continue
         rest = X[~last], None if groups is None else groups[~last]
-        steps = [gibbs_step(data, users, order, n_topics=3, shares=shares) for data, users in ((X, groups), rest)]
+        steps = [
+            gibbs_step(data, users, order, n_topics=3, soft_counts=soft_counts) for data, users in ((X, groups), rest)
+        ]
         for step in steps:
             step._randomness.root = bytes(32)
         for round_ in range(3):
@@ -280,24 +283,24 @@ def test_removing_the_last_unit_changes_each_sum_by_the_grid_at_most(order, shar
 
 
 @pytest.mark.parametrize(
-    "order, shares, grouped",
+    "order, soft_counts, grouped",
     [(1, False, False), (1, False, True), (2, False, False), (2, False, True), (2, True, False)],
 )
-def test_units_outside_the_sample_contribute_nothing(order, shares, grouped):
+def test_units_outside_the_sample_contribute_nothing(order, soft_counts, grouped):
     """Every unit has taken part before; then what two samples contribute adds up to what both together do."""
     rng = np.random.default_rng(2)
     X, groups = rng.poisson(1.0, (40, 9)), np.arange(40) // 3 if grouped else None
     tables = rng.gamma(1.0, 5.0, (2, 9, 3)).astype(np.float32)
     sums = {}
     for name, divisor in (("none", 0), ("even", 2), ("all", 1)):
-        step = gibbs_step(X, groups, order, n_topics=3, shares=shares)
+        step = gibbs_step(X, groups, order, n_topics=3, soft_counts=soft_counts)
         step._randomness = SimpleNamespace(key=5)
         step.collect(tables[0], 0, None)
         active = np.zeros(step.n_units, np.uint8)
         active[:: divisor or 1] = divisor > 0
         sums[name] = step.collect(tables[1], 1, active).copy()
         if name == "even":
-            other = gibbs_step(X, groups, order, n_topics=3, shares=shares)
+            other = gibbs_step(X, groups, order, n_topics=3, soft_counts=soft_counts)
             other._randomness = SimpleNamespace(key=5)
             other.collect(tables[0], 0, None)
             sums["odd"] = other.collect(tables[1], 1, 1 - active).copy()
@@ -323,7 +326,7 @@ class Silence:
 
 
 class Recorder:
-    """A rule that keeps what was released."""
+    """A tables that keeps what was released."""
 
     table = np.zeros((500, 40), np.float32)
 
@@ -339,10 +342,10 @@ class Recorder:
 def test_an_empty_batch_gets_the_noise_of_the_plan_and_each_round_its_own(mechanism, rate, seed):
     """Sums of squares are chi-square, sums of magnitudes gamma; false alarms without a seed: 12 times 2e-8."""
     multipliers = (2.0, 3.0, 2.0, 1.0)
-    rule = Recorder()
-    run_rounds(Silence(), rule, NoisePlan(mechanism, rate, multipliers, None), Randomness(seed))
-    assert len(rule.released) == 4
-    for multiplier, noise in zip(multipliers, rule.released, strict=True):
+    tables = Recorder()
+    run_rounds(Silence(), tables, NoisePlan(mechanism, rate, multipliers, None), Randomness(seed))
+    assert len(tables.released) == 4
+    for multiplier, noise in zip(multipliers, tables.released, strict=True):
         assert noise.dtype.kind == "i"
         x = noise.ravel() / (multiplier * 2**20)  # so fine that integers look continuous
         if mechanism == "gaussian":
@@ -351,7 +354,7 @@ def test_an_empty_batch_gets_the_noise_of_the_plan_and_each_round_its_own(mechan
             tail = stats.gamma.cdf(np.abs(x).sum(), x.size)
         assert 1e-8 < tail < 1 - 1e-8
         assert 1e-8 < stats.norm.cdf(x.sum() / np.sqrt(x.size * (1 if mechanism == "gaussian" else 2))) < 1 - 1e-8
-    assert len({noise.tobytes() for noise in rule.released}) == 4
+    assert len({noise.tobytes() for noise in tables.released}) == 4
 
 
 @pytest.mark.parametrize(("mechanism", "factor"), [("gaussian", 1.0), ("laplace", 2**0.5)])
@@ -379,7 +382,7 @@ def test_laplace_rounds_divide_epsilon_evenly():
 
 
 class Witness(Silence, Recorder):
-    """An E-step and a rule at once, which write down when they are called."""
+    """An E-step and a tables at once, which write down when they are called."""
 
     def __init__(self, steps):
         self.steps, self.released = steps, []
@@ -441,9 +444,9 @@ def test_a_fit_that_cannot_be_charged_adds_no_noise_and_releases_nothing():
 
 
 def test_without_noise_nothing_is_added():
-    rule = Recorder()
-    run_rounds(Silence(), rule, NoisePlan.calibrate("gaussian", np.inf, 1e-5, 2, 1.0), Randomness(None))
-    assert not np.any(rule.released)
+    tables = Recorder()
+    run_rounds(Silence(), tables, NoisePlan.calibrate("gaussian", np.inf, 1e-5, 2, 1.0), Randomness(None))
+    assert not np.any(tables.released)
 
 
 @pytest.mark.parametrize("seed", [None, 11])
@@ -471,10 +474,10 @@ def test_noise_that_covered_one_statistic_never_covers_another():
     """Whoever has two releases with equal noise has the difference of the two exact sums."""
     plan, noise = NoisePlan.calibrate("gaussian", 1.0, 1e-5, 1, 1.0), []
     for exact in (np.zeros((50, 4), np.int64), np.eye(50, 4, dtype=np.int64)):
-        step, rule = Silence(), Recorder()
+        step, tables = Silence(), Recorder()
         step.collect = lambda table, round_, active, exact=exact: exact
-        run_rounds(step, rule, plan, Randomness(0))
-        noise.append(rule.released[0] - exact)
+        run_rounds(step, tables, plan, Randomness(0))
+        noise.append(tables.released[0] - exact)
     assert np.corrcoef(noise[0].ravel(), noise[1].ravel())[0, 1] < 0.5
 
 

@@ -34,52 +34,52 @@ def releases(n_rounds, seed=0):
 @pytest.mark.parametrize("rate", [1.0, 0.25])
 def test_the_model_weighs_releases_by_their_precision_and_forgets_a_fifth_a_round(rate):
     multipliers, sums = (4.0, 3.0, 2.0, 0.5), releases(4)
-    rule = SmoothedTables(SHAPE, plan(multipliers, rate), 0, unit=6.0)
+    tables = SmoothedTables(SHAPE, plan(multipliers, rate), 0, norm_bound=6.0)
     for round_, noisy in enumerate(sums):
-        rule.update(noisy, round_)
+        tables.update(noisy, round_)
     weight = [0.8**3 / 16, 0.8**2 / 9, 0.8 / 4, 1 / 0.25]
     mean = sum(w * noisy for w, noisy in zip(weight, sums, strict=True)) / sum(weight)
-    np.testing.assert_allclose(rule.pseudo_counts(), np.maximum(mean, 0) * 6 / GRID / rate, rtol=1e-12)
+    np.testing.assert_allclose(tables.pseudo_counts(), np.maximum(mean, 0) * 6 / GRID / rate, rtol=1e-12)
     deviation = np.sqrt(sum((w * m) ** 2 for w, m in zip(weight, multipliers, strict=True))) / sum(weight)
     assert model_noise(plan(multipliers, rate), 6.0) == pytest.approx(deviation * 6 / rate, rel=1e-12)
 
 
 def test_the_next_table_is_the_last_release_smoothed_by_a_fifth_of_its_noise():
     multipliers, sums = (4.0, 2.0, 1.0), releases(3)
-    rule, totals = SmoothedTables(SHAPE, plan(multipliers), 0), np.zeros(SHAPE[0])
+    tables, totals = SmoothedTables(SHAPE, plan(multipliers), 0), np.zeros(SHAPE[0])
     for round_, noisy in enumerate(sums):
-        rule.update(noisy, round_)
+        tables.update(noisy, round_)
         counts = noisy * (5 / GRID)  # a document of 25 different words counts each once
         totals += counts.sum(axis=1) / multipliers[round_] ** 2
         frequency = np.maximum(totals, 1e-9)
         smoothing = 0.2 * 5 * multipliers[round_] * frequency / frequency.mean()
-        np.testing.assert_allclose(rule.table, np.maximum(counts, 0) + smoothing[:, None], rtol=1e-6)
-    assert rule.table.dtype == np.float32
+        np.testing.assert_allclose(tables.table, np.maximum(counts, 0) + smoothing[:, None], rtol=1e-6)
+    assert tables.table.dtype == np.float32
 
 
 def test_smoothing_is_measured_in_deviations_of_the_noise():
-    rule = SmoothedTables(SHAPE, plan((3.0, 3.0)), 0, smoothing=0.7)
-    rule.update(np.zeros(SHAPE, int), 0)
-    np.testing.assert_allclose(rule.table, 0.7 * 5 * 3)  # all words alike
+    tables = SmoothedTables(SHAPE, plan((3.0, 3.0)), 0, smoothing=0.7)
+    tables.update(np.zeros(SHAPE, int), 0)
+    np.testing.assert_allclose(tables.table, 0.7 * 5 * 3)  # all words alike
 
 
 def test_without_noise_the_rounds_of_the_model_differ_by_forgetting_only():
-    sums, rule = releases(2), SmoothedTables(SHAPE, plan((0.0, 0.0)), 0)
+    sums, tables = releases(2), SmoothedTables(SHAPE, plan((0.0, 0.0)), 0)
     for round_, exact in enumerate(sums):
-        rule.update(exact, round_)
+        tables.update(exact, round_)
     expected = np.maximum(0.8 * sums[0] + sums[1], 0) / 1.8 * 5 / GRID
-    np.testing.assert_allclose(rule.pseudo_counts(), expected, rtol=1e-12)
-    np.testing.assert_allclose(rule.table, np.maximum(sums[1] * (5 / GRID), 0), rtol=1e-6)
+    np.testing.assert_allclose(tables.pseudo_counts(), expected, rtol=1e-12)
+    np.testing.assert_allclose(tables.table, np.maximum(sums[1] * (5 / GRID), 0), rtol=1e-6)
 
 
 def test_weighted_releases_are_divided_by_the_weights_of_the_table_that_they_were_drawn_from():
-    rule, sums = SmoothedTables(SHAPE, plan((2.0, 2.0)), 3, weighted=True), releases(2)
+    tables, sums = SmoothedTables(SHAPE, plan((2.0, 2.0)), 3, weighted=True), releases(2)
     total, n = 0.0, 0.0
     for round_, noisy in enumerate(sums):
-        weight = word_weights(rule.table)
-        rule.update(noisy, round_)
+        weight = word_weights(tables.table)
+        tables.update(noisy, round_)
         total, n = 0.8 * total + noisy * (5 / GRID) / weight[:, None], 0.8 * n + 1
-    np.testing.assert_allclose(rule.pseudo_counts(), np.maximum(total, 0) / n, rtol=1e-6)
+    np.testing.assert_allclose(tables.pseudo_counts(), np.maximum(total, 0) / n, rtol=1e-6)
 
 
 def test_rare_words_weigh_more_by_the_fourth_root_of_their_frequency():
@@ -91,33 +91,33 @@ def test_rare_words_weigh_more_by_the_fourth_root_of_their_frequency():
     assert word_weights(frequent)[0] == np.float32(0.2)  # the root would be 0.1
 
 
-@pytest.mark.parametrize("evenness", [1.0, 100.0])
-def test_the_first_table_has_mean_one_and_the_stated_variance(evenness):
+@pytest.mark.parametrize("gamma_shape", [1.0, 100.0])
+def test_the_first_table_has_mean_one_and_the_stated_variance(gamma_shape):
     """Fixed seed; 200,000 draws of a Gamma law."""
-    table = initial_table((20_000, 10), 5, evenness)
+    table = initial_table((20_000, 10), 5, gamma_shape)
     assert table.min() > 0
-    assert table.mean() == pytest.approx(1, abs=0.02 / np.sqrt(evenness))
-    assert table.var() == pytest.approx(1 / evenness, rel=0.03)
-    assert (initial_table((20, 10), 6, evenness) != initial_table((20, 10), 5, evenness)).all()
+    assert table.mean() == pytest.approx(1, abs=0.02 / np.sqrt(gamma_shape))
+    assert table.var() == pytest.approx(1 / gamma_shape, rel=0.03)
+    assert (initial_table((20, 10), 6, gamma_shape) != initial_table((20, 10), 5, gamma_shape)).all()
 
 
 @pytest.mark.parametrize(("n_rounds", "kept"), [(1, [0]), (6, [3, 4, 5]), (100, range(54, 100, 5))])
 def test_the_exact_model_is_the_mean_of_tables_of_the_last_half(n_rounds, kept):
-    rule, tables = ExactTables(SHAPE, plan((0.0,) * n_rounds), 0), releases(n_rounds)
-    for round_, table in enumerate(tables):
-        rule.update(table, round_)
-        np.testing.assert_array_equal(rule.table, table)
-    np.testing.assert_allclose(rule.pseudo_counts(), tables[list(kept)].mean(axis=0), rtol=1e-12)
+    tables, counts = ExactTables(SHAPE, plan((0.0,) * n_rounds), 0), releases(n_rounds)
+    for round_, table in enumerate(counts):
+        tables.update(table, round_)
+        np.testing.assert_array_equal(tables.table, table)
+    np.testing.assert_allclose(tables.pseudo_counts(), counts[list(kept)].mean(axis=0), rtol=1e-12)
 
 
 def test_online_tables_move_by_a_falling_share():
-    rule = OnlineTables(SHAPE, 0.1, 0, 4.0, 10.0, 0.7)
-    expected, sums = rule.table.astype(float), releases(3)
+    tables = OnlineTables(SHAPE, 0.1, 0, 4.0, 10.0, 0.7)
+    expected, sums = tables.table.astype(float), releases(3)
     for round_, noisy in enumerate(sums):
-        rule.update(noisy, round_)
+        tables.update(noisy, round_)
         rho = (10 + round_ + 1) ** -0.7
         expected = (1 - rho) * expected + rho * np.maximum(noisy, 0) * (4 / GRID) / 0.1
-        np.testing.assert_allclose(rule.pseudo_counts(), expected, rtol=1e-5)
+        np.testing.assert_allclose(tables.pseudo_counts(), expected, rtol=1e-5)
 
 
 def test_priors_without_noise_fall_linearly_to_their_values():

@@ -48,7 +48,7 @@ def test_before_the_first_sweep_all_words_are_alike():
     [
         PrivateCGSLDA(20, mechanism="inherent"),
         PrivateCGSLDA(20, mechanism="laplace-every", epsilon=10.0),
-        HDPLDA(20, table="live", noise_epsilon=10.0, inherent_epsilon=20.0),
+        HDPLDA(20, table="sequential", noise_epsilon=10.0, inherent_epsilon=20.0),
         HDPLDA(20, epsilon=np.inf),
         HDPLDA(20, epsilon=5.0),
     ],

@@ -4,6 +4,7 @@ import math
 import pickle
 import re
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from skdplda import VIPSLDA, BudgetExceededError, PrivacyAccountant, PrivacyLeak
 from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery, write_counts
 from skdplda.privacy import delta_of, epsilon_of, gaussian_event, noise_multiplier
-from skdplda.rounds._estep_variational import EXACT_UNIT, VariationalStep, cut_documents
+from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep, cut_documents
 from skdplda.rounds._plan import NoisePlan
 from skdplda.rounds._sensitivity import GRID
 
@@ -40,9 +41,10 @@ def step(X, groups=None, K=3, **options):
     X = sp.csr_array(X)
     X.indptr, X.indices, X.data = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
     units = None if groups is None else check_groups(groups, X.shape[0])
-    settings = {"exact": False, "max_norm": None, "max_length": None, "max_iter": 20, "tol": 1e-3, "key": 1}
+    settings = {"exact": False, "max_norm": None, "max_length": None, "max_iter": 20, "tol": 1e-3}
     priors = np.full(K, 0.1), 0.5
-    return VariationalStep(X, units, K, lambda _: priors, n_threads=1, **settings | options)
+    settings |= {"n_topics": K, "priors": lambda _: priors, "randomness": SimpleNamespace(key=1), "n_threads": 1}
+    return VariationalEStep(X, units, **settings | options)
 
 
 def table(V, K=3, seed=0):
@@ -89,7 +91,7 @@ def test_a_document_below_max_norm_keeps_its_counts():
 
 def test_without_noise_a_token_counts_one():
     found = step(ADVERSARIAL[4:], exact=True).collect(table(5), 0, None).sum(axis=1)
-    np.testing.assert_allclose(found / EXACT_UNIT, ADVERSARIAL[4:].sum(axis=0), atol=2e-3)
+    np.testing.assert_allclose(found / TOKEN_WEIGHT, ADVERSARIAL[4:].sum(axis=0), atol=2e-3)
 
 
 def test_inference_of_a_document_never_depends_on_the_others():

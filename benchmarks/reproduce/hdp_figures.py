@@ -53,8 +53,8 @@ from skdplda.attacks import TopicTraceAttack
 from skdplda.datasets import load_uci_bow
 from skdplda.metrics import perplexity, unigram_perplexity
 from skdplda.models._hdp_accounting import HybridPlan
-from skdplda.models._hdp_sampler import FrozenSweeps, tokens_of
-from skdplda.models._published_gibbs import fit_live
+from skdplda.models._hdp_sampler import DelayedCountSweeps, tokens_of
+from skdplda.models._published_gibbs import fit_published
 from skdplda.privacy import Randomness
 
 N_TRAIN = {"KOS": 3000, "NIPS": 1350, "Enron (stand-in)": 8000}
@@ -109,7 +109,7 @@ def run(X, method, epsilon, beta, sweeps, seed, observer=None):
     if method == "HDP-LDA frozen":
         plan = HybridPlan("laplace", 2 / epsilon, INHERENT, sweeps)
         starts, words = tokens_of(X)
-        sampler = FrozenSweeps(
+        sampler = DelayedCountSweeps(
             starts, words, X.shape[1], plan, np.full(N_TOPICS, ALPHA), beta * ODDS, Randomness(seed), 1
         )
         for _ in range(sweeps):
@@ -119,7 +119,7 @@ def run(X, method, epsilon, beta, sweeps, seed, observer=None):
                 observer(table, sampler.topics)
         return sampler.pseudo_counts().T
     clip = np.inf if method in ("CGS", "CDP-LDA+") else beta * ODDS
-    fit = fit_live(
+    fit = fit_published(
         X,
         N_TOPICS,
         mechanism="laplace-every" if method == "CDP-LDA+" else "hybrid",

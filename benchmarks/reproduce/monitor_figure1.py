@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from skdplda.models._published_gibbs import fit_live
+from skdplda.models._published_gibbs import fit_published
 from skdplda.privacy._monitor import InherentPrivacyHistory
 
 N_TRAIN = {"KOS": 3000, "NIPS": 1349}
@@ -54,7 +54,7 @@ def measure(folder, name, iterations, seed):
     train = X[: N_TRAIN[name]]
     n_max = int(np.diff(train.indptr).max())
     print(f"{name}: {train.shape[0]:,} documents, {train.nnz:,} tokens ({X.nnz:,} in all), N_max={n_max}")
-    fit = fit_live(
+    fit = fit_published(
         train,
         50,
         mechanism="inherent",

@@ -32,9 +32,8 @@ import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PrivateCGSLDA
-from skdplda._validation import check_groups
 from skdplda.metrics import coherence, log_likelihood
-from skdplda.models._pctd_noise import NoisyUnitStep
+from skdplda.models._pctd_noise import NoisySegmentEStep
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
@@ -63,15 +62,14 @@ def corpus(folder):
 
 def pctd(X, similarity, n_topics, sigma, support, iterations, seed, last_only=False):
     """Run Algorithm 1 and return the perplexity after each iteration, or the last one, and the topics."""
-    step = NoisyUnitStep(
+    step = NoisySegmentEStep(
         X,
-        check_groups(None, len(X)),
-        n_topics,
-        None,
-        np.full(n_topics, NO_PRIOR),
-        NO_PRIOR,
-        1,
-        2,
+        n_topics=n_topics,
+        order=None,
+        alpha=np.full(n_topics, NO_PRIOR),
+        beta=NO_PRIOR,
+        n_updates=1,
+        n_threads=2,
         sigma=sigma,
         support=support,
         randomness=Randomness(seed),

@@ -83,7 +83,7 @@ SEARCH = {
 SWEEP = {"noise_epsilon": 1.0, "inherent_epsilon": 1.0, "max_iter": 10}
 COMMON = [pair for sizes in (SELECTION, ROUNDS, TOKENS, SEARCH) for pair in sizes.items()]  # findings do not name them
 EXACT = (exact_totals, planted_canary, many_canaries)
-FROZEN = (exact_moves, many_canaries, replaced_token, drawn_topics)
+DELAYED = (exact_moves, many_canaries, replaced_token, drawn_topics)
 REPORTS = (report_law, drawn_reports)
 DEFAULT = [({key: SMALL[key] for key in ("n_components", "epsilon", "delta", "max_iter")}, (*EXACT, contribution))]
 # estimator -> rows of (parameters, audits). Each option that affects privacy must stand in a row.
@@ -97,12 +97,12 @@ MECHANISMS: dict = {
         ({"mechanism": "laplace-last", **SMALL}, EXACT),
     ],
     "HDPLDA": [
-        ({"table": "frozen", "epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)),
-        ({"table": "frozen", "epsilon": 3.0, "count_clip": 3.0, **TOKENS, "delta": 0.0}, (exact_moves, many_canaries)),
-        ({"table": "frozen", **TOKENS, **SWEEP}, FROZEN),
-        ({"table": "frozen", "count_clip": 3.0, **TOKENS, **SWEEP}, FROZEN),
-        ({"table": "live", "epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)),
-        ({"table": "live", **TOKENS, **SWEEP}, (exact_moves, many_canaries)),
+        ({"table": "delayed", "epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)),
+        ({"table": "delayed", "epsilon": 3.0, "count_clip": 3.0, **TOKENS, "delta": 0.0}, (exact_moves, many_canaries)),
+        ({"table": "delayed", **TOKENS, **SWEEP}, DELAYED),
+        ({"table": "delayed", "count_clip": 3.0, **TOKENS, **SWEEP}, DELAYED),
+        ({"table": "sequential", "epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)),
+        ({"table": "sequential", **TOKENS, **SWEEP}, (exact_moves, many_canaries)),
     ],
     "LocalPrivateLDA": [
         *(

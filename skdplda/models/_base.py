@@ -1,4 +1,4 @@
-"""What every fitted topic model can do, from its topic-word distributions alone."""
+"""The base of all topic models, and that of the models fitted by private rounds, whose `fit` is a template."""
 
 import warnings
 from contextlib import closing, nullcontext
@@ -23,7 +23,7 @@ from skdplda._validation import (
     fit_context,
     note_parameters,
 )
-from skdplda.distributed import ShardedDocuments
+from skdplda.distributed import ShardedDocuments, load_documents
 from skdplda.metrics import perplexity, score, score_samples
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._checkpoint import fingerprint, interrupted_key, interrupted_run
@@ -31,7 +31,7 @@ from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
 from skdplda.rounds._sensitivity import GRID, shortened
-from skdplda.rounds._sharded import ShardedStep, sharded_documents
+from skdplda.rounds._sharded import ShardedEStep
 from skdplda.rounds._tables import SmoothedTables
 
 __all__ = ["BaseRoundsModel", "BaseTopicModel", "TrainingData"]
@@ -39,7 +39,7 @@ __all__ = ["BaseRoundsModel", "BaseTopicModel", "TrainingData"]
 FOLD_IN_ITERATIONS = 100
 FOLD_IN_TOLERANCE = 1e-3
 OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # fitted attributes that checking X sets
-NO_MATTER = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that another run of the same fit may change
+MAY_CHANGE = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that may differ when a fit is resumed
 
 
 class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAwareMixin, BaseEstimator):
@@ -236,6 +236,30 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAw
         self.privacy_guarantee_ = guarantee
         note_parameters(self)
 
+    def _load_on_workers(self, X, groups=None, reset=True):
+        """Return what `fit` was given as `ShardedDocuments`, or None for data on this machine."""
+        n_threads = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else None
+        digest = getattr(self, "checkpoint", None) is not None
+        documents = load_documents(X, groups, n_threads=n_threads, digest=digest)
+        if documents is not None and reset:
+            self._set_columns(documents.shape[1])
+        elif documents is not None:
+            self._check_columns(documents.shape[1])
+        return documents
+
+    def _set_columns(self, n_words):
+        """Note the columns of data that have no names, in place of those of an earlier fit."""
+        vars(self).pop("feature_names_in_", None)
+        self.n_features_in_ = n_words
+
+    def _check_columns(self, n_words):
+        """Refuse data that have other columns than those of `fit`."""
+        if n_words != self.n_features_in_:
+            raise ValueError(
+                f"X has {n_words} features, but {type(self).__name__} is expecting {self.n_features_in_} features"
+                " as input."
+            )
+
     def _held_out(self, X):
         check_is_fitted(self)
         return self._counts(X), self.topic_word_
@@ -287,17 +311,17 @@ class BaseRoundsModel(BaseTopicModel):
     """Base of the models that are fitted by the private loop; `fit` is written here once.
 
     Beside those of `BaseTopicModel`, a subclass has the parameters `epsilon`, `delta`, `max_iter`, `checkpoint`,
-    `callback`, `random_state` and `verbose`. It must say what a document contributes, and may say the rest:
+    `callback`, `random_state` and `verbose`. It must have the first hook, and may have the others, which are called by
+    `fit` in the order `_plan`, `_guarantee`, `_read`, `_warn`, `_make_e_step`, `_make_tables`:
 
-    * `_make_e_step(plan, randomness, data)` returns `make(X, units, *, randomness, n_threads, first_document=0)`, which
-      returns the `EStep` of some documents;
-    * `_make_tables(plan, randomness, data)` returns the M-step, `Tables`;
-    * `_plan()` returns the `NoisePlan` of the fit, from the parameters alone;
-    * `_guarantee(unit, plan)` returns what that plan promises;
-    * `_read(X, groups, plan, randomness)` returns the `TrainingData`;
-    * `_warn(plan, guarantee, n_words, stacklevel)` tells the caller of `fit` what it should know;
-    * `_topic_word_prior()` returns the pseudo-count that is added to each cell of the model;
-    * `_run(...)` fits, where a form of the model is not made of rounds.
+    * `_make_e_step`: what a document contributes to a round;
+    * `_make_tables`: what is made of the noisy sums;
+    * `_plan`: how many rounds, and how much noise in each;
+    * `_guarantee`: what that plan guarantees;
+    * `_read`: which forms of data there are;
+    * `_warn`: what the caller of `fit` should know;
+    * `_remembers`: whether an E-step keeps hidden state;
+    * `_run`: the fit itself, for forms of a model that are not made of rounds.
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -349,7 +373,7 @@ class BaseRoundsModel(BaseTopicModel):
 
     @fit_context(prefer_skip_nested_validation=True)
     def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
-        """What `fit` would promise, without data.
+        """State the guarantee that `fit` would give, without data.
 
         Parameters
         ----------
@@ -394,18 +418,15 @@ class BaseRoundsModel(BaseTopicModel):
         if plan is None or plan.noiseless:
             raise ValueError("only a private form has contributions of bounded norm; give a finite epsilon.")
         copy = clone(self)
-        randomness, n_threads = Randomness(self.random_state, type(self).__name__), effective_n_jobs(self.n_jobs)
+        randomness = Randomness(self.random_state, type(self).__name__)
         data = copy._read(X, groups, plan, randomness)
-        e_step = copy._make_e_step(plan, randomness, data)(
-            data.documents, data.units, randomness=randomness, n_threads=n_threads
-        )
-        total = e_step.collect(copy._make_tables(plan, randomness, data).table, 0, None)
-        return total, plan.law.norm, GRID
+        table = copy._make_tables(plan, randomness, data).table
+        return copy._e_step(plan, randomness, data).collect(table, 0, None), plan.law.norm, GRID
 
     def _fit(self, X, groups, watch=None):
-        """Plan, check the budget, read, warn, charge, run; the fitted attributes change at the end, all at once.
+        """Plan, check the budget, read, warn, charge and run; then change all fitted attributes at once.
 
-        `watch` sees the report of each round, as `callback` does, and has a method `check(n_words)`.
+        `watch` is called with the report of each round, as `callback` is, and has a method `check(n_words)`.
         """
         plan = self._plan()
         guarantee = self._guarantee("document" if groups is None else "user", plan)
@@ -428,14 +449,8 @@ class BaseRoundsModel(BaseTopicModel):
         return self
 
     def _run(self, plan, randomness, data, charge, callback):
-        """Run the private loop and return the fitted attributes."""
-        n_threads = effective_n_jobs(self.n_jobs)
-        make = self._make_e_step(plan, randomness, data)
-        if data.on_workers:
-            e_step = ShardedStep(data.documents, make, randomness, stateless=not self._remembers(plan, data))
-        else:
-            e_step = make(data.documents, data.units, randomness=randomness, n_threads=n_threads)
-        tables = self._make_tables(plan, randomness, data)
+        """Run the private loop and return the fitted attributes; `charge.charge` must precede the first release."""
+        e_step, tables = self._e_step(plan, randomness, data), self._make_tables(plan, randomness, data)
         identity = ""
         if self.checkpoint is not None:
             identity = f"{type(self).__name__} {settings_of(self)} {fingerprint(*data.contents)}"
@@ -445,7 +460,7 @@ class BaseRoundsModel(BaseTopicModel):
                 tables,
                 plan,
                 randomness,
-                n_threads=n_threads,
+                n_threads=effective_n_jobs(self.n_jobs),
                 before_release=charge.charge,
                 checkpoint=self.checkpoint,
                 identity=identity,
@@ -454,13 +469,21 @@ class BaseRoundsModel(BaseTopicModel):
             )
         return self._model_of(tables, plan.n_rounds)
 
+    def _e_step(self, plan, randomness, data):
+        """Return the E-step of all documents, here or on workers."""
+        make = self._make_e_step(plan, randomness, data)
+        if data.on_workers:
+            return ShardedEStep(data.documents, make, randomness, stateless=not self._remembers(plan, data))
+        return make(data.documents, data.units, randomness=randomness, n_threads=effective_n_jobs(self.n_jobs))
+
     def _model_of(self, tables, n_iter):
         """Return the fitted attributes that follow from the tables."""
         components = np.ascontiguousarray(tables.pseudo_counts().T) + self._topic_word_prior()
         return {"components_": components, "n_iter_": n_iter}
 
     def _read(self, X, groups, plan, randomness):
-        sharded = sharded_documents(self, X, groups)
+        """Return the `TrainingData`, checked and grouped by privacy unit."""
+        sharded = self._load_on_workers(X, groups)
         if sharded is not None:
             return TrainingData(sharded, None, groups is not None, sharded.data)
         X = shortened(check_counts(self, X, reset=True))
@@ -468,13 +491,14 @@ class BaseRoundsModel(BaseTopicModel):
         return TrainingData(X, units, groups is not None, (X.indptr, X.indices, X.data, *(units or ())))
 
     def _warn(self, plan, guarantee, n_words, stacklevel=5):
+        """Warn the caller of `fit`; `stacklevel` is that of the caller, counted from here."""
         warn_of_spare_topics(self.n_components, n_words, stacklevel + 1)
 
     def _randomness(self):
-        """Return the `Randomness` of a fit: that of the interrupted run, where a checkpoint goes on with one.
+        """Return the `Randomness` of a fit, which is that of the interrupted run if there is a checkpoint.
 
-        A round that is done again then draws the same hidden state, sample and noise, so that the copies of a
-        checkpoint all release the same.
+        A round that is repeated then draws the same hidden state, sample and noise, so that all copies of a checkpoint
+        release the same.
         """
         randomness, key = Randomness(self.random_state, type(self).__name__), interrupted_key(self.checkpoint)
         if key is not None:
@@ -486,15 +510,25 @@ class BaseRoundsModel(BaseTopicModel):
         return True
 
     def _plan(self):
+        """Return the `NoisePlan` of the fit, from the parameters alone: no data are read. Bad priors are refused."""
         self._doc_topic_prior()
         self._topic_word_prior()
         return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, self.max_iter, 1.0)
 
     def _guarantee(self, unit, plan):
+        """Return the guarantee of a plan for the privacy unit "document" or "user"."""
         guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden="")
         return seeded_guarantee(guarantee, self.random_state)
 
+    def _make_e_step(self, plan, randomness, data):
+        """Return `make(X, units, *, randomness, n_threads, first_document=0)`, which returns the `EStep` of documents.
+
+        Workers call it with their part of the documents; `first_document` is the number of the first of them.
+        """
+        raise NotImplementedError
+
     def _make_tables(self, plan, randomness, data):
+        """Return the M-step, `Tables`."""
         return SmoothedTables((data.n_words, self.n_components), plan, randomness.table_key)
 
 
@@ -503,7 +537,7 @@ def settings_of(estimator):
 
     A generator counts by its type: its address and its state are others in each run.
     """
-    settings = {name: value for name, value in estimator.get_params().items() if name not in NO_MATTER}
+    settings = {name: value for name, value in estimator.get_params().items() if name not in MAY_CHANGE}
     if isinstance(settings["random_state"], np.random.RandomState):
         settings["random_state"] = np.random.RandomState
     return str(sorted(settings.items()))

@@ -15,20 +15,23 @@ from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, tokens_of, trace_of
-from skdplda.models._published_gibbs import MECHANISMS as LIVE_MECHANISMS
-from skdplda.models._published_gibbs import fit_live
+from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._estep_gibbs import GibbsStep
+from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
 from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._sensitivity import UNIT, shortened
+from skdplda.rounds._sensitivity import NORM_BOUND, shortened
 from skdplda.rounds._tables import ExactTables, SmoothedTables, annealed, constant, model_noise
 
 __all__ = ["PrivateCGSLDA"]
 
-PRIVATE_ROUNDS, EXACT_ROUNDS, LIVE_SWEEPS = 20, 100, 300
+# Rounds, and local sweeps in each; frontier_ablation.csv, rows "10 rounds", "40 rounds", "1 sweep a round" and
+# "20 sweeps a round". The published forms take 300 sweeps, as Zhao et al. (2019, 2021).
+PRIVATE_ROUNDS, EXACT_ROUNDS, PUBLISHED_SWEEPS = 20, 100, 300
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
-EVENNESS = 3.0  # of the first table, where shares are released
+# Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "first table uneven"
+# (shape 1): hardly any difference.
+GAMMA_SHAPE = 3.0
 CLAIMED = {
     "inherent": "no noise is added. The monitor measures the sampler's randomness on these data; it bounds nothing,"
     " because every draw reads the whole table, and the released counts are exact.",
@@ -61,7 +64,7 @@ class PrivateCGSLDA(BaseRoundsModel):
     every round's table.
 
     With noise, all documents (users) contribute equally: the topic-word counts of one are scaled to a fixed norm. There
-    is no bound to choose. With Gaussian noise a document contributes its words' probabilities in topics, in place of
+    is no bound to choose. With Gaussian noise a document contributes expected topic counts of its words, in place of
     drawn topics, and rare words weigh more; both make better topics. Without noise each token counts 1.
 
     Parameters
@@ -115,7 +118,7 @@ class PrivateCGSLDA(BaseRoundsModel):
     topic_word_ : ndarray of shape (n_components, n_words)
         `components_` with rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
-        What was promised; print it for a statement to publish.
+        What is guaranteed; print it for a statement to publish.
     inherent_privacy_ : InherentPrivacyHistory
         Only for "inherent": the monitor's measurements.
     n_iter_ : int
@@ -152,7 +155,7 @@ class PrivateCGSLDA(BaseRoundsModel):
 
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
-        "mechanism": [StrOptions({*MECHANISMS, *LIVE_MECHANISMS})],
+        "mechanism": [StrOptions({*MECHANISMS, *PUBLISHED})],
         "local_sweeps": [Interval(Integral, 1, None, closed="left"), None],
         "sampling_rate": [Interval(Real, 0, 1, closed="right")],
     }
@@ -213,7 +216,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         plan = self._plan()
         if plan is None or plan.noiseless:
             return None
-        scale = UNIT / plan.sampling_rate
+        scale = NORM_BOUND / plan.sampling_rate
         return {
             "first_round": scale * plan.deviation(0),
             "last_round": scale * plan.deviation(-1),
@@ -243,8 +246,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         Raises
         ------
         ValueError
-            For counts that are none, or a mechanism without such a trace: only
-            "inherent" (plain collapsed Gibbs sampling), "laplace-first" and "laplace-every" have one.
+            If X holds no counts, or the mechanism has no such trace: only "inherent" (plain collapsed Gibbs sampling),
+            "laplace-first" and "laplace-every" have one.
         """
         if self.mechanism not in TRACED:
             raise ValueError(
@@ -252,23 +255,15 @@ class PrivateCGSLDA(BaseRoundsModel):
                 " sound forms release no topics."
             )
         X = shortened(check_counts(type(self)(), X, reset=True))
-        plain, tables, topics = self.mechanism == "inherent", [], []
-
-        def observe(table, drawn):
-            tables.append(table)
-            topics.append(drawn)
-
-        fit = fit_live(
+        plain, sweeps = self.mechanism == "inherent", []
+        fit = self._fit_published(
             X,
-            self.n_components,
+            Randomness(self.random_state, type(self).__name__),
             mechanism="hybrid" if plain else self.mechanism,  # without noise and clip: the sampler, unmonitored
             epsilon=np.inf if plain else self.epsilon,
-            doc_topic_prior=self._doc_topic_prior(),
-            topic_word_prior=self._topic_word_prior(),
-            max_iter=self.max_iter or LIVE_SWEEPS,
-            seed=Randomness(self.random_state, type(self).__name__).generator_seed(),
-            observer=observe,
+            observer=lambda *seen: sweeps.append(seen),
         )
+        tables, topics = zip(*sweeps, strict=True)
         starts, words = tokens_of(X)
         return trace_of(topics, [*tables, fit.word_topic.T], starts), words
 
@@ -276,7 +271,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         """Return the noise of the fit, from the parameters alone; None for the published forms."""
         self._doc_topic_prior()
         self._topic_word_prior()
-        if self.mechanism in LIVE_MECHANISMS:
+        if self.mechanism in PUBLISHED:
             for name in ("checkpoint", "callback"):
                 if getattr(self, name) is not None:
                     raise ValueError(
@@ -328,12 +323,12 @@ class PrivateCGSLDA(BaseRoundsModel):
             )
 
     def _order(self, plan):
-        """Return the norm in which contributions are bounded; None without noise, where each token counts 1."""
+        """Return the order of the norm that is bounded; None without noise, where each token counts 1."""
         if plan.noiseless and plan.sampling_rate == 1:
             return None
         return plan.law.norm
 
-    def _shares(self, plan, data):
+    def _soft_counts(self, plan, data):
         """Whether documents contribute expected topic counts in place of drawn topics."""
         return self._order(plan) == 2 and not data.grouped
 
@@ -343,35 +338,40 @@ class PrivateCGSLDA(BaseRoundsModel):
         if order is None:
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
         return partial(
-            GibbsStep,
+            GibbsEStep,
             n_topics=self.n_components,
             order=order,
             priors=priors,
             n_sweeps=self.local_sweeps or (EXACT_SWEEPS if order is None else PRIVATE_SWEEPS),
-            shares=self._shares(plan, data),
+            soft_counts=self._soft_counts(plan, data),
         )
 
     def _make_tables(self, plan, randomness, data):
         shape, key = (data.n_words, self.n_components), randomness.table_key
         if self._order(plan) is None:
             return ExactTables(shape, plan, key)
-        options = {"evenness": EVENNESS, "weighted": True} if self._shares(plan, data) else {}
+        options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)
 
     def _run(self, plan, randomness, data, charge, callback):
         if plan is not None:
             return super()._run(plan, randomness, data, charge, callback)
         charge.charge(uuid4().hex)
-        beta = self._topic_word_prior()
-        fit = fit_live(
-            data.documents,
-            self.n_components,
-            mechanism=self.mechanism,
-            epsilon=self.epsilon,
-            doc_topic_prior=self._doc_topic_prior(),
-            topic_word_prior=beta,
-            max_iter=self.max_iter or LIVE_SWEEPS,
-            seed=randomness.generator_seed(),
-        )
+        fit = self._fit_published(data.documents, randomness, self.mechanism, self.epsilon)
         monitor = {} if fit.monitor is None else {"inherent_privacy_": InherentPrivacyHistory(**fit.monitor)}
-        return {"components_": np.maximum(fit.word_topic, 0.0) + beta, "n_iter_": fit.n_iter, **monitor}
+        components = np.maximum(fit.word_topic, 0.0) + self._topic_word_prior()
+        return {"components_": components, "n_iter_": fit.n_iter, **monitor}
+
+    def _fit_published(self, X, randomness, mechanism, epsilon, observer=None):
+        """Run a published form; see `fit_published`."""
+        return fit_published(
+            X,
+            self.n_components,
+            mechanism=mechanism,
+            epsilon=epsilon,
+            doc_topic_prior=self._doc_topic_prior(),
+            topic_word_prior=self._topic_word_prior(),
+            max_iter=self.max_iter or PUBLISHED_SWEEPS,
+            seed=randomness.generator_seed(),
+            observer=observer,
+        )

@@ -19,15 +19,23 @@ from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
 from skdplda.models._hdp_accounting import HybridPlan, shortfall
-from skdplda.models._hdp_sampler import FrozenSweeps, ShardedSweeps, TopicTrace, run_live, some_tokens, tokens_of
+from skdplda.models._hdp_sampler import (
+    DelayedCountSweeps,
+    ShardedSweeps,
+    TopicTrace,
+    run_sequential,
+    some_tokens,
+    tokens_of,
+)
 from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, sampler_assumption, seeded_guarantee
-from skdplda.rounds._sharded import sharded_documents
 
 __all__ = ["HDPLDA"]
 
+# The tables' part of the budget: doc/theory/hdp.rst, the table of KOS with 25 sweeps.
 EPSILON, SHARE, SWEEPS, EXACT_SWEEPS = 10.0, 0.25, 25, 100
 TOPIC_WORD_PRIOR, LARGEST_SCALE = 0.01, 2.0**50  # the scale: of the noise samplers
-LIVE = (
+FORMS = {"frozen": "delayed", "live": "sequential"}  # former names of `table`
+NOT_PRIVATE = (
     "the table changes within a sweep, so that a replaced token changes the draws of all tokens of both words, not only"
     " its own (with 10 related tokens the exact loss of one sweep's draws is 6.93 where 3.58 is claimed); noise on"
     " running counts does not hide the moves of the same sweep, and the model less the last noisy table is exact."
@@ -41,7 +49,7 @@ class HDPLDA(BaseTopicModel):
     *Not* the hierarchical Dirichlet process: "hybrid private" is the name in [1]_, for noise on counts together with
     the randomness of the topic draws themselves.
 
-    The promise is for one *token*: one word replaced by another of the vocabulary in its place. It covers all topics
+    The guarantee is for one *token*: one word replaced by another of the vocabulary in its place. It covers all topics
     and tables of all sweeps. For documents, and where topics need not be published, `PrivateCGSLDA` is better.
 
     Give a total `epsilon`, or what each sweep may spend (`noise_epsilon` and `inherent_epsilon`, as in [1]_); then the
@@ -57,9 +65,10 @@ class HDPLDA(BaseTopicModel):
     delta : float, default=1e-5
         Probability that the loss exceeds epsilon. 0 asks for a pure epsilon: discrete Laplace noise and sums of
         epsilons, else rounded Gaussian noise and concentrated differential privacy. Affects privacy: yes.
-    table : {"frozen", "live"}, default="frozen"
-        "frozen": draws read a public table that stays as it is for a sweep; proven in the theory guide. "live": the
-        published form [1]_, which warns on every fit: its claim does not hold. Affects privacy: yes.
+    table : {"delayed", "sequential"}, default="delayed"
+        When a draw changes the counts that other draws read. "delayed": after the sweep, so that all draws of a sweep
+        read one public table, as in [2]_; proven in the theory guide. "sequential": at once, the published form [1]_,
+        which warns on every fit, because its claim does not hold. Affects privacy: yes.
     max_iter : int or None, default=None
         Sweeps, each of which spends. None: 25 (100 with `epsilon=inf`); `recommend` may know better. Affects privacy:
         no, the noise is calibrated to it; but yes, if the budget is given by sweep.
@@ -67,13 +76,13 @@ class HDPLDA(BaseTopicModel):
         Part of the total budget for the tables, the rest is for the draws. None: 0.25. Affects privacy: no.
     noise_epsilon : float or None, default=None
         Called epsilon_L in [1]_: of one table; discrete Laplace noise of scale 2 / epsilon_L. `inf`: no noise, and no
-        promise. Affects privacy: yes.
+        guarantee. Affects privacy: yes.
     inherent_epsilon : float or None, default=None
         Called epsilon_I in [1]_: of the draws of one sweep, 2 ln(1 + C / beta). Affects privacy: yes.
     count_clip : float or None, default=None
-        Called C in [1]_: a noisy count weighs as 0 at least and as this at most. None, for "frozen", bounds the
+        Called C in [1]_: a noisy count weighs as 0 at least and as this at most. None, for "delayed", bounds the
         words' relative preferences for topics instead: all of the draws' range tells topics apart, and topics are
-        better at the same price. For "live": from the prior. Affects privacy: no, alone; it does with
+        better at the same price. For "sequential": from the prior. Affects privacy: no, alone; it does with
         `topic_word_prior`.
     doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
@@ -99,7 +108,7 @@ class HDPLDA(BaseTopicModel):
     topic_word_ : ndarray of shape (n_components, n_words)
         `components_` with rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
-        What was promised, in total; print it for a statement to publish.
+        What is guaranteed, in total; print it for a statement to publish.
     trace_ : TopicTrace
         Only with `return_trace`: topics and tables of all sweeps.
     n_iter_ : int
@@ -118,6 +127,7 @@ class HDPLDA(BaseTopicModel):
     ----------
     .. [1] Zhao, Ren, Yang, Han, Zhao and Yang (2021). Latent Dirichlet Allocation Model Training With Differential
        Privacy. IEEE TIFS 16. Section IV, Algorithm 1, Theorem 3, eq. 7.
+    .. [2] Newman, Asuncion, Smyth and Welling (2009). Distributed Algorithms for Topic Models. JMLR 10.
 
     Examples
     --------
@@ -138,7 +148,7 @@ class HDPLDA(BaseTopicModel):
         "n_components": [Interval(Integral, 1, 65534, closed="both")],
         "epsilon": [Interval(Real, 0, None, closed="right"), None],
         "delta": [Interval(Real, 0, 1, closed="left")],
-        "table": [StrOptions({"frozen", "live"})],
+        "table": [StrOptions({"delayed", "sequential", *FORMS}, deprecated={*FORMS})],
         "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both"), None],
         "noise_share": [Interval(Real, 0, 1, closed="neither"), None],
         "noise_epsilon": [Interval(Real, 0, None, closed="right"), None],
@@ -158,7 +168,7 @@ class HDPLDA(BaseTopicModel):
         *,
         epsilon: float | None = None,
         delta: float = 1e-5,
-        table: Literal["frozen", "live"] = "frozen",
+        table: Literal["delayed", "sequential"] = "delayed",
         max_iter: int | None = None,
         noise_share: float | None = None,
         noise_epsilon: float | None = None,
@@ -216,14 +226,14 @@ class HDPLDA(BaseTopicModel):
         guarantee = self._guarantee(plan)
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
         charge.check()
-        sharded = None if self.table == "live" or self.return_trace else sharded_documents(self, X)
+        sharded = None if self._sequential() or self.return_trace else self._load_on_workers(X)
         X = sharded or check_counts(self, X, reset=True)
         mean_count = (sharded.n_tokens if sharded else X.sum()) / X.shape[1] / self.n_components
         warn_of_spare_topics(self.n_components, X.shape[1])
         randomness = Randomness(self.random_state, type(self).__name__)
         X = X if sharded else some_tokens(X, randomness.draw_key())
-        if self.table == "live":
-            said = f"table='live' is the published form and not private: {LIVE} Use table='frozen', which holds."
+        if self._sequential():
+            said = f"table={self.table!r} is the published form and not private: {NOT_PRIVATE} Use table='delayed'."
             warnings.warn(said, PrivacyLeakWarning, stacklevel=3)
         elif plan.private:
             randomness.warn_if_seeded(self, stacklevel=4)
@@ -238,7 +248,7 @@ class HDPLDA(BaseTopicModel):
 
     @fit_context(prefer_skip_nested_validation=True)
     def privacy_cost(self) -> PrivacyGuarantee:
-        """What `fit` would promise, without data.
+        """State the guarantee that `fit` would give, without data.
 
         Returns
         -------
@@ -249,7 +259,7 @@ class HDPLDA(BaseTopicModel):
 
     @fit_context(prefer_skip_nested_validation=True)
     def document_cost(self, n_tokens: int) -> PrivacyGuarantee:
-        """What the promise for tokens amounts to for a document: all of its words replaced at once.
+        """State what the guarantee for tokens amounts to for a document: all of its words replaced at once.
 
         The draws of n tokens cost n times as much as those of one, their counts move the tables n times as far. That
         is less than `for_group` gives, which knows nothing of the two.
@@ -257,7 +267,7 @@ class HDPLDA(BaseTopicModel):
         Parameters
         ----------
         n_tokens : int
-            Largest number of tokens of a document; longer ones have no promise. Choose it without looking at the data.
+            Largest number of tokens of a document; longer ones have no guarantee. Choose it without looking at data.
 
         Returns
         -------
@@ -271,8 +281,8 @@ class HDPLDA(BaseTopicModel):
         """
         if isinstance(n_tokens, bool) or not isinstance(n_tokens, Integral) or n_tokens < 1:
             raise ValueError(f"n_tokens must be an integer >= 1; got {n_tokens!r}")
-        if self.table == "live":
-            raise ValueError("document_cost must be asked of table='frozen'; the claim of 'live' holds for no token.")
+        if self._sequential():
+            raise ValueError("document_cost needs table='delayed'; the claim of 'sequential' holds for no token.")
         plan = self._plan()
         token = self._guarantee(plan)
         if not plan.private:
@@ -328,7 +338,7 @@ class HDPLDA(BaseTopicModel):
         X = check_counts(type(self)(), X, reset=True)
         plan, randomness = self._plan(), Randomness(self.random_state, type(self).__name__)
         X = some_tokens(X, randomness.draw_key())
-        if self.table == "live":
+        if self._sequential():
             return self._run(X, plan, randomness, True)[1], tokens_of(X)[1]
         sampler = self._sampler(X, plan, randomness, effective_n_jobs(self.n_jobs))
         return sampler.run(True)[1], sampler.words
@@ -366,10 +376,10 @@ class HDPLDA(BaseTopicModel):
         ValueError
             If the budget is not a finite total `epsilon`, the form is the published one, or an argument is bad.
         """
-        if not self._by_total() or math.isinf(self._total()) or self.table == "live" or self.count_clip is not None:
+        if not self._by_total() or math.isinf(self._total()) or self._sequential() or self.count_clip is not None:
             raise ValueError(
-                "recommend divides a total budget: give a finite epsilon, table='frozen' and count_clip=None, and leave"
-                " noise_epsilon and inherent_epsilon out."
+                "recommend divides a total budget: give a finite epsilon, table='delayed' and count_clip=None, and"
+                " leave noise_epsilon and inherent_epsilon out."
             )
         max_iter = list(max_iter) if np.iterable(max_iter) else [max_iter]
         if not max_iter or not all(isinstance(sweeps, Integral) and sweeps >= 1 for sweeps in max_iter):
@@ -405,9 +415,20 @@ class HDPLDA(BaseTopicModel):
             return None
         return 2 * math.log1p(self.count_clip / beta)
 
+    def _sequential(self):
+        """Whether this is the published form."""
+        return FORMS.get(self.table, self.table) == "sequential"
+
     def _plan(self):
         """Return the noise and the range of the draws, from the parameters alone."""
-        plan = self._divide()
+        if self.table in FORMS:
+            warnings.warn(
+                f"table={self.table!r} is now called {FORMS[self.table]!r}; the old name will go in the next release.",
+                FutureWarning,
+                stacklevel=4,
+            )
+        self._doc_topic_prior()
+        plan = self._plan_of_total() if self._by_total() else self._plan_of_sweeps()
         if plan.scale > LARGEST_SCALE:
             name = "epsilon" if self._by_total() else "noise_epsilon"
             raise ValueError(
@@ -415,20 +436,22 @@ class HDPLDA(BaseTopicModel):
             )
         return plan
 
-    def _divide(self):
-        """Return the budget as noise and range of the draws."""
-        self._doc_topic_prior()
-        given, live = self._given_range(), self.table == "live"
-        if self._by_total():
-            sweeps = self.max_iter or (EXACT_SWEEPS if math.isinf(self._total()) else SWEEPS)
-            if given is not None and self.noise_share is not None:
-                raise ValueError(
-                    f"noise_share must be None where count_clip={self.count_clip!r} and topic_word_prior="
-                    f"{self.topic_word_prior!r} fix what the draws cost; got {self.noise_share!r}."
-                )
-            share = SHARE if self.noise_share is None else self.noise_share
-            delta = 0.0 if live else self.delta  # the paper sums epsilons
-            return HybridPlan.calibrate(self._total(), delta, sweeps, share, given)
+    def _plan_of_total(self):
+        """Divide a total budget between the tables and the draws."""
+        given = self._given_range()
+        if given is not None and self.noise_share is not None:
+            raise ValueError(
+                f"noise_share must be None where count_clip={self.count_clip!r} and topic_word_prior="
+                f"{self.topic_word_prior!r} fix what the draws cost; got {self.noise_share!r}."
+            )
+        sweeps = self.max_iter or (EXACT_SWEEPS if math.isinf(self._total()) else SWEEPS)
+        share = SHARE if self.noise_share is None else self.noise_share
+        delta = 0.0 if self._sequential() else self.delta  # the paper sums epsilons
+        return HybridPlan.calibrate(self._total(), delta, sweeps, share, given)
+
+    def _plan_of_sweeps(self):
+        """Return the plan of a budget that is given by sweep, as in the paper."""
+        given = self._given_range()
         for name in ("epsilon", "noise_share"):
             if getattr(self, name) is not None:
                 raise ValueError(
@@ -469,12 +492,12 @@ class HDPLDA(BaseTopicModel):
                 "hyper-parameters tuned on the same data",
             ),
         }
-        if self.table == "live":
+        if self._sequential():
             table = 2 / plan.scale if plan.scale else math.inf
             return PrivacyGuarantee(
                 epsilon=self._total() if self._by_total() else plan.n_sweeps * (table + plan.eta),
                 status="claimed",
-                reason=LIVE,
+                reason=NOT_PRIVATE,
                 released=tuple(released),
                 mechanism=f"collapsed Gibbs sampling with Laplace noise on running counts, {plan.n_sweeps} sweeps",
                 reference=REFERENCE,
@@ -501,7 +524,7 @@ class HDPLDA(BaseTopicModel):
             delta=delta,
             status="proven",
             mechanism=(
-                f"{plan.n_sweeps} sweeps of topic draws from a frozen table, each of range {plan.eta:.4g}, and"
+                f"{plan.n_sweeps} sweeps of topic draws from a delayed table, each of range {plan.eta:.4g}, and"
                 f" {'rounded Gaussian noise of deviation' if gaussian else 'discrete Laplace noise of scale'}"
                 f" {plan.scale:.4g} tokens on each table"
             ),
@@ -515,17 +538,17 @@ class HDPLDA(BaseTopicModel):
 
     def _run(self, X, plan, randomness, trace):
         """Return (counts, trace)."""
-        if self.table == "live":
+        if self._sequential():
             clip, beta, odds = self.count_clip, self._topic_word_prior(), math.expm1(min(plan.eta / 2, 700.0))
             if clip is None:
                 clip = beta * odds
             elif self.topic_word_prior is None:
                 beta = max(clip / odds, 1e-30)
-            return run_live(X, plan, self._doc_topic_prior(), beta, clip, randomness.generator_seed(), trace)
+            return run_sequential(X, plan, self._doc_topic_prior(), beta, clip, randomness.generator_seed(), trace)
         sampler = self._sampler(X, plan, randomness, effective_n_jobs(self.n_jobs))
         return sampler.run(trace, self.verbose)
 
     def _sampler(self, X, plan, randomness, n_threads):
         clip = math.inf if math.isinf(plan.eta) and self.count_clip is None else self.count_clip
-        make = ShardedSweeps if isinstance(X, ShardedDocuments) else FrozenSweeps.of_counts
+        make = ShardedSweeps if isinstance(X, ShardedDocuments) else DelayedCountSweeps.of_counts
         return make(X, plan, self._doc_topic_prior(), clip, randomness, n_threads)

@@ -1,8 +1,8 @@
-"""The price of released topic draws: what a sweep's noise and draws cost, and what a budget buys.
+"""The privacy loss of released topic draws: what the noise and the draws of a sweep cost, and what a budget allows.
 
-A sweep releases the topic of each token, drawn from a frozen public table, and a noisy table. For one token replaced,
-the draws cost what one draw of range eta costs, and the table has sensitivity 2 (L1) and sqrt 2 (L2). The proof stands
-in doc/theory/hdp.rst.
+A sweep releases the topic of each token, drawn from a public table that stays as it is for the sweep, and a noisy
+table. For one token replaced, the draws cost what one draw of range eta costs, and the table has sensitivity 2 (L1) and
+sqrt 2 (L2). The proof is in doc/theory/hdp.rst.
 """
 
 import math
@@ -22,7 +22,7 @@ __all__ = ["HybridPlan", "shortfall"]
 
 LEAST_RANGE = 0.05  # of a draw: below it, hardly anything is learnt, even from tables almost without noise
 MOST_NOISE = 0.5  # in a cell of the model, over the mean count: above it, word frequencies do as well
-MEAN_OF = 9  # fresh tables have as much noise as the model, a weighted mean of many
+MEAN_OF = 9  # the mean of so many tables has the noise of the model: 2 / FORGET - 1, with that of `_hdp_sampler`
 MOST_BUDGET = 1e6  # beyond, none is recommended
 RESERVE = 2.0**-6  # part of delta that is kept for the samplers' error, far more than it needs
 

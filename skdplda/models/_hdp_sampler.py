@@ -1,4 +1,7 @@
-"""Frozen sweeps with released draws: a public table, one draw a token, the next table from true counts plus noise."""
+"""Delayed-count Gibbs sweeps with released draws: a public table, one draw a token, true counts plus noise, repeat.
+
+The table stays as it is for a sweep, as in AD-LDA (Newman, Asuncion, Smyth and Welling, 2009, JMLR 10).
+"""
 
 import hashlib
 import math
@@ -10,14 +13,26 @@ import scipy.sparse as sp
 from tqdm import tqdm
 
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
-from skdplda.models._published_gibbs import fit_live
+from skdplda.models._published_gibbs import fit_published
 from skdplda.rounds._sensitivity import MOST_TOKENS
 
-__all__ = ["FrozenSweeps", "ShardedSweeps", "TopicTrace", "run_live", "some_tokens", "tokens_of", "trace_of"]
+__all__ = [
+    "DelayedCountSweeps",
+    "ShardedSweeps",
+    "TopicTrace",
+    "run_sequential",
+    "some_tokens",
+    "tokens_of",
+    "trace_of",
+]
 
 LARGEST = 2**30 - 1  # of a table's integers
-FORGET = 0.2  # by which an older table weighs less in the model
-SMOOTHING = 0.5  # of preferences towards the word frequencies, in standard deviations of the noise
+# Exponential forgetting factor of the averaged tables. The value is that of `rounds._tables`, which averages noise in
+# the same way: about 9 tables count (2 / FORGET - 1).
+FORGET = 0.2
+# Smoothing of preferences towards the word frequencies, in standard deviations of the noise. No ablation table has it:
+# below the noise, a count tells nothing.
+SMOOTHING = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +43,11 @@ class TopicTrace:
     ----------
     topics : ndarray of shape (n_sweeps, n_tokens), uint16
         The topic drawn for each token in each sweep. The tokens of a document stand together, in an order that is
-        secret and random, but the same in all sweeps; for `table="live"` in the order of the words.
+        secret and random, but the same in all sweeps; for `table="sequential"` in the order of the words.
     tables : ndarray of shape (n_sweeps + 1, n_components, n_words), float32
         Topic-word tables: `topics[t]` was drawn when `tables[t]` was public; `tables[t + 1]` holds the counts of
-        `topics[t]` plus noise. The first is public and random (for `table="live"`, noisy counts of random topics).
+        `topics[t]` plus noise. The first is public and random; for `table="sequential"`, noisy counts of random
+        topics.
     document_starts : ndarray of shape (n_documents + 1,), int64
         Document d has the tokens from `document_starts[d]` to `document_starts[d + 1] - 1`. Public: the guarantee is
         for words replaced in their places.
@@ -105,8 +121,8 @@ def _subset(n, size, stream):
         length *= 2
 
 
-class FrozenSweeps:
-    """The sampler. Only `topics`, `table` and what is made of them may leave it; `words` are the data.
+class DelayedCountSweeps:
+    """The sampler. Only `topics`, `table` and values computed from them may be released; `words` are the data.
 
     Parameters
     ----------
@@ -131,9 +147,7 @@ class FrozenSweeps:
         self.document_starts, self.words, self._alpha = document_starts, words, alpha
         self._plan, self._clip, self._n_threads = plan, count_clip, n_threads
         self._randomness, self._key = randomness, randomness.draw_key()
-        odds = math.exp(
-            min(plan.eta / 2, 700.0)
-        )  # of the largest weight to the least: their range is exactly within eta
+        odds = math.exp(min(plan.eta / 2, 700.0))  # of the largest weight to the least: the range is at most eta
         self._least = max(1, math.floor(LARGEST / odds))
         self._most = max(self._least, math.floor(min(LARGEST, self._least * odds * (1 - 2.0**-50))))
         self._shape = n_words, len(alpha)
@@ -196,7 +210,7 @@ class FrozenSweeps:
         if self._clip is None and self._n:
             part, rate = self._preferences(), np.ones(self._shape[1])
         else:
-            # without a bound, the largest count of the table takes its place
+            # Without a bound, the largest count of the table takes its place.
             clip = max(1.0, float(self.table.max(initial=0))) if self._clip == math.inf else self._clip or 1.0
             part, rate = np.clip(self.table, 0, clip) / clip, None
         weights = np.floor(part * (self._most - self._least)).astype(np.uint32) + np.uint32(self._least)
@@ -240,7 +254,7 @@ class PartOfTokens:
         return self._counts
 
 
-class ShardedSweeps(FrozenSweeps):
+class ShardedSweeps(DelayedCountSweeps):
     """The sampler of documents on workers: the topics stay there.
 
     Parameters
@@ -248,7 +262,7 @@ class ShardedSweeps(FrozenSweeps):
     documents : ShardedDocuments
         As from `load_documents`.
     plan, alpha, count_clip, randomness, n_threads
-        As in `FrozenSweeps`. The key of the draws travels to the workers, and nothing else of the randomness.
+        As in `DelayedCountSweeps`. The key of the draws travels to the workers, and nothing else of the randomness.
     """
 
     def __init__(self, documents, plan, alpha, count_clip, randomness, n_threads):
@@ -261,15 +275,10 @@ class ShardedSweeps(FrozenSweeps):
         self._counts = self._pool.total("draw", public)
 
 
-def run_live(X, plan, alpha, beta, count_clip, seed, trace):
+def run_sequential(X, plan, alpha, beta, count_clip, seed, trace):
     """Run the published form; return the counts of the model, and the trace if asked."""
-    tables, topics = [], []
-
-    def observe(table, drawn):
-        tables.append(table)
-        topics.append(drawn)
-
-    fit = fit_live(
+    sweeps = []
+    fit = fit_published(
         X,
         len(alpha),
         mechanism="hybrid",
@@ -279,7 +288,10 @@ def run_live(X, plan, alpha, beta, count_clip, seed, trace):
         max_iter=plan.n_sweeps,
         seed=seed,
         count_clip=count_clip,
-        observer=observe if trace else None,
+        observer=(lambda *seen: sweeps.append(seen)) if trace else None,
     )
     counts = fit.word_topic.T
-    return np.maximum(counts, 0), trace_of(topics, [*tables, counts], tokens_of(X)[0]) if trace else None
+    if not trace:
+        return np.maximum(counts, 0), None
+    tables, topics = zip(*sweeps, strict=True)
+    return np.maximum(counts, 0), trace_of(topics, [*tables, counts], tokens_of(X)[0])

@@ -1,7 +1,6 @@
 """Topics from randomized reports: LP-LDA, its online form OLP-LDA, and the likelihood of the noisy bits."""
 
 import math
-import warnings
 from contextlib import closing, nullcontext
 from numbers import Integral, Real
 from typing import Any, Literal, Self
@@ -19,31 +18,20 @@ from skdplda._validation import (
     StrOptions,
     check_counts,
     check_groups,
-    check_prior,
     effective_n_jobs,
     fit_context,
-    note_parameters,
 )
-from skdplda.distributed import load_documents, shards_of
+from skdplda.distributed import ShardedDocuments, shards_of
 from skdplda.local import BitChannel, LocalRandomizer, randomize_bits
-from skdplda.models._base import BaseTopicModel
-from skdplda.models._local_estimators import (
-    bayes_estimate,
-    document_lengths,
-    moment_estimate,
-    moment_variance,
-    reconstruct,
-)
-from skdplda.models._local_sampler import Bits, ShardedBits, like_length, presence, refuse_raw
+from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
+from skdplda.models._local_estimators import bayes_estimate, moment_estimate, moment_variance, reconstruct
+from skdplda.models._local_sampler import Bits, NoiseTopic, ShardedBits, presence, refuse_raw
 from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, active_accountant, seeded_guarantee
-from skdplda.rounds._tables import annealed, initial_table
+from skdplda.rounds._tables import MeanTable, annealed, initial_table
 
 __all__ = ["LocalPrivateLDA"]
 
-SWEEPS = 100
-KEPT_TABLES = 10  # about as many are averaged
-GROUPS, GROUP_SIZE = 8, 32  # of documents of like length: at most as many, and of at least this size
-STEADY = 2.0**24  # tokens and prior of the noise topic: so many that its weight stays what it is
+SWEEPS = 100  # as PrivateCGSLDA without noise
 
 
 class LocalPrivateLDA(BaseTopicModel):
@@ -107,9 +95,9 @@ class LocalPrivateLDA(BaseTopicModel):
     word_rates_ : ndarray of shape (n_words,)
         Share of the documents of the next batch in which each word is expected, eq. 21 of [2]_.
     privacy_guarantee_ : PrivacyGuarantee
-        What was promised to each user for the document as a whole; print it for a statement to publish.
+        What is guaranteed to each user for the document as a whole; print it for a statement to publish.
     bit_guarantee_ : PrivacyGuarantee
-        The same promise for one word of the document.
+        The same for one word of the document.
     n_iter_ : int
         Gibbs sweeps of the last batch.
     n_batches_ : int
@@ -197,7 +185,7 @@ class LocalPrivateLDA(BaseTopicModel):
         """Fit the topics to one batch, and forget what was fitted before, a public prior corpus included.
 
         With `input="counts"`, the budget of an open `PrivacyAccountant` is checked before X is read and charged before
-        the reports are made. Reports were paid for on the device: a fit to them costs nothing more.
+        the reports are made. Reports were charged on the device: a fit to them costs nothing more.
 
         Parameters
         ----------
@@ -276,18 +264,18 @@ class LocalPrivateLDA(BaseTopicModel):
         """
         X = presence(check_counts(self, X, reset=True))
         exact = BitChannel(math.inf, "symmetric", X.shape[1])
-        promises = self._promises(X.shape[1])
+        guarantees = self._guarantees(X.shape[1])
         beta = self._topic_word_prior()
         counts = self._sample(X, exact, None, beta, Randomness(self.random_state, type(self).__name__), 0)
         rates = np.asarray(X.sum(axis=0)).ravel() / X.shape[0]
-        self._keep(counts, np.zeros_like(counts), beta, rates, 0, promises)
+        self._set_stream(guarantees, counts, np.zeros_like(counts), beta, rates, 0)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
     def privacy_cost(
         self, n_words: int | None = None, *, unit: Literal["document", "user", "bit"] = "document"
     ) -> PrivacyGuarantee:
-        """What is promised to a user, without data.
+        """State the guarantee of a user, without data.
 
         Parameters
         ----------
@@ -314,22 +302,20 @@ class LocalPrivateLDA(BaseTopicModel):
                     " vocabulary."
                 )
             n_words = 2 * (randomizer.max_words or 1)
-        return self._promise(n_words, unit)
-
-    def _doc_topic_prior(self):
-        return check_prior("doc_topic_prior", self.doc_topic_prior, 0.1, self.n_components)
+        return self._guarantee(n_words, unit)
 
     def _topic_word_prior(self, noise=0.0):
         """Return the prior, in proportion to the standard deviation of the count of a word that comes once."""
-        return check_prior("topic_word_prior", self.topic_word_prior, 0.01) * math.sqrt(1 + noise)
+        return super()._topic_word_prior() * math.sqrt(1 + noise)
 
     def _randomizer(self):
         return LocalRandomizer() if self.randomizer is None else self.randomizer
 
-    def _promises(self, n_words):
-        return self._promise(n_words, "document"), self._promise(n_words, "bit")
+    def _guarantees(self, n_words):
+        """Return the guarantees for a document and for a bit."""
+        return self._guarantee(n_words, "document"), self._guarantee(n_words, "bit")
 
-    def _promise(self, n_words, unit):
+    def _guarantee(self, n_words, unit):
         randomizer = self._randomizer()
         guarantee = randomizer.channel(n_words).guarantee(unit)
         if self.input == "reports":
@@ -337,68 +323,41 @@ class LocalPrivateLDA(BaseTopicModel):
         return seeded_guarantee(guarantee, self.random_state, randomizer.random_state)
 
     def _fit_batch(self, X, groups, first):
-        """Randomize if need be, check, denoise, sample, and only then change the estimator."""
-        randomizer = self._randomizer()
+        """Check, randomize if need be, estimate and sample a batch; only then change the estimator."""
+        self._check_budget(X)
+        sharded = self._sharded(X, first)
+        X = sharded or check_counts(self, X, reset=first)
+        n_documents, n_words = X.shape
+        guarantees, channel = self._guarantees(n_words), self._randomizer().channel(n_words)
+        self._check_users(groups, n_documents, channel.reports_per_user)
+        if not first:
+            self._check_stream(guarantees)
+        warn_of_spare_topics(self.n_components, n_words, stacklevel=5)
+        randomness, batch = Randomness(self.random_state, type(self).__name__), 0 if first else self.n_batches_
+        prior = np.zeros((self.n_components, n_words)) if first else self.stream_prior_
+        rates = None if first else self.word_rates_
+        with closing(sharded.pool) if sharded else nullcontext():
+            reports = self._reports(X, channel, randomness, batch)
+            present = self._present(reports, channel, rates)
+            if self.reconstruction != "likelihood":  # from here on the bits count as the true ones
+                reports = reconstruct(reports, present, np.random.default_rng([randomness.key, batch]))
+                channel = BitChannel(math.inf, "symmetric", n_words)
+            noise = 0.0 if prior.any() else float(moment_variance(0, n_documents / self.n_components, channel))
+            beta = self._topic_word_prior(noise)
+            counts = self._sample(reports, channel, prior, beta, randomness, batch)
+        found = present / n_documents
+        self._set_stream(guarantees, counts, prior, beta, found if rates is None else (rates + found) / 2, batch + 1)
+        return self
+
+    def _check_budget(self, X):
+        """Refuse bad priors, and raw counts that an open ledger cannot afford, before X is read."""
         self._doc_topic_prior()
-        check_prior("topic_word_prior", self.topic_word_prior, 0.01)
+        self._topic_word_prior()
         n_words = np.prod(getattr(X, "shape", ())[1:], dtype=int)  # public, unlike what X holds
         if self.input == "counts":
             active_accountant()  # refuses, where a ledger cannot be reached
             if n_words:
                 self._budget_charge(n_words).check()
-        sharded = self._sharded(X, first)
-        X = sharded or check_counts(self, X, reset=first)
-        n_documents, n_words = X.shape
-        channel, promises = randomizer.channel(n_words), self._promises(n_words)
-        self._check_users(groups, n_documents, channel.reports_per_user)
-        if not first and self.n_batches_ and promises != (self.privacy_guarantee_, self.bit_guarantee_):
-            raise ValueError(
-                "partial_fit must go on with what it began with (randomizer, input, and whether there is a seed): one"
-                f" guarantee has to hold for the users of all batches. It was {self.privacy_guarantee_!r}. Use fit to"
-                " begin anew."
-            )
-        if self.n_components > n_words:
-            warnings.warn(
-                f"n_components={self.n_components} exceeds the {n_words} words of X: some topics will be alike or"
-                " empty. Use at most as many topics as words.",
-                UserWarning,
-                stacklevel=4,
-            )
-        randomness, batch = Randomness(self.random_state, type(self).__name__), 0 if first else self.n_batches_
-        n_threads = effective_n_jobs(self.n_jobs)
-        if self.input == "counts":
-            if channel.flips:
-                randomness.warn_if_seeded(self)
-            self._budget_charge(n_words).charge(uuid4().hex)
-            source = randomness if randomness.seeded else Randomness(randomizer.seed(), "LocalPrivateLDA reports")
-            indptr, indices = positions(randomize_bits(X, channel, source.noise(batch), n_threads))
-            X = sp.csr_array((np.ones(len(indices), np.int32), indices, indptr), shape=X.shape)
-        elif not sharded and X.nnz and X.data.max() > 1:
-            raise ValueError(
-                f"X must hold presence bits, ones and zeros, for input='reports'; got a count of {X.data.max()}. Use"
-                " input='counts' to randomize raw counts."
-            )
-        elif not sharded:
-            X = presence(X)
-        prior = np.zeros((self.n_components, n_words)) if first else self.stream_prior_
-        rates = None if first else self.word_rates_
-        with closing(sharded.pool) if sharded else nullcontext():
-            if sharded:
-                X = ShardedBits(sharded, self.n_components + int(channel.one_if_absent > 0))
-            ones = np.asarray(X.ones() if sharded else X.sum(axis=0), dtype=np.float64).ravel()
-            if self.input == "reports":
-                refuse_raw(ones.sum(), n_documents * n_words, channel)
-            moment = moment_estimate(ones, n_documents, channel, clip=False)
-            present = self._estimate(moment, n_documents, channel, rates)
-            if self.reconstruction != "likelihood":  # from here on the bits pass for the truth
-                X = reconstruct(X, present, np.random.default_rng([randomness.key, batch]))
-                channel = BitChannel(math.inf, "symmetric", n_words)
-            noise = 0.0 if prior.any() else float(moment_variance(0, n_documents / self.n_components, channel))
-            beta = self._topic_word_prior(noise)
-            counts = self._sample(X, channel, prior, beta, randomness, batch)
-        found = present / n_documents
-        self._keep(counts, prior, beta, found if rates is None else (rates + found) / 2, batch + 1, promises)
-        return self
 
     def _sharded(self, X, first):
         """Return reports that lie on workers, else None."""
@@ -409,21 +368,13 @@ class LocalPrivateLDA(BaseTopicModel):
                 "X must be on this machine, unless input='reports' and reconstruction='likelihood': raw counts are"
                 " randomized where they are made, and the other reconstructions rewrite all reports at once."
             )
-        sharded = load_documents(X, n_threads=self.n_jobs if self.n_jobs and self.n_jobs > 0 else None)
-        if first:
-            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-            self.n_features_in_ = sharded.shape[1]
-        elif sharded.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {sharded.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_}"
-                " features as input."
-            )
-        return sharded
+        return self._load_on_workers(X, reset=first)
 
     def _budget_charge(self, n_words):
-        return BudgetCharge(self._promises(n_words)[0], f"{type(self).__name__} reports")
+        return BudgetCharge(self._guarantee(n_words, "document"), f"{type(self).__name__} reports")
 
     def _check_users(self, groups, n_documents, most):
+        """Refuse batches in which a user has more reports than the guarantee covers."""
         if groups is None:
             return
         start, _ = check_groups(groups, n_documents)
@@ -433,63 +384,84 @@ class LocalPrivateLDA(BaseTopicModel):
                 " out the other reports, or declare them in the randomizer on every device."
             )
 
-    def _estimate(self, moment, n_documents, channel, rates):
+    def _check_stream(self, guarantees):
+        """Refuse a batch with another guarantee than those before: one has to hold for the users of all batches."""
+        if self.n_batches_ and guarantees != (self.privacy_guarantee_, self.bit_guarantee_):
+            raise ValueError(
+                "partial_fit must go on with what it began with (randomizer, input, and whether there is a seed): one"
+                f" guarantee has to hold for the users of all batches. It was {self.privacy_guarantee_!r}. Use fit to"
+                " begin anew."
+            )
+
+    def _reports(self, X, channel, randomness, batch):
+        """Return the reports of a batch: X itself, once it looks like reports, or X randomized and charged."""
+        n_topics, n_threads = self.n_components + int(channel.one_if_absent > 0), effective_n_jobs(self.n_jobs)
+        if self.input == "counts":
+            if channel.flips:
+                randomness.warn_if_seeded(self, stacklevel=6)
+            self._budget_charge(X.shape[1]).charge(uuid4().hex)
+            source = randomness
+            if not randomness.seeded:
+                source = Randomness(self._randomizer().seed(), "LocalPrivateLDA reports")
+            indptr, indices = positions(randomize_bits(X, channel, source.noise(batch), n_threads))
+            return sp.csr_array((np.ones(len(indices), np.int32), indices, indptr), shape=X.shape)
+        if isinstance(X, ShardedDocuments):
+            X = ShardedBits(X, n_topics)
+        elif X.nnz and X.data.max() > 1:
+            raise ValueError(
+                f"X must hold presence bits, ones and zeros, for input='reports'; got a count of {X.data.max()}. Use"
+                " input='counts' to randomize raw counts."
+            )
+        else:
+            X = presence(X)
+        refuse_raw(column_sums(X).sum(), X.shape[0] * X.shape[1], channel)
+        return X
+
+    def _present(self, reports, channel, rates):
         """Return in how many documents each word is taken to be, eq. 8 or 19 of the paper."""
+        n_documents = reports.shape[0]
+        moment = moment_estimate(column_sums(reports), n_documents, channel, clip=False)
         if self.reconstruction != "bayes" or not channel.flips or rates is None:
             return np.clip(moment, 0, n_documents)
         return bayes_estimate(moment, n_documents, channel, rates * n_documents, self.prior_weight)
 
     def _sample(self, X, channel, prior, beta, randomness, batch):
-        """Return the mean topic-word counts of the bits that are words, not noise: (n_components, n_words).
-
-        The noise is a topic of its own. Given theta and phi, the bit of a word is 1 with probability
-        q + (p - q) * length * theta . phi_w, so a 1 is noise with weight q, and is topic k's word with weight
-        (p - q) length theta_k phi_kw. The length, with a gamma prior, is summed out with theta: a topic's weight is
-        s (n_dk + alpha_k) phi_kw, s = (p - q) / (p - q + sum(alpha) / prior mean of the length). That mean is
-        estimated for each document, and shared by a group of documents of like length.
-        """
-        n_words, n_topics, n_threads = X.shape[1], self.n_components, effective_n_jobs(self.n_jobs)
-        warm = prior is not None and prior.any()
-        alpha, p, q = self._doc_topic_prior(), channel.one_if_present, channel.one_if_absent
-        noisy = int(q > 0)
-        bits = X if isinstance(X, ShardedBits) else Bits(X, n_topics + noisy, n_threads)
-        group, lengths, streams = np.zeros(X.shape[0], np.uint8), [math.nan], 1
-        if noisy:
-            expected, streams = document_lengths(bits.sizes(), n_words, channel), GROUPS
-            group, lengths = like_length(expected, GROUPS, GROUP_SIZE)
-        bits.divide(group)
+        """Return the mean topic-word counts of the bits that are words, not noise: (n_components, n_words)."""
+        (n_documents, n_words), n_topics = X.shape, self.n_components
+        warm, alpha = prior is not None and prior.any(), self._doc_topic_prior()
+        noise = NoiseTopic(channel, n_topics, n_words)
+        bits = X if isinstance(X, ShardedBits) else Bits(X, noise.n_columns, effective_n_jobs(self.n_jobs))
+        bits.divide(noise.group(bits, n_documents))
         prior = None if prior is None else np.ascontiguousarray(prior.T, dtype=np.float32)
-        table = np.ascontiguousarray(initial_table((n_words, n_topics + noisy), randomness.table_key))
+        table = np.ascontiguousarray(initial_table((n_words, noise.n_columns), randomness.table_key))
         if warm:
             table[:, :n_topics] = prior
-        kept, n_kept, stride = np.zeros((n_words, n_topics)), 0, max(1, self.max_iter // (2 * KEPT_TABLES))
+        mean = MeanTable((n_words, n_topics), self.max_iter)
         for sweep in tqdm(range(self.max_iter), disable=not self.verbose):
             a, b = (alpha, beta) if warm else annealed(alpha, beta, n_topics, sweep, self.max_iter)
-            weight = np.full(n_topics + noisy, STEADY, np.float32)
-            weight[:n_topics] = a
-            if noisy:
-                table[:, n_topics] = STEADY
-            totals = table.sum(axis=0, dtype=np.float64)
-            of_groups = np.tile(totals, (len(lengths), 1))
-            if noisy:
-                s = (p - q) / (p - q + a.sum() / np.array(lengths))
-                of_groups[:, n_topics] = (STEADY + b) * STEADY * s / q - n_words * b
-            number = streams * (batch * self.max_iter + sweep)
-            counts = bits.draw(table, weight, b, randomness.key, number, of_groups)
+            weight, totals = noise.complete(table, a, b)
+            number = noise.n_streams * (batch * self.max_iter + sweep)
+            counts = bits.draw(table, weight, b, randomness.key, number, totals)
+            mean.add(counts[:, :n_topics], sweep)
             table = counts.astype(np.float32)
             if prior is not None:
                 table[:, :n_topics] += prior
-            if 2 * sweep >= self.max_iter - 1 and (self.max_iter - 1 - sweep) % stride == 0:
-                kept += counts[:, :n_topics]
-                n_kept += 1
-        return np.ascontiguousarray(kept.T) / n_kept
+        return np.ascontiguousarray(mean.value.T)
 
-    def _keep(self, counts, prior, beta, rates, n_batches, promises):
-        """Take the result of a batch: eq. 10, 13 and 21 of the paper."""
-        self.components_ = counts + prior + beta
-        self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
-        self.stream_prior_ = prior + self.correlation * counts
-        self.word_rates_ = rates
-        self.n_iter_, self.n_batches_ = self.max_iter, n_batches
-        self.privacy_guarantee_, self.bit_guarantee_ = promises
-        note_parameters(self)
+    def _set_stream(self, guarantees, counts, prior, beta, rates, n_batches):
+        """Set the fitted attributes after a batch: eq. 10, 13 and 21 of the paper."""
+        self._set_fitted(
+            guarantees[0],
+            bit_guarantee_=guarantees[1],
+            components_=counts + prior + beta,
+            stream_prior_=prior + self.correlation * counts,
+            word_rates_=rates,
+            n_iter_=self.max_iter,
+            n_batches_=n_batches,
+        )
+
+
+def column_sums(reports):
+    """Return how many reports have each bit, (n_words,), of reports here or on workers."""
+    ones = reports.ones() if isinstance(reports, ShardedBits) else reports.sum(axis=0)
+    return np.asarray(ones, dtype=np.float64).ravel()

@@ -6,8 +6,13 @@ from functools import partial
 import numpy as np
 
 from skdplda._kernels._gibbs import TokenBlocks
+from skdplda.models._local_estimators import document_lengths
 
-__all__ = ["Bits", "ShardedBits", "like_length", "presence", "refuse_raw"]
+__all__ = ["Bits", "NoiseTopic", "ShardedBits", "like_length", "presence", "refuse_raw"]
+
+GROUPS, GROUP_SIZE = 8, 32  # the most groups of documents of like length, and the least documents of a group
+# Tokens and prior of the noise topic: so many that drawn topics do not change its weight.
+STEADY = 2.0**24
 
 
 def presence(X):
@@ -20,7 +25,7 @@ def presence(X):
 
 
 def like_length(lengths, most, size):
-    """Divide documents into groups of like length: at most so many, of at least this size.
+    """Bin documents by length into at most `most` bins of at least `size` documents.
 
     Returns
     -------
@@ -45,6 +50,57 @@ def refuse_raw(n_ones, n_bits, channel):
             f" (bit_epsilon={channel.bit_epsilon:g}), and the guarantee would not hold. Use input='counts' for"
             " raw documents, or the randomizer that the devices had."
         )
+
+
+class NoiseTopic:
+    """The noise of reports as a topic of its own in a Gibbs sampler; see "Sampler" in doc/theory/local.rst.
+
+    Given theta and phi, the bit of a word is 1 with probability q + (p - q) * length * theta . phi_w. So a 1 is noise
+    with weight q, and a word of topic k with weight (p - q) * length * theta_k * phi_kw. The length has a gamma prior
+    and is summed out with theta, which makes the weight of a topic s (n_dk + alpha_k) phi_kw, where
+    s = (p - q) / (p - q + sum(alpha) / prior mean of the length). That mean is estimated for each document, and shared
+    by a group of documents of like length. Without noise (q = 0) there is no such topic, and one group.
+
+    Parameters
+    ----------
+    channel : BitChannel
+        The law of the reports.
+    n_topics : int
+        Number of topics, without the noise.
+    n_words : int
+        Size of the vocabulary.
+    """
+
+    def __init__(self, channel, n_topics, n_words):
+        self._channel, self._n_topics, self._n_words = channel, n_topics, n_words
+        self._noisy = channel.one_if_absent > 0
+        self.n_columns = n_topics + int(self._noisy)
+        self.n_streams = GROUPS if self._noisy else 1
+
+    def group(self, bits, n_documents):
+        """Return the group of each document, by the estimated length."""
+        group, self._lengths = np.zeros(n_documents, np.uint8), [math.nan]
+        if self._noisy:
+            lengths = document_lengths(bits.sizes(), self._n_words, self._channel)
+            group, self._lengths = like_length(lengths, GROUPS, GROUP_SIZE)
+        return group
+
+    def complete(self, table, alpha, beta):
+        """Fill the column of the noise; return the kernel's prior, (n_columns,), and totals, (n_groups, n_columns).
+
+        The kernel weighs a topic by (n_dk + prior) (table + beta) / (total + n_words beta). The total of the noise
+        makes that q / s.
+        """
+        p, q, k = self._channel.one_if_present, self._channel.one_if_absent, self._n_topics
+        weight = np.full(self.n_columns, STEADY, np.float32)
+        weight[:k] = alpha
+        if self._noisy:
+            table[:, k] = STEADY
+        totals = np.tile(table.sum(axis=0, dtype=np.float64), (len(self._lengths), 1))
+        if self._noisy:
+            s = (p - q) / (p - q + alpha.sum() / np.array(self._lengths))
+            totals[:, k] = (STEADY + beta) * STEADY * s / q - self._n_words * beta
+        return weight, totals
 
 
 class Bits:

@@ -31,9 +31,9 @@ from skdplda.metrics import perplexity
 from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoundsModel, TrainingData
 from skdplda.models._hdp_sampler import some_tokens, tokens_of
 from skdplda.models._pctd_guarantee import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
-from skdplda.models._pctd_noise import NoisyUnitStep, noisy_units
+from skdplda.models._pctd_noise import NoisySegmentEStep, noisy_segments
 from skdplda.privacy import calibrate_gaussian, gaussian_event, seeded_guarantee
-from skdplda.rounds._estep_segments import UnitStep, part_of_units
+from skdplda.rounds._estep_segments import SegmentEStep
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
@@ -43,8 +43,8 @@ from skdplda.semantics import UnitMatrix
 
 __all__ = ["PCTD"]
 
-PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 35
-PRIVATE_UPDATES, EXACT_UPDATES = 10, 1
+PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 35  # with noise as PrivateCGSLDA; without, the 35 iterations of Shi et al. (2019)
+PRIVATE_UPDATES, EXACT_UPDATES = 10, 1  # with noise as local sweeps of PrivateCGSLDA; without, plain EM
 TRANSFORM_CELLS = 2**22  # likelihoods of units held at a time
 
 
@@ -118,7 +118,7 @@ class PCTD(BaseRoundsModel):
     topic_word_ : ndarray of shape (n_components, n_words)
         `components_` with rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
-        What was promised; print it for a statement to publish.
+        What is guaranteed; print it for a statement to publish.
     public_perplexity_ : ndarray of shape (n_rounds,)
         Only if `fit` was given public documents: their perplexity after each round (of a resumed fit, each one
         since), under that round's table.
@@ -299,12 +299,8 @@ class PCTD(BaseRoundsModel):
         return self._check_width(X).to_counts()
 
     def _check_width(self, X):
-        """Return the units, looked at again; refuse those of another number of words."""
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features"
-                " as input."
-            )
+        """Return the units, checked again; refuse those of another number of words."""
+        self._check_columns(X.shape[1])
         return X.checked()
 
     def _read(self, X, groups, plan, randomness):
@@ -324,16 +320,12 @@ class PCTD(BaseRoundsModel):
                     UserWarning,
                     stacklevel=5,
                 )
-                X = (
-                    UnitMatrix.from_counts(shortened(X))
-                    if self.noise == "statistics"
-                    else shuffled_units(X, randomness)
-                )
+                statistics = self.noise == "statistics"
+                X = UnitMatrix.from_counts(shortened(X)) if statistics else shuffled_segments(X, randomness)
             elif len(X.checked()) == 0 or X.shape[1] == 0:
                 raise ValueError(f"X must have documents and words; got shape {X.shape}.")
             else:
-                self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-                self.n_features_in_ = X.shape[1]
+                self._set_columns(X.shape[1])
                 X = shortened(X) if self.noise == "statistics" else X
             units = None if groups is None else check_groups(groups, len(X))
             contents = X.start, X.counts.indptr, X.counts.indices, X.counts.data, *(units or ())
@@ -355,7 +347,7 @@ class PCTD(BaseRoundsModel):
             )
 
     def _exact(self, plan):
-        """Whether each token counts 1: nothing is bounded and nothing is sampled."""
+        """Whether each token counts 1, because nothing is bounded and nothing is sampled."""
         return plan.noiseless and plan.sampling_rate == 1
 
     def _similarity(self, n_words):
@@ -412,14 +404,14 @@ class PCTD(BaseRoundsModel):
         return seeded_guarantee(guarantee, self.random_state)
 
     def _settings(self, order, n_updates):
-        """Return the settings of an E-step."""
+        """Return the parameters that all E-steps have."""
         priors = {"alpha": self._doc_topic_prior(), "beta": self._topic_word_prior()}
         return {"n_topics": self.n_components, "order": order, "n_updates": n_updates, **priors}
 
     def _make_e_step(self, plan, randomness, data):
         exact = self._exact(plan)
         updates = self.local_updates or (EXACT_UPDATES if exact else PRIVATE_UPDATES)
-        return partial(part_of_units, **self._settings(None if exact else 2, updates))
+        return partial(SegmentEStep, **self._settings(None if exact else 2, updates))
 
     def _make_tables(self, plan, randomness, data):
         shape, similarity = (data.n_words, self.n_components), self._similarity(data.n_words)
@@ -432,25 +424,25 @@ class PCTD(BaseRoundsModel):
             return super()._run(plan, randomness, data, charge, callback)
         charge.charge(uuid4().hex)
         n_threads = effective_n_jobs(self.n_jobs)
-        X, units = data.documents, check_groups(None, len(data.documents))
-        step, options, rounds = UnitStep, {}, self.max_iter or EXACT_ROUNDS
+        X, rounds = data.documents, self.max_iter or EXACT_ROUNDS
+        make = partial(SegmentEStep, **self._settings(None, self.local_updates or EXACT_UPDATES))
         if self.noise == "units":
-            X = noisy_units(X, plan.multipliers[0] * TOKEN_L2, randomness, n_threads)
+            X = noisy_segments(X, plan.multipliers[0] * TOKEN_L2, randomness, n_threads)
         elif not plan.noiseless:
-            options = {"sigma": plan.multipliers[0], "support": self.noise_support, "randomness": randomness}
-            step = NoisyUnitStep
-        settings = self._settings(None, self.local_updates or EXACT_UPDATES)
-        e_step = step(X, units, n_threads=n_threads, **settings, **options)
+            noise = {"sigma": plan.multipliers[0], "support": self.noise_support}
+            make = partial(NoisySegmentEStep, **noise, **make.keywords)
+        e_step = make(X, randomness=randomness, n_threads=n_threads)
         tables = self._make_tables(plan, randomness, data)
-        after = NoisePlan("gaussian", 1.0, (0.0,) * rounds, None)  # what is left to do needs no noise of the loop
-        run_rounds(e_step, tables, after, randomness, n_threads=n_threads, callback=callback, verbose=self.verbose)
+        no_noise = NoisePlan("gaussian", 1.0, (0.0,) * rounds, None)  # the counts, or the E-step, have the noise
+        run_rounds(e_step, tables, no_noise, randomness, n_threads=n_threads, callback=callback, verbose=self.verbose)
         return self._model_of(tables, rounds)
 
 
-def shuffled_units(X, randomness):
+def shuffled_segments(X, randomness):
     """Return the tokens of word counts as semantic units of one word each, in a secret random order.
 
-    In the order of words, a replaced word would move those between to other units.
+    The guarantee is for one word replaced in its unit. In the order of words, a replaced word would change its place in
+    the document, and with it the units of all words between.
     """
     key = randomness.draw_key()
     starts, words = tokens_of(some_tokens(X, key))
@@ -478,7 +470,7 @@ class PublicPerplexity:
         self._alpha, self._beta, self._n_threads, self.history = alpha, beta, n_threads, []
 
     def check(self, n_words):
-        """Refuse documents that have other words, or that cannot be judged, before a budget is charged."""
+        """Refuse documents of other words, or without a perplexity, before a budget is charged."""
         if self._X.shape[1:] != (n_words,):
             raise ValueError(f"public must have the {n_words} words of X; got shape {self._X.shape}.")
         try:
@@ -487,7 +479,7 @@ class PublicPerplexity:
             raise ValueError(f"public cannot be followed: {error}") from None
 
     def __call__(self, report):
-        """Take the report of a round."""
+        """Note the perplexity after a round."""
         topics = report.table.T + self._beta
         topics = topics / topics.sum(axis=1, keepdims=True)
         self.history.append(perplexity(self._X, topics, doc_topic_prior=self._alpha, n_threads=self._n_threads))

@@ -1,4 +1,4 @@
-"""What PCTD promises when it is the unit-word counts that get noise."""
+"""The guarantees of PCTD where the word counts of semantic units get noise."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Noise on the unit-word counts: once for every word of the vocabulary, or in each iteration as published."""
+"""Noise on the word counts of segments: once for every word of the vocabulary, or in each iteration as published."""
 
 import warnings
 
@@ -7,13 +7,13 @@ import scipy.sparse as sp
 
 from skdplda._kernels._mixture import word_sums
 from skdplda.privacy import mechanism_of
-from skdplda.rounds._estep_segments import NOTHING, UnitStep
+from skdplda.rounds._estep_segments import NOTHING, SegmentEStep
 from skdplda.rounds._sensitivity import GRID
 from skdplda.semantics import UnitMatrix
 
-__all__ = ["NoisyUnitStep", "likelihood_noise", "noisy_units", "sum_noise"]
+__all__ = ["NoisySegmentEStep", "likelihood_noise", "noisy_segments", "sum_noise"]
 
-NEWTON_STEPS = 12
+NEWTON_STEPS = 12  # double the correct digits each; a test compares the result with the most probable count
 BLOCK_CELLS = 2**22  # noisy counts held at a time
 NEGLIGIBLE = 1e-12  # eigenvalues of the topics' Gram matrix below this share of the largest carry rounding errors only
 
@@ -21,12 +21,12 @@ NEGLIGIBLE = 1e-12  # eigenvalues of the topics' Gram matrix below this share of
 # --- once: sound --------------------------------------------------------------------------------------
 
 
-def noisy_units(X, sigma, randomness, n_threads):
-    """Release every unit's count of every word once, and return what the counts probably were.
+def noisy_segments(X, sigma, randomness, n_threads):
+    """Release every segment's count of every word once, and return what the counts probably were.
 
-    The noise is integer, on counts in units of 1 / GRID. A released block is not kept: a cell becomes the most
-    probable count under a Poisson law whose rate is the word's frequency in the releases, and stays if that is not
-    0. All of this is a function of the noisy counts, of the number of units and of words.
+    The noise is integer, on counts in fixed point of resolution 1 / GRID. A released block is not kept: each cell
+    becomes the most probable count under a Poisson law whose rate is the word's frequency in the releases, and is
+    stored unless that is 0. All of this is post-processing of the noisy counts and of their shape.
 
     Parameters
     ----------
@@ -41,15 +41,15 @@ def noisy_units(X, sigma, randomness, n_threads):
 
     Returns
     -------
-    units : UnitMatrix
-        As many documents and units as X.
+    X : UnitMatrix
+        As many documents and segments as before.
     """
-    n_units, n_words = X.counts.shape
-    if sigma == 0 or n_units == 0:
+    n_segments, n_words = X.counts.shape
+    if sigma == 0 or n_segments == 0:
         return X
     n_rows = max(1, BLOCK_CELLS // n_words)
     totals, rows, columns, values = np.zeros(n_words), [], [], []
-    for block, begin in enumerate(range(0, n_units, n_rows)):
+    for block, begin in enumerate(range(0, n_segments, n_rows)):
         exact = X.counts[begin : begin + n_rows]
         exact = exact.astype(np.int64).toarray()
         noise = mechanism_of("gaussian").sampler(
@@ -58,13 +58,13 @@ def noisy_units(X, sigma, randomness, n_threads):
         noisy = (noise + GRID * exact) / GRID
         totals += noisy.sum(axis=0)
         done = begin + len(noisy)
-        rate = np.maximum(totals, 0.0) + 3 * sigma * np.sqrt(done)  # surely not below: later blocks lower the rates
+        rate = np.maximum(totals, 0.0) + 3 * sigma * np.sqrt(done)  # an upper bound: later blocks lower the rates
         row, column = np.nonzero(_probable(noisy, rate / done, sigma) > 0)
         rows.append(begin + row)
         columns.append(column)
         values.append(noisy[row, column])
     row, column, value = (np.concatenate(parts) for parts in (rows, columns, values))
-    count = _probable(value, _rates(totals, n_units, sigma)[column], sigma)
+    count = _probable(value, _rates(totals, n_segments, sigma)[column], sigma)
     kept = count > 0
     if not kept.any():
         warnings.warn(
@@ -77,11 +77,11 @@ def noisy_units(X, sigma, randomness, n_threads):
     return UnitMatrix(X.start, counts)
 
 
-def _rates(totals, n_units, sigma):
-    """Return how often each word occurs in a unit, from noisy totals: drawn to their mean as far as they are noise."""
-    mean, variance = totals.mean(), n_units * sigma**2
+def _rates(totals, n_segments, sigma):
+    """Return how often each word occurs in a segment: noisy totals, shrunk to their mean as far as they are noise."""
+    mean, variance = totals.mean(), n_segments * sigma**2
     signal = max(totals.var() - variance, 0.0)
-    return np.maximum(mean + signal / (signal + variance) * (totals - mean), 1.0) / n_units
+    return np.maximum(mean + signal / (signal + variance) * (totals - mean), 1.0) / n_segments
 
 
 def _probable(noisy, rate, sigma):
@@ -103,18 +103,18 @@ def _probable(noisy, rate, sigma):
 # --- in each iteration: as published ------------------------------------------------------------------
 
 
-def likelihood_noise(log_phi, n_units, sigma, rng):
-    """Draw what dense noise on the unit-word counts adds to the units' log-likelihoods, without drawing the noise.
+def likelihood_noise(log_phi, n_segments, sigma, rng):
+    """Draw what noise on every word count adds to the segments' log-likelihoods, without drawing the noise itself.
 
-    The noise is E, of shape (n_units, n_words), with independent N(0, sigma^2) entries. With an orthonormal basis Q
+    The noise is E, of shape (n_segments, n_words), with independent N(0, sigma^2) entries. With an orthonormal basis Q
     of the span of the topics, log_phi = Q B, the log-likelihoods get E log_phi = (E Q) B; E Q is normal too.
 
     Parameters
     ----------
     log_phi : ndarray of shape (n_words, n_topics)
         Log-probabilities of words.
-    n_units : int
-        Number of units.
+    n_segments : int
+        Number of segments.
     sigma : float
         Standard deviation.
     rng : numpy.random.Generator
@@ -122,9 +122,9 @@ def likelihood_noise(log_phi, n_units, sigma, rng):
 
     Returns
     -------
-    noise : ndarray of shape (n_units, n_topics)
+    noise : ndarray of shape (n_segments, n_topics)
         E log_phi.
-    along : ndarray of shape (n_units, rank)
+    along : ndarray of shape (n_segments, rank)
         E Q.
     basis : ndarray of shape (n_words, rank)
         Q.
@@ -132,7 +132,7 @@ def likelihood_noise(log_phi, n_units, sigma, rng):
     size, axes = np.linalg.eigh(log_phi.T @ log_phi)
     kept = size > NEGLIGIBLE * size[-1]
     size, axes = np.sqrt(size[kept]), axes[:, kept]
-    along = rng.normal(scale=sigma, size=(n_units, len(size)))
+    along = rng.normal(scale=sigma, size=(n_segments, len(size)))
     return along @ (axes * size).T, along, log_phi @ (axes / size)
 
 
@@ -143,7 +143,7 @@ def sum_noise(r, along, basis, sigma, rng):
 
     Parameters
     ----------
-    r : ndarray of shape (n_units, n_topics)
+    r : ndarray of shape (n_segments, n_topics)
         Responsibilities, a function of the counts and of `along`.
     along, basis
         From `likelihood_noise`.
@@ -164,13 +164,13 @@ def sum_noise(r, along, basis, sigma, rng):
     return basis @ (along.T @ r) + rest @ root.T
 
 
-class NoisyUnitStep(UnitStep):
-    """Algorithm 1 of Shi et al. (2019): fresh normal noise on the unit-word counts in each iteration.
+class NoisySegmentEStep(SegmentEStep):
+    """Algorithm 1 of Shi et al. (2019): fresh normal noise on the segments' word counts in each iteration.
 
     Parameters
     ----------
-    X, privacy_units, n_topics, order, alpha, beta, n_updates, n_threads
-        As in `UnitStep`.
+    X, units, n_topics, order, alpha, beta, n_updates, n_threads
+        As in `SegmentEStep`.
     sigma : float
         Standard deviation of the noise in a count.
     support : {"all", "observed"}
@@ -179,8 +179,8 @@ class NoisyUnitStep(UnitStep):
         Of this fit.
     """
 
-    def __init__(self, *arguments, sigma, support, randomness, **settings):
-        super().__init__(*arguments, **settings)
+    def __init__(self, X, units=None, *, sigma, support, randomness, **settings):
+        super().__init__(X, units, **settings)
         self._sigma, self._support, self._randomness = sigma, support, randomness
         entries = np.arange(len(self._words))
         shape = (len(self._indptr) - 1, len(self._sum))
@@ -192,11 +192,11 @@ class NoisyUnitStep(UnitStep):
         log_phi, sigma = self.log_topics(table), self._sigma
         if self._support == "observed":
             noisy = self._counts + rng.normal(scale=sigma, size=len(self._counts))
-            self.divide(log_phi, noisy, NOTHING)
-            start, units, _ = self._by_word
-            word_sums(start, units, noisy[self._order], self._r, self._sum, self._n_threads)
+            self.infer(log_phi, noisy, NOTHING)
+            start, segments, _ = self._by_word
+            word_sums(start, segments, noisy[self._order], self._responsibilities, self._sum, self._n_threads)
             return self._sum
-        noise, along, basis = likelihood_noise(log_phi, len(self._r), sigma, rng)
-        self.divide(log_phi, self._counts, noise)
-        word_sums(*self._by_word, self._r, self._sum, self._n_threads)
-        return self._sum + sum_noise(self._r, along, basis, sigma, rng)
+        noise, along, basis = likelihood_noise(log_phi, len(self._responsibilities), sigma, rng)
+        self.infer(log_phi, self._counts, noise)
+        word_sums(*self._by_word, self._responsibilities, self._sum, self._n_threads)
+        return self._sum + sum_noise(self._responsibilities, along, basis, sigma, rng)

@@ -1,24 +1,21 @@
-"""Live collapsed Gibbs sampling: the inherent-privacy monitor and the published Laplace baselines.
+"""Sequential collapsed Gibbs sampling: the inherent-privacy monitor and the published Laplace baselines.
 
-Nothing here is proven: `fit_live` runs the algorithms as their papers print them.
+Nothing here is proven: `fit_published` runs the algorithms as their papers print them.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 
 from skdplda._kernels._sequential import laplace_last_sweep, sequential_sweep, sequential_sweep_monitored
 
-__all__ = ["MECHANISMS", "LiveFit", "fit_live"]
-
-MECHANISMS = ("inherent", "laplace-first", "laplace-every", "laplace-last")
+__all__ = ["PUBLISHED", "PublishedFit", "fit_published"]
 
 
 @dataclass(frozen=True, eq=False)
-class LiveFit:
-    """Result of `fit_live`.
+class PublishedFit:
+    """Result of `fit_published`.
 
     Parameters
     ----------
@@ -36,7 +33,7 @@ class LiveFit:
     n_iter: int
 
 
-class _LiveState:
+class _SequentialState:
     """The hidden state of the sampler, in the order of the kernels' arguments."""
 
     def __init__(self, X, n_components, doc_topic_prior, topic_word_prior, rng):
@@ -54,9 +51,9 @@ class _LiveState:
         self.alpha = np.full(n_components, doc_topic_prior, dtype=np.float64)
         self.beta = float(topic_word_prior)
 
-    def add_noise(self, scale, rng, documents=True):
+    def add_noise(self, scale, rng, on_documents):
         """Add Laplace noise to the count matrices, for good."""
-        if documents:
+        if on_documents:
             self.doc_topic += rng.laplace(scale=scale, size=self.doc_topic.shape)
         self.word_topic += rng.laplace(scale=scale, size=self.word_topic.shape)
         self.topic_total[:] = self.word_topic.sum(axis=0)
@@ -78,7 +75,45 @@ class _LiveState:
         )
 
 
-def fit_live(
+@dataclass(frozen=True)
+class PublishedMechanism:
+    """What a published mechanism adds to plain sequential sweeps.
+
+    Parameters
+    ----------
+    noise : float, default=0.0
+        Laplace noise of scale `noise` / epsilon is added to the running counts before a sweep, on top of the old.
+    first_only : bool, default=False
+        Whether it is added before the first sweep only.
+    on_documents : bool, default=True
+        Whether the document-topic counts get it as well.
+    noise_of_last : float, default=0.0
+        After all sweeps comes one more, whose weights have a pair of Laplace values of scale `noise_of_last` / epsilon
+        for each token. The counts stay exact.
+    monitored : bool, default=False
+        Whether the monitor runs beside the sampler.
+    clipped : bool, default=False
+        Whether a count weighs as `count_clip` at most.
+    """
+
+    noise: float = 0.0
+    first_only: bool = False
+    on_documents: bool = True
+    noise_of_last: float = 0.0
+    monitored: bool = False
+    clipped: bool = False
+
+
+PUBLISHED = {  # the mechanisms of `PrivateCGSLDA`
+    "inherent": PublishedMechanism(monitored=True),
+    "laplace-first": PublishedMechanism(noise=1.0, first_only=True),
+    "laplace-every": PublishedMechanism(noise=1.0),
+    "laplace-last": PublishedMechanism(noise_of_last=2.0),
+}
+ALL = {**PUBLISHED, "hybrid": PublishedMechanism(noise=2.0, on_documents=False, clipped=True)}  # that of `HDPLDA`
+
+
+def fit_published(
     X,
     n_components,
     *,
@@ -102,14 +137,9 @@ def fit_live(
     n_components : int
         Number of topics, below 65,536.
     mechanism : {"inherent", "laplace-first", "laplace-every", "laplace-last", "hybrid"}
-        * "inherent": no noise, the monitor runs beside the sampler [1]_. `epsilon` is not used.
-        * "laplace-first": Laplace(1 / epsilon) noise is added to both count matrices before the first
-          sweep, and stays in the running counts. Called CDP-LDA in [2]_.
-        * "laplace-every": the same before each sweep, fresh noise on top of the old. CDP-LDA+ in [2]_.
-        * "laplace-last": after `max_iter` plain sweeps, one more whose weights have Laplace(2 / epsilon)
-          noise, one pair of values a token [3]_. The counts stay exact.
-        * "hybrid": Laplace(2 / epsilon) noise is added to the topic-word counts before each sweep, on top of the
-          old; a count weighs as `count_clip` at most. HDP-LDA in [2]_, Algorithm 1.
+        A row of `PUBLISHED`, or the one of `HDPLDA`. "inherent" is Algorithm 2 of [1]_ and does not use `epsilon`;
+        "laplace-first" and "laplace-every" are called CDP-LDA and CDP-LDA+ in [2]_, "hybrid" is its Algorithm 1;
+        "laplace-last" is that of [3]_.
     epsilon : float, default=inf
         The paper's parameter, which no proof supports: per count matrix and per noise addition for
         "laplace-first" and "laplace-every", per draw for "laplace-last", per sweep's noise for "hybrid". `inf` means
@@ -136,7 +166,7 @@ def fit_live(
 
     Returns
     -------
-    fit : LiveFit
+    fit : PublishedFit
         The topic-word counts and, for "inherent", the monitor's history.
 
     Raises
@@ -164,12 +194,12 @@ def fit_live(
     >>> import scipy.sparse as sp
     >>> X = sp.csr_array([[2, 1, 0], [0, 1, 3]])
     >>> priors = {"doc_topic_prior": 0.1, "topic_word_prior": 0.01}
-    >>> fit = fit_live(X, 2, mechanism="inherent", max_iter=5, seed=0, **priors)
+    >>> fit = fit_published(X, 2, mechanism="inherent", max_iter=5, seed=0, **priors)
     >>> fit.word_topic.sum(axis=0)
     array([2., 2., 3.])
     """
-    if mechanism not in (*MECHANISMS, "hybrid"):
-        raise ValueError(f"mechanism={mechanism!r} is unknown; it must be one of {', '.join(MECHANISMS)}, hybrid.")
+    if mechanism not in ALL:
+        raise ValueError(f"mechanism={mechanism!r} is unknown; it must be one of {', '.join(ALL)}.")
     if not epsilon > 0:
         raise ValueError(f"epsilon={epsilon!r} must be a number above 0, or inf for no noise.")
     if not 0 < n_components < 2**16:
@@ -185,34 +215,31 @@ def fit_live(
 
     rng = np.random.default_rng(seed)
     key = int(rng.integers(2**64, dtype=np.uint64))
-    state = _LiveState(X, n_components, doc_topic_prior, topic_word_prior, rng)
-    kernel, monitored, rows = sequential_sweep, (), []
-    if mechanism == "inherent":
+    state = _SequentialState(X, n_components, doc_topic_prior, topic_word_prior, rng)
+    form, kernel, arguments, rows = ALL[mechanism], sequential_sweep, (), []
+    if form.monitored:
+        longest = np.diff(state.doc_ptr).max(initial=0)
         n_tokens = len(state.words)
-        longest = max((stop - start for start, stop in pairwise(state.doc_ptr)), default=0)
-        n_max = longest if n_max is None else n_max
-        kernel, monitored = sequential_sweep_monitored, (n_max, np.zeros(n_tokens), np.zeros(n_tokens))
-    elif mechanism == "hybrid":
-        monitored = (count_clip,)
-
+        kernel = sequential_sweep_monitored
+        arguments = longest if n_max is None else n_max, np.zeros(n_tokens), np.zeros(n_tokens)
+    elif form.clipped:
+        arguments = (count_clip,)
     for i in range(max_iter):
-        if mechanism == "laplace-every" or (mechanism == "laplace-first" and i == 0):
-            state.add_noise(1 / epsilon, rng)
-        elif mechanism == "hybrid":
-            state.add_noise(2 / epsilon, rng, documents=False)
+        if form.noise and (i == 0 or not form.first_only):
+            state.add_noise(form.noise / epsilon, rng, form.on_documents)
         seen = None if observer is None else state.word_topic.copy()
-        rows.append(state.sweep(kernel, key, i, *monitored))
+        rows.append(state.sweep(kernel, key, i, *arguments))
         if observer is not None:
             observer(seen, state.topics.copy())
         if callback is not None:
             callback(i + 1)
-    if mechanism == "laplace-last":
-        noise = rng.laplace(scale=2 / epsilon, size=(2, len(state.words)))
+    if form.noise_of_last:
+        noise = rng.laplace(scale=form.noise_of_last / epsilon, size=(2, len(state.words)))
         state.sweep(laplace_last_sweep, key, max_iter, *noise)
-    return LiveFit(
+    return PublishedFit(
         word_topic=np.ascontiguousarray(state.word_topic.T),
-        monitor=_history(rows) if mechanism == "inherent" else None,
-        n_iter=max_iter + (mechanism == "laplace-last"),
+        monitor=_history(rows) if form.monitored else None,
+        n_iter=max_iter + bool(form.noise_of_last),
     )
 
 

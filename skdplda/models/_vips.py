@@ -32,11 +32,11 @@ from skdplda.privacy import (
     Randomness,
     seeded_guarantee,
 )
-from skdplda.rounds._estep_variational import EXACT_UNIT, part_of_step
+from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
 from skdplda.rounds._loop import run_round
 from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._sensitivity import GRID, UNIT, shortened
+from skdplda.rounds._sensitivity import GRID, NORM_BOUND, shortened
 from skdplda.rounds._tables import OnlineTables, SmoothedTables, annealed, constant
 
 __all__ = ["VIPSLDA"]
@@ -44,11 +44,19 @@ __all__ = ["VIPSLDA"]
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 50
 PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all documents on average
 PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
-SMOOTHING = 1.0  # as in SmoothedTables, of stretched shares: they bear more of it than counts
-OFFSET = 0.4  # of alpha in private rounds: exp(digamma(x + 1/2)) is about x, so a topic of few counts is not lost
-REMEMBERED_UPDATES, FRESH_UPDATES = 8, 50  # iterations for a document that goes on, and for one that starts anew
+# Of `SmoothedTables`, where soft counts of documents are summed; frontier_ablation.csv, rows "smoothing 0.2 between
+# rounds" and "no smoothing between rounds" of VIPSLDA.
+SMOOTHING = 1.0
+# Added to alpha in private rounds: exp(digamma(x + 1/2)) is about x, so that a topic of few counts in a document is not
+# lost. With alpha = 0.1 the sum is that 1/2; frontier_ablation.csv, row "alpha not raised in rounds".
+OFFSET = 0.4
+# Most iterations for a document that goes on from the last round, and for one that starts anew; frontier_ablation.csv,
+# rows "5 updates a document" and "50 updates a document".
+REMEMBERED_UPDATES, FRESH_UPDATES = 8, 50
 CUT = "the tokens kept of different documents are drawn independently"
-EVENNESS = 10.0  # of the first table: topics that start far apart settle too early
+# Shape of the Gamma initialisation: topics that start far apart settle too early. frontier_ablation.csv, row "first
+# table uneven" (shape 1), shows little difference with noise; without noise it was chosen on Enron, news and NIPS.
+GAMMA_SHAPE = 10.0
 
 
 class VIPSLDA(BaseRoundsModel):
@@ -91,7 +99,7 @@ class VIPSLDA(BaseRoundsModel):
         A public estimate of the number of documents (users), called D in [1]_; not to be counted in the data.
         Affects privacy: no.
     max_visits : int or None, default=None
-        For `partial_fit`: the most batches in which one document (user) comes, as you promise. None: all of them.
+        For `partial_fit`: the most batches in which one document (user) comes, which you assert. None: all of them.
         Affects privacy: yes, the noise is calibrated to it.
     max_norm : float or None, default=None
         Bound on the norm of a document's (user's) word counts, at least 1; larger ones are scaled down to it, as in
@@ -133,7 +141,7 @@ class VIPSLDA(BaseRoundsModel):
     topic_word_ : ndarray of shape (n_components, n_words)
         `components_` with rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
-        What was promised; print it for a statement to publish.
+        What is guaranteed; print it for a statement to publish.
     n_iter_ : int
         Rounds (steps) done.
     n_features_in_ : int
@@ -242,13 +250,13 @@ class VIPSLDA(BaseRoundsModel):
     def partial_fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Take one step, with one mini-batch of a stream. Only for `learning_method="online"`.
 
-        The first call pays for all `max_iter` steps. The model holds released values only: pickle it between steps, and
-        a stream that was killed goes on from there, without spending again. Go on from one copy, the last: steps taken
-        twice are two releases, and one is paid.
+        The first call charges the budget of all `max_iter` steps. The model holds released values only: pickle it
+        between steps, and a stream that was killed goes on from there without spending again. Go on from one copy, the
+        last: a step that is taken twice makes two releases, and only one is charged.
 
         There is no gain from sampling: a document (user) may come in every batch, or in at most `max_visits`. In which
-        it comes must depend neither on other documents (users) nor on the model: cut a stream by time, or by a coin for
-        each document, but not at every thousandth document.
+        batch it comes must depend neither on other documents (users) nor on the model: cut a stream by time, or by a
+        coin for each document, but not at every thousandth document.
 
         Parameters
         ----------
@@ -290,13 +298,13 @@ class VIPSLDA(BaseRoundsModel):
             )
         if stream["n_done"] >= plan.n_rounds:
             raise BudgetExceededError(
-                f"max_iter={plan.n_rounds} steps have been taken, and the promise covers no more. Nothing was read."
+                f"max_iter={plan.n_rounds} steps have been taken, and the guarantee covers no more. Nothing was read."
             )
         charge = BudgetCharge(guarantee, f"{type(self).__name__} stream")
         charge.check(stream["run"])
         X = shortened(check_counts(self, X, reset=stream["n_done"] == 0))
         data = TrainingData(X, None if groups is None else check_groups(groups, X.shape[0]), groups is not None, ())
-        randomness, n_threads = Randomness(self.random_state, type(self).__name__), effective_n_jobs(self.n_jobs)
+        randomness = Randomness(self.random_state, type(self).__name__)
         if stream["n_done"] == 0:
             self._warn(plan, guarantee, data.n_words, stacklevel=4)
         if not plan.noiseless:
@@ -305,8 +313,8 @@ class VIPSLDA(BaseRoundsModel):
         if stream["n_done"]:
             tables.restore({"table": stream["table"]})
         charge.charge(stream["run"])
-        e_step = self._make_e_step(plan, randomness, data)(X, data.units, randomness=randomness, n_threads=n_threads)
-        run_round(e_step, tables, plan, randomness, stream["n_done"], n_threads=n_threads)
+        e_step = self._e_step(plan, randomness, data)
+        run_round(e_step, tables, plan, randomness, stream["n_done"], n_threads=effective_n_jobs(self.n_jobs))
         n_done = stream["n_done"] + 1
         self._set_fitted(guarantee, **self._model_of(tables, n_done))
         self._stream = stream | {"n_done": n_done, "table": tables.table}
@@ -314,7 +322,7 @@ class VIPSLDA(BaseRoundsModel):
 
     @fit_context(prefer_skip_nested_validation=True)
     def privacy_cost(self, *, groups: bool = False, stream: bool = False) -> PrivacyGuarantee:
-        """What `fit` or a stream would promise, without data.
+        """State the guarantee that `fit` or a stream would give, without data.
 
         Parameters
         ----------
@@ -376,8 +384,7 @@ class VIPSLDA(BaseRoundsModel):
             return super()._read(X, groups, plan, randomness)
         if groups is not None:
             raise ValueError("groups must be None for documents on disk: a user's documents are not read together.")
-        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        self.n_features_in_ = X.shape[1]
+        self._set_columns(X.shape[1])
         return TrainingData(X, None, False, (np.frombuffer(bytes.fromhex(X.digest), np.uint8),))
 
     def _warn(self, plan, guarantee, n_words, stacklevel=5):
@@ -398,10 +405,10 @@ class VIPSLDA(BaseRoundsModel):
         super()._set_fitted(guarantee, **attributes)
 
     def _norm_bound(self, plan):
-        """Return how many tokens the norm of a contribution stands for."""
+        """Return what GRID stands for in the tables, in tokens."""
         if plan.noiseless:
-            return GRID / EXACT_UNIT
-        return UNIT if self.max_norm is None else float(self.max_norm)
+            return GRID / TOKEN_WEIGHT
+        return NORM_BOUND if self.max_norm is None else float(self.max_norm)
 
     def _private_batch(self, plan):
         return self.learning_method == "batch" and not plan.noiseless
@@ -411,17 +418,17 @@ class VIPSLDA(BaseRoundsModel):
         return self._private_batch(plan) and not isinstance(data.documents, DiskCounts)
 
     def _weighted(self, plan, data):
-        """Whether rare words weigh more; the bounds of users and of `max_norm` are on word counts."""
+        """Whether rare words weigh more: not where the bound is on word counts, for users and with `max_norm`."""
         return self._private_batch(plan) and not data.grouped and self.max_norm is None
 
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, remember = self._doc_topic_prior(), self._topic_word_prior(), self._remembers(plan, data)
-        if plan.noiseless and self.learning_method == "batch":  # elsewhere constant priors were better
+        if plan.noiseless and self.learning_method == "batch":
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
         else:
             priors = partial(constant, alpha + OFFSET * self._private_batch(plan), beta)
         return partial(
-            part_of_step,
+            VariationalEStep,
             n_topics=self.n_components,
             priors=priors,
             exact=plan.noiseless,
@@ -429,7 +436,6 @@ class VIPSLDA(BaseRoundsModel):
             max_length=self.max_doc_length,
             max_iter=self.max_doc_update_iter or (REMEMBERED_UPDATES if remember else FRESH_UPDATES),
             tol=self.mean_change_tol,
-            key=randomness.key,
             remember=remember,
             weighted=self._weighted(plan, data),
         )
@@ -437,10 +443,10 @@ class VIPSLDA(BaseRoundsModel):
     def _make_tables(self, plan, randomness, data):
         shape, key, bound = (data.n_words, self.n_components), randomness.table_key, self._norm_bound(plan)
         if self.learning_method == "online":
-            return OnlineTables(shape, self._rate(), key, bound, self.learning_offset, self.learning_decay, EVENNESS)
+            return OnlineTables(shape, self._rate(), key, bound, self.learning_offset, self.learning_decay, GAMMA_SHAPE)
         weighted = self._weighted(plan, data)
         smoothing = SMOOTHING if weighted else None
-        return SmoothedTables(shape, plan, key, bound, EVENNESS, smoothing=smoothing, weighted=weighted)
+        return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
 
 
 def sampled_share(sampling_rate, batch_size, nominal_size):

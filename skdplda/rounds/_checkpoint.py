@@ -44,7 +44,7 @@ def save(path, header, arrays):
         The file. It holds hidden state and the key of the noise, and is as private as the data: whoever reads it
         subtracts the noise of every round. It is readable by its owner only.
     header : dict
-        What JSON can say.
+        Of values that JSON can hold.
     arrays : dict of str to ndarray
         The state.
     """
@@ -71,7 +71,7 @@ def load(path):
     Raises
     ------
     ValueError
-        If the file is none of ours, damaged, or of another version.
+        If the file is no checkpoint, damaged, or of another version.
     """
     return _read(path, arrays=True)
 
@@ -96,7 +96,7 @@ def _read(path, arrays):
 
 
 def interrupted_run(path):
-    """Return the name of the run that a checkpoint goes on with, to tell whether it was paid for.
+    """Return the name of the interrupted run, by which a ledger knows whether it was charged.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def interrupted_run(path):
 
 
 def interrupted_key(path):
-    """Return the key of all randomness of the run that a checkpoint goes on with.
+    """Return the key of all randomness of the interrupted run.
 
     Parameters
     ----------

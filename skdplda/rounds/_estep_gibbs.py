@@ -7,49 +7,55 @@ from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._sensitivity import GRID, unit_weights, word_weights
 
-__all__ = ["GibbsStep"]
+__all__ = ["GibbsEStep"]
 
-HALF = 0.5  # exp(digamma(x + 1/2)) is about x, for x above 1/2
+HALF = 0.5  # added to a count, because exp(digamma(x + 1/2)) is about x, for x above 1/2
 
 
-class GibbsStep:
-    """E-step of the private loop: local sweeps of frozen-table Gibbs sampling.
+class GibbsEStep:
+    """E-step of the private loop: local sweeps of delayed-count Gibbs sampling.
+
+    All documents draw from the table of the last round, as the processors of AD-LDA do [1]_.
 
     Parameters
     ----------
     X : csr_array of shape (n_documents, n_words)
         As from `check_counts`.
-    units : tuple of ndarray or None
+    units : tuple of ndarray or None, default=None
         As from `check_groups`; None makes each document its own unit.
     n_topics : int
         Number of topics.
     order : {1, 2, None}
-        Norm in which a unit's contribution is GRID at most; None lets each token count 1, and the sum be the next
-        table, in which a token finds its own count.
+        Norm in which a unit's contribution is bounded by GRID. None: each token counts 1, and the sum is the next
+        table, so that draws need the self-count correction.
     priors : callable
         Returns alpha, of shape (n_topics,), and beta of a round.
     n_sweeps : int
         Local sweeps a round.
-    shares : bool
-        Whether a document contributes its words' shares in topics, given its topics' counts, in place of its tokens'
-        topics: weighted by `word_weights` of the table and stretched to the norm GRID. Only for documents, order 2.
+    soft_counts : bool
+        Whether a document contributes the expected topic counts of its words, given how many of its tokens have each
+        topic, in place of its tokens' topics: weighted by `word_weights` of the table and scaled to the L2 norm bound,
+        in fixed point. Only where each document is a unit, with order 2.
     randomness : Randomness
         Its key names the streams.
     n_threads : int
         The result does not depend on it.
     first_document : int, default=0
         Number of the first document, where X is a part of the corpus: the streams have the documents' numbers.
+
+    References
+    ----------
+    .. [1] D. Newman, A. Asuncion, P. Smyth, M. Welling (2009). Distributed algorithms for topic models. JMLR 10.
     """
 
     def __init__(
-        self, X, units, n_topics, order, priors, n_sweeps, shares, randomness, n_threads,
-        *, first_document=0,
+        self, X, units=None, *, n_topics, order, priors, n_sweeps, soft_counts, randomness, n_threads, first_document=0,
     ):  # fmt: skip
         units = check_groups(None, X.shape[0]) if units is None else units
         self.n_units = len(units[0]) - 1
         self._unit = unit_of_documents(units)
-        self._exact, self._words = order is None, X if shares else None
-        self._weight = None if order is None or shares else unit_weights(X, units, order)
+        self._exact, self._words = order is None, X if soft_counts else None
+        self._weight = None if order is None or soft_counts else unit_weights(X, units, order)
         self._tokens = TokenBlocks(X.indptr, X.indices, X.data, X.shape[1], n_topics, n_threads)
         self._sum = np.zeros((X.shape[1], n_topics), np.int32 if order is None else np.int64)
         self._priors, self._n_sweeps = priors, n_sweeps
@@ -67,7 +73,7 @@ class GibbsStep:
             table, alpha, beta, self_count, self._n_sweeps, key, round_, active, n_threads, first_document=self._first
         )
         if self._words is not None:
-            self._sum_shares(table, alpha, beta, active)
+            self._sum_soft_counts(table, alpha, beta, active)
         elif self._exact:
             self._tokens.move(self._sum, n_threads)
         else:
@@ -75,8 +81,8 @@ class GibbsStep:
             self._tokens.sum_weighted(self._sum, weight, n_threads)
         return self._sum
 
-    def _sum_shares(self, table, alpha, beta, active):
-        """Set the sum to that of the words' probabilities of topics, given the document's counts as they are."""
+    def _sum_soft_counts(self, table, alpha, beta, active):
+        """Set the sum to that of the words' probabilities of topics, given the documents' topic counts."""
         X, mass = self._words, table.sum(axis=0, dtype=np.float64) + len(table) * beta
         table = np.ascontiguousarray(table, np.float32)
         rows = expected_topics(table, mass.mean() / mass, beta + HALF, self._n_threads)
@@ -93,7 +99,7 @@ class GibbsStep:
         return {"topics": self._tokens.topics}
 
     def restore(self, arrays):
-        """Take the hidden state back."""
+        """Restore the hidden state."""
         self._tokens.set_topics(arrays["topics"])
         if self._exact:
             total = np.zeros(self._sum.shape, np.int64)

@@ -1,4 +1,4 @@
-"""EM over semantic units: the E-step of the private loop, and what word similarity makes of its tables."""
+"""The E-step of the private loop for segments, which PCTD calls semantic units: each has one topic."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,58 +8,64 @@ from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._sensitivity import equal_contributions
 from skdplda.semantics import UnitMatrix
 
-__all__ = ["NOTHING", "UnitStep", "part_of_units"]
+__all__ = ["NOTHING", "SegmentEStep"]
 
 NOTHING = np.empty((0, 0))
 EVERYONE = np.empty(0, np.uint8)
 
 
-class UnitStep:
-    """E-step of the private loop: each document's responsibilities of topics for its semantic units.
+class SegmentEStep:
+    """E-step of the private loop: the responsibilities of topics for each document's segments.
 
     Parameters
     ----------
-    X : UnitMatrix
-        The documents.
-    privacy_units : tuple of ndarray
-        As from `check_groups`.
+    X : UnitMatrix or sparse matrix of shape (n_documents, n_words)
+        The documents; in a matrix of word counts each token is a segment.
+    units : tuple of ndarray or None, default=None
+        Privacy units, as from `check_groups`; None makes each document its own.
     n_topics : int
         Number of topics.
     order : {2, None}
-        2: a privacy unit's contribution has norm GRID at most, in integers. None: each word counts 1.
+        2: the contribution of a privacy unit has L2 norm GRID at most, in integers. None: each word counts 1.
     alpha : ndarray of shape (n_topics,)
         Prior of topic proportions.
     beta : float
         Prior of words.
     n_updates : int
-        Of a document's topic proportions a round.
+        How often a document's topic proportions are updated in a round.
     n_threads : int
         The result does not depend on it.
+    randomness, first_document
+        As in other E-steps; not used here, because nothing is drawn.
     """
 
-    def __init__(self, X, privacy_units, n_topics, order, alpha, beta, n_updates, n_threads):
-        self.n_units = len(privacy_units[0]) - 1
-        self._unit = unit_of_documents(privacy_units)
+    def __init__(
+        self, X, units=None, *, n_topics, order, alpha, beta, n_updates, n_threads, randomness=None, first_document=0,
+    ):  # fmt: skip
+        X = X if isinstance(X, UnitMatrix) else UnitMatrix.from_counts(X)
+        units = check_groups(None, len(X)) if units is None else units
+        self.n_units = len(units[0]) - 1
+        self._unit = unit_of_documents(units)
         self._start = X.start
         self._indptr = X.counts.indptr.astype(np.int64)
         self._words = X.counts.indices.astype(np.int32)
         self._counts = X.counts.data.astype(np.float64)
         weighted = X.counts.astype(np.float64)
         if order is not None:
-            weighted = equal_contributions(X, privacy_units, order)
+            weighted = equal_contributions(X, units, order)
         by_word = sp.csc_array(weighted)
         self._by_word = by_word.indptr.astype(np.int64), by_word.indices.astype(np.int32), by_word.data
         self._sum = np.empty((X.shape[1], n_topics), np.float64 if order is None else np.int64)
-        self._r = np.empty((X.n_units, n_topics))
+        self._responsibilities = np.empty((X.n_units, n_topics))
         self._theta = np.full((len(X), n_topics), 1 / n_topics)
         self._alpha, self._beta, self._n_updates, self._n_threads = alpha, beta, n_updates, n_threads
         self.log_likelihood = np.empty(len(X))  # of each document under the last table, before the update
 
     def collect(self, table, round_, active):
-        """Share out the active documents' units among topics and return the sum of their contributions."""
+        """Infer the topics of the active documents' segments and return the sum of their contributions."""
         active = EVERYONE if active is None else np.ascontiguousarray(active[self._unit])
-        self.divide(self.log_topics(table), self._counts, NOTHING, active)
-        word_sums(*self._by_word, self._r, self._sum, self._n_threads)
+        self.infer(self.log_topics(table), self._counts, NOTHING, active)
+        word_sums(*self._by_word, self._responsibilities, self._sum, self._n_threads)
         return self._sum
 
     def log_topics(self, table):
@@ -67,8 +73,8 @@ class UnitStep:
         table = np.ascontiguousarray(table, dtype=np.float64) + self._beta
         return np.log(table / table.sum(axis=0))
 
-    def divide(self, log_phi, counts, extra, active=EVERYONE):
-        """Compute responsibilities and topic proportions."""
+    def infer(self, log_phi, counts, extra, active=EVERYONE):
+        """Compute responsibilities and topic proportions; `extra` is added to the segments' log-likelihoods."""
         responsibilities(
             self._start,
             self._indptr,
@@ -79,7 +85,7 @@ class UnitStep:
             self._alpha,
             active,
             self._theta,
-            self._r,
+            self._responsibilities,
             self.log_likelihood,
             self._n_updates,
             self._n_threads,
@@ -90,11 +96,5 @@ class UnitStep:
         return {"theta": self._theta}
 
     def restore(self, arrays):
-        """Take the hidden state back."""
+        """Restore the hidden state."""
         self._theta = np.ascontiguousarray(arrays["theta"])
-
-
-def part_of_units(X, units, *, first_document=0, randomness, **options):
-    """Return the `UnitStep` of a part of a corpus, which has no draws to name."""
-    X = X if isinstance(X, UnitMatrix) else UnitMatrix.from_counts(X)
-    return UnitStep(X, check_groups(None, len(X)) if units is None else units, **options)

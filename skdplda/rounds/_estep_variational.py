@@ -1,4 +1,4 @@
-"""The variational E-step of the private loop: a function of one document, the table, and the document's own past."""
+"""The variational E-step of the private loop: a document's result follows from itself, its past and public tables."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,10 +8,13 @@ from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import unit_of_documents
 from skdplda.rounds._sensitivity import GRID, shortened, unit_weights, word_weights
 
-__all__ = ["EXACT_UNIT", "VariationalStep", "cut_documents", "part_of_step"]
+__all__ = ["TOKEN_WEIGHT", "VariationalEStep", "cut_documents"]
 
-EXACT_UNIT = 2**12  # without noise: grid units of a token
-LEAST_COUNTS = 1e-3  # of a topic in a document; less is dropped on the way
+# What a token adds to the integer sums where nothing is bounded: a power of two, so that soft counts of 1 / 4096 remain
+# and 2**50 tokens still fit.
+TOKEN_WEIGHT = 2**12
+# The kernel drops topics that have fewer expected tokens in a document. That only saves time: a test bounds the change.
+LEAST_COUNTS = 1e-3
 
 
 def cut_documents(X, max_length, key, numbers):
@@ -24,7 +27,7 @@ def cut_documents(X, max_length, key, numbers):
     max_length : int or None
         None returns X.
     key : int
-        Of the draws; those of a document depend on its number as well, and on no other document.
+        Of the draws, which depend on the document's number as well, and on no other document.
     numbers : ndarray of shape (n_documents,)
         Of the documents.
     """
@@ -43,41 +46,36 @@ def cut_documents(X, max_length, key, numbers):
     return cut
 
 
-def part_of_step(*arguments, randomness, **options):
-    """Return the `VariationalStep` of a part of a corpus, which needs neither other documents nor a later key."""
-    return VariationalStep(*arguments, **options)
-
-
-class VariationalStep:
+class VariationalEStep:
     """E-step of the private loop: variational inference of each document's topics.
 
     Parameters
     ----------
     X : csr_array or DiskCounts of shape (n_documents, n_words)
         As from `check_counts`, or on disk.
-    units : tuple of ndarray or None
+    units : tuple of ndarray or None, default=None
         As from `check_groups`; None makes each document its own unit.
     n_topics : int
         Number of topics.
     priors : callable
         Returns alpha, of shape (n_topics,), and beta of a round.
     exact : bool
-        Whether each token counts EXACT_UNIT, without a bound.
+        Whether each token counts TOKEN_WEIGHT, without a bound.
     max_norm : float or None
-        Bound on the norm of a unit's word counts, for which GRID stands. None: each document's shares are stretched to
-        the norm GRID; a user's word counts are, which bounds the shares.
+        Bound on the L2 norm of a unit's word counts, which GRID stands for. None: the soft counts of each document are
+        scaled to the L2 norm bound, in fixed point; for users their word counts are, which bounds the soft counts.
     max_length : int or None
         As in `cut_documents`.
     max_iter : int
         Most iterations a document.
     tol : float
-        Mean change of a document's parameters to stop at.
-    key : int
-        Of the draws of `cut_documents`.
+        A document stops when the mean change of its parameters is below.
+    randomness : Randomness
+        Its key is that of `cut_documents`.
     n_threads : int
         The result does not depend on it.
     weighted : bool, default=False
-        Whether stretched shares are weighted by `word_weights` of the table first.
+        Whether soft counts are weighted by `word_weights` of the table before they are scaled.
     remember : bool, default=False
         Whether documents go on from their topics of the last round; not for documents on disk.
     first_document : int, default=0
@@ -85,33 +83,33 @@ class VariationalStep:
     """
 
     def __init__(
-        self, X, units, n_topics, priors, *, exact, max_norm, max_length, max_iter, tol, key, n_threads,
+        self, X, units=None, *, n_topics, priors, exact, max_norm, max_length, max_iter, tol, randomness, n_threads,
         weighted=False, remember=False, first_document=0,
     ):  # fmt: skip
         self._shape, self._priors = (X.shape[1], n_topics), priors
         self._max_iter, self._tol = max_iter, tol
         self._norm = GRID if units is None and max_norm is None and not exact else 0
         self._least = None if exact or self._norm else max_norm or 1.0
-        self._max_length, self._key, self._n_threads = max_length, key, n_threads
+        self._max_length, self._key, self._n_threads = max_length, randomness.key, n_threads
         self._source, self._unit, self._weight = X, None, None
         self._weighted = weighted
         self._state = np.full((X.shape[0], n_topics), -1.0, np.float32) if remember else None
         self.n_units = X.shape[0]
         if sp.issparse(X):
-            self._source = cut_documents(X, max_length, key, first_document + np.arange(X.shape[0]))
+            self._source = cut_documents(X, max_length, self._key, first_document + np.arange(X.shape[0]))
             self._weight = self._weights(self._source, units)
             if units is not None:
                 self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)
 
     def _weights(self, X, units=None):
-        """Return what a token of each document adds; None where none is needed."""
+        """Return what a token of each document adds; None where the kernel needs no weights."""
         if self._least is None:
             return None
         alone = np.arange(X.shape[0] + 1), np.arange(X.shape[0])
         return unit_weights(X, alone if units is None else units, 2, self._least)
 
     def _parts(self, active):
-        """Yield (documents, weights, which of them) until all active ones have come."""
+        """Yield (documents, weights, numbers of the active ones among them): one block, or those of a file."""
         if sp.issparse(self._source):
             which = np.arange(self._source.shape[0])
             if active is not None:
@@ -139,7 +137,7 @@ class VariationalStep:
                 expected,
                 alpha.astype(np.float32),
                 weight,
-                EXACT_UNIT,
+                TOKEN_WEIGHT,
                 self._norm,
                 self._max_iter,
                 self._tol,
@@ -156,5 +154,5 @@ class VariationalStep:
         return {} if self._state is None else {"state": self._state}
 
     def restore(self, arrays):
-        """Take the hidden state back."""
+        """Restore the hidden state."""
         self._state = arrays.get("state")

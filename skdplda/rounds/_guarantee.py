@@ -1,4 +1,4 @@
-"""What a fit by private rounds promises, in the words of a guarantee."""
+"""The guarantee of a fit by private rounds, and what a claimed accounting is worth."""
 
 import numpy as np
 
@@ -21,13 +21,13 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **ch
     plan : NoisePlan
         Of the fit.
     unit : {"document", "user"}
-        What is protected.
+        The privacy unit.
     epsilon, delta : float
-        Target of the plan; delta is not used by mechanisms that need none.
+        Target of the plan; delta is not used by mechanisms of pure epsilon.
     hidden : str
-        The assumption on what is random in the hidden state.
+        The assumption on the random draws in the hidden state; empty if there are none.
     assumptions : tuple of str, default=()
-        More of them, where there is noise.
+        Further assumptions, where there is noise.
     **changes : dict
         Other fields of the guarantee, in place of those of proven rounds.
 
@@ -67,7 +67,7 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **ch
 
 
 def claimed_path(accounting, plan, epsilon, delta):
-    """Return the fields of a guarantee whose noise comes from a claimed accounting: what it is worth, beside it."""
+    """Return the fields of a guarantee whose noise comes from a claimed accounting, its proven epsilon among them."""
     true = epsilon_of(plan.event, delta)
     return {
         "status": "claimed",

@@ -7,10 +7,10 @@
         noisy  <- total + integer noise                                                  released   (NoisePlan)
         table  <- update(noisy)                                                          processing (Tables)
 
-Given the released sums, a unit's hidden state depends on that unit alone, so a round is a sum query with one bounded
-contribution a unit, chosen adaptively: the rounds compose as Gaussian (or Laplace) mechanisms. The proof stands in
-doc/theory/rounds.rst. Nothing else may pass between units: no stopping tables on training data, no data-dependent
-scale, noise even on an empty batch.
+Given the released sums, a unit's hidden state depends on that unit alone. So a round is a sum query, chosen adaptively,
+to which each unit makes one bounded contribution, and the rounds compose as Gaussian (or Laplace) mechanisms. The proof
+is in doc/theory/rounds.rst. Nothing else may pass between units: the training data decide neither when to stop nor how
+to scale, and an empty batch gets noise too.
 """
 
 import os
@@ -29,9 +29,14 @@ __all__ = ["EStep", "RoundReport", "Tables", "run_round", "run_rounds"]
 class EStep(Protocol):
     """What each privacy unit contributes: the hidden half of a round.
 
-    Given the table, what a unit contributes depends on that unit, its own hidden state and its own random draws, on no
-    other unit. The norm of its contribution, in integers, is GRID at most. An E-step may hold the documents here or on
-    workers, and may have a method `close`, which lets them go.
+    Given the table, the contribution of a unit depends on that unit, its own hidden state and its own random draws, and
+    on no other unit. Its norm is at most GRID, in integers. An E-step may hold the documents here or on workers, and
+    may have a method `close`, which lets them go.
+
+    Attributes
+    ----------
+    n_units : int
+        Number of privacy units.
     """
 
     n_units: int
@@ -51,32 +56,77 @@ class EStep(Protocol):
         Returns
         -------
         total : ndarray of shape (n_words, n_components), int64
+            Exact, before noise.
         """
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the hidden state, for a checkpoint."""
+        """Return the hidden state, for a checkpoint.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            Empty if nothing is kept between rounds.
+        """
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take the hidden state back."""
+        """Restore the hidden state of a checkpoint.
+
+        Parameters
+        ----------
+        arrays : dict of str to ndarray
+            As from `arrays`.
+        """
 
 
 @runtime_checkable
 class Tables(Protocol):
-    """What is made of the released sums: the M-step. It sees released and public values only."""
+    """The M-step: it turns released sums into topic-word tables, and sees released and public values only.
 
-    table: np.ndarray  # of shape (n_words, n_components): what the next round starts from
+    Attributes
+    ----------
+    table : ndarray of shape (n_words, n_components)
+        What the next round starts from.
+    """
+
+    table: np.ndarray
 
     def update(self, noisy: np.ndarray, round_: int) -> None:
-        """Take the release of a round, of shape (n_words, n_components)."""
+        """Make the next table from the release of a round.
+
+        Parameters
+        ----------
+        noisy : ndarray of shape (n_words, n_components)
+            The released sum, on the fixed-point grid.
+        round_ : int
+            Its number.
+        """
 
     def pseudo_counts(self) -> np.ndarray:
-        """Return the model without the prior, (n_words, n_components), not negative."""
+        """Return the model without the prior.
+
+        Returns
+        -------
+        counts : ndarray of shape (n_words, n_components)
+            Not negative.
+        """
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the state, for a checkpoint."""
+        """Return the state, for a checkpoint.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            Released and public values only.
+        """
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take the state back."""
+        """Restore the state of a checkpoint.
+
+        Parameters
+        ----------
+        arrays : dict of str to ndarray
+            As from `arrays`.
+        """
 
 
 class RoundReport(NamedTuple):

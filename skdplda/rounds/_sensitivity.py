@@ -6,19 +6,27 @@ import scipy.sparse as sp
 from skdplda._validation import unit_of_documents
 from skdplda.semantics import UnitMatrix
 
-__all__ = ["GRID", "MOST_TOKENS", "UNIT", "equal_contributions", "shortened", "unit_weights", "word_weights"]
+__all__ = ["GRID", "MOST_TOKENS", "NORM_BOUND", "equal_contributions", "shortened", "unit_weights", "word_weights"]
 
-GRID = 2**20  # norm of a unit's contribution: sums are integers, in units of 1 / GRID of a unit
-UNIT = 5.0  # a unit's contribution in the tables: a document of 25 different words counts each once
-MOST_TOKENS = 2**20  # of a document that take part: a public number, so that no length makes a fit fail
-MARGIN = 1e-9  # of a contribution: above what floating point may add to responsibilities and shares that sum to 1
+# Norm bound of a privacy unit's contribution in fixed point: sums are integers, and 1 / GRID is the resolution. Large,
+# so that rounding is far below the noise; small enough that the sum of 2**40 units fits into 64 bits.
+GRID = 2**20
+# What GRID stands for in the tables, in tokens. Only its size relative to the priors matters. By definition, a document
+# of 25 different words counts each of them once (its L2 norm is 5).
+NORM_BOUND = 5.0
+# The most tokens of a document that take part: a public number, so that no length makes a fit fail.
+MOST_TOKENS = 2**20
+# Relative margin of a contribution, above what floating point may add to soft counts that sum to 1.
+MARGIN = 1e-9
 
 
 def shortened(X):
-    """Return documents of at most MOST_TOKENS tokens each: longer ones lose tokens evenly, without a word.
+    """Return documents of at most MOST_TOKENS tokens each: longer ones lose tokens evenly, without a warning.
 
-    Of n tokens, t of them up to and including a word, floor(t MOST_TOKENS / n) are left up to it. So what is left of a
-    document is a function of the document alone, and of no draw.
+    A warning would tell that there is such a document.
+
+    If t of a document's n tokens stand up to and including a word, floor(t MOST_TOKENS / n) are left up to it. So what
+    is left is a function of the document alone, and of no draw.
 
     Parameters
     ----------
@@ -50,8 +58,8 @@ def shortened(X):
 def unit_weights(X, units, order, least=1.0):
     """Return what each token of a document adds to a sum: one integer a document, the same for all of its unit.
 
-    A unit's counts of (word, topic) have at most the norm of its counts of words, whatever the topics are; the weight
-    brings that norm to GRID, rounded down.
+    Contribution bounding: whatever its topics are, a unit's counts of (word, topic) have at most the norm of its counts
+    of words. The weight scales that norm to GRID, rounded down.
 
     Parameters
     ----------
@@ -62,7 +70,7 @@ def unit_weights(X, units, order, least=1.0):
     order : {1, 2}
         Of the norm.
     least : float, default=1.0
-        At least 1. Units of a smaller norm have the weight of this one: their norm stays below GRID.
+        At least 1. Units of a smaller norm get the weight of this norm, and stay below GRID.
 
     Returns
     -------
@@ -77,18 +85,18 @@ def unit_weights(X, units, order, least=1.0):
         counts = members @ counts
     total = (counts**order).sum(axis=1)
     norm = np.maximum(total ** (1 / order), least)
-    weight = np.floor(GRID / (norm * (1 + 1e-9)))  # above what rounding may have taken off the norm
-    weight[weight**order * total > GRID**order] = 0  # never; whole numbers below 2**53, so this is exact
+    weight = np.floor(GRID / (norm * (1 + MARGIN)))  # the norm was rounded
+    weight[weight**order * total > GRID**order] = 0  # exact, in whole numbers below 2**53: the bound holds in any case
     return weight.astype(np.int32)[unit_of_documents(units)]
 
 
 def equal_contributions(X, privacy_units, order):
-    """Return what each word of each semantic unit adds to the sums, over all topics.
+    """Return what each word of each segment adds to the sums, over all topics.
 
-    A word that stands c times in a document adds sqrt(c) in all: shares of 1 / sqrt(c) a time. Then the cells (word,
-    topic) of a privacy unit have at most the norm of its words' square roots, whatever the topics are; the integer
-    weight brings that norm to GRID. Rounding every term towards zero cannot make it larger. (Repeated words would
-    take most of the norm, and of the noise, for themselves.)
+    A word that stands c times in a document adds sqrt(c) in all, 1 / sqrt(c) each time, because repeated words would
+    otherwise take most of the norm. Then the cells (word, topic) of a privacy unit have at most the norm of its words'
+    square roots, whatever the topics are, and the integer weight scales that norm to GRID. Rounding every term towards
+    zero cannot make it larger.
 
     Parameters
     ----------
@@ -101,8 +109,8 @@ def equal_contributions(X, privacy_units, order):
 
     Returns
     -------
-    weighted : csr_array of shape (n_units, n_words), float64
-        Zero in the units of a privacy unit whose norm exceeds GRID.
+    weighted : csr_array of shape (n_segments, n_words), float64
+        Zero in the segments of a privacy unit whose norm exceeds GRID.
     """
     damped, counts = X.to_counts().astype(np.float64), X.counts.tocoo()
     damped.data = np.sqrt(damped.data)
@@ -112,7 +120,7 @@ def equal_contributions(X, privacy_units, order):
     cells = np.repeat(np.arange(len(X)), np.diff(damped.indptr)) * X.shape[1] + damped.indices
     cell = np.searchsorted(cells, document * X.shape[1] + counts.col)
     data = counts.data / damped.data[cell] * (weight[document] * (1 - MARGIN))
-    # What was used is what is bounded: the numbers themselves, added up by word of the privacy unit.
+    # The bound is checked on the numbers themselves, added up by word of the privacy unit.
     unit = unit_of_documents(privacy_units)
     mass = sp.csr_array((np.bincount(cell, data, len(cells)), damped.indices, damped.indptr), shape=damped.shape)
     shape = len(privacy_units[0]) - 1, len(unit)
@@ -122,9 +130,13 @@ def equal_contributions(X, privacy_units, order):
 
 
 def word_weights(table):
-    """Return the weight of each word in a contribution, (n_words,): rare words speak up, from the public table alone.
+    """Return the weight of each word in a contribution, (n_words,).
 
-    The fourth root evens out the noise: a word's release is divided by its weight.
+    Inverse fourth-root frequency weights, from the public table. A word's release is divided by its weight, so its
+    noise has variance 1 / weight**2, in units of the noise. Of all weights with the same expected squared norm of a
+    document, sum(frequency * weight**2), these minimise the sum of the variances; frontier_ablation.csv, row "words
+    weigh alike". The clip, at 5**4 times the mean frequency and at 1 / 5**4 of it, keeps a word that the noise made
+    look absent from taking the whole norm.
     """
     frequency = np.maximum(table.sum(axis=1, dtype=np.float64), 1e-9)
     return np.clip((frequency / frequency.mean()) ** -0.25, 0.2, 5).astype(np.float32)

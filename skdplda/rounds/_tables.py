@@ -1,44 +1,62 @@
-"""What is made of the released tables: post-processing, free of privacy cost."""
+"""The M-steps: what is made of the released tables. This is post-processing, free of privacy cost."""
 
 import numpy as np
 
-from skdplda.rounds._sensitivity import GRID, UNIT, word_weights
+from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 
 __all__ = [
-    "UNIT",
+    "ConsistentTables",
     "ExactTables",
+    "LastTable",
+    "MeanTable",
     "OnlineTables",
     "SmoothedTables",
     "annealed",
+    "consistent",
     "constant",
+    "initial_table",
     "model_noise",
-    "word_weights",
 ]
 
-KEPT_TABLES = 10  # about as many exact tables are averaged
-FORGET = 0.2  # by which an older release weighs less in the model
-SMOOTHING = 0.2  # of the next table towards the word frequencies, in standard deviations of the noise
+# Number of tables, about, whose mean is the model without noise. Neighbouring tables are alike, so that more of them
+# would cost memory traffic and change little; not tuned.
+KEPT_TABLES = 10
+# Exponential forgetting factor of the averaged releases; frontier_ablation.csv, row "model: no forgetting".
+FORGET = 0.2
+# Smoothing of the next table towards the word frequencies, in standard deviations of the noise; frontier_ablation.csv,
+# rows "smoothing 1 between rounds" and "no smoothing between rounds" of PrivateCGSLDA.
+SMOOTHING = 0.2
 
 
-def model_noise(plan, unit=UNIT):
-    """Return the standard deviation of the noise in a cell of `SmoothedTables`' model, where GRID stands for `unit`."""
+def model_noise(plan, norm_bound=NORM_BOUND):
+    """Return the standard deviation of the noise in a cell of the model of `SmoothedTables`.
+
+    Parameters
+    ----------
+    plan : NoisePlan
+        Of the fit.
+    norm_bound : float, default=NORM_BOUND
+        What GRID stands for in the tables.
+    """
     deviation = np.array([plan.deviation(t) for t in range(plan.n_rounds)])
     weight = (1 - FORGET) ** np.arange(plan.n_rounds)[::-1] / deviation**2
-    return float(np.sqrt(np.sum((weight * deviation) ** 2)) / weight.sum() * unit / plan.sampling_rate)
+    return float(np.sqrt(np.sum((weight * deviation) ** 2)) / weight.sum() * norm_bound / plan.sampling_rate)
 
 
-def initial_table(shape, key, evenness=1.0):
-    """Return the public random table that the first round starts from: positive, all cells alike in law.
+def initial_table(shape, key, gamma_shape=1.0):
+    """Return the public random table that the first round starts from.
 
-    Their mean is 1, their variance 1 / `evenness`.
+    Its cells are independent, of the Gamma distribution with shape `gamma_shape` and mean 1: the larger the shape, the
+    more alike the topics are at first.
     """
-    return np.random.default_rng(key).gamma(evenness, 1 / evenness, shape).astype(np.float32)
+    return np.random.default_rng(key).gamma(gamma_shape, 1 / gamma_shape, shape).astype(np.float32)
 
 
 def annealed(alpha, beta, n_topics, round_, n_rounds):
-    """Return the priors of a round without noise: large at first, so that topics form before counts freeze them.
+    """Return the priors of a round without noise: large at first, so that topics form before large counts hold them.
 
-    They fall linearly to their values, over 30 rounds (45 for more than 100 topics) or half of all.
+    They fall linearly to their values, from 0.3 for alpha and 25 / n_topics for beta, over 30 rounds (45 for more than
+    100 topics) or half of all. The numbers come from the table in "Fewer sweeps" of doc/kernels.rst.
     """
     length = min(30 if n_topics <= 100 else 45, n_rounds // 2)
     left = max(0.0, 1 - round_ / length) if length else 0.0
@@ -46,12 +64,39 @@ def annealed(alpha, beta, n_topics, round_, n_rounds):
 
 
 def constant(alpha, beta, round_):
-    """Return the priors of a round where all rounds have the same."""
+    """Return the priors of a round: the same in all rounds."""
     return alpha, beta
 
 
+class MeanTable:
+    """The mean of about KEPT_TABLES tables, evenly spaced in the last half of the rounds.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (n_words, n_topics).
+    n_rounds : int
+        Number of rounds.
+    """
+
+    def __init__(self, shape, n_rounds):
+        self._last, self._stride = n_rounds - 1, max(1, n_rounds // (2 * KEPT_TABLES))
+        self.sum, self.n = np.zeros(shape), 0
+
+    def add(self, counts, round_):
+        """Add the table of a round, if it is one of those that are kept."""
+        if 2 * round_ >= self._last and (self._last - round_) % self._stride == 0:
+            self.sum += counts
+            self.n += 1
+
+    @property
+    def value(self):
+        """The mean."""
+        return self.sum / self.n
+
+
 class ExactTables:
-    """Without noise, each round starts from the last table; the model is the mean of some of the last half.
+    """Without noise, each round starts from the last table, and the model is a `MeanTable`.
 
     Parameters
     ----------
@@ -64,36 +109,32 @@ class ExactTables:
     """
 
     def __init__(self, shape, plan, key):
-        self.table = initial_table(shape, key)
-        self._last = plan.n_rounds - 1
-        self._stride = max(1, plan.n_rounds // (2 * KEPT_TABLES))  # neighbouring tables differ little
-        self._sum, self._n = np.zeros(shape), 0
+        self.table, self._mean = initial_table(shape, key), MeanTable(shape, plan.n_rounds)
 
     def update(self, exact, round_):
-        """Take a table of counts; it is not copied."""
+        """Make the next table from exact counts, which are not copied."""
         self.table = exact
-        if 2 * round_ >= self._last and (self._last - round_) % self._stride == 0:
-            self._sum += exact
-            self._n += 1
+        self._mean.add(exact, round_)
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
-        return self._sum / self._n
+        return self._mean.value
 
     def arrays(self):
         """Return the state."""
-        return {"table": self.table, "sum": self._sum, "n": np.array(self._n)}
+        return {"table": self.table, "sum": self._mean.sum, "n": np.array(self._mean.n)}
 
     def restore(self, arrays):
-        """Take the state back."""
-        self.table, self._sum, self._n = arrays["table"], arrays["sum"], int(arrays["n"])
+        """Restore the state."""
+        self.table, self._mean.sum, self._mean.n = arrays["table"], arrays["sum"], int(arrays["n"])
 
 
 class SmoothedTables:
-    """Each round starts from the last release, smoothed; the model is the mean of all, recent and precise ones first.
+    """Each round starts from the last release, smoothed; the model is a weighted mean of all releases.
 
-    Averages are for the model alone: fed back, they would carry old noise on and delay the topics' parting. Smoothing
-    towards the public word frequencies keeps a word that noise took out of a topic from staying out.
+    Recent and precise releases weigh more. Only the model is a mean, because a mean that is fed back would carry the
+    noise of old rounds on and keep topics alike for longer. Smoothing towards the public word frequencies gives a word
+    that the noise took out of a topic a way back.
 
     Parameters
     ----------
@@ -103,28 +144,28 @@ class SmoothedTables:
         Number of rounds, noise and sampling rate.
     key : int
         Of the first table.
-    unit : float, default=UNIT
-        What GRID stands for.
-    evenness : float, default=1.0
-        Of the first table.
+    norm_bound : float, default=NORM_BOUND
+        What GRID stands for in the tables.
+    gamma_shape : float, default=1.0
+        As in `initial_table`.
     smoothing : float or None, default=None
-        In standard deviations of the noise; None: SMOOTHING.
+        In standard deviations of the noise. None: SMOOTHING.
     weighted : bool, default=False
         Whether contributions were weighted by `word_weights` of the table.
     """
 
-    def __init__(self, shape, plan, key, unit=UNIT, evenness=1.0, smoothing=None, weighted=False):
-        self.table = initial_table(shape, key, evenness)
-        self._plan, self._unit = plan, unit / plan.sampling_rate
+    def __init__(self, shape, plan, key, norm_bound=NORM_BOUND, gamma_shape=1.0, smoothing=None, weighted=False):
+        self.table = initial_table(shape, key, gamma_shape)
+        self._plan, self._scale = plan, norm_bound / plan.sampling_rate
         self._smoothing, self._weighted = SMOOTHING if smoothing is None else smoothing, weighted
         self._sum, self._words, self._weight = np.zeros(shape), np.zeros(shape[0]), 0.0
 
     def update(self, noisy, round_):
-        """Take a released table."""
-        noisy = noisy * (self._unit / GRID)
+        """Make the next table from a release."""
+        noisy = noisy * (self._scale / GRID)
         if self._weighted:
             noisy /= word_weights(self.table)[:, None]
-        sigma = self._unit * self._plan.deviation(round_)
+        sigma = self._scale * self._plan.deviation(round_)
         precision = 1.0 if self._plan.noiseless else (self._plan.deviation(-1) / self._plan.deviation(round_)) ** 2
         self._sum = (1 - FORGET) * self._sum + precision * noisy
         self._weight = (1 - FORGET) * self._weight + precision
@@ -142,39 +183,39 @@ class SmoothedTables:
         return {"table": self.table, "sum": self._sum, "words": self._words, "weight": np.array(self._weight)}
 
     def restore(self, arrays):
-        """Take the state back."""
+        """Restore the state."""
         self.table, self._sum, self._words = arrays["table"], arrays["sum"], arrays["words"]
         self._weight = float(arrays["weight"])
 
 
 class OnlineTables:
-    """Each round moves the table towards its release, without the negative part, by a share that falls.
+    """Each round moves the table towards the positive part of its release, by a step size that falls.
 
-    With rho = (offset + round + 1)^-decay, the table becomes (1 - rho) table + rho release. The prior stands apart: it
-    is the same before and after.
+    With rho = (offset + round + 1)^-decay, the table becomes (1 - rho) table + rho release. The table is without the
+    prior.
 
     Parameters
     ----------
     shape : tuple of int
         (n_words, n_topics).
     rate : float
-        Share of all documents that a round sees, a public number.
+        Part of all documents that a round sees, a public number.
     key : int
         Of the first table.
-    unit : float
-        What GRID stands for.
+    norm_bound : float
+        What GRID stands for in the tables.
     offset, decay : float
-        Called tau_0 and kappa.
-    evenness : float, default=1.0
-        Of the first table.
+        Called tau_0 and kappa in Hoffman, Blei and Bach (2010).
+    gamma_shape : float, default=1.0
+        As in `initial_table`.
     """
 
-    def __init__(self, shape, rate, key, unit, offset, decay, evenness=1.0):
-        self.table = initial_table(shape, key, evenness)
-        self._scale, self._offset, self._decay = unit / GRID / rate, offset, decay
+    def __init__(self, shape, rate, key, norm_bound, offset, decay, gamma_shape=1.0):
+        self.table = initial_table(shape, key, gamma_shape)
+        self._scale, self._offset, self._decay = norm_bound / GRID / rate, offset, decay
 
     def update(self, noisy, round_):
-        """Take a released table."""
+        """Make the next table from a release."""
         rho = (self._offset + round_ + 1) ** -self._decay
         self.table = self.table * np.float32(1 - rho) + np.maximum(noisy, 0).astype(np.float32) * np.float32(
             rho * self._scale
@@ -189,14 +230,14 @@ class OnlineTables:
         return {"table": self.table}
 
     def restore(self, arrays):
-        """Take the state back."""
+        """Restore the state."""
         self.table = arrays["table"]
 
 
 def consistent(table, similarity, tau):
-    """Return a table whose topics have moved towards words that mean much the same: eq. (11) of Shi et al. (2019).
+    """Return a table whose topics have moved towards words of similar meaning: eq. (11) of Shi et al. (2019).
 
-    With p the distribution of a topic, p + tau p (R p) / (p' R p), normalised; totals of topics stay.
+    The distribution p of a topic becomes p + tau p (R p) / (p' R p), normalised. The totals of topics stay.
 
     Parameters
     ----------
@@ -238,7 +279,7 @@ class LastTable:
         self._similarity, self._tau = similarity, tau
 
     def update(self, sums, round_):
-        """Take a table of sums, possibly noisy."""
+        """Make the next table from sums, noisy or not."""
         self.table = consistent(np.maximum(sums, 0.0), self._similarity, self._tau)
 
     def pseudo_counts(self):
@@ -250,7 +291,7 @@ class LastTable:
         return {"table": self.table}
 
     def restore(self, arrays):
-        """Take the state back."""
+        """Restore the state."""
         self.table = arrays["table"]
 
 
@@ -270,7 +311,7 @@ class ConsistentTables(SmoothedTables):
         self._similarity, self._tau = similarity, tau
 
     def update(self, noisy, round_):
-        """Take a released table."""
+        """Make the next table from a release."""
         super().update(noisy, round_)
         self.table = consistent(self.table, self._similarity, self._tau)
 
