@@ -37,16 +37,6 @@ INLINE u64x8 TARGET(mix)(u64x8 x) { /* mix64 */
 
 /* Inclusive prefix sum of numbers. */
 INLINE lanes TARGET(prefix_sum)(lanes x) {
-#if SIMD == 2
-    const __m512i third = _mm512_setr_epi32(3, 3, 3, 3, 3, 3, 3, 3, 11, 11, 11, 11, 11, 11, 11, 11);
-    __m512 sum = (__m512)x.all;
-    sum = _mm512_add_ps(sum, _mm512_castsi512_ps(_mm512_bslli_epi128(_mm512_castps_si512(sum), 4)));
-    sum = _mm512_add_ps(sum, _mm512_castsi512_ps(_mm512_bslli_epi128(_mm512_castps_si512(sum), 8)));
-    sum = _mm512_add_ps(sum, _mm512_maskz_permutexvar_ps(0xf0f0, third, sum));
-    sum = _mm512_add_ps(sum, _mm512_maskz_permutexvar_ps(0xff00, _mm512_set1_epi32(7), sum));
-    x.all = (v16)sum;
-    return x;
-#else
     const v4 zero = {0, 0, 0, 0};
     v4 carry;
     for (int q = 0; q < 4; q++) {
@@ -59,21 +49,13 @@ INLINE lanes TARGET(prefix_sum)(lanes x) {
     x.quarter[2] += carry;
     x.quarter[3] += carry;
     return x;
-#endif
 }
 
 /* How many of the first fifteen lanes are <= value (the lanes ascend). */
 INLINE int TARGET(lanes_below)(lanes x, float value) {
-#if SIMD == 2
-    return __builtin_popcount(_mm512_cmp_ps_mask((__m512)x.all, _mm512_set1_ps(value), _CMP_LE_OS) & 0x7fff);
-#else
-    const v4 bound = {value, value, value, value};
-    i4 n = (x.quarter[0] <= bound) + (x.quarter[1] <= bound) + (x.quarter[2] <= bound);
-    n += (x.quarter[3] <= bound) & (i4){-1, -1, -1, 0};
-    n += SHUFFLE(i4, n, n, 2, 3, 0, 1);
-    n += SHUFFLE(i4, n, n, 1, 0, 3, 2);
-    return -n[0];
-#endif
+    int n = 0;
+    for (int l = 0; l < LANES - 1; l++) n += x.lane[l] <= value;
+    return n;
 }
 
 /* Integers of WIDTH draws, what one register holds. */
