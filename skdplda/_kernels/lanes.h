@@ -1,8 +1,8 @@
 /* Sixteen lanes: sums of products, their prefix sum, and the search in it. Compiled once for each target.
  *
- * The general form works in quarters of four lanes (SSE2, NEON); AVX-512 adds the same pairs, in the same order.
+ * Floats are added in quarters of four lanes (SSE2, NEON), in the same order for each target.
  */
-/* Sixteen sums of two products of neighbours, in what registers the target has: GCC keeps longer vectors in memory. */
+/* Sixteen sums of two products of neighbours, in registers of the target, because GCC keeps longer vectors in memory. */
 #if SIMD == 2
 typedef struct { __m512i part[1]; } TARGET(sums);
 #define ADD_PRODUCTS(sum, a, b) _mm512_dpwssd_epi32(sum, a, b)
@@ -144,7 +144,7 @@ INLINE TARGET(ints) TARGET(random_below)(const uint64_t *random, TARGET(ints) to
 /* row[k] = (table[w, k] + beta) scale[k]; zero beyond K, because scale is. */
 INLINE void TARGET(make_row)(const delayed_table *f, int32_t w, float *row) {
     const size_t first = (size_t)w * f->n_topics;
-    const int past_row = first + padded(f->n_topics) <= (size_t)f->n_words * f->n_topics; /* never past the table */
+    const int past_row = first + padded(f->n_topics) <= (size_t)f->n_words * f->n_topics; /* reading whole lanes stays inside the table */
     const int32_t whole = (past_row ? padded(f->n_topics) : f->n_topics) / LANES;
     if (f->counts) {
         const i16_anywhere *source = (const i16_anywhere *)(f->counts + first);
