@@ -1,4 +1,4 @@
-"""Speed and held-out perplexity of the frozen-table Gibbs sampler and of other libraries, in one run on one machine.
+"""Speed and held-out perplexity of the delayed-count Gibbs sampler and of other libraries, in one run on one machine.
 
     python benchmarks/gibbs.py --corpus kos --topics 50 200 --threads 1 2 --output benchmarks/results/gibbs
 

@@ -6,7 +6,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 import numpy as np
 
 from skdplda._kernels._blocks cimport TokenLayout, check, token_block
-from skdplda._kernels._simd cimport choose_simd
+from skdplda._kernels._simd cimport aligned_zeros, choose_simd
 
 __all__ = ["TokenBlocks"]
 
@@ -42,13 +42,6 @@ choose_simd()
 
 cdef enum:
     PARTS = 32  # of the words, whatever the threads: sums of floats keep their order
-
-
-cdef whole_lines(int64_t size, dtype):
-    """Zeros on a 64-byte boundary, as the vectors need: array of shape (size,)."""
-    buffer = np.zeros(size * dtype().itemsize + 64, np.uint8)
-    first = -buffer.ctypes.data % 64
-    return buffer[first:first + size * dtype().itemsize].view(dtype)
 
 
 cdef class TokenBlocks(TokenLayout):
@@ -133,9 +126,9 @@ cdef class TokenBlocks(TokenLayout):
         if not (np.min(alpha) > 0 and beta > 0 and 0 <= self_count < np.inf and np.max(alpha) < np.inf and beta < np.inf):
             raise ValueError("alpha and beta must be positive, self_count nonnegative")
         cdef int32_t stride = padded_pairs(self.n_topics), ranges = 16 * n_threads
-        cdef float[::1] scale = whole_lines(stride, np.float32)
-        cdef float[::1] weight = whole_lines(stride, np.float32)
-        cdef int16_t[::1] prior = whole_lines(KINDS * stride, np.int16)
+        cdef float[::1] scale = aligned_zeros(stride, np.float32)
+        cdef float[::1] weight = aligned_zeros(stride, np.float32)
+        cdef int16_t[::1] prior = aligned_zeros(KINDS * stride, np.int16)
         cdef float[::1] steps = np.empty(self.n_words, np.float32)
         f.counts, f.table, f.scale, f.alpha, f.beta, f.self_count = NULL, NULL, &scale[0], &weight[0], beta, self_count
         f.quantized, f.steps = NULL, &steps[0]
@@ -159,7 +152,7 @@ cdef class TokenBlocks(TokenLayout):
         np.asarray(scale)[:self.n_topics] = 1 / (np.asarray(totals) + self.n_words * <double> beta)
         np.asarray(weight)[:self.n_topics] = alpha
         if self.n_topics <= DENSE_TOPICS and self.quantized is None:
-            self.quantized = whole_lines((<int64_t> self.n_words + 1) * stride + 256, np.int16)
+            self.quantized = aligned_zeros((<int64_t> self.n_words + 1) * stride + 256, np.int16)
         for k in range(KINDS):
             kinds[k] = f
             if self.n_topics <= DENSE_TOPICS and choose_token_weight(&kinds[k], k, &prior[k * stride]):

@@ -16,3 +16,13 @@ cdef inline choose_simd():
     if wanted and wanted not in names:
         raise ValueError(f"SKDPLDA_SIMD must be one of {', '.join(names)} on this processor, or not set; got {wanted!r}")
     simd_chosen = names.index(wanted) if wanted else widest
+
+
+cdef inline aligned_zeros(shape, dtype):
+    """Zeros on a 64-byte boundary, as the vectors need."""
+    import numpy as np
+
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    buffer = np.zeros(size + 64, np.uint8)
+    first = -buffer.ctypes.data % 64
+    return buffer[first:first + size].view(dtype).reshape(shape)

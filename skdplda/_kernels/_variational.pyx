@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
-from skdplda._kernels._simd cimport choose_simd
+from skdplda._kernels._simd cimport aligned_zeros, choose_simd
 
 __all__ = ["MIN_EXP_DIGAMMA", "e_step", "exp_digamma", "expected_topics"]
 
@@ -32,21 +32,14 @@ cdef extern from "variational_step.h" nogil:
 choose_simd()
 
 
-cdef aligned(shape):
-    """Zeros of float32 on a 64-byte boundary, as the vectors need."""
-    size = int(np.prod(shape))
-    buffer = np.zeros(size + 16, np.float32)
-    first = -(buffer.ctypes.data // 4) % 16
-    return buffer[first:first + size].reshape(shape)
-
-
 def exp_digamma(x):
     """exp(digamma(x)) of positive numbers, to 1e-5 of the value for x <= 1e11; values below 3e-13 become about that.
 
     Equivalent to: ``np.maximum(np.exp(scipy.special.digamma(x)), 3e-13)``
     """
     x = np.asarray(x, np.float32)
-    cdef float[::1] padded_x = aligned((max(padded(x.size), 16),)), out = aligned((padded_x.shape[0],))
+    cdef float[::1] padded_x = aligned_zeros(max(padded(x.size), 16), np.float32)
+    cdef float[::1] out = aligned_zeros(padded_x.shape[0], np.float32)
     np.asarray(padded_x)[:] = 1
     np.asarray(padded_x)[:x.size] = x.ravel()
     exp_digamma_row(&padded_x[0], &out[0], out.shape[0])
@@ -75,9 +68,9 @@ def expected_topics(const float[:, ::1] table, const double[::1] scale, double p
     cdef float beta = prior
     if scale.shape[0] != n_topics or not prior > 0 or n_topics < 1:
         raise ValueError("scale must have one number a topic, and prior be positive")
-    expected = aligned((n_words, stride))
+    expected = aligned_zeros((n_words, stride), np.float32)
     cdef float[:, ::1] out = expected
-    cdef float[::1] factor = aligned((stride,))
+    cdef float[::1] factor = aligned_zeros(stride, np.float32)
     np.asarray(factor)[:n_topics] = scale
     for w in prange(n_words, nogil=True, num_threads=n_threads, schedule="static"):
         for k in range(n_topics):
@@ -165,7 +158,7 @@ def e_step(
         raise ValueError("alpha and max_iter must be positive, norm in [0, 2**26]")
     if n == 0 or indices.shape[0] == 0:
         return 0
-    cdef float[::1] prior = aligned((stride,))
+    cdef float[::1] prior = aligned_zeros(stride, np.float32)
     np.asarray(prior)[:n_topics] = alpha
     longest = np.diff(indptr).max()
     p.indptr, p.indices, p.counts, p.expected, p.alpha = (

@@ -25,7 +25,7 @@ choose_simd()
 cdef enum:
     WORD_ROWS = 6
     TOPIC_ROWS = 7
-    EM_STEPS = 4        # cheap, and enough to tell most topics that will not be used
+    EM_STEPS = 4        # they are cheap, and show most topics that will not be used
     INNER_STEPS = 2     # Newton steps that keep a tenth of each weight: a word may need a topic that looks useless
 
 

@@ -17,9 +17,9 @@
 #define UNASSIGNED 65535
 #define MOST_DOCUMENTS 65535 /* of a block */
 #define LANES 16
-#define DENSE_TOPICS 2048 /* at most: documents hold a number for each topic */
+#define DENSE_TOPICS 2048 /* up to so many, a document holds a number for each topic */
 #define CACHE (1 << 20)
-#define GROUP 32 /* words that come together, at most */
+#define GROUP 32 /* words that come together, at most; 8 and 64 are not faster (doc/kernels.rst) */
 #define KINDS 5 /* of documents, by length; those of the last one list topics */
 static const int64_t most_tokens[KINDS - 1] = {511, 3200, 10000, 24000}; /* of a document of each kind */
 
@@ -138,7 +138,7 @@ static inline void move_words(const token_block *b, int32_t n_topics, int32_t fi
         for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++) {
             const uint16_t was = b->counted[t], now = b->topic[t];
             if (now == UNASSIGNED) continue;
-            if (was != UNASSIGNED) row[was]--; /* even if was == now: that branch would be a coin toss */
+            if (was != UNASSIGNED) row[was]--; /* also where was == now, because that branch could not be predicted */
             row[now]++;
             b->counted[t] = now;
         }

@@ -19,11 +19,11 @@
 #include "simd.h"
 #include <math.h>
 
-#define GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* adds up to a sequence whose mix is random */
-#define BATCH 16
+#define GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* the step of SplitMix64: mix64 of its multiples is random */
+#define BATCH 16 /* draws side by side: what one register of AVX-512 holds */
 #define PROPOSALS 16 /* of a draw, at most: rejections are rare unless token_weight alpha is far below 1 */
-#define MOST_STEPS 32766 /* of a word's row */
-#define MOST_WEIGHT 65535 /* of a document, in integers: MOST_STEPS times it is below 2^31 */
+#define MOST_STEPS 32766 /* of a word's row: its bounds, one more, are int16_t */
+#define MOST_WEIGHT 65535 /* of a document: MOST_STEPS times it, the largest sum of products, is below 2^31 */
 
 typedef float v4 __attribute__((vector_size(16)));
 typedef int32_t i4 __attribute__((vector_size(16)));
@@ -48,9 +48,9 @@ typedef struct {              /* shared by all blocks of a kind */
     int64_t first_document;   /* number of the first document here among those of all parts of a corpus */
     const uint8_t *active;    /* document -> whether it is resampled, or NULL for all */
     int16_t *quantized;       /* dense: V x K, padded; bounds of the rows in steps, or NULL for a sparse sweep */
-    float *steps;             /* dense: V; steps of a row in 1 */
-    const int16_t *prior;     /* dense: K, padded; what token_weight alpha[k] is at most */
-    int32_t token_weight, loose; /* dense: of a document's token; whether prior exceeds token_weight alpha */
+    float *steps;             /* dense: V; how many steps of a word's row make 1 */
+    const int16_t *prior;     /* dense: K, padded; token_weight alpha[k], rounded up */
+    int32_t token_weight, loose; /* dense: of a token in its document; whether prior was rounded */
     int reference;            /* dense: whether the scalar reference draws, to compare */
 } delayed_table;
 
@@ -67,7 +67,7 @@ typedef struct {              /* draws of different documents, side by side */
 
 typedef struct { int32_t group; uint32_t seen[GROUP]; } occurrences;
 
-/* Word and occurrence of a segment, the segments taken one after the other. */
+/* Word and occurrence of a segment, as one number; the segments must be taken one after the other. */
 INLINE uint64_t place_of(const token_block *b, occurrences *o, int32_t word) {
     if (word / b->together != o->group) {
         memset(o->seen, 0, sizeof o->seen);
@@ -101,7 +101,7 @@ static void scratch_free(scratch *a) {
 
 static void *aligned(size_t size) { return aligned_alloc(64, (size + 63) / 64 * 64); }
 
-/* For blocks of at most so many documents, in dense and in sparse sweeps; 0 where there are none of these. */
+/* `dense` and `sparse` are the most documents of a block of each kind of sweep; 0 where there is none. */
 static scratch *scratch_new(int32_t n_topics, int64_t dense, int64_t sparse) {
     const size_t width = padded_pairs(n_topics) + 8 * LANES; /* reads run past the end, by less than a group */
     scratch *a = calloc(1, sizeof(scratch));

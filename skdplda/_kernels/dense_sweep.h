@@ -193,7 +193,7 @@ INLINE void TARGET(add_batch)(const scratch *a, int32_t n, int32_t group) {
 }
 
 /* A search of WIDTH draws, each for the cell that holds its random place: by lane, then by group of vectors, then by
- * vector, then by neighbour. Masks choose, because branches would be coin tosses. */
+ * vector, then by neighbour. Masks choose, because branches could not be predicted. */
 typedef union { TARGET(ints) all; int32_t one[TARGET(WIDTH)]; } TARGET(whole);
 typedef struct {
     TARGET(ints) place; /* from the start of the cells that are left */
@@ -297,7 +297,7 @@ static float TARGET(weight)(const token_block *b, const delayed_table *f, const 
     return exact_weight(f, x->word.lane[i], k, is_counted, others, f->steps[x->word.lane[i]]);
 }
 
-/* A topic drawn without a proposal: where proposals fail. */
+/* Invert the exact weights, after too many rejections. */
 static __attribute__((noinline, cold)) int32_t TARGET(draw_exactly)(
     const token_block *b, const delayed_table *f, const batch *x, int32_t i, uint64_t random) {
     double total = 0, target;

@@ -1,8 +1,8 @@
 /* Sixteen lanes: sums of products, their prefix sum, and the search in it. Compiled once for each target.
  *
- * The general form works in quarters of four lanes (SSE2, NEON); AVX-512 adds the same pairs, in the same order.
+ * Floats are added in quarters of four lanes (SSE2, NEON), in the same order for each target.
  */
-/* Sixteen sums of two products of neighbours, in what registers the target has: GCC keeps longer vectors in memory. */
+/* Sixteen sums of two products of neighbours, in registers of the target, because GCC keeps longer vectors in memory. */
 #if SIMD == 2
 typedef struct { __m512i part[1]; } TARGET(sums);
 #define ADD_PRODUCTS(sum, a, b) _mm512_dpwssd_epi32(sum, a, b)
@@ -37,16 +37,6 @@ INLINE u64x8 TARGET(mix)(u64x8 x) { /* mix64 */
 
 /* Inclusive prefix sum of numbers. */
 INLINE lanes TARGET(prefix_sum)(lanes x) {
-#if SIMD == 2
-    const __m512i third = _mm512_setr_epi32(3, 3, 3, 3, 3, 3, 3, 3, 11, 11, 11, 11, 11, 11, 11, 11);
-    __m512 sum = (__m512)x.all;
-    sum = _mm512_add_ps(sum, _mm512_castsi512_ps(_mm512_bslli_epi128(_mm512_castps_si512(sum), 4)));
-    sum = _mm512_add_ps(sum, _mm512_castsi512_ps(_mm512_bslli_epi128(_mm512_castps_si512(sum), 8)));
-    sum = _mm512_add_ps(sum, _mm512_maskz_permutexvar_ps(0xf0f0, third, sum));
-    sum = _mm512_add_ps(sum, _mm512_maskz_permutexvar_ps(0xff00, _mm512_set1_epi32(7), sum));
-    x.all = (v16)sum;
-    return x;
-#else
     const v4 zero = {0, 0, 0, 0};
     v4 carry;
     for (int q = 0; q < 4; q++) {
@@ -59,21 +49,13 @@ INLINE lanes TARGET(prefix_sum)(lanes x) {
     x.quarter[2] += carry;
     x.quarter[3] += carry;
     return x;
-#endif
 }
 
 /* How many of the first fifteen lanes are <= value (the lanes ascend). */
 INLINE int TARGET(lanes_below)(lanes x, float value) {
-#if SIMD == 2
-    return __builtin_popcount(_mm512_cmp_ps_mask((__m512)x.all, _mm512_set1_ps(value), _CMP_LE_OS) & 0x7fff);
-#else
-    const v4 bound = {value, value, value, value};
-    i4 n = (x.quarter[0] <= bound) + (x.quarter[1] <= bound) + (x.quarter[2] <= bound);
-    n += (x.quarter[3] <= bound) & (i4){-1, -1, -1, 0};
-    n += SHUFFLE(i4, n, n, 2, 3, 0, 1);
-    n += SHUFFLE(i4, n, n, 1, 0, 3, 2);
-    return -n[0];
-#endif
+    int n = 0;
+    for (int l = 0; l < LANES - 1; l++) n += x.lane[l] <= value;
+    return n;
 }
 
 /* Integers of WIDTH draws, what one register holds. */
@@ -162,7 +144,7 @@ INLINE TARGET(ints) TARGET(random_below)(const uint64_t *random, TARGET(ints) to
 /* row[k] = (table[w, k] + beta) scale[k]; zero beyond K, because scale is. */
 INLINE void TARGET(make_row)(const delayed_table *f, int32_t w, float *row) {
     const size_t first = (size_t)w * f->n_topics;
-    const int past_row = first + padded(f->n_topics) <= (size_t)f->n_words * f->n_topics; /* never past the table */
+    const int past_row = first + padded(f->n_topics) <= (size_t)f->n_words * f->n_topics; /* reading whole lanes stays inside the table */
     const int32_t whole = (past_row ? padded(f->n_topics) : f->n_topics) / LANES;
     if (f->counts) {
         const i16_anywhere *source = (const i16_anywhere *)(f->counts + first);

@@ -162,7 +162,7 @@ static double TARGET(log_sum)(const double *counts, const double *mixed, ptrdiff
     return total;
 }
 
-/* Minimize p'Hp / 2 + g'p over p >= -weight by cyclic descent. A few passes do: the outer loop corrects. */
+/* Minimize p'Hp / 2 + g'p over p >= -weight by cyclic descent. A few passes suffice, because the outer loop corrects what is left. */
 static void TARGET(descend)(const double *curvature, const double *weight, const double *slope, int size, double *step,
                             double *residual, double *inverse) {
     double largest = 0;
