@@ -23,18 +23,14 @@ if home == Path(__file__).resolve().parents[1]:  # kernels compiled in place, pe
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(home), os.environ.get("PYTHONPATH"))))
 
 
-def public_classes():
-    """Return the public classes that are estimators, wherever they stand in the package."""
+def public_estimators():
+    """Return the public estimator classes that state a price, wherever they stand in the package."""
     names = [module.name for module in pkgutil.iter_modules(skdplda.__path__) if not module.name.startswith("_")]
     packages = [skdplda, *(importlib.import_module(f"skdplda.{name}") for name in names)]
     things = [getattr(package, name) for package in packages for name in getattr(package, "__all__", ())]
     kinds = {thing for thing in things if inspect.isclass(thing) and issubclass(thing, BaseEstimator)}
-    return sorted(kinds, key=lambda kind: kind.__name__)
-
-
-def public_estimators():
-    """Return the public estimator classes that state a price."""
-    return [kind for kind in public_classes() if hasattr(kind, "privacy_cost") and not kind.__name__.startswith("Base")]
+    found = [kind for kind in kinds if hasattr(kind, "privacy_cost") and not kind.__name__.startswith("Base")]
+    return sorted(found, key=lambda kind: kind.__name__)
 
 
 def small(kind, **parameters):

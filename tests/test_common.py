@@ -1,7 +1,9 @@
 """The estimator as a citizen of scikit-learn and gensim: checks, pipelines, searches, routing."""
 
+import importlib
 import inspect
 import pickle
+import pkgutil
 from contextlib import suppress
 from unittest import SkipTest
 
@@ -9,16 +11,26 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from conftest import public_classes
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
+import skdplda
 from skdplda import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, gensim_dictionary, make_coherence_scorer
+
+
+def public_classes():
+    """Return the public classes that are estimators, wherever they stand in the package."""
+    names = [module.name for module in pkgutil.iter_modules(skdplda.__path__) if not module.name.startswith("_")]
+    packages = [importlib.import_module(f"skdplda.{name}") for name in names]
+    things = [getattr(package, name) for package in packages for name in getattr(package, "__all__", ())]
+    found = {thing for thing in things if inspect.isclass(thing) and issubclass(thing, BaseEstimator)}
+    return sorted(found, key=lambda kind: kind.__name__)
+
 
 CHECKED_ELSEWHERE = {
     "BaseRoundsModel": "is a base class; test_new_estimator.py",
