@@ -25,7 +25,7 @@ def public_names():
         module = importlib.import_module(package)
         for name in getattr(module, "__all__", ()):
             thing = getattr(module, name)
-            if not callable(thing):  # a constant has no docstring of its own
+            if not callable(thing) or getattr(thing, "_is_protocol", False):  # constants, protocols
                 continue
             yield f"{package}.{name}", thing
             if inspect.isclass(thing) and not issubclass(thing, (Enum, Exception)):

@@ -326,7 +326,11 @@ def test_counts_are_read_off_exact_tables_only(rare, released):
 def test_the_experiment_on_a_corpus(rare, tmp_path):
     options = {"n_models": 8, "repetitions": 2, "random_state": 0}
     results = membership_experiment(Counter(), rare, directory=tmp_path, **options)
-    runs = results.pop("repetitions")
+    runs = results.runs
+    with pytest.warns(FutureWarning, match=r"results\.runs"):
+        assert results["repetitions"] is runs
+    with pytest.raises(KeyError):
+        results["no such attack"]
     assert set(results) == {
         "vocabulary",
         "LiRA online (zeta)",

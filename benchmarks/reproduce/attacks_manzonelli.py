@@ -147,7 +147,7 @@ def rows_of(corpus, topics, results, notes):
         **{name: AttackResult.pool([run[name] for run in notes.huang]) for name in HUANG},
         "vocabulary": results["vocabulary"],
     }
-    each = [run["LiRA online (zeta)"].tpr_at(FPR).rate for run in results["repetitions"]]
+    each = [run["LiRA online (zeta)"].tpr_at(FPR).rate for run in results.runs]
     for name, result in found.items():
         at = result.tpr_at(FPR)
         yield {

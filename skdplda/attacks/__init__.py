@@ -1,7 +1,7 @@
 """Attacks on what was released: who was in the training data, and what it said. Arrays and traces are all they know."""
 
 from skdplda.attacks._classifier import ClassifierAttack, shadow_classifier_attack
-from skdplda.attacks._experiment import membership_experiment
+from skdplda.attacks._experiment import ExperimentResults, membership_experiment
 from skdplda.attacks._lira import likelihood_ratio_attack
 from skdplda.attacks._result import AttackResult, RateAt
 from skdplda.attacks._shadow import ShadowModels, released_topics, train_shadow_models
@@ -12,6 +12,7 @@ from skdplda.attacks._trace import TopicTraceAttack
 __all__ = [
     "AttackResult",
     "ClassifierAttack",
+    "ExperimentResults",
     "RateAt",
     "ReconstructedCounts",
     "ShadowModels",

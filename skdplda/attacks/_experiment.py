@@ -1,7 +1,8 @@
 """The whole attack on one's own corpus: a target on half of it, shadow models, and every score beside the truth."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
+from warnings import warn
 
 import numpy as np
 from sklearn.base import clone
@@ -14,9 +15,29 @@ from skdplda.attacks._shadow import check_seed, released_topics, reseed, train_s
 from skdplda.attacks._simple import threshold_attack, vocabulary_attack
 from skdplda.attacks._statistics import check_documents
 
-__all__ = ["membership_experiment"]
+__all__ = ["ExperimentResults", "membership_experiment"]
 
 HUANG = ("max", "std", "negative_entropy")
+
+
+class ExperimentResults(dict[str, AttackResult]):
+    """Results of attacks by name, pooled over the repetitions of an experiment.
+
+    Parameters
+    ----------
+    runs : list of dict of str to AttackResult
+        The results of each repetition, all with the same names; kept as the attribute `runs`.
+    """
+
+    def __init__(self, runs: list[dict[str, AttackResult]]) -> None:
+        super().__init__({name: AttackResult.pool([run[name] for run in runs]) for name in runs[0]})
+        self.runs = runs
+
+    def __missing__(self, name):
+        if name != "repetitions":
+            raise KeyError(name)
+        warn('write results.runs for results["repetitions"], which goes with version 0.2.', FutureWarning, stacklevel=2)
+        return self.runs
 
 
 def membership_experiment(
@@ -35,7 +56,7 @@ def membership_experiment(
     random_state: int | None = None,
     callback: Function | None = None,
     verbose: int = 0,
-) -> Any:
+) -> ExperimentResults:
     """Attack a learner on a corpus, as section 3.5 of [1]_ does.
 
     In each repetition a random half of the documents trains the target; the attacks then score all documents.
@@ -74,8 +95,8 @@ def membership_experiment(
 
     Returns
     -------
-    results : dict of str to AttackResult or list of AttackResult
-        By name of the attack, repetitions pooled; under "repetitions" a list with the results of each.
+    results : ExperimentResults
+        A dictionary of results by name of the attack, repetitions pooled; `results.runs` has those of each repetition.
 
     Raises
     ------
@@ -96,15 +117,7 @@ def membership_experiment(
     >>> sorted(results)[:2]
     ['LiRA offline (zeta)', 'LiRA online (zeta)']
     """
-    if vocabulary not in ("target", "given"):
-        raise ValueError(f"vocabulary must be 'target' or 'given'; got {vocabulary!r}.")
-    if not (is_integer(repetitions) and repetitions >= 1):
-        raise ValueError(f"repetitions must be an integer of at least 1; got {repetitions!r}.")
-    if not (is_integer(n_models) and n_models >= 4):
-        raise ValueError(
-            f"n_models must be an integer of at least 4, so that two shadow models have each document and two do not;"
-            f" got {n_models!r}."
-        )
+    check_options(vocabulary, repetitions, n_models)
     check_seed(random_state, directory)
     X = check_documents(X, np.shape(X)[1])
     if X.shape[0] < 2:
@@ -112,17 +125,10 @@ def membership_experiment(
     seeds = np.random.SeedSequence(random_state).generate_state(2 * repetitions).reshape(-1, 2) >> 1
     runs = []
     for number, (seed, shadow_seed) in enumerate(seeds):
-        members = np.zeros(X.shape[0], dtype=bool)
-        members[np.random.default_rng(seed).permutation(X.shape[0])[: X.shape[0] // 2]] = True
-        results, documents = [], X
-        if vocabulary == "target":
-            known = np.asarray(X[members].sum(axis=0)) > 0
-            results.append(vocabulary_attack(known, X, members))
-            documents = X[:, np.flatnonzero(known)]
-        target = clone(estimator)
-        reseed(target, int(seed))
-        target.fit(documents[members])
-        table = released_topics(target) if topic_word is None else topic_word(target)
+        members = random_half(X.shape[0], seed)
+        known = np.asarray(X[members].sum(axis=0)) > 0 if vocabulary == "target" else None
+        documents = X if known is None else X[:, np.flatnonzero(known)]
+        table = target_topics(estimator, documents[members], int(seed), topic_word)
         shadows = train_shadow_models(
             estimator,
             documents,
@@ -135,15 +141,42 @@ def membership_experiment(
             random_state=int(shadow_seed),
             verbose=verbose,
         )
-        for mode in ("online", "offline"):
-            for name in shadows.names:
-                results.append(
-                    likelihood_ratio_attack(table, documents, members, shadows, mode=mode, statistics=[name])
-                )
-        for name in thresholds:
-            results.append(threshold_attack(table, documents, members, name, proportions=proportions))
+        results = [] if known is None else [vocabulary_attack(known, X, members)]
+        results += [
+            likelihood_ratio_attack(table, documents, members, shadows, mode=mode, statistics=[name])
+            for mode in ("online", "offline")
+            for name in shadows.names
+        ]
+        results += [threshold_attack(table, documents, members, name, proportions=proportions) for name in thresholds]
         if callback is not None:
             callback(members, documents, table, shadows)
         runs.append({result.name: result for result in results})
-    pooled = {name: AttackResult.pool([run[name] for run in runs]) for name in runs[0]}
-    return pooled | {"repetitions": runs}
+    return ExperimentResults(runs)
+
+
+def check_options(vocabulary, repetitions, n_models):
+    """Raise ValueError unless these are parameters of an experiment."""
+    if vocabulary not in ("target", "given"):
+        raise ValueError(f"vocabulary must be 'target' or 'given'; got {vocabulary!r}.")
+    if not (is_integer(repetitions) and repetitions >= 1):
+        raise ValueError(f"repetitions must be an integer of at least 1; got {repetitions!r}.")
+    if not (is_integer(n_models) and n_models >= 4):
+        raise ValueError(
+            f"n_models must be an integer of at least 4, so that two shadow models have each document and two do not;"
+            f" got {n_models!r}."
+        )
+
+
+def random_half(n, seed):
+    """Return which of n documents train the target."""
+    members = np.zeros(n, dtype=bool)
+    members[np.random.default_rng(seed).permutation(n)[: n // 2]] = True
+    return members
+
+
+def target_topics(estimator, documents, seed, topic_word):
+    """Fit a copy of the estimator and return the topics that it releases."""
+    target = clone(estimator)
+    reseed(target, seed)
+    target.fit(documents)
+    return released_topics(target) if topic_word is None else topic_word(target)

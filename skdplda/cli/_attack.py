@@ -79,7 +79,6 @@ def _attack(args):
             random_state=args.seed,
             verbose=sys.stderr.isatty(),
         )
-    results.pop("repetitions")
     rows = {name: result.tpr_at(RATE) for name, result in results.items()}
     if args.json:
         report = {

@@ -79,7 +79,6 @@ class AttackRocDisplay:
             If there is no attack of such a name.
         """
         results = membership_experiment(estimator, X, **options)
-        del results["repetitions"]
         chosen = list(results) if attacks is None else list(attacks)
         unknown = [name for name in chosen if name not in results]
         if unknown:
