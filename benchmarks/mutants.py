@@ -53,21 +53,22 @@ class Mutant(NamedTuple):
         return hashlib.sha256("\0".join((self.old, self.new)).encode()).hexdigest()[:10]
 
 
-ROUNDS, GIBBS, HDP = "test_tables test_rounds", "test_kernels test_gibbs", "test_hdp test_hdp_exact"
+ROUNDS = "test_tables test_loop test_plan test_sensitivity test_estep_gibbs test_randomness"
+GIBBS, HDP = "test_kernels test_gibbs", "test_hdp test_hdp_exact"
 ACCOUNTING = "test_calibration test_guarantee test_selection"
 MUTANTS = [
     # --- the private loop ---
     Mutant(
         "round noise times 0.6",
-        "return sampler(self.multipliers[round_] * GRID, shape",
-        "return sampler(0.6 * self.multipliers[round_] * GRID, shape",
+        "return self.law.sampler(self.multipliers[round_] * GRID, shape",
+        "return self.law.sampler(0.6 * self.multipliers[round_] * GRID, shape",
         "less noise than is paid for",
         ROUNDS,
     ),
     Mutant(
         "no noise in the first round",
-        "    if not plan.noiseless:\n        total = total + plan.draw",
-        "    if not plan.noiseless and round_:\n        total = total + plan.draw",
+        "    if not plan.noiseless:\n        key = randomness.noise(",
+        "    if not plan.noiseless and round_:\n        key = randomness.noise(",
         "a round is released as it is",
         ROUNDS,
     ),
@@ -129,8 +130,8 @@ MUTANTS = [
     ),
     Mutant(
         "units weigh above the bound",
-        "weight = np.floor(GRID / (np.maximum(norm, least) * (1 + 1e-9)))",
-        "weight = np.ceil(GRID / (np.maximum(norm, least) * (1 + 1e-9)))",
+        "weight = np.floor(GRID / (norm * (1 + MARGIN)))",
+        "weight = np.ceil(GRID / (norm * (1 + MARGIN)))",
         "a contribution is larger than the sensitivity",
         ROUNDS,
     ),
@@ -171,7 +172,7 @@ MUTANTS = [
     ),
     Mutant(
         "a resumed fit draws with a new key",
-        'first, run, randomness.key = header["n_done"], header["run"], int(header["key"])',
+        'first, run, randomness.root = header["n_done"], header["run"], bytes.fromhex(header["key"])',
         'first, run = header["n_done"], header["run"]',
         "a resumed fit is another fit",
         "test_checkpoint",
@@ -186,8 +187,8 @@ MUTANTS = [
     # --- M-steps, and what is told of the noise ---
     Mutant(
         "forgetting of the model",
-        "\nFORGET = 0.2  # by which an older release weighs less",
-        "\nFORGET = 0.3  # by which an older release weighs less",
+        '"model: no forgetting".\nFORGET = 0.2',
+        '"model: no forgetting".\nFORGET = 0.3',
         "what noise_deviation says, and the measured utility",
         ROUNDS,
     ),
@@ -200,8 +201,8 @@ MUTANTS = [
     ),
     Mutant(
         "model noise without the sampling rate",
-        "/ weight.sum() * unit / plan.sampling_rate)",
-        "/ weight.sum() * unit)",
+        "/ weight.sum() * norm_bound / plan.sampling_rate)",
+        "/ weight.sum() * norm_bound)",
         "what skdplda cost prints",
         ROUNDS,
     ),
@@ -214,8 +215,8 @@ MUTANTS = [
     ),
     Mutant(
         "noise deviation without the sampling rate",
-        "scale = UNIT / plan.sampling_rate",
-        "scale = UNIT",
+        "scale = NORM_BOUND / plan.sampling_rate\n",
+        "scale = NORM_BOUND\n",
         "what skdplda cost prints",
         "test_cgs test_cli",
     ),
@@ -228,8 +229,8 @@ MUTANTS = [
     ),
     Mutant(
         "what the bound stands for",
-        "\nUNIT = 5.0  #",
-        "\nUNIT = 4.0  #",
+        "\nNORM_BOUND = 5.0\n",
+        "\nNORM_BOUND = 4.0\n",
         "what noise_deviation says",
         ROUNDS + " test_cgs",
     ),
@@ -242,8 +243,8 @@ MUTANTS = [
     ),
     Mutant(
         "online tables without the sampling rate",
-        "self._scale, self._offset, self._decay = unit / GRID / rate, offset, decay",
-        "self._scale, self._offset, self._decay = unit / GRID, offset, decay",
+        "self._scale, self._offset, self._decay = norm_bound / GRID / rate, offset, decay",
+        "self._scale, self._offset, self._decay = norm_bound / GRID, offset, decay",
         "online models shrink",
         ROUNDS,
     ),
@@ -293,8 +294,8 @@ MUTANTS = [
     ),
     Mutant(
         "steps of a stream draw the same noise",
-        'run_round(e_step, tables, plan, randomness, stream["n_done"], n_threads=n_threads)',
-        "run_round(e_step, tables, plan, randomness, 0, n_threads=n_threads)",
+        'run_round(e_step, tables, plan, randomness, stream["n_done"], n_threads=',
+        "run_round(e_step, tables, plan, randomness, 0, n_threads=",
         "the difference of two steps has no noise",
         "test_vips",
     ),
@@ -322,22 +323,22 @@ MUTANTS = [
     ),
     Mutant(
         "half the noise on segments",
-        "noise = rounded_gaussian(sigma * GRID, exact.shape",
-        "noise = rounded_gaussian(sigma * GRID / 2, exact.shape",
+        "            sigma * GRID, exact.shape, randomness",
+        "            sigma * GRID / 2, exact.shape, randomness",
         "less noise than is paid for",
         "test_pctd_noise test_pctd",
     ),
     Mutant(
         "one noise for all blocks of segments",
-        "exact.shape, randomness.noise(block), n_threads)",
-        "exact.shape, randomness.noise(0), n_threads)",
+        "exact.shape, randomness.noise(block, sigma, exact), n_threads",
+        "exact.shape, randomness.noise(0, sigma, exact), n_threads",
         "the difference of two blocks has no noise",
         "test_pctd_noise test_pctd",
     ),
     Mutant(
         "noise of published segments",
-        "along = rng.normal(scale=sigma, size=(n_units, len(size)))",
-        "along = rng.normal(scale=sigma / 2, size=(n_units, len(size)))",
+        "along = rng.normal(scale=sigma, size=(n_segments, len(size)))",
+        "along = rng.normal(scale=sigma / 2, size=(n_segments, len(size)))",
         "the published form has other noise than it says",
         "test_pctd_noise",
     ),
@@ -386,8 +387,8 @@ MUTANTS = [
     ),
     Mutant(
         "range of the draws doubled",
-        "            min(plan.eta / 2, 700.0)\n",
-        "            min(plan.eta, 700.0)\n",
+        "odds = math.exp(min(plan.eta / 2, 700.0))",
+        "odds = math.exp(min(plan.eta, 700.0))",
         "draws tell more than is paid for",
         HDP,
     ),
@@ -400,8 +401,8 @@ MUTANTS = [
     ),
     Mutant(
         "noise of a sweep drawn once",
-        "noise = self._plan.draw(self._shape, self._randomness.noise(self._n), self._n_threads)",
-        "noise = self._plan.draw(self._shape, self._randomness.noise(1), self._n_threads)",
+        "key = self._randomness.noise(self._n, self._plan.noise",
+        "key = self._randomness.noise(1, self._plan.noise",
         "the difference of two tables has no noise",
         HDP,
     ),
@@ -606,8 +607,8 @@ MUTANTS = [
     ),
     Mutant(
         "more reports than a user has promised",
-        "if sent.max() > most:",
-        "if sent.max() > most + 1:",
+        "if np.diff(start).max() > most:",
+        "if np.diff(start).max() > most + 1:",
         "a user has spent more than is said",
         "test_local",
     ),

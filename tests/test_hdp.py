@@ -438,3 +438,14 @@ def test_a_document_of_four_billion_tokens_is_cut_to_the_public_number():
     X = counts_of([[2**31 - 1, 2**31 - 1, 0], [1, 0, 2]])
     model = HDPLDA(2, max_iter=1, return_trace=True).fit(X)
     assert np.diff(model.trace_.document_starts).tolist() == [2**20, 3]
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+@pytest.mark.parametrize(("old", "new"), [("frozen", "delayed"), ("live", "sequential")])
+def test_former_names_of_the_tables_are_taken_and_warn(X, old, new):
+    with pytest.warns(FutureWarning, match=f"table='{old}' is now called '{new}'") as caught:
+        model = HDPLDA(3, table=old, max_iter=2, random_state=0).fit(X)
+    assert next(w for w in caught if w.category is FutureWarning).filename == __file__
+    same = HDPLDA(3, table=new, max_iter=2, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.components_, same.components_)
+    assert model.privacy_guarantee_ == same.privacy_guarantee_

@@ -1,10 +1,13 @@
 """Noise on unit-word counts: the law of the shortcut, noise once, and what the published form costs and shows."""
 
 import re
+from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy import stats
 from scipy.special import softmax
 
 from skdplda import PCTD, PrivacyAccountant, PrivacyGuarantee, PrivacyLeakWarning
@@ -98,7 +101,7 @@ def test_every_word_of_every_unit_gets_noise(monkeypatch):
         drawn.append((sigma, shape, random_state))
         return np.zeros(shape, np.int64)
 
-    monkeypatch.setattr(_pctd_noise, "rounded_gaussian", record)
+    monkeypatch.setattr(_pctd_noise, "mechanism_of", lambda name: SimpleNamespace(sampler=record))
     monkeypatch.setattr(_pctd_noise, "_probable", lambda noisy, rate, sigma: noisy)
     monkeypatch.setattr(_pctd_noise, "BLOCK_CELLS", 300)
     X = random_units()
@@ -119,7 +122,7 @@ def test_blocks_of_a_seeded_fit_have_noise_of_their_own(monkeypatch):
         seeds.append(random_state)
         return np.zeros(shape, np.int64)
 
-    monkeypatch.setattr(_pctd_noise, "rounded_gaussian", record)
+    monkeypatch.setattr(_pctd_noise, "mechanism_of", lambda name: SimpleNamespace(sampler=record))
     monkeypatch.setattr(_pctd_noise, "BLOCK_CELLS", 300)
     noisy_segments(random_units(), 0.05, Randomness(3), 1)
     assert None not in seeds and len(set(seeds)) == len(seeds) == 6
@@ -158,6 +161,24 @@ def test_one_word_in_the_place_of_another_is_what_is_protected():
     assert g.epsilon == 3.0 and g.epsilon_at(1e-5) <= 3.0
     exact = PCTD(noise="units", epsilon=np.inf).privacy_cost()
     assert exact.epsilon == np.inf and exact.mechanism == "none"
+
+
+def test_a_word_replaced_in_a_plain_matrix_leaves_all_other_units_in_their_places():
+    """In law: every arrangement of a document is as likely with the word as with the one in its place.
+
+    In the order of words, the first word of "0 1 2" would leave its unit, and the 3 in its place come last.
+    """
+    n, arrangements = 3000, list(permutations(("replaced", 1, 2)))
+    for word in (0, 3):
+        counts = np.zeros((n, 4), int)
+        counts[:, [word, 1, 2]] = 1
+        model, randomness = PCTD(2, noise="units"), Randomness(0)
+        with pytest.warns(UserWarning, match="each word is a semantic unit"):
+            X = model._read(counts, None, model._plan(), randomness).documents
+        np.testing.assert_array_equal(X.start, 3 * np.arange(n + 1))
+        places = X.counts.indices.reshape(n, 3)
+        found = [tuple("replaced" if w == word else w for w in row) for row in places.tolist()]
+        assert stats.chisquare([found.count(each) for each in arrangements]).pvalue > 1e-6
 
 
 # --- in each iteration: published -----------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.base import clone
 
 from skdplda import (
@@ -82,3 +83,29 @@ def test_a_long_seed_repeats_a_fit_and_is_not_printed(seed):
         fits = [clone(PrivateCGSLDA(2, max_iter=2, random_state=seed)).fit(X) for _ in range(2)]
     np.testing.assert_array_equal(fits[0].components_, fits[1].components_)
     assert all(str(seed)[2:-1] not in str(warning.message) for warning in caught)
+
+
+@pytest.mark.parametrize("seed", [None, 11])
+@pytest.mark.parametrize("rate", [0.01, 0.3, 0.999])
+def test_units_join_independently_at_the_stated_rate(seed, rate):
+    n = 100_000
+    samples = [Randomness(seed).sample(round_, n, rate) for round_ in range(2)]
+    for sample in samples:
+        assert sample.dtype == np.uint8
+        assert stats.binomtest(int(sample.sum()), n, rate).pvalue > 1e-7
+    both = int((samples[0] & samples[1]).sum())
+    assert stats.binomtest(both, n, rate**2).pvalue > 1e-7
+
+
+def test_every_purpose_and_round_has_random_bits_of_its_own():
+    seeds, samples = [], []
+    for seed in (0, 1, 2**31 - 1):
+        randomness = Randomness(seed)
+        seeds += [randomness.key, *(randomness.noise(round_) for round_ in range(500))]
+        samples += [randomness.sample(round_, 200, 0.5).tobytes() for round_ in range(500)]
+        assert randomness.sample(7, 200, 0.5).tobytes() == samples[-493]  # of round 7 of this seed
+    assert len(set(seeds)) == len(seeds) == 3 * 501
+    assert len(set(samples)) == len(samples) == 3 * 500
+    assert Randomness(None).noise(0) != Randomness(None).noise(0)
+    assert Randomness(None).key != Randomness(None).key
+    assert Randomness(None).sample(0, 200, 0.5).tobytes() != Randomness(None).sample(0, 200, 0.5).tobytes()

@@ -442,7 +442,8 @@ def shuffled_segments(X, randomness):
     """Return the tokens of word counts as semantic units of one word each, in a secret random order.
 
     The guarantee is for one word replaced in its unit. In the order of words, a replaced word would change its place in
-    the document, and with it the units of all words between.
+    the document, and with it the units of all words between; in a random order, all arrangements of the other words
+    stay as likely as they were.
     """
     key = randomness.draw_key()
     starts, words = tokens_of(some_tokens(X, key))

@@ -1,0 +1,135 @@
+"""The Gibbs E-step of the private loop: what it computes, reads and contributes."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import digamma
+
+from skdplda._validation import check_groups
+from skdplda.privacy import Randomness
+from skdplda.rounds._estep_gibbs import GibbsEStep
+from skdplda.rounds._sensitivity import GRID, word_weights
+
+ALPHA, BETA = np.array([0.4, 0.9]), 0.3
+
+
+def counts_of(X):
+    """Return a corpus as `check_counts` does."""
+    X = sp.csr_array(X)
+    X.indptr, X.indices, X.data = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
+    return X
+
+
+def gibbs_step(X, groups, order=2, n_sweeps=2, n_topics=2, soft_counts=False):
+    X, randomness = counts_of(X), Randomness(0)
+    alpha = np.resize(ALPHA, n_topics)
+    return GibbsEStep(
+        X, check_groups(groups, X.shape[0]), n_topics=n_topics, order=order, priors=lambda _: (alpha, BETA),
+        n_sweeps=n_sweeps, soft_counts=soft_counts, randomness=randomness, n_threads=1,
+    )  # fmt: skip
+
+
+def random_corpus(rng):
+    shape = rng.integers(1, [12, 15])
+    X = rng.poisson(rng.choice([0.3, 2.0, 8.0, 1e5]), size=shape)
+    groups = None if rng.random() < 0.5 else np.sort(rng.integers(4, size=shape[0]))  # the last user comes last
+    return X.astype(np.int32), groups
+
+
+def norm(values, order):
+    """Return the exact norm, to the power of the order, in Python's integers."""
+    return sum(abs(int(value)) ** order for value in np.ravel(values))
+
+
+def test_soft_counts_are_the_probabilities_of_topics_given_the_document():
+    rng = np.random.default_rng(3)
+    X, table = rng.poisson(1.0, (30, 12)), rng.gamma(0.5, 20, (12, 3)).astype(np.float32)
+    X[4] = 0
+    alpha, active = np.resize(ALPHA, 3), (np.arange(30) % 5 < 3).astype(np.uint8)
+    step = gibbs_step(X, None, n_topics=3, soft_counts=True)
+    for flags in (None, active):
+        found = step.collect(table, 0, flags)
+        n, document = np.zeros((30, 3)), np.repeat(np.arange(30), X.sum(axis=1))
+        np.add.at(n, (document, step.arrays()["topics"]), 1)
+        np.testing.assert_array_equal(step._tokens.document_topics(2), n)
+        p = np.exp(digamma(table + BETA + 0.5)) / (table.sum(axis=0) + 12 * BETA)
+        p = p * np.exp(digamma(alpha + n + 0.5))[:, None]
+        share = X[..., None] * p / p.sum(axis=2, keepdims=True) * word_weights(table)[:, None]
+        size = np.sqrt((share**2).sum(axis=(1, 2), keepdims=True))
+        share *= GRID / np.maximum(size, 1e-9) * (1 if flags is None else flags[:, None, None])
+        np.testing.assert_allclose(found, share.sum(axis=0), rtol=1e-3, atol=30)
+
+
+@pytest.mark.parametrize("n_topics", [2, 5, 17])
+def test_the_e_step_reads_the_table_only(n_topics):
+    """What lies behind the table in memory must not matter, not even if it is no number."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.poisson(1.0, size=(30, 8)).astype(np.int32))
+    values = rng.gamma(0.5, 4.0, size=(8, n_topics)).astype(np.float32)
+    sums = []
+    for behind in (0.0, np.nan, np.inf):
+        memory = np.full(values.size + 64, behind, np.float32)
+        memory[: values.size] = values.ravel()
+        step = gibbs_step(X, None, n_topics=n_topics)
+        sums.append(step.collect(memory[: values.size].reshape(values.shape), 0, None).copy())
+    np.testing.assert_array_equal(sums[1], sums[0])
+    np.testing.assert_array_equal(sums[2], sums[0])
+
+
+@pytest.mark.parametrize("order, soft_counts", [(1, False), (2, False), (2, True)])
+def test_removing_the_last_unit_changes_each_sum_by_the_grid_at_most(order, soft_counts):
+    """Streams are keyed by position, so that the other units draw the same with and without the last one."""
+    rng = np.random.default_rng(7)
+    largest = 0.0
+    for _ in range(60):
+        X, groups = random_corpus(rng)
+        X = np.minimum(X, 20)
+        groups = None if soft_counts else groups
+        last = np.arange(len(X)) == len(X) - 1 if groups is None else groups == groups[-1]
+        if last.all():
+            continue
+        rest = X[~last], None if groups is None else groups[~last]
+        steps = [
+            gibbs_step(data, users, order, n_topics=3, soft_counts=soft_counts) for data, users in ((X, groups), rest)
+        ]
+        for step in steps:
+            step._randomness.root = bytes(32)
+        for round_ in range(3):
+            table = rng.integers(0, 20, size=(X.shape[1], 3)).astype(np.float32)  # whatever was released
+            active = np.ones(steps[0].n_units, np.uint8)
+            if round_ == 2:
+                active[:-1] = rng.integers(0, 2, size=len(active) - 1)
+            flags = [active[: step.n_units] if round_ == 2 else None for step in steps]
+            sums = [step.collect(table, round_, flag).copy() for step, flag in zip(steps, flags, strict=True)]
+            change = sums[0] - sums[1]
+            assert change.min() >= 0
+            assert norm(change, order) <= GRID**order
+            largest = max(largest, norm(change, order) / GRID**order)
+    assert largest > 0.9
+
+
+@pytest.mark.parametrize(
+    "order, soft_counts, grouped",
+    [(1, False, False), (1, False, True), (2, False, False), (2, False, True), (2, True, False)],
+)
+def test_units_outside_the_sample_contribute_nothing(order, soft_counts, grouped):
+    """Every unit has taken part before; then what two samples contribute adds up to what both together do."""
+    rng = np.random.default_rng(2)
+    X, groups = rng.poisson(1.0, (40, 9)), np.arange(40) // 3 if grouped else None
+    tables = rng.gamma(1.0, 5.0, (2, 9, 3)).astype(np.float32)
+    sums = {}
+    for name, divisor in (("none", 0), ("even", 2), ("all", 1)):
+        step = gibbs_step(X, groups, order, n_topics=3, soft_counts=soft_counts)
+        step._randomness.root = bytes(32)
+        step.collect(tables[0], 0, None)
+        active = np.zeros(step.n_units, np.uint8)
+        active[:: divisor or 1] = divisor > 0
+        sums[name] = step.collect(tables[1], 1, active).copy()
+        if name == "even":
+            other = gibbs_step(X, groups, order, n_topics=3, soft_counts=soft_counts)
+            other._randomness.root = bytes(32)
+            other.collect(tables[0], 0, None)
+            sums["odd"] = other.collect(tables[1], 1, 1 - active).copy()
+    assert not sums["none"].any()
+    assert sums["even"].any() and sums["odd"].any()
+    np.testing.assert_array_equal(sums["even"] + sums["odd"], sums["all"])

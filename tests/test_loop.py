@@ -1,0 +1,274 @@
+"""The private loop: its privacy by exact enumeration, its noise, its samples and when the budget is charged."""
+
+import math
+from collections import defaultdict
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+
+from skdplda.privacy import Randomness, delta_of
+from skdplda.rounds._estep_gibbs import GibbsEStep
+from skdplda.rounds._loop import run_rounds
+from skdplda.rounds._plan import NoisePlan
+
+ALPHA, BETA = np.array([0.4, 0.9]), 0.3
+FIRST_TABLE = np.array([[3.0, 0.5], [0.2, 2.0]], dtype=np.float32)
+
+
+# --- privacy by enumeration ----------------------------------------------------------------------------
+
+
+def sweep_law(words, topics, table, n_sweeps=1):
+    """Return the exact law {topics: probability} of one document's sequential draws from a fixed table."""
+    weight = (table + BETA) / (table.sum(axis=0) + len(table) * BETA)
+    law = {topics: 1.0}
+    for _, i in product(range(n_sweeps), range(len(words))):
+        after = defaultdict(float)
+        for state, probability in law.items():
+            others = [k for j, k in enumerate(state) if j != i and k is not None]
+            p = weight[words[i]] * (np.bincount(np.array(others, dtype=int), minlength=2) + ALPHA)
+            for k in range(2):
+                after[(*state[:i], k, *state[i + 1 :])] += probability * p[k] / p.sum()
+        law = after
+    return law
+
+
+def round_law(documents, hidden, table, rate):
+    """Return the law of the next hidden states; each document takes part with probability `rate`.
+
+    A hidden state is, for each document, its topics and whether it contributes.
+    """
+    laws = []
+    for words, (topics, _) in zip(documents, hidden, strict=True):
+        moved = {(new, True): rate * p for new, p in sweep_law(words, topics, table).items()}
+        laws.append(moved if rate == 1 else {**moved, (topics, False): 1 - rate})
+    for choice in product(*(law.items() for law in laws)):
+        yield tuple(state for state, _ in choice), float(np.prod([p for _, p in choice]))
+
+
+def contribution_law(words, topics, table, rate):
+    """Return the law of what one document contributes in a round: tokens of word 0 in each topic."""
+    law = defaultdict(float, {(0, 0): 1 - rate})
+    for after, p in sweep_law(words, topics, table).items():
+        law[after.count(0), after.count(1)] += rate * p
+    return law
+
+
+def total(hidden):
+    """Return the sum that the documents contribute: tokens of word 0 in each topic."""
+    return tuple(sum(state.count(k) for state, active in hidden if active) for k in range(2))
+
+
+class Enumeration:
+    """Probabilities of both releases of a two-round fit, on documents made of word 0 alone.
+
+    The cells of word 1 then hold noise only, the same on both data sets: they are public, and fixed here.
+    """
+
+    def __init__(self, pmfs, reaches, rate=1.0, public=(1.0, 0.0)):
+        self.values = [np.arange(-reach, reach + 5) for reach in reaches]
+        self.pmfs, self.rate, self.public = pmfs, rate, np.array(public)
+
+    def cells(self, round_, sums):
+        """Return the probability of each noisy pair of cells."""
+        return np.outer(*(self.pmfs[round_](self.values[round_] - total) for total in sums))
+
+    def releases(self, documents):
+        """Return p(Y1, Y2) as an array of four axes."""
+        n = len(self.values[0])
+        start = tuple(((None,) * len(words), False) for words in documents)
+        weights = defaultdict(lambda: np.zeros((n, n)))  # of the first release, with each state of the topics
+        for hidden, p in round_law(documents, start, FIRST_TABLE, self.rate):
+            weights[tuple(state for state, _ in hidden)] += p * self.cells(0, total(hidden))
+        size = sum(map(len, documents))
+        sums = [pair for pair in product(range(size + 1), repeat=2) if sum(pair) <= size]
+        cells = np.array([self.cells(1, pair).ravel() for pair in sums])
+        positive, of_value = np.unique(
+            np.maximum(self.values[0], 0), return_inverse=True
+        )  # a table has no negative cells
+        law = np.zeros((len(positive), len(positive), len(weights), len(sums)))
+        for i, j in product(range(len(positive)), repeat=2):
+            table = np.maximum([[positive[i], positive[j]], self.public], 0) / self.rate
+            of_document = {
+                pair: contribution_law(*pair, table, self.rate)
+                for pair in {(words, topics[d]) for topics in weights for d, words in enumerate(documents)}
+            }
+            for state, topics in enumerate(weights):
+                parts = [of_document[pair].items() for pair in zip(documents, topics, strict=True)]
+                for added in product(*parts):
+                    pair = tuple(map(sum, zip(*(contribution for contribution, _ in added), strict=True)))
+                    law[i, j, state, sums.index(pair)] += math.prod(p for _, p in added)
+        second = law[np.ix_(of_value, of_value)]
+        joint = np.einsum("sij,ijst->ijt", np.array(list(weights.values())), second) @ cells
+        return joint.reshape(n, n, *2 * self.values[1].shape)
+
+
+DOCUMENTS = [(0, 0), (0, 0)]
+NORM = 2  # of a document where one topic takes both tokens: the grid of a fit in which each token counts 1
+
+
+def gaussian_pmf(sigma):
+    return lambda x: stats.norm.cdf((x + 0.5) / sigma) - stats.norm.cdf((x - 0.5) / sigma)
+
+
+@pytest.mark.parametrize("public", [(1.0, 0.0), (0.0, 9.0)])
+@pytest.mark.parametrize("rate", [1.0, 0.5])
+def test_two_gaussian_rounds_keep_their_guarantee_exactly(rate, public):
+    plan = NoisePlan.calibrate("gaussian", 3.0, 0.05, 2, rate)
+    sigmas = [NORM * multiplier for multiplier in plan.multipliers]
+    reaches = [int(6 * sigma) + 1 for sigma in sigmas]
+    enumeration = Enumeration([gaussian_pmf(sigma) for sigma in sigmas], reaches, rate, public)
+    with_it, without = enumeration.releases(DOCUMENTS), enumeration.releases(DOCUMENTS[:1])
+    assert min(with_it.sum(), without.sum()) > 1 - 1e-7  # what the grid leaves out
+    for epsilon in (0.25, 1.0, 3.0, 5.0):
+        claimed = delta_of(plan.event, epsilon)
+        found = [np.maximum(p - np.exp(epsilon) * q, 0).sum() for p, q in ((with_it, without), (without, with_it))]
+        assert max(found) <= claimed + 1e-7
+        if epsilon == 1.0:
+            assert max(found) > claimed / 50  # the enumeration sees the document
+    assert delta_of(plan.event, 3.0) <= 0.05
+
+
+def test_two_laplace_rounds_keep_pure_epsilon_exactly():
+    plan = NoisePlan.calibrate("laplace", 2.0, 0.0, 2, 1.0)
+    ratio = np.exp(-1 / (NORM * plan.multipliers[0]))
+    enumeration = Enumeration([lambda x: (1 - ratio) / (1 + ratio) * ratio ** np.abs(x)] * 2, (8, 8))
+    worst = np.abs(np.log(enumeration.releases(DOCUMENTS) / enumeration.releases(DOCUMENTS[:1]))).max()
+    assert worst <= 2.0 * (1 + 1e-9)
+    assert worst > 1.9  # all tokens in one topic, twice
+
+
+@pytest.mark.parametrize("n_sweeps", [1, 3])
+def test_the_e_step_has_the_enumerated_law(n_sweeps):
+    """Copies of one document, each with its own stream: counts of words in topics against the exact law."""
+    n, words = 4000, (0, 1, 0)  # second tokens come last
+    X = sp.csr_array(np.tile([2, 1], (n, 1)).astype(np.int32))
+    X.indptr = X.indptr.astype(np.int64)
+    step = GibbsEStep(
+        X, n_topics=2, order=2, priors=lambda _: (ALPHA, BETA), n_sweeps=n_sweeps, soft_counts=False,
+        randomness=Randomness(0), n_threads=1,
+    )  # fmt: skip
+    step.collect(FIRST_TABLE, 0, None)
+    topics = step.arrays()["topics"].reshape(n, 3)
+    law = sweep_law(words, (None,) * 3, FIRST_TABLE, n_sweeps)
+    expected = np.array([law[state] for state in product(range(2), repeat=3)])
+    found = np.bincount(topics @ [4, 2, 1], minlength=8)
+    assert stats.chisquare(found, expected / expected.sum() * n).pvalue > 1e-6
+
+
+# --- noise, samples and budget -------------------------------------------------------------------------
+
+
+class Silence:
+    """An E-step to which nobody contributes."""
+
+    n_units = 0
+
+    def __init__(self):
+        self.sizes = []
+
+    def collect(self, table, round_, active):
+        self.sizes.append(None if active is None else len(active))
+        return np.zeros((500, 40), np.int32)
+
+
+class Recorder:
+    """A tables that keeps what was released."""
+
+    table = np.zeros((500, 40), np.float32)
+
+    def __init__(self):
+        self.released = []
+
+    def update(self, noisy, round_):
+        self.released.append(noisy.copy())
+
+
+@pytest.mark.parametrize(("mechanism", "rate"), [("gaussian", 1.0), ("gaussian", 0.1), ("laplace", 1.0)])
+@pytest.mark.parametrize("seed", [None, 3])
+def test_an_empty_batch_gets_the_noise_of_the_plan_and_each_round_its_own(mechanism, rate, seed):
+    """Sums of squares are chi-square, sums of magnitudes gamma; false alarms without a seed: 12 times 2e-8."""
+    multipliers = (2.0, 3.0, 2.0, 1.0)
+    tables = Recorder()
+    run_rounds(Silence(), tables, NoisePlan(mechanism, rate, multipliers, None), Randomness(seed))
+    assert len(tables.released) == 4
+    for multiplier, noise in zip(multipliers, tables.released, strict=True):
+        assert noise.dtype.kind == "i"
+        x = noise.ravel() / (multiplier * 2**20)  # so fine that integers look continuous
+        if mechanism == "gaussian":
+            tail = stats.chi2.cdf((x**2).sum(), x.size)
+        else:
+            tail = stats.gamma.cdf(np.abs(x).sum(), x.size)
+        assert 1e-8 < tail < 1 - 1e-8
+        assert 1e-8 < stats.norm.cdf(x.sum() / np.sqrt(x.size * (1 if mechanism == "gaussian" else 2))) < 1 - 1e-8
+    assert len({noise.tobytes() for noise in tables.released}) == 4
+
+
+class Witness(Silence, Recorder):
+    """An E-step and a tables at once, which write down when they are called."""
+
+    def __init__(self, steps):
+        self.steps, self.released = steps, []
+
+    def collect(self, table, round_, active):
+        self.steps.append("sum")
+        return np.zeros((50, 4), np.int64)
+
+
+def test_the_budget_is_charged_before_the_first_noisy_sum():
+    steps = []
+    witness = Witness(steps)
+    plan = NoisePlan("gaussian", 1.0, (1.0, 1.0), None)
+    run_rounds(witness, witness, plan, Randomness(0), before_release=lambda run: steps.append("charge"))
+    assert steps == ["charge", "sum", "sum"]
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.7])
+def test_each_round_takes_a_sample_of_its_own_at_the_rate_that_is_paid_for(rate):
+    class Sampled(Witness):
+        n_units = 20_000
+
+        def collect(self, table, round_, active):
+            self.steps.append(active)
+            return np.zeros((50, 4), np.int64)
+
+    steps, randomness = [], Randomness(5)
+    witness = Sampled(steps)
+    run_rounds(witness, witness, NoisePlan("gaussian", rate, (1.0,) * 3, None), randomness)
+    assert len(steps) == 3
+    for round_, active in enumerate(steps):
+        np.testing.assert_array_equal(active, randomness.sample(round_, 20_000, rate))
+        assert stats.binomtest(int(active.sum()), 20_000, rate).pvalue > 1e-6
+    assert len({active.tobytes() for active in steps}) == 3
+
+
+def test_a_fit_that_cannot_be_charged_adds_no_noise_and_releases_nothing():
+    steps = []
+    witness = Witness(steps)
+
+    def refuse(run):
+        raise RuntimeError("no budget")
+
+    with pytest.raises(RuntimeError, match="no budget"):
+        run_rounds(witness, witness, NoisePlan("gaussian", 1.0, (1.0,), None), Randomness(0), before_release=refuse)
+    assert not steps and not witness.released
+
+
+def test_without_noise_nothing_is_added():
+    tables = Recorder()
+    run_rounds(Silence(), tables, NoisePlan.calibrate("gaussian", np.inf, 1e-5, 2, 1.0), Randomness(None))
+    assert not np.any(tables.released)
+
+
+def test_noise_that_covered_one_statistic_never_covers_another():
+    """Whoever has two releases with equal noise has the difference of the two exact sums."""
+    plan, noise = NoisePlan.calibrate("gaussian", 1.0, 1e-5, 1, 1.0), []
+    for exact in (np.zeros((50, 4), np.int64), np.eye(50, 4, dtype=np.int64)):
+        step, tables = Silence(), Recorder()
+        step.collect = lambda table, round_, active, exact=exact: exact
+        run_rounds(step, tables, plan, Randomness(0))
+        noise.append(tables.released[0] - exact)
+    assert np.corrcoef(noise[0].ravel(), noise[1].ravel())[0, 1] < 0.5

@@ -1,0 +1,55 @@
+"""The noise plan: what it says of its noise, how it divides a budget, and that the event covers all of it."""
+
+import numpy as np
+import pytest
+from dp_accounting import ComposedDpEvent
+from scipy import stats
+from scipy.optimize import brentq
+
+from skdplda.privacy import delta_of, epsilon_of, gaussian_event
+from skdplda.rounds._plan import NoisePlan
+
+
+@pytest.mark.parametrize(("mechanism", "factor"), [("gaussian", 1.0), ("laplace", 2**0.5)])
+def test_a_plan_tells_the_deviation_of_its_noise(mechanism, factor):
+    plan = NoisePlan(mechanism, 1.0, (2.0, 3.5), None)
+    assert [plan.deviation(0), plan.deviation(1), plan.deviation(-1)] == pytest.approx(
+        [2.0 * factor, 3.5 * factor, 3.5 * factor]
+    )
+
+
+def test_the_precision_of_gaussian_rounds_grows_tenfold():
+    """From the first round to the last, geometrically; together they are one mechanism of the exact multiplier."""
+    precision = np.array(NoisePlan.calibrate("gaussian", 2.0, 1e-6, 5, 1.0).multipliers) ** -2
+    np.testing.assert_allclose(precision / precision[0], 10 ** (np.arange(5) / 4), rtol=1e-9)
+
+    def delta(sigma):  # Balle and Wang (2018), Theorem 8
+        return stats.norm.cdf(0.5 / sigma - 2 * sigma) - np.exp(2) * stats.norm.cdf(-0.5 / sigma - 2 * sigma)
+
+    sigma = brentq(lambda sigma: delta(sigma) - 1e-6, 0.1, 100, xtol=1e-12)
+    assert precision.sum() ** -0.5 == pytest.approx(sigma, rel=1e-5)
+
+
+def test_laplace_rounds_divide_epsilon_evenly():
+    assert NoisePlan.calibrate("laplace", 2.0, 0.0, 5, 1.0).multipliers == pytest.approx((2.5,) * 5)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rate"), [(5.0, 1e-11, 1.0), (22.0, 1e-4, 1.0), (22.0, 1e-4, 0.5), (60.0, 1e-6, 1.0)]
+)
+def test_the_error_of_the_samplers_is_paid_for_within_delta(epsilon, delta, rate):
+    """Where it matters: with an epsilon so large, or a delta so small, that it is a good part of delta."""
+    plan = NoisePlan.calibrate("gaussian", epsilon, delta, 3, rate)
+    target = min(epsilon, np.log(delta / 2 / 2.0**-46))  # 2^50 draws, each 2^-96 from its law
+    slack = (1 + np.exp(target)) * 2.0**-46
+    assert slack > delta / 100
+    assert delta_of(plan.event, target) + slack <= delta * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("n_rounds", [1, 2, 20])
+def test_unequal_rounds_cost_what_the_event_says(n_rounds):
+    plan = NoisePlan.calibrate("gaussian", 2.0, 1e-6, n_rounds, 1.0)
+    assert plan.n_rounds == n_rounds
+    together = ComposedDpEvent([gaussian_event(multiplier) for multiplier in plan.multipliers])
+    assert epsilon_of(together, 1e-6) <= 2.0
+    assert epsilon_of(together, 1e-6) == pytest.approx(epsilon_of(plan.event, 1e-6), rel=1e-9)
