@@ -183,8 +183,4 @@ class TopicTraceAttack:
             raise ValueError(f"words must be integers from 0 to {self.n_words - 1}.")
         own = probability[np.arange(self.n_tokens), words]
         rank = 1 + (probability > own[:, None]).sum(axis=1) + ((probability == own[:, None]).sum(axis=1) - 1) / 2
-        return {
-            "probability": float(own.mean()),
-            "first": float((rank == 1).mean()),
-            "rank": float(np.median(rank)),
-        }
+        return {"probability": float(own.mean()), "first": float((rank == 1).mean()), "rank": float(np.median(rank))}

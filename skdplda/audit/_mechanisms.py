@@ -156,10 +156,7 @@ MECHANISMS: dict = {
             for method in ("batch", "online")
         ),
     ],
-    "PrivateSearchCV": [
-        ({"shape": 1.0, **SEARCH}, EXACT),
-        ({"shape": 0.0, **SEARCH}, (exact_totals, many_canaries)),
-    ],
+    "PrivateSearchCV": [({"shape": 1.0, **SEARCH}, EXACT), ({"shape": 0.0, **SEARCH}, (exact_totals, many_canaries))],
     "DPCountVectorizer": [
         ({"mechanism": mechanism, **SELECTION}, (single_unit_delta,))
         for mechanism in ("weighted_gaussian", "item_frequency_published")  # the selector's own code

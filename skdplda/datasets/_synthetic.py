@@ -89,11 +89,7 @@ def make_lda_corpus(
     for name, value in sizes.items():
         if not isinstance(value, Integral) or not 1 <= value < 2**31:
             raise ValueError(f"{name} must be an integer from 1 to 2**31 - 1, got {value!r}.")
-    scales = {
-        "mean_length": mean_length,
-        "doc_topic_prior": doc_topic_prior,
-        "topic_word_prior": topic_word_prior,
-    }
+    scales = {"mean_length": mean_length, "doc_topic_prior": doc_topic_prior, "topic_word_prior": topic_word_prior}
     for name, value in scales.items():
         if not isinstance(value, Real) or not 0 < value < np.inf:
             raise ValueError(f"{name} must be a positive finite number, got {value!r}.")

@@ -113,8 +113,7 @@ class AttackRocDisplay:
         results = list(self.results) if isinstance(self.results, (list, tuple)) else [self.results]
         if not results:
             raise ValueError("results must hold at least one attack.")
-        ax = new_axes(ax, (4.6, 5.2))
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = new_axes(ax, (4.6, 5.2), self)
         if least is None:
             negatives = max(int((~result.labels).sum()) for result in results)
             least = 10.0 ** np.floor(np.log10(1 / max(negatives, 10)))
@@ -228,8 +227,7 @@ class AuditDisplay:
         names = names if self.names is None else list(self.names)
         if len(names) != len(reports):
             raise ValueError(f"names must name the {len(reports)} reports; got {len(names)}.")
-        ax = new_axes(ax, (7.0, 1.6 + ROW_HEIGHT * len(reports)))
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = new_axes(ax, (7.0, 1.6 + ROW_HEIGHT * len(reports)), self)
         finite = [x for report in reports for x in (report.claim.epsilon, report.lower_bound) if x < MOST_SHOWN]
         edge = 1.15 * max(finite, default=1.0) or 1.0
         for row, report in enumerate(reports):

@@ -160,8 +160,7 @@ class PrivacyUtilityDisplay:
             raise ValueError(f"status must be one of {tuple(DASHES)}; got {self.status!r}.")
         order = np.argsort(epsilons)
         epsilons, scores = epsilons[order], scores[order].reshape(len(epsilons), -1)
-        ax = new_axes(ax, (5.2, 3.8))
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = new_axes(ax, (5.2, 3.8), self)
         label = name if self.status == "proven" else f"{name} ({self.status}, not proven)"
         if self.unigram is not None:
             ax.axhline(self.unigram, color=GREY, linestyle=":", label="unigram (no topics)")
@@ -283,8 +282,7 @@ class VocabularySizeDisplay:
         unknown = set(self.claimed) - set(self.sizes)
         if unknown:
             raise ValueError(f"claimed must hold names of sizes; got {sorted(unknown)}.")
-        ax = new_axes(ax, (5.6, 4.0))
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = new_axes(ax, (5.6, 4.0), self)
         for i, (name, size) in enumerate(self.sizes.items()):
             size = np.asarray(size, dtype=float)
             if size.shape != epsilons.shape:

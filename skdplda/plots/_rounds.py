@@ -95,8 +95,7 @@ class MonitorDisplay:
         display : MonitorDisplay
             This display.
         """
-        ax = new_axes(ax, (5.6, 4.6))
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = new_axes(ax, (5.6, 4.6), self)
         iterations = np.arange(1, len(self.history.word_level) + 1)
         for (name, label), (color, marker, _) in zip(CURVES.items(), STYLES, strict=False):
             style = {"color": color, "marker": marker, "linestyle": DASHES["diagnostic"]}
@@ -265,8 +264,7 @@ class ConvergenceDisplay:
         rounds = np.arange(1, len(values) + 1) if self.rounds is None else np.asarray(self.rounds)
         if rounds.shape != values.shape:
             raise ValueError(f"rounds must have one number for each of the {len(values)} values; got {rounds.shape}.")
-        ax = new_axes(ax, (5.2, 3.6))
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = new_axes(ax, (5.2, 3.6), self)
         ax.plot(rounds, values, color=color, marker="o", markersize=4, label=name or "after each round")
         if self.final is not None:
             ax.axhline(self.final, color=GREY, linestyle="-.", label="the fitted model")

@@ -4,17 +4,7 @@ import numpy as np
 
 from skdplda._optional import import_optional
 
-__all__ = [
-    "BLUE",
-    "DASHES",
-    "GREY",
-    "STYLES",
-    "VERMILION",
-    "epsilon_axis",
-    "names_of_topics",
-    "new_axes",
-    "pyplot",
-]
+__all__ = ["BLUE", "DASHES", "GREY", "STYLES", "VERMILION", "epsilon_axis", "names_of_topics", "new_axes", "pyplot"]
 
 # Okabe and Ito's palette: told apart with any colour vision. Curves differ by markers too, or by dashes.
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#555555"
@@ -36,12 +26,14 @@ def pyplot():
     return import_optional("matplotlib.pyplot", purpose="A display", install="matplotlib")
 
 
-def new_axes(ax, size):
-    """Return the given axes, or one of a new figure of the given size in inches."""
+def new_axes(ax, size, display=None):
+    """Return the given axes, or one of a new figure of the given size in inches; a display keeps both."""
     plt = pyplot()
     if ax is None:
         _, ax = plt.subplots(figsize=size, layout="constrained")
     ax.spines[["top", "right"]].set_visible(False)
+    if display is not None:
+        display.ax_, display.figure_ = ax, ax.figure
     return ax
 
 
