@@ -68,6 +68,7 @@ def mechanism_of(name: str) -> Mechanism:
     Returns
     -------
     mechanism : Mechanism
+        Its row of `MECHANISMS`.
 
     Raises
     ------
