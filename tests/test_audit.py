@@ -364,9 +364,7 @@ def test_every_law_of_reports_and_every_rule_of_the_variational_estimator_has_a_
 def test_the_choices_are_seen():
     assert set(MECHANISMS) <= set(MAKERS)
     assert {option for name, parameter, option in offered() if name == "PrivateCGSLDA" and option} == {
-        "gaussian",
-        "laplace",
-        "discrete-gaussian",
+        *skdplda.privacy.MECHANISMS,
         "inherent",
         "laplace-first",
         "laplace-every",
