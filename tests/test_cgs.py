@@ -16,8 +16,7 @@ from skdplda import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, 
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.metrics import perplexity
 from skdplda.models._cgs import GAMMA_SHAPE
-from skdplda.models._published_gibbs import MECHANISMS as PUBLISHED
-from skdplda.models._published_gibbs import fit_published
+from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import Randomness, calibrate_gaussian
 from skdplda.rounds._plan import NoisePlan
 from skdplda.rounds._sensitivity import word_weights

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from skdplda import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.local import LocalRandomizer
-from skdplda.models._published_gibbs import MECHANISMS as PUBLISHED
+from skdplda.models._published_gibbs import PUBLISHED
 from skdplda.plots import TopWordsDisplay
 from skdplda.semantics import UnitMatrix
 

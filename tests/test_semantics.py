@@ -115,11 +115,11 @@ def test_bad_text():
 @pytest.mark.parametrize(
     ("documents", "message"),
     [
-        (None, "iterable of documents; got None"),
+        (None, "iterable of documents; got a NoneType"),
         ([None], "got NoneType"),
         ([3.5], "got float"),
         ([b"cat"], "got bytes"),
-        ([["cat", 1]], "must be str; got 1"),
+        ([["cat", 1]], "must be str; got a int"),
         ([[["cat"], "dog"]], "one that has both"),
         ([[[["cat"]]]], "must be str; got"),
     ],
