@@ -142,6 +142,7 @@ def test_it_stands_in_a_pipeline_and_is_released(X):
     words = [f"word{i:02d}" for i in range(40)]
     texts = [" ".join(np.repeat(words, row)) for row in X[:200].toarray()]
     pipeline = make_pipeline(CountVectorizer(vocabulary=words), PrivateNMF(3, max_iter=3)).fit(texts)
-    assert privacy_guarantee(pipeline).epsilon == 5.0
-    np.testing.assert_allclose(release(pipeline).transform(texts[:5]), pipeline.transform(texts[:5]))
+    assert privacy_guarantee(pipeline, trusted=(PrivateNMF,)).status == "proven"
+    released = release(pipeline, allow_unproven=True)  # that of another package is only claimed
+    np.testing.assert_allclose(released.transform(texts[:5]), pipeline.transform(texts[:5]))
     assert pickle.loads(pickle.dumps(pipeline)).transform(texts[:5]).shape == (5, 3)
