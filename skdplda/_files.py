@@ -4,6 +4,7 @@ import math
 import os
 import secrets
 import struct
+import tokenize
 import warnings
 import zipfile
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ DAMAGE = (
     TypeError,
     ValueError,
     struct.error,
+    tokenize.TokenError,
     zipfile.BadZipFile,
 )
 

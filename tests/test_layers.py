@@ -86,3 +86,53 @@ def test_only_one_file_names_the_private_helpers_of_scikit_learn():
 def test_a_module_holds_one_concept(path):
     assert len(path.read_text().splitlines()) <= 900  # a long one reads well; two in one do not
     assert len(path.relative_to(ROOT).parts) <= 2
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Not even through an import within a function: who needs the other has to stand above it."""
+    modules = {name_of(path): path for path in SOURCES}
+    imports = {module: depends_on(path, modules) for module, path in modules.items()}
+    assert circle_in(imports) is None
+
+
+def test_circles_are_found():
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert circle_in({"a": {"b", "c"}, "b": {"c"}, "c": set()}) is None
+
+
+def name_of(path):
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def depends_on(path, modules):
+    """Return the modules of the package that a file imports.
+
+    `from skdplda.x import _y` leans on the module `_y`, and on the package's `__init__` only if `_y` is none.
+    """
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names if names <= set(modules) else names | {node.module}
+    return found & set(modules) - {name_of(path)}
+
+
+def circle_in(imports):
+    """Return the modules of a circle, the first again at its end, or None."""
+    done, way = set(), []
+
+    def walk(module):
+        if module in way:
+            return [*way[way.index(module) :], module]
+        if module in done:
+            return None
+        way.append(module)
+        found = next(filter(None, map(walk, sorted(imports[module]))), None)
+        way.pop()
+        done.add(module)
+        return found
+
+    return next(filter(None, map(walk, sorted(imports))), None)

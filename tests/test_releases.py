@@ -328,7 +328,8 @@ def test_patterns_in_use_are_quick_on_long_words(pattern):
 
 def forged(path, array=None, **values):
     """Write a model whose header or array was edited, its checksum made anew."""
-    members = _file._members(toy(vocabulary=["a", "b", "c"]))
+    model = toy(vocabulary=["a", "b", "c"])
+    members = _file._members(model._values(), model.topic_word_)
     header = json.loads(members["header.json"]) | values
     members["header.json"] = json.dumps(header).encode()
     members["topic_word.npy"] = array or members["topic_word.npy"]
@@ -410,7 +411,7 @@ def test_markup_in_any_string_is_inert_on_the_cards():
 
 
 def test_every_truncated_file_is_refused(released, tmp_path):
-    whole = _file.to_bytes(released)
+    whole = released._content()
     path = tmp_path / "part.zip"
     for length in [*range(0, len(whole), 97), len(whole) - 1]:
         path.write_bytes(whole[:length])
@@ -422,7 +423,7 @@ def test_every_truncated_file_is_refused(released, tmp_path):
 
 def test_every_edited_file_is_refused(released, tmp_path):
     """A bit changed anywhere is an error that names the file, or ornament of the archive: the values are the same."""
-    whole = np.frombuffer(_file.to_bytes(released), dtype=np.uint8)
+    whole = np.frombuffer(released._content(), dtype=np.uint8)
     path = tmp_path / "edited.zip"
     rng = np.random.default_rng(0)
     refused = 0
@@ -436,7 +437,7 @@ def test_every_edited_file_is_refused(released, tmp_path):
             assert "edited.zip' cannot be read" in str(error)
             refused += 1
         else:
-            assert _file.to_bytes(again) == whole.tobytes()
+            assert again._content() == whole.tobytes()
     assert refused > 350
 
 
@@ -444,7 +445,7 @@ def test_a_consistent_zip_with_another_content_is_refused(released, tmp_path):
     path = tmp_path / "model.zip"
 
     def rewrite(changes, compression=zipfile.ZIP_STORED):
-        with zipfile.ZipFile(BytesIO(_file.to_bytes(released))) as archive:
+        with zipfile.ZipFile(BytesIO(released._content())) as archive:
             members = {name: archive.read(name) for name in archive.namelist()}
         with zipfile.ZipFile(path, "w", compression) as archive:
             for name, data in {**members, **changes(members)}.items():
@@ -499,10 +500,10 @@ def test_an_interrupted_save_leaves_the_former_file(released, tmp_path, monkeypa
     released.save(path)
     before = path.read_bytes()
 
-    def interrupt(model):
+    def interrupt(*values):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_file, "to_bytes", interrupt)
+    monkeypatch.setattr(_file, "pack", interrupt)
     with pytest.raises(KeyboardInterrupt):
         released.save(path, overwrite=True)
     assert path.read_bytes() == before
@@ -523,7 +524,7 @@ def test_seeded_fits_are_refused():
     seeded.set_params(topics__random_state=123454321)
     model = release(seeded, allow_seeded=True)
     assert "the seed (random_state) is secret" in str(model.privacy_guarantee_).replace("\n" + " " * 16, " ")
-    assert b"123454321" not in _file.to_bytes(model) + pickle.dumps(model)  # the seed stays
+    assert b"123454321" not in model._content() + pickle.dumps(model)  # the seed stays
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

@@ -1,8 +1,7 @@
 """From a fitted pipeline to one file that is safe to publish."""
 
-from skdplda.releases._file import load_released
 from skdplda.releases._guarantee import flat_steps, privacy_guarantee
-from skdplda.releases._model import ReleasedTopicModel
+from skdplda.releases._model import ReleasedTopicModel, load_released
 from skdplda.releases._recipe import make_fdptm_pipeline
 from skdplda.releases._release import release
 

@@ -7,8 +7,6 @@ import os
 import re
 from pathlib import Path
 
-from skdplda.releases._file import checksum
-
 __all__ = ["cards", "path_of"]
 
 N_TOP = 10
@@ -27,14 +25,14 @@ def path_of(path, suffix):
     return path.with_name(path.stem + suffix)
 
 
-def cards(model):
-    """Return the cards of a model by the suffix of their files."""
+def cards(model, sha256):
+    """Return the cards of a model, whose file has this checksum, by the suffix of their files."""
     n_components, n_words = model.topic_word_.shape
     n_top = min(N_TOP, n_words)
     content = {
         "format": FORMAT,
         "version": VERSION,
-        "sha256": checksum(model),
+        "sha256": sha256,
         "n_components": n_components,
         "n_words": n_words,
         "takes": ["counts"] if model.text_ is None else ["texts", "counts"],

@@ -2,41 +2,37 @@
 
 import hashlib
 import json
-import os
 import zipfile
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from skdplda._files import DAMAGE, read_array, read_stored
-from skdplda._types import PathLike
-from skdplda.privacy import PrivacyGuarantee
+from skdplda._files import read_array, read_stored
 
-if TYPE_CHECKING:
-    from skdplda.releases._model import ReleasedTopicModel
-
-__all__ = ["checksum", "load_released", "to_bytes"]
+__all__ = ["checksum", "pack", "unpack"]
 
 FORMAT = "skdplda.ReleasedTopicModel"
 VERSION = 1
 HEADER, TOPICS, CHECKSUM = "header.json", "topic_word.npy", "sha256.txt"
 
 
-def to_bytes(model):
+def pack(values: dict[str, Any], topic_word: np.ndarray) -> bytes:
     """Return the content of a model's file.
 
     Parameters
     ----------
-    model : ReleasedTopicModel
-        The model.
+    values : dict
+        All values but the topics, as JSON can hold them.
+    topic_word : ndarray of shape (n_components, n_words)
+        The topics.
 
     Returns
     -------
     content : bytes
-        A function of the released values alone: no time, no path, no user.
+        A function of these values alone: no time, no path, no user.
     """
-    members = _members(model)
+    members = _members(values, topic_word)
     members[CHECKSUM] = _digest(members).encode()
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
@@ -45,76 +41,16 @@ def to_bytes(model):
     return content.getvalue()
 
 
-def checksum(model):
-    """Return the checksum that the model's file holds.
-
-    Parameters
-    ----------
-    model : ReleasedTopicModel
-        The model.
-
-    Returns
-    -------
-    digest : str
-        SHA-256 of header and topics, hexadecimal.
-    """
-    return _digest(_members(model))
+def checksum(values: dict[str, Any], topic_word: np.ndarray) -> str:
+    """Return the SHA-256 that the file of these values holds, hexadecimal. The parameters are those of `pack`."""
+    return _digest(_members(values, topic_word))
 
 
-def load_released(path: PathLike) -> "ReleasedTopicModel":
-    """Read a model that `ReleasedTopicModel.save` has written.
-
-    Nothing in the file is executed. The checksum tells damage; it is no signature: whoever edits a file on purpose can
-    write a new one. Compare it with that of a model card you trust.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    model : ReleasedTopicModel
-        Equal to the one that was saved.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the file is none of ours, truncated, edited, or of a newer version.
-    """
-    from skdplda.releases._model import ReleasedTopicModel
-
-    with open(path, "rb") as file:
-        content = file.read()
-    try:
-        header, topic_word = _read(content)
-        return ReleasedTopicModel(
-            topic_word,
-            header["vocabulary"],
-            privacy_guarantee=PrivacyGuarantee.from_json(json.dumps(header["privacy_guarantee"])),
-            doc_topic_prior=header["doc_topic_prior"],
-            text=header["text"],
-            details=header["details"],
-        )
-    except DAMAGE as error:
-        raise ValueError(f"released model {os.fspath(path)!r} cannot be read: {error}") from None
-
-
-def _members(model):
+def _members(values, topic_word):
     """Return the files of the archive, but for the checksum."""
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "vocabulary": None if model.vocabulary_ is None else model.vocabulary_.tolist(),
-        "doc_topic_prior": model.doc_topic_prior_.tolist(),
-        "text": model.text_,
-        "details": model.details_,
-        "privacy_guarantee": json.loads(model.privacy_guarantee_.to_json()),
-    }
     array = BytesIO()
-    np.lib.format.write_array(array, model.topic_word_, allow_pickle=False)
+    np.lib.format.write_array(array, topic_word, allow_pickle=False)
+    header = {"format": FORMAT, "version": VERSION, **values}
     text = json.dumps(header, indent=1, ensure_ascii=False, allow_nan=False)
     return {HEADER: text.encode(errors="surrogatepass"), TOPICS: array.getvalue()}
 
@@ -127,8 +63,8 @@ def _digest(members):
     return digest.hexdigest()
 
 
-def _read(content):
-    """Return header and topics, whose checksum is right."""
+def unpack(content: bytes) -> tuple[dict[str, Any], np.ndarray]:
+    """Undo `pack`. It raises one of `skdplda._files.DAMAGE` if the content is none of ours, damaged, or too new."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         if sorted(archive.namelist()) != sorted([HEADER, TOPICS, CHECKSUM]):
             raise ValueError("it is not a released model")

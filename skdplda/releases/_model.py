@@ -1,6 +1,8 @@
 """A topic model that holds nothing but what may be published."""
 
 import codecs
+import json
+import os
 import re
 from collections import Counter
 from dataclasses import fields
@@ -10,14 +12,14 @@ import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
-from skdplda._files import refuse_existing, whole_file
+from skdplda._files import DAMAGE, refuse_existing, whole_file
 from skdplda._types import ArrayLike, PathLike, Sequence
 from skdplda._validation import check_prior, is_integer
 from skdplda.models import BaseTopicModel
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.releases import _card, _file
 
-__all__ = ["TEXT_SETTINGS", "ReleasedTopicModel"]
+__all__ = ["TEXT_SETTINGS", "ReleasedTopicModel", "load_released"]
 
 # What CountVectorizer needs, beside the words, to cut a text as before.
 TEXT_SETTINGS = (
@@ -218,11 +220,11 @@ class ReleasedTopicModel(BaseTopicModel):
         FileExistsError
             If the file or a card is there already.
         """
-        cards = {_card.path_of(path, suffix): text for suffix, text in _card.cards(self).items()} if card else {}
+        cards = {_card.path_of(path, suffix): text for suffix, text in self._cards().items()} if card else {}
         if not overwrite:
             refuse_existing(path, *cards)
         with whole_file(path) as file:
-            file.write(_file.to_bytes(self))
+            file.write(self._content())
         for place, text in cards.items():
             with whole_file(place) as file:
                 file.write(text.encode(errors="replace"))  # a word may be half a character
@@ -248,7 +250,23 @@ class ReleasedTopicModel(BaseTopicModel):
         forms = {"markdown": ".card.md", "json": ".card.json"}
         if form not in forms:
             raise ValueError(f"form must be one of {tuple(forms)}; got {form!r}.")
-        return _card.cards(self)[forms[form]]
+        return self._cards()[forms[form]]
+
+    def _content(self):
+        return _file.pack(self._values(), self.topic_word_)
+
+    def _cards(self):
+        return _card.cards(self, _file.checksum(self._values(), self.topic_word_))
+
+    def _values(self):
+        """Return all values but the topics, as JSON can hold them."""
+        return {
+            "vocabulary": None if self.vocabulary_ is None else self.vocabulary_.tolist(),
+            "doc_topic_prior": self.doc_topic_prior_.tolist(),
+            "text": self.text_,
+            "details": self.details_,
+            "privacy_guarantee": json.loads(self.privacy_guarantee_.to_json()),
+        }
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return what can still be set.
@@ -305,6 +323,45 @@ class ReleasedTopicModel(BaseTopicModel):
     def __repr__(self, **options):
         n_components, n_words = self.topic_word_.shape
         return f"ReleasedTopicModel({n_components} topics, {n_words} words, {self.privacy_guarantee_!r})"
+
+
+def load_released(path: PathLike) -> ReleasedTopicModel:
+    """Read a model that `ReleasedTopicModel.save` has written.
+
+    Nothing in the file is executed. The checksum tells damage; it is no signature: whoever edits a file on purpose can
+    write a new one. Compare it with that of a model card you trust.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    model : ReleasedTopicModel
+        Equal to the one that was saved.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is none of ours, truncated, edited, or of a newer version.
+    """
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        values, topic_word = _file.unpack(content)
+        return ReleasedTopicModel(
+            topic_word,
+            values["vocabulary"],
+            privacy_guarantee=PrivacyGuarantee.from_json(json.dumps(values["privacy_guarantee"])),
+            doc_topic_prior=values["doc_topic_prior"],
+            text=values["text"],
+            details=values["details"],
+        )
+    except DAMAGE as error:
+        raise ValueError(f"released model {os.fspath(path)!r} cannot be read: {error}") from None
 
 
 def _read_only(array):

@@ -1,4 +1,4 @@
-"""The one private loop: an E-step for each document, a noisy sum, an M-step.
+"""The loop of private rounds: an E-step for each document, a noisy sum, an M-step.
 
     table <- public
     for each round:
@@ -11,6 +11,11 @@ Given the released sums, a unit's hidden state depends on that unit alone. So a 
 to which each unit makes one bounded contribution, and the rounds compose as Gaussian (or Laplace) mechanisms. The proof
 is in doc/theory/rounds.rst. Nothing else may pass between units: the training data decide neither when to stop nor how
 to scale, and an empty batch gets noise too.
+
+Contributions are added up, and noise drawn, in these files besides: skdplda/models/_hdp_sampler.py (HDPLDA),
+skdplda/models/_pctd_noise.py (PCTD with noise on units), skdplda/privacy/_partition.py (words),
+skdplda/model_selection/_trials.py (the score of a search), skdplda/local/_channel.py (reports of devices) and
+skdplda/models/_published_gibbs.py (published forms, claimed). The samplers are those of skdplda/privacy/_noise.py.
 """
 
 import os
