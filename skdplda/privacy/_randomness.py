@@ -47,20 +47,10 @@ def is_guessable_seed(random_state: Seed) -> bool:
 
 
 def seeded_guarantee(guarantee: PrivacyGuarantee, *random_states: Seed) -> PrivacyGuarantee:
-    """Return what is left of a guarantee when noise follows from seeds.
+    """Return what is left of a guarantee when noise follows from these seeds, as the user passed them.
 
-    Parameters
-    ----------
-    guarantee : PrivacyGuarantee
-        That of noise from the system's entropy.
-    *random_states : int, bytes, RandomState or None
-        As the user passed them.
-
-    Returns
-    -------
-    guarantee : PrivacyGuarantee
-        With the assumption that the seeds are secret, and only claimed if one can be guessed. The same if all are None,
-        or if there is no noise.
+    The secrecy of the seeds becomes an assumption, and the guarantee is only claimed if one can be guessed. It stays
+    the same if all are None, or if there is no noise.
     """
     guessable = [is_guessable_seed(random_state) for random_state in random_states if random_state is not None]
     if not guessable or not 0 < guarantee.epsilon < np.inf:
