@@ -429,17 +429,10 @@ def _numbers(guarantee):
 
 
 class FileAccountant(PrivacyAccountant):
-    """A `PrivacyAccountant` whose ledger is a file: see `PrivacyAccountant.open`.
+    """A `PrivacyAccountant` whose ledger is a file: see `PrivacyAccountant.open`, which has the same parameters.
 
     The file is read anew under a lock whenever the ledger is read or written, and replaced as a whole, on the disk
-    before `spend` returns.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file. Beside it, `path + ".lock"` is what processes lock.
-    **terms : dict
-        Parameters of `PrivacyAccountant`; None for what the file says. A new file needs `epsilon`.
+    before `spend` returns. Beside it, `path + ".lock"` is what processes lock.
     """
 
     def __init__(self, path: PathLike, **terms: Any) -> None:

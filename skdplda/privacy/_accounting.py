@@ -187,19 +187,10 @@ def epsilon_of(event: Any, delta: float) -> float:
 
 
 def epsilon_with_sampler_error(event: Any, delta: float) -> float:
-    """Compute the epsilon of an event at a given delta, the numerical error of up to 2**50 noise values included.
+    """Compute `epsilon_of` an event, the numerical error of up to 2**50 noise values included.
 
-    Parameters
-    ----------
-    event : dp_accounting.DpEvent
-        See `epsilon_of`. It may be that of several records that change together.
-    delta : float
-        In [0, 1]. At 0 the error, less than 2**-40 of epsilon, is left out.
-
-    Returns
-    -------
-    epsilon : float
-        An upper bound, by doc/theory/noise.rst, Theorem 5.
+    The event may be that of several records that change together. At a delta of 0 the error, less than 2**-40 of
+    epsilon, is left out. Source: doc/theory/noise.rst, Theorem 5.
     """
     return epsilon_of(event, delta) if delta == 0 else epsilon_of(event, delta * (1 - DRAWN)) + DRAWN
 

@@ -54,35 +54,7 @@ def check_steps(steps):
 
 
 def check_epsilon(epsilon: float) -> float:
-    """Check a privacy parameter epsilon.
-
-    Parameters
-    ----------
-    epsilon : float
-        Must be positive; inf asks for no privacy.
-
-    Returns
-    -------
-    epsilon : float
-        The same number as a float.
-
-    Raises
-    ------
-    TypeError
-        If `epsilon` is not a real number.
-    ValueError
-        If `epsilon` is NaN or not positive.
-
-    Examples
-    --------
-    >>> from skdplda.privacy import check_epsilon
-    >>> check_epsilon(1)
-    1.0
-    >>> check_epsilon(-1)
-    Traceback (most recent call last):
-        ...
-    ValueError: epsilon must be > 0 or inf; got -1
-    """
+    """Return epsilon as a float; raise TypeError or ValueError unless it is positive. inf asks for no privacy."""
     checked = check_real("epsilon", epsilon, "> 0 or inf")
     if not checked > 0:
         raise ValueError(f"epsilon must be > 0 or inf; got {epsilon}")
@@ -90,25 +62,7 @@ def check_epsilon(epsilon: float) -> float:
 
 
 def check_delta(delta: float) -> float:
-    """Check a privacy parameter delta.
-
-    Parameters
-    ----------
-    delta : float
-        Must lie in [0, 1).
-
-    Returns
-    -------
-    delta : float
-        The same number as a float.
-
-    Raises
-    ------
-    TypeError
-        If `delta` is not a real number.
-    ValueError
-        If `delta` is NaN or outside [0, 1).
-    """
+    """Return delta as a float; raise TypeError or ValueError unless it is in [0, 1)."""
     checked = check_real("delta", delta, ">= 0 and < 1")
     if not 0 <= checked < 1:
         raise ValueError(f"delta must be >= 0 and < 1; got {delta}")
@@ -314,11 +268,6 @@ def leaves_of(event, count=1):
 
 def gaussian_part(event: Any) -> tuple[float, Any]:
     """Split a composition into its plain Gaussian releases, which amount to one, and the rest.
-
-    Parameters
-    ----------
-    event : dp_accounting.DpEvent
-        Any.
 
     Returns
     -------

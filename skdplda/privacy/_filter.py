@@ -1,8 +1,8 @@
-"""Rules by which a ledger decides, each valid when what is spent next depends on what earlier releases showed.
+"""Privacy filters: rules by which a ledger decides, valid where each spend may depend on earlier releases.
 
-A rule charges every guarantee two numbers, adds them up, and has a capacity for each that is fixed before the first
-release. Which rule it is, is fixed then too: whoever may change the rule, or move budget between kinds of noise, after
-seeing a release gets up to twice the delta (doc/theory/ledger.rst).
+A rule charges every guarantee two numbers, adds them up, and compares each sum with a capacity. The rule and its
+capacities are fixed before the first release: whoever could change them after seeing a release, or move budget between
+kinds of noise, would get up to twice the delta. doc/theory/ledger.rst has the proofs, Theorems 1 to 3.
 """
 
 import math
@@ -18,6 +18,7 @@ from skdplda.privacy._events import gaussian_event
 __all__ = ["RULES", "Rule", "choose_rule"]
 
 RULES = ("basic", "gaussian", "renyi")
+# Orders of the Renyi rule: integers, at which Poisson-sampled Gaussian noise has exact formulas.
 ORDERS = (*range(2, 65), *(2**power for power in range(7, 12)))
 
 

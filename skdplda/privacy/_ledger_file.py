@@ -47,14 +47,8 @@ def replace_file(path: str, content: bytes) -> None:
 class FileLock:
     """A lock for threads and processes. A thread that holds it may take it again.
 
-    The system frees the lock of a process that has died.
-
-    Parameters
-    ----------
-    path : str
-        `path + ".lock"` is what is locked; it stays, empty.
-    then : callable
-        Called when the lock has been taken for the first time.
+    What is locked is `path + ".lock"`, which stays, empty. The system frees the lock of a process that has died. `then`
+    is called whenever a thread has taken the lock that did not hold it.
     """
 
     def __init__(self, path: str, then: Function) -> None:

@@ -87,25 +87,10 @@ def mechanism_of(name: str) -> Mechanism:
 
 
 def without_slack(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return the target of exact noise that leaves room for the samplers' numerical error.
+    """Return the (epsilon, delta) that exact noise has to keep, so that the samplers' numerical error fits in beside.
 
     The error costs (1 + e^epsilon) times 1e-14 of delta. Where that is more than half of it, the target is the largest
-    epsilon at which it is not, which is on the safe side.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        What is to be guaranteed.
-
-    Returns
-    -------
-    epsilon, delta : float
-        What exact noise has to keep.
-
-    Raises
-    ------
-    ValueError
-        If delta is not above the error.
+    epsilon at which it is not, which is on the safe side. A delta that is not above the error raises ValueError.
     """
     if math.isinf(epsilon):
         return epsilon, delta

@@ -238,17 +238,9 @@ def sampler_slack() -> float:
 
 
 def sampler_assumption(in_delta: bool) -> str:
-    """Say how near the samplers come to their laws, as an assumption of a guarantee.
+    """Return Theorems 4 and 5 of doc/theory/noise.rst as an assumption of a guarantee.
 
-    Parameters
-    ----------
-    in_delta : bool
-        Whether the delta of the guarantee has room for the difference; without any, epsilon has none either.
-
-    Returns
-    -------
-    sentence : str
-        Of doc/theory/noise.rst, Theorems 4 and 5.
+    `in_delta` says whether the guarantee's delta has room for the samplers' error. Else epsilon is said to grow by it.
     """
     price = "included in delta" if in_delta else "which adds less than 2**-40 to epsilon"
     return f"the probability of every noise value, at any size, is within a factor of 1 +- 2**-100 of its law ({price})"

@@ -17,7 +17,7 @@ from typing import Any
 
 __all__ = ["LedgerAwareMixin", "close_block", "find_open_ledger", "open_block", "prepaid"]
 
-VARIABLE = "SKDPLDA_LEDGER"  # what `Process.tell` returns, as JSON, for processes that are started meanwhile
+VARIABLE = "SKDPLDA_LEDGER"  # what `Process.announcement` returns, as JSON, for processes that are started meanwhile
 CARRIED = "_open_ledgers"  # the same in the state of a pickled estimator
 PREPAID = object()  # stands for a block whose fits an enclosing release has charged already
 WHAT_TO_DO = (
@@ -42,46 +42,47 @@ class Process:
     def __init__(self) -> None:
         self.lock = RLock()
         self.open: list[Block] = []
-        self.age = 0  # how often a block was opened or closed: later news replace earlier ones
+        self.version = 0  # how often a block was opened or closed: a later announcement replaces an earlier one
         self.unreadable = ""  # text of the environment variable that nobody here has written
-        self.news: dict[int, tuple[int, list[str]]] = {}  # by process: its age, and where its open ledgers are
+        self.announced: dict[int, tuple[int, list[str]]] = {}  # by process: its version, and where its open ledgers are
 
-    def tell(self) -> list[Any]:
-        """Return (process, age, addresses) of this process and of those it was told of; empty if there is nothing."""
+    def announcement(self) -> list[Any]:
+        """Return (process, version, addresses of ledgers) for this process and those that announced theirs to it."""
         with self.lock:
-            own = [(os.getpid(), self.age, [block.accountant._address for block in self.open])] if self.age else []
-            return own + [(pid, age, addresses) for pid, (age, addresses) in self.news.items()]
+            addresses = [block.accountant._address for block in self.open]
+            own = [(os.getpid(), self.version, addresses)] if self.version else []
+            return own + [(pid, version, addresses) for pid, (version, addresses) in self.announced.items()]
 
-    def hear(self, news: Any) -> None:
-        """Take the news, unless newer ones are known."""
+    def receive(self, announcement: Any) -> None:
+        """Take what an announcement says of each process, unless something newer is known."""
         with self.lock:
-            for pid, age, addresses in news:
-                if age >= self.news.get(pid, (0,))[0]:
-                    self.news[pid] = age, list(addresses)
+            for pid, version, addresses in announcement:
+                if version >= self.announced.get(pid, (0,))[0]:
+                    self.announced[pid] = version, list(addresses)
 
     def inherit(self) -> None:
-        """Take the news that the environment variable holds, and note text that `publish` has not written."""
+        """Take the announcement of the environment variable, and note text that `publish` has not written."""
         text = os.environ.get(VARIABLE, "[]")
         try:
-            self.hear([(int(pid), int(age), list(map(str, places))) for pid, age, places in json.loads(text)])
+            self.receive([(int(pid), int(n), list(map(str, addresses))) for pid, n, addresses in json.loads(text)])
         except (ValueError, TypeError, RecursionError):
             self.unreadable = text
 
     def publish(self) -> None:
         """Write the environment variable that new processes inherit."""
-        self.age += 1
-        news = self.tell()
-        text = json.dumps(news) if any(addresses for _, _, addresses in news) else self.unreadable
+        self.version += 1
+        known = self.announcement()
+        text = json.dumps(known) if any(addresses for _, _, addresses in known) else self.unreadable
         if text:
             os.environ[VARIABLE] = text
         else:
             os.environ.pop(VARIABLE, None)
 
     def forked(self) -> None:
-        """Begin a forked child: what was open here is open in the parent, whose books this process cannot write."""
-        parent = os.getppid(), self.age, [block.accountant._address for block in self.open]
-        self.lock, self.open, self.age = RLock(), [], 0
-        self.hear([parent] if parent[1] else [])
+        """Begin a forked child: what was open here is open in the parent, whose memory this process cannot change."""
+        parent = os.getppid(), self.version, [block.accountant._address for block in self.open]
+        self.lock, self.open, self.version = RLock(), [], 0
+        self.receive([parent] if parent[1] else [])
 
 
 PROCESS = Process()
@@ -143,7 +144,7 @@ def find_open_ledger() -> Any:
             return block.accountant
     with PROCESS.lock:
         found = list({id(block.accountant): block.accountant for block in PROCESS.open}.values())
-        heard = {(pid, address) for pid, (_, addresses) in PROCESS.news.items() for address in addresses}
+        elsewhere = {(pid, address) for pid, (_, addresses) in PROCESS.announced.items() for address in addresses}
     if len(found) == 1:
         return found[0]
     if found:
@@ -157,10 +158,10 @@ def find_open_ledger() -> Any:
             f" that started this one; got {PROCESS.unreadable!r:.60}. If no ledger is open there, unset it; else start"
             " this process from there again. No data were read."
         )
-    addresses = {address for _, address in heard}
+    addresses = {address for _, address in elsewhere}
     if not addresses:
         return None
-    pids = ", ".join(str(pid) for pid in sorted({pid for pid, _ in heard}))
+    pids = ", ".join(str(pid) for pid in sorted({pid for pid, _ in elsewhere}))
     if len(addresses) > 1:
         raise RuntimeError(
             f"{len(addresses)} ledgers are open in process {pids}, which started this one: which is to be charged?"
@@ -178,14 +179,14 @@ class LedgerAwareMixin:
     """Base of the estimators that charge ledgers: their pickles tell worker processes which ledgers are open."""
 
     def __getstate__(self) -> dict[str, Any]:
-        news = PROCESS.tell()
+        announced = PROCESS.announcement()
         state: dict[str, Any] = super().__getstate__()
-        return {**state, CARRIED: news} if news else state
+        return {**state, CARRIED: announced} if announced else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        news = state.get(CARRIED, ())
+        announced = state.get(CARRIED, ())
         started_by = {os.getppid(), getattr(parent_process(), "pid", None)}
-        if started_by & {pid for pid, _, _ in news}:  # a pickle from elsewhere, or of old, says nothing about this one
-            PROCESS.hear(news)
+        if started_by & {pid for pid, _, _ in announced}:  # a pickle from elsewhere says nothing about this process
+            PROCESS.receive(announced)
         state = {name: value for name, value in state.items() if name != CARRIED}
         super().__setstate__(state)  # type: ignore[misc]

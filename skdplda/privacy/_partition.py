@@ -1,9 +1,12 @@
-"""Private selection of words: which of the words that documents use may be told.
+"""Private selection of words: which of the words that documents use may be released.
 
-Every mechanism adds up what units give to their words, adds noise to each word that somebody uses, and releases those
-strictly above a threshold. The theorems, one a mechanism, stand in doc/theory/vocabulary.rst. They need two numbers of
-each: how far one unit moves the sums of the others' words, which the noise hides, and how likely a word that nobody
-else uses passes the threshold, which delta pays for.
+In every mechanism each privacy unit gives bounded weights to its words. Noise is added to the sum of each word that
+somebody uses, and the words strictly above a threshold are released. doc/theory/vocabulary.rst has one theorem for each
+mechanism. They need two numbers: how far one unit moves the sums of words that others use, which noise hides, and how
+likely a word that no other unit uses passes the threshold, which delta bounds.
+
+"sieve" is our own mechanism (Theorem 2 there): rounds of the weighted Gaussian mechanism. Words that a round released,
+and words that it found too rare to be released later, take no weight in the next rounds.
 """
 
 import math
@@ -28,11 +31,12 @@ FINE_GRID = 44  # log2 of the same for "policy_gaussian", whose steps are rounde
 HIGHEST_CAP = 2**62  # int64 holds it, and one unit's weight and noise beside
 MOST_UNITS = 2**24  # that "policy_gaussian" takes: its roundings add up
 MOST_DRAWS = 2**40  # more words times rounds than any fit has: the slack of the samplers, without looking at data
-OUTWARDS = 1 + 2.0**-40
-LAW = {"geometric": "laplace"}  # redrawn until it is within the threshold
+OUTWARDS = 1 + 2.0**-40  # more than the rounding error of the probabilities below
+LAW = {"geometric": "laplace"}  # "geometric" is discrete Laplace noise, drawn again until it is within the threshold
 
 # Rounds of the weighted Gaussian mechanism: their shares of the precision and of the delta for new words, and how many
-# deviations of noise a word must reach to stay for the next round; None keeps all.
+# standard deviations of noise a word must exceed to stay for the next round; None keeps all. Those of "sieve" were
+# chosen on the corpora of benchmarks/vocabulary.py, with other seeds; those of "sips" are from Theorem 3.
 ROUNDS = {
     "sieve": ((0.1, 0.15, 0.25, 0.5), (0.0, 1.0, 2.0)),
     "weighted_gaussian": ((1.0,), ()),
@@ -123,7 +127,7 @@ class PartitionPlan:
 
 
 def equal_share(grid, n_words):
-    """Return the largest integer s with n_words * s**2 <= grid**2."""
+    """Return the largest integer s with n_words * s**2 <= grid**2: a unit of n_words words has norm `grid` at most."""
     return math.isqrt(grid * grid // n_words)
 
 
@@ -186,19 +190,9 @@ def _can_be_drawn(plan):
 
 
 def epsilon_needed(n_units: int, n_words: int, mechanism: Any, delta: Any, max_items: Any, cutoff: Any) -> float:
-    """Find an epsilon at which `PartitionPlan.units_needed` is at most `n_units`, without data.
+    """Find an epsilon at which `PartitionPlan.units_needed` for `n_words` is at most `n_units`, without data.
 
-    Parameters
-    ----------
-    n_units, n_words : int
-        Units that use a word, and how many words each of them uses.
-    mechanism, delta, max_items, cutoff : object
-        As in `plan_partition`.
-
-    Returns
-    -------
-    epsilon : float
-        Within a tenth of the least; inf if it is above 1000.
+    It is within a tenth of the least, and inf if that is above 1000. Other parameters are those of `plan_partition`.
     """
     epsilons = [1.1**power for power in range(-48, 73)]
 
@@ -372,22 +366,7 @@ def select_partitions(
 
 
 def select_words(plan: PartitionPlan, units: Any, randomness: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Run a selection on words that units share.
-
-    Parameters
-    ----------
-    plan : PartitionPlan
-        What to run.
-    units : object
-        As `UnitWords`, with the methods that the mechanism asks.
-    randomness : Randomness
-        Of this fit.
-
-    Returns
-    -------
-    released, weights : ndarray
-        As in `select_partitions`.
-    """
+    """Run a selection on words that units share; `units` has the methods of `UnitWords`. See `select_partitions`."""
     active, total = (units.used() > 0).astype(np.uint8), units.filled(plan) if plan.mechanism in FILLS else None
     released, weights, draws = [], [], 0
     share = np.array([0] + [1 if plan.grid == 1 else equal_share(plan.grid, n + 1) for n in range(plan.max_items)])

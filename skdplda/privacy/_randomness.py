@@ -24,20 +24,8 @@ SECRET_SEED = "the seed (random_state) is secret, random and never reused"
 def is_guessable_seed(random_state: Seed) -> bool:
     """Whether a seed may be found by trying, so that no proof can assume that it is secret.
 
-    Parameters
-    ----------
-    random_state : int, bytes, RandomState or None
-        As the user passed it. A RandomState counts as guessable: it was most likely made from a small integer.
-
-    Returns
-    -------
-    guessable : bool
-        False for None, 16 bytes or more, and integers of 2**128 or more.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 16 bytes.
+    It cannot if it is None, 16 bytes or more, or an integer of 2**128 or more. A RandomState counts as guessable: it was
+    most likely made from a small integer. Fewer than 16 bytes raise ValueError.
     """
     if isinstance(random_state, bytes):
         if len(random_state) < LEAST_BYTES:
@@ -47,20 +35,10 @@ def is_guessable_seed(random_state: Seed) -> bool:
 
 
 def seeded_guarantee(guarantee: PrivacyGuarantee, *random_states: Seed) -> PrivacyGuarantee:
-    """Return what is left of a guarantee when noise follows from seeds.
+    """Return what is left of a guarantee when noise follows from these seeds, as the user passed them.
 
-    Parameters
-    ----------
-    guarantee : PrivacyGuarantee
-        That of noise from the system's entropy.
-    *random_states : int, bytes, RandomState or None
-        As the user passed them.
-
-    Returns
-    -------
-    guarantee : PrivacyGuarantee
-        With the assumption that the seeds are secret, and only claimed if one can be guessed. The same if all are None,
-        or if there is no noise.
+    The secrecy of the seeds becomes an assumption, and the guarantee is only claimed if one can be guessed. It stays
+    the same if all are None, or if there is no noise.
     """
     guessable = [is_guessable_seed(random_state) for random_state in random_states if random_state is not None]
     if not guessable or not 0 < guarantee.epsilon < np.inf:

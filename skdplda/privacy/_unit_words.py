@@ -17,7 +17,7 @@ FILLS = {
 
 
 class UnitWords:
-    """The words that privacy units use, at most so many of each; what leaves it is summed over units, and hidden.
+    """The words that privacy units use, at most `most` of each. Methods return sums over units, still without noise.
 
     Parameters
     ----------

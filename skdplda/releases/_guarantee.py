@@ -178,14 +178,9 @@ def _read_count_vectorizer(known, name, step):
         _check_given(name, step)
 
 
-def _read_hashing_vectorizer(known, name, step):
-    """Accept it: its columns are public, and each row is made of its own document."""
-    known.names_columns = True
-
-
-def _read_unit_vectorizer(known, name, step):
-    """Accept public words only."""
-    if fitted_parameter(step, "vocabulary") is None:
+def _read_public_columns(known, name, step):
+    """Accept public words, or columns that are numbers of hashes."""
+    if type(step) is SemanticUnitVectorizer and fitted_parameter(step, "vocabulary") is None:
         _refuse(known, name, step)
     known.names_columns = True
 
@@ -200,8 +195,8 @@ def _refuse(known, name, step):
 
 HANDLERS = {  # by exact class: a subclass may do anything
     CountVectorizer: _read_count_vectorizer,
-    HashingVectorizer: _read_hashing_vectorizer,
-    SemanticUnitVectorizer: _read_unit_vectorizer,
+    HashingVectorizer: _read_public_columns,
+    SemanticUnitVectorizer: _read_public_columns,
     Binarizer: _read_binarizer,
 }
 

@@ -1,4 +1,4 @@
-"""What selector and vectorizer share: the price, the guarantee and the one place that reads which words units use."""
+"""What selector and vectorizer share: the guarantee, the budget charge, and the selection from the words of units."""
 
 import math
 import warnings
@@ -125,7 +125,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         return seeded_guarantee(guarantee, self.random_state)
 
     def _budget_charge(self, unit):
-        """Return what the fit owes, having asked the ledger before any data are read."""
+        """Return the charge of the fit. The ledger has been asked, before any data are read."""
         charge = BudgetCharge(self._guarantee(unit), f"{type(self).__name__} fit")
         if self.public_vocabulary is None:
             charge.check()

@@ -16,9 +16,9 @@ __all__ = ["DPVocabularySelector"]
 class DPVocabularySelector(SelectorMixin, PrivateSelection):
     """Choose the words that many documents use, differentially private for documents or users.
 
-    A word that few people use names them. Each document (user) shares out one unit of weight among its words, noise
-    joins the sum of each word that is used, and the words strictly above a threshold are selected. A word that one unit
-    alone uses is selected with a probability that `delta` pays for.
+    A word that few people use may identify them. Each document (user) divides one unit of weight among its words, noise
+    is added to the sum of each word that is used, and the words strictly above a threshold are selected. `delta` bounds
+    the probability that a word which only one document (user) uses is selected.
 
     For the columns of any document-term matrix: a document uses the words whose entries are not zero.
 
@@ -38,8 +38,9 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     mechanism : str, default="sieve"
         Affects privacy: no, except for "item_frequency_published".
 
-        * "sieve": four rounds; words that are sure leave with the first rounds, words without prospects are dropped,
-          and the weight goes to those between. It selects most words.
+        * "sieve": our own mechanism, four rounds of "weighted_gaussian" (theory guide, Theorem 2). Words far above the
+          threshold are released in the first rounds, words far below are dropped, and their weight goes to the others.
+          It selects most words.
         * "weighted_gaussian", "policy_gaussian", "policy_laplace" [1]_, "sips" [2]_, "item_frequency" [3]_,
           "truncated_geometric" [4]_: of the literature, proven in the theory guide.
         * "item_frequency_published": [3]_ with its printed threshold, to reproduce papers. It warns on every fit: its
