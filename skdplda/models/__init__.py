@@ -1,5 +1,8 @@
 """Private topic models."""
 
+import warnings
+from typing import Any
+
 from skdplda.models._base import BaseRoundsModel, BaseTopicModel
 from skdplda.models._cgs import PrivateCGSLDA
 from skdplda.models._hdp import HDPLDA
@@ -18,3 +21,19 @@ __all__ = [
     "PrivateCGSLDA",
     "TopicTrace",
 ]
+
+
+def _audit_trace(estimator, X):
+    return estimator.audit_trace(X)
+
+
+def __getattr__(name: str) -> Any:
+    """Return a function that has become a method by its old name, for one release."""
+    if name != "audit_trace":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(
+        "skdplda.models.audit_trace is now a method, estimator.audit_trace(X); the old name goes with the next release.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return _audit_trace
