@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Any:
     if name != "audit_trace":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     warnings.warn(
-        "skdplda.models.audit_trace is now a method, estimator.audit_trace(X); the old name goes with the next release.",
+        "skdplda.models.audit_trace is now a method, estimator.audit_trace(X); the old name goes with version 0.2.",
         FutureWarning,
         stacklevel=2,
     )
