@@ -19,7 +19,7 @@ CANARY = 7919  # tokens of one word in one document; prime, and nowhere else
 N_DOCUMENTS, N_WORDS = 977, 12
 PARAMETERS = set(PrivateCGSLDA().get_params())
 ALLOWED = {"components_", "topic_word_", "privacy_guarantee_", "n_iter_", "n_features_in_", "feature_names_in_"}
-ALLOWED |= {"_fitted_parameters"}  # the parameters, once more
+ALLOWED |= {"_fitted_parameters"}  # the constructor's, as the caller gave them
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What runs on a user's device: randomized presence bits, their reports and what they promise."""
+"""What runs on a user's device: randomized presence bits, their reports and the guarantee."""
 
 from skdplda.local._channel import BitChannel, bit_epsilon_of_coin, coin_probability, randomize_bits
 from skdplda.local._randomizer import LocalRandomizer

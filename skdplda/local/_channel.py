@@ -90,7 +90,7 @@ def coin_probability(bit_epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class BitChannel:
-    """The law of a report and what it promises.
+    """The law of a report, and its guarantee.
 
     An absent word's bit is 1 with probability q = `flips` / 2**64. A present word's bit is 1 with probability 1 - q
     ("symmetric", randomized response) or 1/2 ("asymmetric", the optimized unary encoding of [1]_, whose own parameter
@@ -172,7 +172,7 @@ class BitChannel:
         return 0.5 if self.mechanism == "asymmetric" else 1 - self.one_if_absent
 
     def guarantee(self, unit: Literal["document", "user", "bit"] = "document") -> PrivacyGuarantee:
-        """What is promised to a user who randomizes on the own device.
+        """State the guarantee of a user who randomizes on the own device.
 
         Parameters
         ----------

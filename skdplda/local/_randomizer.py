@@ -43,8 +43,8 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "symmetric": randomized response [1]_. "asymmetric": a present word's bit is a fair coin and an absent one's is
         rarely 1 [2]_; documents lose about half as much, at the same `bit_epsilon`. Affects privacy: yes.
     max_words : int or None, default=None
-        A longer document reports a random part of this many of its words. None: all. A bound makes the promise for the
-        document one that does not grow with the vocabulary; the one for a single word becomes nearly twice as much.
+        A longer document reports a random part of this many of its words. None: all. With a bound, the epsilon for the
+        document does not grow with the vocabulary; that for a single word becomes nearly twice as much.
         Affects privacy: yes.
     reports_per_user : int, default=1
         Reports that one user sends at most, ever; the guarantees compose them. Affects privacy: yes.
@@ -179,7 +179,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def privacy_cost(self, n_words: int, *, unit: Literal["document", "user", "bit"] = "document") -> PrivacyGuarantee:
-        """What is promised to a user, without data.
+        """State the guarantee of a user, without data.
 
         Parameters
         ----------

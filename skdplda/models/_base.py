@@ -26,7 +26,7 @@ from skdplda._validation import (
 from skdplda.distributed import ShardedDocuments, load_documents
 from skdplda.metrics import perplexity, score, score_samples
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._checkpoint import fingerprint, interrupted_key, interrupted_run
+from skdplda.rounds._checkpoint import fingerprint, interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
@@ -311,17 +311,9 @@ class BaseRoundsModel(BaseTopicModel):
     """Base of the models that are fitted by the private loop; `fit` is written here once.
 
     Beside those of `BaseTopicModel`, a subclass has the parameters `epsilon`, `delta`, `max_iter`, `checkpoint`,
-    `callback`, `random_state` and `verbose`. It must have the first hook, and may have the others, which are called by
-    `fit` in the order `_plan`, `_guarantee`, `_read`, `_warn`, `_make_e_step`, `_make_tables`:
-
-    * `_make_e_step`: what a document contributes to a round;
-    * `_make_tables`: what is made of the noisy sums;
-    * `_plan`: how many rounds, and how much noise in each;
-    * `_guarantee`: what that plan guarantees;
-    * `_read`: which forms of data there are;
-    * `_warn`: what the caller of `fit` should know;
-    * `_remembers`: whether an E-step keeps hidden state;
-    * `_run`: the fit itself, for forms of a model that are not made of rounds.
+    `callback`, `random_state` and `verbose`. `fit` calls the hooks `_plan`, `_guarantee`, `_read`, `_warn`,
+    `_make_e_step` and `_make_tables`, in this order; each is described below. A subclass must have `_make_e_step`,
+    which says what a document contributes, and may have the others, or `_run`, for a form that is not made of rounds.
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -431,7 +423,7 @@ class BaseRoundsModel(BaseTopicModel):
         plan = self._plan()
         guarantee = self._guarantee("document" if groups is None else "user", plan)
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
-        charge.check(interrupted_run(self.checkpoint))
+        charge.check(interrupted(self.checkpoint)[0])
         randomness = self._randomness()
         data = self._read(X, groups, plan, randomness)
         if watch is not None:
@@ -500,7 +492,7 @@ class BaseRoundsModel(BaseTopicModel):
         A round that is repeated then draws the same hidden state, sample and noise, so that all copies of a checkpoint
         release the same.
         """
-        randomness, key = Randomness(self.random_state, type(self).__name__), interrupted_key(self.checkpoint)
+        randomness, (_, key) = Randomness(self.random_state, type(self).__name__), interrupted(self.checkpoint)
         if key is not None:
             randomness.root = key
         return randomness

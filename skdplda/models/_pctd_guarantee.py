@@ -37,17 +37,11 @@ def once_guarantee(plan, epsilon, delta):
     guarantee : PrivacyGuarantee
         For one word replaced by another in its unit.
     """
-    released = ("noisy unit-word counts", "components_", "topic_word_", "n_iter_")
-    if np.isinf(epsilon):
-        return PrivacyGuarantee(
-            epsilon=epsilon,
-            status="proven",
-            adjacency="replace",
-            mechanism="none",
-            released=released,
-            reference=GUIDE,
-            **COMMON,
-        )
+    private = bool(np.isfinite(epsilon))
+    noise = (
+        f"rounded Gaussian noise of standard deviation {plan.multipliers[0] * TOKEN_L2:.4g} on the count of every"
+        " vocabulary word in every semantic unit, drawn once"
+    )
     assumptions = (
         "raw text stays with the curator",
         CUT.format("replaced"),
@@ -56,17 +50,14 @@ def once_guarantee(plan, epsilon, delta):
     )
     return PrivacyGuarantee(
         epsilon=epsilon,
-        delta=delta,
+        delta=delta if private else 0.0,
         status="proven",
         adjacency="replace",
-        mechanism=(
-            f"rounded Gaussian noise of standard deviation {plan.multipliers[0] * TOKEN_L2:.4g} on the count of every"
-            " vocabulary word in every semantic unit, drawn once"
-        ),
-        released=released,
-        assumptions=assumptions,
+        mechanism=noise if private else "none",
+        released=("noisy unit-word counts", "components_", "topic_word_", "n_iter_"),
+        assumptions=assumptions if private else (),
         reference=GUIDE,
-        event=plan.event,
+        event=plan.event if private else None,
         **COMMON,
     )
 

@@ -60,48 +60,20 @@ class _SequentialState:
 
     def sweep(self, kernel, seed, number, *rest):
         """Run one sweep of a kernel."""
-        return kernel(
-            self.doc_ptr,
-            self.words,
-            self.topics,
-            self.doc_topic,
-            self.word_topic,
-            self.topic_total,
-            self.alpha,
-            self.beta,
-            seed,
-            number,
-            *rest,
-        )
+        counts = self.doc_topic, self.word_topic, self.topic_total
+        return kernel(self.doc_ptr, self.words, self.topics, *counts, self.alpha, self.beta, seed, number, *rest)
 
 
 @dataclass(frozen=True)
 class PublishedMechanism:
-    """What a published mechanism adds to plain sequential sweeps.
+    """What a published mechanism adds to plain sequential sweeps; Laplace scales are divided by epsilon."""
 
-    Parameters
-    ----------
-    noise : float, default=0.0
-        Laplace noise of scale `noise` / epsilon is added to the running counts before a sweep, on top of the old.
-    first_only : bool, default=False
-        Whether it is added before the first sweep only.
-    on_documents : bool, default=True
-        Whether the document-topic counts get it as well.
-    noise_of_last : float, default=0.0
-        After all sweeps comes one more, whose weights have a pair of Laplace values of scale `noise_of_last` / epsilon
-        for each token. The counts stay exact.
-    monitored : bool, default=False
-        Whether the monitor runs beside the sampler.
-    clipped : bool, default=False
-        Whether a count weighs as `count_clip` at most.
-    """
-
-    noise: float = 0.0
-    first_only: bool = False
-    on_documents: bool = True
-    noise_of_last: float = 0.0
-    monitored: bool = False
-    clipped: bool = False
+    noise: float = 0.0  # scale of the noise added to the running counts before a sweep, on top of the old
+    first_only: bool = False  # whether it is added before the first sweep only
+    on_documents: bool = True  # whether the document-topic counts get it as well
+    noise_of_last: float = 0.0  # scale of one pair of values a token, in the weights of one more sweep at the end
+    monitored: bool = False  # whether the monitor runs beside the sampler
+    clipped: bool = False  # whether a count weighs as `count_clip` at most
 
 
 PUBLISHED = {  # the mechanisms of `PrivateCGSLDA`

@@ -9,7 +9,7 @@ import numpy as np
 
 from skdplda._files import DAMAGE, PRIVATE, read_array, read_stored, whole_file
 
-__all__ = ["fingerprint", "interrupted_key", "interrupted_run", "load", "save"]
+__all__ = ["fingerprint", "interrupted", "load", "save"]
 
 FORMAT = "skdplda.checkpoint"
 VERSION = 3
@@ -73,11 +73,6 @@ def load(path):
     ValueError
         If the file is no checkpoint, damaged, or of another version.
     """
-    return _read(path, arrays=True)
-
-
-def _read(path, arrays):
-    """Return the header, and the arrays if they are asked for."""
     try:
         with zipfile.ZipFile(path) as archive:
             found = {name.removesuffix(".npy"): read_array(part) for name, part in read_stored(archive).items()}
@@ -95,8 +90,8 @@ def _read(path, arrays):
     return header, found
 
 
-def interrupted_run(path):
-    """Return the name of the interrupted run, by which a ledger knows whether it was charged.
+def interrupted(path):
+    """Return what names the interrupted run that a checkpoint goes on with.
 
     Parameters
     ----------
@@ -106,37 +101,16 @@ def interrupted_run(path):
     Returns
     -------
     run : str or None
-        None without a file.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read.
-    """
-    return _interrupted(path, "run")
-
-
-def interrupted_key(path):
-    """Return the key of all randomness of the interrupted run.
-
-    Parameters
-    ----------
-    path : str, path-like or None
-        The file, which may not exist.
-
-    Returns
-    -------
+        Its name, by which a ledger knows whether it was charged; None without a file.
     key : bytes or None
-        256 bits; None without a file.
+        The 256 bits from which all of its randomness is derived.
 
     Raises
     ------
     ValueError
         If the file cannot be read.
     """
-    key = _interrupted(path, "key")
-    return None if key is None else bytes.fromhex(key)
-
-
-def _interrupted(path, name):
-    return _read(path, arrays=False)[0][name] if path is not None and os.path.exists(path) else None
+    if path is None or not os.path.exists(path):
+        return None, None
+    header, _ = load(path)
+    return header["run"], bytes.fromhex(header["key"])

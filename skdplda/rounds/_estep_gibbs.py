@@ -19,10 +19,8 @@ class GibbsEStep:
 
     Parameters
     ----------
-    X : csr_array of shape (n_documents, n_words)
-        As from `check_counts`.
-    units : tuple of ndarray or None, default=None
-        As from `check_groups`; None makes each document its own unit.
+    X, units, randomness, n_threads, first_document
+        As in `skdplda.rounds.EStep`; X as from `check_counts`.
     n_topics : int
         Number of topics.
     order : {1, 2, None}
@@ -36,12 +34,6 @@ class GibbsEStep:
         Whether a document contributes the expected topic counts of its words, given how many of its tokens have each
         topic, in place of its tokens' topics: weighted by `word_weights` of the table and scaled to the L2 norm bound,
         in fixed point. Only where each document is a unit, with order 2.
-    randomness : Randomness
-        Its key names the streams.
-    n_threads : int
-        The result does not depend on it.
-    first_document : int, default=0
-        Number of the first document, where X is a part of the corpus: the streams have the documents' numbers.
 
     References
     ----------

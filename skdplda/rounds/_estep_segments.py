@@ -19,10 +19,9 @@ class SegmentEStep:
 
     Parameters
     ----------
-    X : UnitMatrix or sparse matrix of shape (n_documents, n_words)
-        The documents; in a matrix of word counts each token is a segment.
-    units : tuple of ndarray or None, default=None
-        Privacy units, as from `check_groups`; None makes each document its own.
+    X, units, randomness, n_threads, first_document
+        As in `skdplda.rounds.EStep`; X a `UnitMatrix`, or word counts, of which each token is a segment. Nothing is
+        drawn.
     n_topics : int
         Number of topics.
     order : {2, None}
@@ -33,10 +32,6 @@ class SegmentEStep:
         Prior of words.
     n_updates : int
         How often a document's topic proportions are updated in a round.
-    n_threads : int
-        The result does not depend on it.
-    randomness, first_document
-        As in other E-steps; not used here, because nothing is drawn.
     """
 
     def __init__(
@@ -76,20 +71,9 @@ class SegmentEStep:
     def infer(self, log_phi, counts, extra, active=EVERYONE):
         """Compute responsibilities and topic proportions; `extra` is added to the segments' log-likelihoods."""
         responsibilities(
-            self._start,
-            self._indptr,
-            self._words,
-            counts,
-            log_phi,
-            extra,
-            self._alpha,
-            active,
-            self._theta,
-            self._responsibilities,
-            self.log_likelihood,
-            self._n_updates,
-            self._n_threads,
-        )
+            self._start, self._indptr, self._words, counts, log_phi, extra, self._alpha, active,
+            self._theta, self._responsibilities, self.log_likelihood, self._n_updates, self._n_threads,
+        )  # fmt: skip
 
     def arrays(self):
         """Return the hidden state."""

@@ -51,10 +51,8 @@ class VariationalEStep:
 
     Parameters
     ----------
-    X : csr_array or DiskCounts of shape (n_documents, n_words)
-        As from `check_counts`, or on disk.
-    units : tuple of ndarray or None, default=None
-        As from `check_groups`; None makes each document its own unit.
+    X, units, randomness, n_threads, first_document
+        As in `skdplda.rounds.EStep`; X as from `check_counts`, or a `DiskCounts`.
     n_topics : int
         Number of topics.
     priors : callable
@@ -70,16 +68,10 @@ class VariationalEStep:
         Most iterations a document.
     tol : float
         A document stops when the mean change of its parameters is below.
-    randomness : Randomness
-        Its key is that of `cut_documents`.
-    n_threads : int
-        The result does not depend on it.
     weighted : bool, default=False
         Whether soft counts are weighted by `word_weights` of the table before they are scaled.
     remember : bool, default=False
         Whether documents go on from their topics of the last round; not for documents on disk.
-    first_document : int, default=0
-        Number of the first document, where X is a part of the corpus.
     """
 
     def __init__(
@@ -130,23 +122,10 @@ class VariationalEStep:
         word_weight = word_weights(table) if self._weighted else None
         for X, weight, documents in self._parts(active):
             e_step(
-                X.indptr,
-                X.indices,
-                X.data,
-                documents,
-                expected,
-                alpha.astype(np.float32),
-                weight,
-                TOKEN_WEIGHT,
-                self._norm,
-                self._max_iter,
-                self._tol,
-                LEAST_COUNTS,
-                total,
-                self._n_threads,
-                word_weight=word_weight,
-                state=self._state,
-            )
+                X.indptr, X.indices, X.data, documents, expected, alpha.astype(np.float32), weight, TOKEN_WEIGHT,
+                self._norm, self._max_iter, self._tol, LEAST_COUNTS, total, self._n_threads,
+                word_weight=word_weight, state=self._state,
+            )  # fmt: skip
         return total
 
     def arrays(self):

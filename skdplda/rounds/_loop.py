@@ -38,6 +38,11 @@ class EStep(Protocol):
     on no other unit. Its norm is at most GRID, in integers. An E-step may hold the documents here or on workers, and
     may have a method `close`, which lets them go.
 
+    The E-steps of this package are made with `X`, the documents of a corpus or of a part of it; `units`, their privacy
+    units as from `check_groups`, or None if each document is its own; `randomness`, whose key names the streams of
+    hidden draws; `n_threads`, on which the result does not depend; and `first_document`, the number of the first one in
+    the corpus, because streams have the numbers of documents.
+
     Attributes
     ----------
     n_units : int

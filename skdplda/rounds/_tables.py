@@ -188,7 +188,19 @@ class SmoothedTables:
         self._weight = float(arrays["weight"])
 
 
-class OnlineTables:
+class OneTable:
+    """Tables whose state is the last table alone."""
+
+    def arrays(self):
+        """Return the state."""
+        return {"table": self.table}
+
+    def restore(self, arrays):
+        """Restore the state."""
+        self.table = arrays["table"]
+
+
+class OnlineTables(OneTable):
     """Each round moves the table towards the positive part of its release, by a step size that falls.
 
     With rho = (offset + round + 1)^-decay, the table becomes (1 - rho) table + rho release. The table is without the
@@ -225,14 +237,6 @@ class OnlineTables:
         """Return the model, without the prior: (n_words, n_topics), not negative."""
         return self.table.astype(np.float64)
 
-    def arrays(self):
-        """Return the state."""
-        return {"table": self.table}
-
-    def restore(self, arrays):
-        """Restore the state."""
-        self.table = arrays["table"]
-
 
 def consistent(table, similarity, tau):
     """Return a table whose topics have moved towards words of similar meaning: eq. (11) of Shi et al. (2019).
@@ -261,7 +265,7 @@ def consistent(table, similarity, tau):
     return table * ((1 + tau * near * pull) / (1 + tau * (pull > 0))).astype(table.dtype)
 
 
-class LastTable:
+class LastTable(OneTable):
     """Each round starts from the last table, and the last one is the model: EM.
 
     Parameters
@@ -285,14 +289,6 @@ class LastTable:
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
         return self.table
-
-    def arrays(self):
-        """Return the state."""
-        return {"table": self.table}
-
-    def restore(self, arrays):
-        """Restore the state."""
-        self.table = arrays["table"]
 
 
 class ConsistentTables(SmoothedTables):

@@ -54,7 +54,7 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
     skip_unknown : bool, default=True
         Whether words outside of the vocabulary, stop words among them, take no place in an n-gram: then n
         counts words of the vocabulary, as in [1]_. False cuts before it looks words up, so that another word in the
-        place of one changes no unit but its own, which `PCTD(noise="units")` needs for a promise about raw
+        place of one changes no unit but its own, which `PCTD(noise="units")` needs for a guarantee about raw
         text. Affects privacy: yes, for `noise="units"`.
 
     Attributes
