@@ -24,8 +24,8 @@ SECRET_SEED = "the seed (random_state) is secret, random and never reused"
 def is_guessable_seed(random_state: Seed) -> bool:
     """Whether a seed may be found by trying, so that no proof can assume that it is secret.
 
-    It cannot if it is None, 16 bytes or more, or an integer of 2**128 or more. A RandomState counts as guessable: it was
-    most likely made from a small integer. Fewer than 16 bytes raise ValueError.
+    It cannot if it is None, 16 bytes or more, or an integer of 2**128 or more. A RandomState counts as guessable: it
+    was most likely made from a small integer. Fewer than 16 bytes raise ValueError.
     """
     if isinstance(random_state, bytes):
         if len(random_state) < LEAST_BYTES:
