@@ -5,7 +5,13 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from skdplda.exceptions import BudgetExceededError, EmptySelectionError, IncompatibleGuaranteeError, PrivacyLeakWarning
+from skdplda.exceptions import (
+    BudgetExceededError,
+    EmptySelectionError,
+    IncompatibleGuaranteeError,
+    PrivacyLeakWarning,
+    UnreachableLedgerError,
+)
 
 if TYPE_CHECKING:
     from skdplda.models import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
@@ -28,6 +34,7 @@ __all__ = [
     "PrivacyLeakWarning",
     "PrivateCGSLDA",
     "ReleasedTopicModel",
+    "UnreachableLedgerError",
     "load_released",
     "make_fdptm_pipeline",
     "privacy_guarantee",

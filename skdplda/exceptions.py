@@ -1,6 +1,12 @@
 """Warnings and errors of the package."""
 
-__all__ = ["BudgetExceededError", "EmptySelectionError", "IncompatibleGuaranteeError", "PrivacyLeakWarning"]
+__all__ = [
+    "BudgetExceededError",
+    "EmptySelectionError",
+    "IncompatibleGuaranteeError",
+    "PrivacyLeakWarning",
+    "UnreachableLedgerError",
+]
 
 
 class PrivacyLeakWarning(UserWarning):
@@ -17,3 +23,7 @@ class EmptySelectionError(ValueError):
 
 class IncompatibleGuaranteeError(ValueError):
     """Guarantees of different unit, adjacency or trust model cannot be composed."""
+
+
+class UnreachableLedgerError(RuntimeError):
+    """A ledger is open that this fit cannot charge, or it is not clear which of several; no data was read."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from skdplda.cli._attack import add_attack_commands
 from skdplda.cli._corpus import seed
 from skdplda.cli._models import add_fit_commands, add_use_commands
-from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.exceptions import PrivacyLeakWarning, UnreachableLedgerError
 
 __all__ = ["main"]
 
@@ -73,7 +73,7 @@ def main(argv: list[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:  # the reader, such as head, has seen enough
         return _unread()
-    except (ValueError, OSError, ImportError, MemoryError) as error:
+    except (ValueError, OSError, ImportError, MemoryError, UnreachableLedgerError) as error:
         message = " ".join(str(error).split()) or "there is not enough memory."
         print(f"skdplda {args.command}: error: {message}", file=sys.stderr)
         return USAGE_ERROR

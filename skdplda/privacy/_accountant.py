@@ -8,7 +8,7 @@ from threading import RLock
 from typing import Any, Literal, NamedTuple, Self
 
 from skdplda._types import PathLike
-from skdplda.exceptions import BudgetExceededError
+from skdplda.exceptions import BudgetExceededError, UnreachableLedgerError
 from skdplda.privacy._events import check_delta, check_epsilon, number_from_json, number_to_json
 from skdplda.privacy._filter import RULES, choose_rule
 from skdplda.privacy._guarantee import PrivacyGuarantee, check_compatible, read_json
@@ -406,7 +406,7 @@ class PrivacyAccountant:
 
     def _refuse_other_process(self):
         if not self._address and self._process != os.getpid():
-            raise RuntimeError(
+            raise UnreachableLedgerError(
                 f"this ledger is in the memory of process {self._process}; what is spent from a copy in a forked"
                 " process would be missing from it. Use PrivacyAccountant.open(path, ...)"
             )
@@ -517,7 +517,7 @@ def active_accountant() -> Any:
 
     Raises
     ------
-    RuntimeError
+    UnreachableLedgerError
         If several ledgers are open and this thread entered none of them, or if the ledger is in the memory of the
         process that started this one.
     ValueError

@@ -15,6 +15,8 @@ from multiprocessing import parent_process
 from threading import RLock
 from typing import Any
 
+from skdplda.exceptions import UnreachableLedgerError
+
 __all__ = ["LedgerAwareMixin", "close_block", "find_open_ledger", "open_block", "prepaid"]
 
 VARIABLE = "SKDPLDA_LEDGER"  # what `Process.announcement` returns, as JSON, for processes that are started meanwhile
@@ -148,7 +150,7 @@ def find_open_ledger() -> Any:
     if len(found) == 1:
         return found[0]
     if found:
-        raise RuntimeError(
+        raise UnreachableLedgerError(
             f"{len(found)} ledgers are open in this process, and this thread has entered none of them: which is to"
             " be charged? Enter it in the thread, `with accountant: model.fit(X)`. No data were read."
         )
@@ -163,12 +165,12 @@ def find_open_ledger() -> Any:
         return None
     pids = ", ".join(str(pid) for pid in sorted({pid for pid, _ in elsewhere}))
     if len(addresses) > 1:
-        raise RuntimeError(
+        raise UnreachableLedgerError(
             f"{len(addresses)} ledgers are open in process {pids}, which started this one: which is to be charged?"
             " Open a single one there. No data were read."
         )
     if addresses == {""}:
-        raise RuntimeError(
+        raise UnreachableLedgerError(
             f"a ledger is open in process {pids}, which started this one, and this process cannot write into it: the"
             f" fit would not be charged. {WHAT_TO_DO}"
         )
