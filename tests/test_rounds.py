@@ -466,7 +466,7 @@ def test_unequal_rounds_cost_what_the_event_says(n_rounds):
     assert epsilon_of(together, 1e-6) == pytest.approx(epsilon_of(plan.event, 1e-6), rel=1e-9)
 
 
-def test_every_purpose_and_round_has_random_bits_of_its_own():
+def test_every_purpose_and_round_has_a_seed_of_its_own():
     seeds, samples = [], []
     for seed in (0, 1, 2**31 - 1):
         randomness = Randomness(seed)
