@@ -88,14 +88,14 @@ MUTANTS = [
     ),
     Mutant(
         "rounds one percent too precise",
-        "multipliers = sigma / np.sqrt(share / share.sum()) * (1 + 1e-12)",
-        "multipliers = sigma / np.sqrt(share / share.sum()) * 0.99",
+        "np.sqrt(shares / shares.sum()) * (1 + 1e-12)",
+        "np.sqrt(shares / shares.sum()) * 0.99",
         "the sum of the rounds costs more than the event",
         ROUNDS,
     ),
     Mutant(
         "deviation of Laplace noise",
-        'self.multipliers[round_] * (2**0.5 if self.mechanism == "laplace" else 1.0)',
+        "self.multipliers[round_] * self.law.deviation",
         "self.multipliers[round_]",
         "what noise_deviation says, and the smoothing of tables",
         ROUNDS,
@@ -265,8 +265,8 @@ MUTANTS = [
     ),
     Mutant(
         "one noise for all rounds of a seeded fit",
-        "return None if self.seed is None else self._derive(NOISE, round_)",
-        "return None if self.seed is None else self._derive(NOISE, 0)",
+        'return self._derive("noise", int(round_), *given)',
+        'return self._derive("noise", 0)',
         "the difference of two rounds has no noise",
         ROUNDS,
     ),
@@ -416,7 +416,7 @@ MUTANTS = [
     # --- the search ---
     Mutant(
         "scores without noise",
-        "noise = rounded_gaussian(deviation * GRID, (1,), seed)[0] if deviation else 0",
+        'noise = mechanism_of("gaussian").sampler(deviation * GRID, (1,), seed)[0] if deviation else 0',
         "noise = 0",
         "a score tells of held-out documents",
         "test_model_selection",
