@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import skdplda
+from skdplda.privacy import MECHANISMS
 
 ROOT = Path(skdplda.__file__).parent
 
@@ -22,6 +23,7 @@ SUM_CALLS = {"e_step", "add.at", "add.reduceat", "collect", "used", "shared", "f
 # Samplers of noise, `Mechanism.sampler` and `NoisePlan.draw`; randomized response; topics whose draws are released; and
 # NumPy's laws, of which published forms are made.
 NOISE = {"rounded_gaussian", "discrete_laplace", "discrete_gaussian", "sampler", "randomize", "randomize_bits"}
+NOISE |= {law.sampler.__name__ for law in MECHANISMS.values()}
 NOISE |= {"released_sweep", "laplace_last_sweep"}
 NOISE |= {"laplace", "normal", "standard_normal", "multivariate_normal", "geometric", "standard_t", "standard_cauchy"}
 NOISE_CALLS = {"draw"}

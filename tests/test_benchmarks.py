@@ -63,3 +63,13 @@ def test_an_ablation_whose_name_is_gone_fails(frontier, monkeypatch):
         frontier.mark_of_option(make, 3, 5.0, "gone", frontier.with_e_step(lambda model: {"no_such_setting": 1}))
     with pytest.raises(RuntimeError, match="as it is"):
         frontier.mark_of_option(make, 3, 5.0, "nothing", lambda kind: kind)
+
+
+def test_every_mutation_finds_its_place(monkeypatch, capsys):
+    """A mutation whose text is gone would test nothing."""
+    monkeypatch.setattr(sys, "argv", ["mutants.py", "--list"])
+    try:
+        runpy.run_path(str(FOLDER / "mutants.py"), run_name="__main__")
+    except SystemExit as end:
+        assert not end.code
+    assert "exactly once" not in capsys.readouterr().out

@@ -1,6 +1,7 @@
-"""Mechanisms of noise as objects: their laws, their calibration, and that nothing else knows their names."""
+"""Mechanisms of noise as objects: their laws, their calibration, and that rounds need nothing but their row."""
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import mpmath
@@ -11,7 +12,8 @@ from scipy.stats import chi2
 from skdplda import PrivateCGSLDA
 from skdplda.cli import main
 from skdplda.datasets import make_lda_corpus
-from skdplda.privacy import MECHANISMS, discrete_gaussian, epsilon_of, mechanism_of
+from skdplda.models._hdp_accounting import HybridPlan
+from skdplda.privacy import MECHANISMS, discrete_gaussian, epsilon_of, mechanism_of, plan_partition
 from skdplda.privacy._noise import _is_below
 from skdplda.rounds import NoisePlan
 
@@ -60,7 +62,7 @@ def test_a_close_decision_is_exact(proposal):
 
 def test_unknown_mechanisms_are_refused():
     """An unknown name once got Gaussian deviations, Laplace draws and the L1 norm."""
-    with pytest.raises(ValueError, match="mechanism must be one of gaussian, laplace, discrete-gaussian; got 'cauchy'"):
+    with pytest.raises(ValueError, match=f"mechanism must be one of {', '.join(MECHANISMS)}; got 'cauchy'"):
         mechanism_of("cauchy")
     with pytest.raises(ValueError, match="got 'cauchy'"):
         NoisePlan.calibrate("cauchy", 1.0, 1e-6, 3)
@@ -98,3 +100,24 @@ def test_it_is_known_to_estimators_statements_and_the_command_line(name, capsys)
     delta = ["--delta", "1e-6"] if law.has_delta else []
     assert main(["cost", "--epsilon", "1", "--mechanism", name, *delta]) == 0
     assert law.label in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_new_mechanism_is_a_row_and_nothing_else(monkeypatch):
+    """The recipe of doc/architecture.rst: here the two-sided geometric under another name."""
+    row = replace(mechanism_of("laplace"), name="two-sided-geometric", label="two-sided geometric")
+    monkeypatch.setitem(MECHANISMS, row.name, row)
+    plan = NoisePlan.calibrate(row.name, 2.0, 0.0, 4)
+    assert plan.law is row and plan.deviation(0) == plan.multipliers[0] * 2**0.5
+    noise = plan.draw(0, (50, 20), None, 1)
+    assert noise.dtype == np.int64 and noise.any()
+    with pytest.raises(ValueError, match=r"sampling_rate must be 1\.0"):
+        NoisePlan.calibrate(row.name, 2.0, 0.0, 4, 0.5)
+
+
+@pytest.mark.parametrize("name", ["discrete-gaussian", "cauchy"])
+def test_plans_without_a_theorem_for_a_mechanism_refuse_it(name):
+    """They once reported the deviation and the event of Laplace noise for any other name."""
+    with pytest.raises(ValueError, match="noise must be one of gaussian, laplace"):
+        HybridPlan(name, 5.0, 1.0, 4)
+    with pytest.raises(ValueError, match="noise must be one of"):
+        replace(plan_partition("weighted_gaussian", 1.0, 1e-6, 10, 3.0), noise=name)

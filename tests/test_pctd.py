@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from skdplda import PCTD, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
 from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery
+from skdplda.models._pctd_tables import LastTable, consistent
 from skdplda.rounds._estep_segments import SegmentEStep
 from skdplda.rounds._sensitivity import GRID, equal_contributions, shortened
-from skdplda.rounds._tables import LastTable, consistent
 from skdplda.semantics import UnitMatrix, word_similarity
 
 NOTHING = 1e-30  # a prior that is none

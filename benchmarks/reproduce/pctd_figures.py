@@ -34,10 +34,10 @@ from sklearn.feature_extraction.text import CountVectorizer
 from skdplda import PrivateCGSLDA
 from skdplda.metrics import coherence, log_likelihood
 from skdplda.models._pctd_noise import NoisySegmentEStep
+from skdplda.models._pctd_tables import LastTable
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._tables import LastTable
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
 N_DOCUMENTS, DELTA, TAU, NO_PRIOR = 500, 1e-5, 0.3, 1e-30

@@ -20,6 +20,7 @@ from skdplda.privacy import (
 
 __all__ = ["HybridPlan", "shortfall"]
 
+PRICED = ("gaussian", "laplace")  # mechanisms that doc/theory/hdp.rst has a theorem for
 LEAST_RANGE = 0.05  # of a draw: below it, hardly anything is learnt, even from tables almost without noise
 MOST_NOISE = 0.5  # in a cell of the model, over the mean count: above it, word frequencies do as well
 MEAN_OF = 9  # the mean of so many tables has the noise of the model: 2 / FORGET - 1, with that of `_hdp_sampler`
@@ -47,6 +48,10 @@ class HybridPlan:
     scale: float
     eta: float
     n_sweeps: int
+
+    def __post_init__(self):
+        if self.noise not in PRICED:
+            raise ValueError(f"noise must be one of {', '.join(PRICED)}, for which hybrid sweeps have a theorem.")
 
     @classmethod
     def calibrate(cls, epsilon, delta, n_sweeps, share, eta=None):

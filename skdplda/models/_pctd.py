@@ -32,13 +32,13 @@ from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoun
 from skdplda.models._hdp_sampler import some_tokens, tokens_of
 from skdplda.models._pctd_guarantee import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
 from skdplda.models._pctd_noise import NoisySegmentEStep, noisy_segments
+from skdplda.models._pctd_tables import ConsistentTables, LastTable
 from skdplda.privacy import calibrate_gaussian, gaussian_event, seeded_guarantee
 from skdplda.rounds._estep_segments import SegmentEStep
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
 from skdplda.rounds._sensitivity import shortened
-from skdplda.rounds._tables import ConsistentTables, LastTable
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["PCTD"]

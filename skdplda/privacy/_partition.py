@@ -32,6 +32,7 @@ HIGHEST_CAP = 2**62  # int64 holds it, and one unit's weight and noise beside
 MOST_UNITS = 2**24  # that "policy_gaussian" takes: its roundings add up
 MOST_DRAWS = 2**40  # more words times rounds than any fit has: the slack of the samplers, without looking at data
 OUTWARDS = 1 + 2.0**-40  # more than the rounding error of the probabilities below
+PRICED = ("gaussian", "laplace", "geometric", None)  # laws that doc/theory/vocabulary.rst has a theorem for
 LAW = {"geometric": "laplace"}  # "geometric" is discrete Laplace noise, drawn again until it is within the threshold
 
 # Rounds of the weighted Gaussian mechanism: their shares of the precision and of the delta for new words, and how many
@@ -85,6 +86,10 @@ class PartitionPlan:
     cap: int
     event: object
     event_delta: float
+
+    def __post_init__(self):
+        if self.noise not in PRICED:
+            raise ValueError(f"noise must be one of {PRICED}, for which selections have a theorem; got {self.noise!r}.")
 
     def new_word_delta(self, n_words: int, round_: int | None = None) -> float:
         """Return an upper bound on the probability that a unit's new words do not all stay hidden.

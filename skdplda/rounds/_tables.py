@@ -5,14 +5,11 @@ import numpy as np
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 
 __all__ = [
-    "ConsistentTables",
     "ExactTables",
-    "LastTable",
     "MeanTable",
     "OnlineTables",
     "SmoothedTables",
     "annealed",
-    "consistent",
     "constant",
     "initial_table",
     "model_noise",
@@ -236,81 +233,3 @@ class OnlineTables(OneTable):
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
         return self.table.astype(np.float64)
-
-
-def consistent(table, similarity, tau):
-    """Return a table whose topics have moved towards words of similar meaning: eq. (11) of Shi et al. (2019).
-
-    The distribution p of a topic becomes p + tau p (R p) / (p' R p), normalised. The totals of topics stay.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_words, n_topics)
-        Not negative.
-    similarity : csr_array of shape (n_words, n_words) or None
-        Called R. None changes nothing.
-    tau : float
-        At least 0.
-
-    Returns
-    -------
-    table : ndarray of shape (n_words, n_topics)
-        Of the same dtype.
-    """
-    if similarity is None or tau == 0:
-        return table
-    near = similarity @ table
-    pull = (table * near).sum(axis=0)  # p' R p times the squared total; R p has one total, hence the other one
-    pull = np.divide(table.sum(axis=0), pull, out=np.zeros_like(pull), where=pull > 0)
-    return table * ((1 + tau * near * pull) / (1 + tau * (pull > 0))).astype(table.dtype)
-
-
-class LastTable(OneTable):
-    """Each round starts from the last table, and the last one is the model: EM.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        (n_words, n_topics).
-    key : int
-        Of the first table.
-    similarity, tau
-        As in `consistent`.
-    """
-
-    def __init__(self, shape, key, similarity, tau):
-        self.table = initial_table(shape, key)
-        self._similarity, self._tau = similarity, tau
-
-    def update(self, sums, round_):
-        """Make the next table from sums, noisy or not."""
-        self.table = consistent(np.maximum(sums, 0.0), self._similarity, self._tau)
-
-    def pseudo_counts(self):
-        """Return the model, without the prior: (n_words, n_topics), not negative."""
-        return self.table
-
-
-class ConsistentTables(SmoothedTables):
-    """`SmoothedTables`, and word similarity after each round.
-
-    Parameters
-    ----------
-    shape, plan, key
-        As in `SmoothedTables`.
-    similarity, tau
-        As in `LastTable`.
-    """
-
-    def __init__(self, shape, plan, key, similarity, tau):
-        super().__init__(shape, plan, key)
-        self._similarity, self._tau = similarity, tau
-
-    def update(self, noisy, round_):
-        """Make the next table from a release."""
-        super().update(noisy, round_)
-        self.table = consistent(self.table, self._similarity, self._tau)
-
-    def pseudo_counts(self):
-        """Return the model, without the prior: (n_words, n_topics), not negative."""
-        return consistent(super().pseudo_counts(), self._similarity, self._tau)
