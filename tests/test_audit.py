@@ -321,7 +321,8 @@ def offered():
             if described[1] == "yes":
                 for options in constraints:
                     if isinstance(options, StrOptions):
-                        yield from ((name, parameter, option) for option in sorted(options.options - options.deprecated))
+                        current = sorted(options.options - options.deprecated)
+                        yield from ((name, parameter, option) for option in current)
 
 
 @pytest.mark.parametrize(("name", "parameter", "option"), list(offered()))
