@@ -305,7 +305,7 @@ def rooms():
             yield import_module(found.name)
 
 
-def makers_of_promises():
+def makers_of_guarantees():
     """Return the classes of the package that fit and tell a price, by name."""
     public = [getattr(room, name) for room in rooms() for name in getattr(room, "__all__", ())]
     classes = {kind.__name__: kind for kind in public if inspect.isclass(kind)}
@@ -313,7 +313,7 @@ def makers_of_promises():
     return {name: kind for name, kind in fitted.items() if not name.startswith("Base")}
 
 
-MAKERS = makers_of_promises()
+MAKERS = makers_of_guarantees()
 del MAKERS["LocalRandomizer"]  # audited inside of LocalPrivateLDA: each of its laws has rows there, see below
 
 

@@ -300,7 +300,7 @@ def test_cross_validation_pays_for_each_fold():
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
-@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")  # a seed: the noise in so few cells can be half of the mass
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")  # else noise can be half of so small a mass
 def test_users_are_protected_together(mechanism):
     counts = np.zeros((20, 6), dtype=int)
     counts[::2, :3] = 9  # the first user repeats three words in ten documents, the second three others

@@ -54,8 +54,8 @@ OFFSET = 0.4
 # rows "5 updates a document" and "50 updates a document".
 REMEMBERED_UPDATES, FRESH_UPDATES = 8, 50
 CUT = "the tokens kept of different documents are drawn independently"
-# Shape of the Gamma initialisation: topics that start far apart settle too early. frontier_ablation.csv, row "first
-# table uneven" (shape 1), shows little difference with noise; without noise it was chosen on Enron, news and NIPS.
+# Shape of the Gamma initialisation, chosen on Enron, news and NIPS: topics that start far apart settle too early. In
+# frontier_ablation.csv, row "first table uneven" (shape 1), there is little difference.
 GAMMA_SHAPE = 10.0
 
 

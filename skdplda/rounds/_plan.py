@@ -18,7 +18,7 @@ from skdplda.rounds._sensitivity import GRID
 __all__ = ["NoisePlan"]
 
 # Precision (inverse variance) of the last round over that of the first: early rounds only have to break the symmetry of
-# the topics. frontier_ablation.csv, row "equal noise in all rounds": perplexity of PrivateCGSLDA is 1 to 3 % higher on
+# the topics. frontier_ablation.csv, row "equal noise in all rounds": perplexity of PrivateCGSLDA is 1 to 4 % higher on
 # KOS and on tweets, and the same on 20 Newsgroups.
 PRECISION_RATIO = 10.0
 

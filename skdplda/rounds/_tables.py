@@ -15,8 +15,8 @@ __all__ = [
     "model_noise",
 ]
 
-# Number of tables, about, whose mean is the model without noise. Neighbouring tables are alike, so that more of them
-# would cost memory traffic and change little; not tuned.
+# About as many tables have the model without noise as their mean. Neighbouring tables are alike, so that more of them
+# would cost time and change little.
 KEPT_TABLES = 10
 # Exponential forgetting factor of the averaged releases; frontier_ablation.csv, row "model: no forgetting".
 FORGET = 0.2
