@@ -27,7 +27,7 @@ PICTURE = "skdplda_demo.png"
 CELL = 33  # characters of a column of words
 
 
-def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=1):
+def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=-1):
     """Fit, compare, print and draw.
 
     Parameters
@@ -38,8 +38,8 @@ def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=1):
         Of all noise; None takes the system's entropy, as a release must. Documents and fits without noise never change.
     n_documents : int, default=20000
         Synthetic documents to fit.
-    n_jobs : int, default=1
-        Threads.
+    n_jobs : int, default=-1
+        Threads; -1 for all processors. The models do not depend on it.
 
     Returns
     -------

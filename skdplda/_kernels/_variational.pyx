@@ -170,7 +170,11 @@ def e_step(
     longest = np.diff(indptr).max()
     p.indptr, p.indices, p.counts, p.expected, p.alpha = (
         &indptr[0], &indices[0], &counts[0], &expected[0, 0], &prior[0])
-    p.weight, p.word_weight = NULL if weight is None else &weight[0], NULL if word_weight is None else &word_weight[0]
+    p.weight, p.word_weight = NULL, NULL
+    if weight is not None:
+        p.weight = &weight[0]
+    if word_weight is not None:
+        p.word_weight = &word_weight[0]
     p.state = NULL if state is None else &state[0, 0]
     p.norm, p.unit, p.n_topics, p.stride, p.max_iter, p.tol, p.cut = norm, unit, n_topics, stride, max_iter, tol, cut
     n_threads = max(1, min(n_threads, n))

@@ -50,12 +50,12 @@ INLINE lanes TARGET(prefix_sum)(lanes x) {
     const v4 zero = {0, 0, 0, 0};
     v4 carry;
     for (int q = 0; q < 4; q++) {
-        x.quarter[q] += SHUFFLE(zero, x.quarter[q], 0, 4, 5, 6);
-        x.quarter[q] += SHUFFLE(zero, x.quarter[q], 0, 1, 4, 5);
+        x.quarter[q] += SHUFFLE(i4, zero, x.quarter[q], 0, 4, 5, 6);
+        x.quarter[q] += SHUFFLE(i4, zero, x.quarter[q], 0, 1, 4, 5);
     }
-    x.quarter[1] += SHUFFLE(x.quarter[0], x.quarter[0], 3, 3, 3, 3);
-    x.quarter[3] += SHUFFLE(x.quarter[2], x.quarter[2], 3, 3, 3, 3);
-    carry = SHUFFLE(x.quarter[1], x.quarter[1], 3, 3, 3, 3);
+    x.quarter[1] += SHUFFLE(i4, x.quarter[0], x.quarter[0], 3, 3, 3, 3);
+    x.quarter[3] += SHUFFLE(i4, x.quarter[2], x.quarter[2], 3, 3, 3, 3);
+    carry = SHUFFLE(i4, x.quarter[1], x.quarter[1], 3, 3, 3, 3);
     x.quarter[2] += carry;
     x.quarter[3] += carry;
     return x;
@@ -70,8 +70,8 @@ INLINE int TARGET(lanes_below)(lanes x, float value) {
     const v4 bound = {value, value, value, value};
     i4 n = (x.quarter[0] <= bound) + (x.quarter[1] <= bound) + (x.quarter[2] <= bound);
     n += (x.quarter[3] <= bound) & (i4){-1, -1, -1, 0};
-    n += SHUFFLE(n, n, 2, 3, 0, 1);
-    n += SHUFFLE(n, n, 1, 0, 3, 2);
+    n += SHUFFLE(i4, n, n, 2, 3, 0, 1);
+    n += SHUFFLE(i4, n, n, 1, 0, 3, 2);
     return -n[0];
 #endif
 }

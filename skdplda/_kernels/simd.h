@@ -16,11 +16,11 @@
 #define INLINE static inline __attribute__((always_inline))
 #define JOIN(name, target) name##_##target
 
-/* Lanes of two vectors, by number. */
+/* Lanes of two vectors, by number; numbers are of type `numbers` where the older form takes them as a vector. */
 #if defined(__clang__) || __GNUC__ >= 12
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define SHUFFLE(numbers, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (__typeof__((a) < (b))){__VA_ARGS__})
+#define SHUFFLE(numbers, a, b, ...) __builtin_shuffle(a, b, (numbers){__VA_ARGS__})
 #endif
 
 static int simd_chosen = 0; /* 0, 1 or 2: the copy that runs */
