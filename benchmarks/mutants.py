@@ -33,7 +33,17 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).with_name("results") / "mutants.csv"
 COLUMNS = ["name", "digest", "file", "result", "seconds", "noticed_by", "why"]
 SOURCES = (".py", ".pyx", ".pxd", ".h")
-COPIED = ("skdplda", "tests", "examples", "doc", "benchmarks", "setup.py", "pyproject.toml", "README.md")
+COPIED = (
+    "skdplda",
+    "tests",
+    "examples",
+    "doc",
+    "benchmarks",
+    "setup.py",
+    "pyproject.toml",
+    "README.md",
+    "CONTRIBUTING.md",
+)
 NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.c", "results", "_build", "generated", "auto_examples")
 LIMIT = 1200  # seconds of a test run: a change that makes a test hang is noticed
 
@@ -657,8 +667,8 @@ MUTANTS = [
     ),
     Mutant(
         "noise on half of the weight",
-        "noise = sampler(scale, size, randomness",
-        "noise = sampler(scale / 2, size, randomness",
+        "noise = sampler(scale, exact.size, randomness",
+        "noise = sampler(scale / 2, exact.size, randomness",
         "less noise than is paid for",
         "test_partition test_vocabulary",
     ),

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from skdplda.privacy import (
+    PrivacyGuarantee,
     calibrate_gaussian,
     calibrate_laplace,
     check_delta,
@@ -296,6 +297,36 @@ def test_unknown_events_are_refused():
     for event in (UnsupportedDpEvent(), PoissonSampledDpEvent(0.1, zcdp_event(1.0))):
         with pytest.raises(ValueError, match="no accounting is known for the event"):
             epsilon_of(composed(pure_event(1.0), event), 1e-6)
+
+
+def out_of_range():
+    from dp_accounting import (
+        GaussianDpEvent,
+        LaplaceDpEvent,
+        NonPrivateDpEvent,
+        PoissonSampledDpEvent,
+        SelfComposedDpEvent,
+        dp_event,
+    )
+
+    one, nan = GaussianDpEvent(1.0), float("nan")
+    yield from (GaussianDpEvent(-1.0), GaussianDpEvent(nan), LaplaceDpEvent(-1.0), LaplaceDpEvent("1"))
+    yield from (dp_event.ZCDpEvent(-1.0), dp_event.ZCDpEvent(1.0, -2.0), dp_event.ZCDpEvent(nan))
+    yield from (dp_event.DiscreteLaplaceDpEvent(-1.0, 1), dp_event.DiscreteLaplaceDpEvent(1.0, -1))
+    yield from (PoissonSampledDpEvent(-0.1, one), PoissonSampledDpEvent(1.5, one), PoissonSampledDpEvent(nan, one))
+    yield PoissonSampledDpEvent(0.5, GaussianDpEvent(nan))
+    yield from (SelfComposedDpEvent(one, -1), SelfComposedDpEvent(one, 0.5), SelfComposedDpEvent(one, True))
+    yield SelfComposedDpEvent(SelfComposedDpEvent(NonPrivateDpEvent(), -1), -1)
+    yield from (dp_event.RepeatAndSelectDpEvent(one, 0.5, 1.0), dp_event.RepeatAndSelectDpEvent(one, 5.0, -2.0))
+    yield dp_event.RepeatAndSelectDpEvent(GaussianDpEvent(-1.0), 5.0, 1.0)
+
+
+@pytest.mark.parametrize("event", list(out_of_range()), ids=repr)
+def test_numbers_of_an_event_are_checked(event):
+    with pytest.raises(ValueError, match="must be"):
+        epsilon_of(event, 1e-6)
+    with pytest.raises(ValueError, match="must be"):
+        PrivacyGuarantee(epsilon=1.0, delta=1e-6, event=event)
 
 
 def test_sampling_degenerates_and_amplifies():

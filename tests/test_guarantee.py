@@ -195,7 +195,13 @@ def test_foreign_json_is_refused(change, message):
         PrivacyGuarantee.from_json(json.dumps(data))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", "null"])
+@pytest.mark.parametrize("change", [{"released": 3}, {"unit": []}, {"epsilon": "1"}, {"event": 3}, {"reason": None}])
+def test_fields_of_another_type_are_refused(change):
+    with pytest.raises(ValueError, match=r"must|fit|not a valid"):
+        PrivacyGuarantee.from_json(json.dumps(json.loads(full().to_json()) | change))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", "null", "[" * 100_000])
 def test_not_a_guarantee(text):
     with pytest.raises(ValueError, match="JSON"):
         PrivacyGuarantee.from_json(text)

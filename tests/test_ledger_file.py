@@ -6,12 +6,14 @@ import stat
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
 
 from skdplda.exceptions import BudgetExceededError
 from skdplda.privacy import BudgetCharge, PrivacyAccountant, PrivacyGuarantee, pure_event
+from skdplda.privacy._ledger_file import FileLock
 
 
 def proven(epsilon, **fields):
@@ -136,3 +138,22 @@ def test_a_run_resumed_by_two_processes_is_charged_once(path):
         with PrivacyAccountant.open(path, epsilon=1.0):
             BudgetCharge(proven(0.75), "fit").charge("run")
     assert len(PrivacyAccountant.open(path).ledger) == 1
+
+
+def test_a_lock_whose_file_was_deleted_meanwhile_is_taken_again(path):
+    """Else two processes would hold two locks of one name."""
+    lock, waiting = FileLock(str(path), lambda: None), FileLock(str(path), lambda: None)
+    other, taken = path.with_name("other"), threading.Event()
+    other.touch()
+
+    def wait():
+        with waiting:
+            taken.set()
+            assert os.path.samestat(os.fstat(waiting._file), os.stat(f"{path}.lock"))
+
+    with ThreadPoolExecutor(1) as pool:
+        with lock:
+            waiter = pool.submit(wait)
+            assert not taken.wait(0.3)
+            os.replace(other, f"{path}.lock")
+        waiter.result(timeout=60)

@@ -277,10 +277,22 @@ def test_a_grid_search_costs_all_its_fits():
     assert cost == search_cost(grid)
     assert cost.epsilon == one.compose(*[one] * 6).epsilon  # two of three folds for each candidate, and the refit
     assert any("without noise" in item for item in cost.not_covered)
-    assert any("fold" in item for item in cost.assumptions)
+    assert any("splits" in item for item in cost.assumptions)
     grid.refit = False
     assert search_cost(grid).epsilon == one.compose(*[one] * 5).epsilon
     assert search_cost(grid, groups=True).unit == "user"
+
+
+def test_a_splitter_that_moves_units_makes_no_promise():
+    model = PrivateCGSLDA(epsilon=1.0)
+    for cv in (None, 3, KFold(3), ShuffleSplit(5, train_size=2), TimeSeriesSplit(5), Twice(2)):
+        cost = search_cost(GridSearchCV(model, {"n_components": [5]}, cv=cv))
+        assert cost.status == "claimed"
+        assert "move all other units" in cost.reason
+    for cv in (SPLITS, PredefinedSplit([0, 1, 1])):
+        cost = search_cost(GridSearchCV(model, {"n_components": [5]}, cv=cv))
+        assert cost.status == "proven"
+        assert any("splits" in item for item in cost.assumptions)
 
 
 def fits_of(search, estimator):

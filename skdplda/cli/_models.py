@@ -273,12 +273,12 @@ def _select_words(args, vectorizer, texts, users):
             same, words, weights = kept["identity"] == identity, kept["words"], kept["weights"]
         except (ValueError, KeyError, TypeError):
             raise ValueError(
-                f"--checkpoint: {os.fspath(path)!r} is damaged; delete it and FILE to start anew."
+                f"--checkpoint: {os.fspath(path)!r} is damaged and left as it is; give another name to start anew."
             ) from None
         if not same:
             raise ValueError(
-                f"--checkpoint: {os.fspath(path)!r} belongs to a fit with other parameters or other data; delete it and"
-                " FILE, or give another path."
+                f"--checkpoint: {os.fspath(path)!r} belongs to a fit with other parameters or other data, and is left"
+                " as it is; give another name."
             )
         vectorizer.vocabulary_ = {word: column for column, word in enumerate(words)}
         vectorizer.noisy_weights_ = np.array(weights)

@@ -11,6 +11,7 @@ from sklearn.model_selection import (
     KFold,
     ParameterGrid,
     ParameterSampler,
+    PredefinedSplit,
     RandomizedSearchCV,
     RepeatedKFold,
     RepeatedStratifiedKFold,
@@ -22,6 +23,7 @@ from sklearn.model_selection import (
 from skdplda._types import Estimator
 from skdplda._validation import is_integer
 from skdplda.privacy import PrivacyGuarantee
+from skdplda.privacy._units import Status
 from skdplda.releases import privacy_guarantee
 
 __all__ = ["search_cost"]
@@ -30,16 +32,19 @@ PARTITIONS = (KFold, StratifiedKFold, GroupKFold, StratifiedGroupKFold)  # each 
 REPEATED = (RepeatedKFold, RepeatedStratifiedKFold)  # and these once in each repetition
 SEARCHES = (GridSearchCV, RandomizedSearchCV)  # each candidate is fitted once a split; nothing else is
 
+MOVED = "with one unit more, the splitter may move all other units to other splits"
+
 
 def search_cost(search: Estimator, *, groups: bool = False) -> PrivacyGuarantee:
     """What scikit-learn's grid or randomized search costs when it is run on private data, to spend it in a ledger.
 
     Such a search fits each candidate once a split, and the best again on everything. Each fit spends its own guarantee.
     Where the splits are a partition into folds (a number, None or scikit-learn's K-fold splitters) a unit is in all
-    training sets of a candidate but one, provided that which fold it is in does not depend on the other units:
-    scikit-learn's splitters go by position, which one unit more shifts. With any other splitter a unit may be in all
-    of them. The ledger of a `with` block sees only the fits of its own process: call this, spend it, and leave the
-    search outside the block.
+    training sets of a candidate but one; with any other splitter it may be in all of them. Both hold only if which
+    splits a unit is in does not depend on the other units. scikit-learn's splitters go by position or by a
+    permutation, which one unit more shifts, so the result is claimed. Splits that are given (a list, a
+    `PredefinedSplit`) keep the status of the fits, and whoever made them answers for the assumption. The ledger of a
+    `with` block sees only the fits of its own process: call this, spend it, and leave the search outside the block.
 
     Parameters
     ----------
@@ -74,7 +79,7 @@ def search_cost(search: Estimator, *, groups: bool = False) -> PrivacyGuarantee:
             f"search must be a GridSearchCV or a RandomizedSearchCV; got {type(search).__name__}, and how often that"
             " fits on a document is not known here. Add up the guarantees of its fits by PrivacyAccountant.spend."
         )
-    passes, partition = _passes(search.cv)
+    passes = _passes(search.cv)
     costs = [
         privacy_guarantee(clone(search.estimator).set_params(**parameters), groups=groups)
         for parameters in _candidates(search)
@@ -84,23 +89,30 @@ def search_cost(search: Estimator, *, groups: bool = False) -> PrivacyGuarantee:
         fits += _distinct(costs)
     total = fits[0].compose(*fits[1:])
     unpriced = "cross-validation scores, and the choice made by them: they come from private documents without noise"
-    folds = ("the fold of a unit does not depend on other units",) if partition else ()
-    return replace(total, not_covered=(*total.not_covered, unpriced), assumptions=(*total.assumptions, *folds))
+    total = replace(
+        total,
+        not_covered=(*total.not_covered, unpriced),
+        assumptions=(*total.assumptions, "which splits a unit is in does not depend on other units"),
+    )
+    if isinstance(search.cv, (list, tuple)) or type(search.cv) is PredefinedSplit:
+        return total
+    status = Status.CLAIMED if total.status == Status.PROVEN else total.status
+    return replace(total, status=status, reason="; ".join(filter(None, [total.reason, MOVED])))
 
 
 def _passes(cv):
-    """Return in how many training sets of a candidate a unit may be, and whether that leans on a partition."""
+    """Return in how many training sets of a candidate a unit may be."""
     if cv is None or isinstance(cv, Integral):
         cv = check_cv(cv)
     if type(cv) in PARTITIONS:
-        return max(cv.get_n_splits() - 1, 1), True
+        return max(cv.get_n_splits() - 1, 1)
     if type(cv) in REPEATED:
         folds = cv.get_n_splits() // cv.n_repeats
-        return cv.n_repeats * max(folds - 1, 1), True
+        return cv.n_repeats * max(folds - 1, 1)
     if isinstance(cv, Iterator):
         raise ValueError(f"cv must be a list of splits and no iterator, which can be read only once; got {cv!r}.")
     try:
-        return check_cv(cv).get_n_splits(), False
+        return check_cv(cv).get_n_splits()
     except (TypeError, ValueError, AttributeError) as error:
         raise ValueError(
             f"cv must tell its number of splits without data, which are private; got {cv!r}: {error}"

@@ -1,5 +1,6 @@
 """One trial of a private search: how many there are, how one is fitted, and its noisy score."""
 
+import hashlib
 import math
 from inspect import signature
 
@@ -80,5 +81,7 @@ def private_score(log_likelihoods, trial, units, deviation, seed):
     gain = np.nan_to_num(np.clip(1 + log_likelihoods / np.log(max(n_words, 2)), 0, 1))
     total = np.add.reduceat(gain[documents], start[:-1]) / np.diff(start) if len(documents) else np.zeros(0)
     exact = int(np.floor(total * GRID).astype(np.int64).sum())
+    if seed is not None:  # two sums never get the same noise: see Randomness.noise
+        seed = hashlib.sha256(f"{seed!r}\0{exact}".encode()).digest()
     noise = mechanism_of("gaussian").sampler(deviation * GRID, (1,), seed)[0] if deviation else 0
     return float(exact + int(noise)) / GRID

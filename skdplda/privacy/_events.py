@@ -254,11 +254,31 @@ def selection_event(event: Any, mean_runs: float, shape: float = 1.0) -> Any:
     return RepeatAndSelectDpEvent(event, mean, shape)
 
 
+NONNEGATIVE = ">= 0", lambda value: value >= 0
+RANGES = {  # of the numbers of dp-accounting's events, which check none
+    "GaussianDpEvent": [("noise_multiplier", *NONNEGATIVE)],
+    "LaplaceDpEvent": [("noise_multiplier", *NONNEGATIVE)],
+    "DiscreteLaplaceDpEvent": [("noise_parameter", *NONNEGATIVE), ("sensitivity", *NONNEGATIVE)],
+    "ZCDpEvent": [("rho", *NONNEGATIVE), ("xi", *NONNEGATIVE)],
+    "PoissonSampledDpEvent": [("sampling_probability", ">= 0 and <= 1", lambda value: 0 <= value <= 1)],
+    "RepeatAndSelectDpEvent": [("mean", "> 1", lambda value: value > 1), ("shape", *NONNEGATIVE)],
+    "SelfComposedDpEvent": [("count", "an integer >= 0", lambda value: isinstance(value, Integral) and value >= 0)],
+}
+
+
 def leaves_of(event, count=1):
-    """Yield (elementary event, count) pairs of a composition."""
+    """Yield (elementary event, count) pairs of a composition; raise ValueError for a number out of its range."""
     kind = type(event).__name__
+    for name, allowed, fits in RANGES.get(kind, ()):
+        value = getattr(event, name)
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not fits(value):  # not of NaN
+            raise ValueError(f"{name} of the event {kind} must be {allowed}; got {value!r}")
     if kind == "SelfComposedDpEvent":
         yield from leaves_of(event.event, count * event.count)
+    elif kind == "PoissonSampledDpEvent":
+        for _ in leaves_of(event.event):
+            pass
+        yield event, count
     elif kind == "ComposedDpEvent":
         for part in event.events:
             yield from leaves_of(part, count)

@@ -326,9 +326,12 @@ class PrivacyGuarantee:
         names = {field.name for field in fields(cls)}
         if set(data) != names:
             raise ValueError(f"a guarantee must have the fields {sorted(names)}; got {sorted(data)}")
-        event = event_from_json(data.pop("event"))
-        epsilon = number_from_json(data.pop("epsilon"))
-        return cls(epsilon=epsilon, event=event, **data)
+        try:
+            event = event_from_json(data.pop("event"))
+            epsilon = number_from_json(data.pop("epsilon"))
+            return cls(epsilon=epsilon, event=event, **data)
+        except (TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"the fields of this guarantee do not fit: {error}") from None
 
     def _known_event(self):
         if self.event is None:
@@ -379,7 +382,7 @@ def read_json(text, form, version):
     """Parse JSON that states its format and version; return the rest of it."""
     try:
         data = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"this is not JSON: {error}") from None
     if not isinstance(data, dict) or data.get("format") != form:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__

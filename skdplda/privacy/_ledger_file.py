@@ -60,12 +60,26 @@ class FileLock:
         self._depth += 1
         try:
             if self._depth == 1:
-                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-                fcntl.flock(self._file, fcntl.LOCK_EX)
+                self._lock()
                 self._then()
         except BaseException:
             self.__exit__()
             raise
+
+    def _lock(self):
+        while True:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            if self._is_in_place():
+                return
+            os.close(self._file)
+
+    def _is_in_place(self):
+        """Return whether the locked file has still its name; who opens that name later locks another file."""
+        try:
+            return os.path.samestat(os.fstat(self._file), os.stat(self._path))
+        except FileNotFoundError:
+            return False
 
     def __exit__(self, *exception: object) -> None:
         self._depth -= 1

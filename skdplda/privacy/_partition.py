@@ -379,8 +379,9 @@ def select_words(plan: PartitionPlan, units: Any, randomness: Any) -> tuple[np.n
         if plan.mechanism not in FILLS:
             total = units.shared(active.copy(), share)
         present = np.flatnonzero(active)
-        noise, draws = _noise(plan, scale, threshold, len(present), randomness, draws)
-        noisy = total[present] + noise
+        exact = total[present]
+        noise, draws = _noise(plan, scale, threshold, exact, randomness, draws)
+        noisy = exact + noise
         passed = noisy > threshold
         released.append(present[passed])
         weights.append(noisy[passed] / plan.grid)
@@ -392,14 +393,14 @@ def select_words(plan: PartitionPlan, units: Any, randomness: Any) -> tuple[np.n
     return released[order], weights[order]
 
 
-def _noise(plan, scale, threshold, size, randomness, draws):
-    """Return noise, and how many times the samplers were called by now."""
+def _noise(plan, scale, threshold, exact, randomness, draws):
+    """Return noise for the exact weights, and how many times the samplers were called by now."""
     if plan.noise is None:
-        return np.zeros(size, dtype=np.int64), draws
+        return np.zeros(exact.size, dtype=np.int64), draws
     sampler = mechanism_of(LAW.get(plan.noise, plan.noise)).sampler
-    noise = sampler(scale, size, randomness.noise(draws, plan.noise, scale))
+    noise = sampler(scale, exact.size, randomness.noise(draws, plan.noise, scale, exact))
     draws += 1
     while plan.noise == "geometric" and (beyond := np.flatnonzero(np.abs(noise) > threshold)).size:
-        noise[beyond] = sampler(scale, beyond.size, randomness.noise(draws, plan.noise, scale))
+        noise[beyond] = sampler(scale, beyond.size, randomness.noise(draws, plan.noise, scale, exact))
         draws += 1
     return noise, draws
