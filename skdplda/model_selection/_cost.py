@@ -22,8 +22,7 @@ from sklearn.model_selection import (
 
 from skdplda._types import Estimator
 from skdplda._validation import is_integer
-from skdplda.privacy import PrivacyGuarantee
-from skdplda.privacy._units import Status
+from skdplda.privacy import PrivacyGuarantee, Status
 from skdplda.releases import privacy_guarantee
 
 __all__ = ["search_cost"]
