@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from skdplda.models import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
     from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
     from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
+    from skdplda.rounds import PublicPrior
     from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "PrivacyGuarantee",
     "PrivacyLeakWarning",
     "PrivateCGSLDA",
+    "PublicPrior",
     "ReleasedTopicModel",
     "UnreachableLedgerError",
     "load_released",
@@ -45,7 +47,7 @@ import_module("skdplda._kernels")  # which says what to do where the kernels are
 __version__ = version("skdplda")
 
 # A room opens when it, or a name of it, is asked for: a user's device needs `skdplda.local` and loads no server's half.
-_SHOWN = ("models", "privacy", "releases", "vocabulary")
+_SHOWN = ("models", "privacy", "releases", "rounds", "vocabulary")
 _ROOMS = (
     *_SHOWN,
     "attacks",
@@ -55,7 +57,6 @@ _ROOMS = (
     "metrics",
     "model_selection",
     "plots",
-    "rounds",
     "semantics",
 )
 

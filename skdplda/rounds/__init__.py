@@ -2,5 +2,6 @@
 
 from skdplda.rounds._loop import EStep, RoundReport, Tables
 from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._prior import PublicPrior
 
-__all__ = ["EStep", "NoisePlan", "RoundReport", "Tables"]
+__all__ = ["EStep", "NoisePlan", "PublicPrior", "RoundReport", "Tables"]
