@@ -18,7 +18,7 @@ cdef extern from "variational_step.h" nogil:
         const float *expected, *alpha, *word_weight
         float *state
         int64_t norm
-        int32_t token_weight, n_topics, stride, max_iter
+        int32_t token_weight, n_topics, stride, max_iter, collapsed
         float tol, cut
     ctypedef struct document_scratch:
         pass
@@ -85,7 +85,7 @@ def e_step(
     const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, const int64_t[::1] documents,
     const float[:, ::1] expected, const float[::1] alpha, const int32_t[::1] weight, int token_weight,
     int64_t norm, int max_iter, double tol, double cut, int64_t[:, ::1] out, int n_threads=1,
-    const float[::1] word_weight=None, float[:, ::1] state=None,
+    const float[::1] word_weight=None, float[:, ::1] state=None, bint collapsed=False,
 ):
     """Infer the topics of some documents and sum their expected topic-word counts, on an integer grid.
 
@@ -93,8 +93,12 @@ def e_step(
 
         gamma = alpha + (c.sum() / K if state is None or state[d, 0] < 0 else state[d])
         for _ in range(max_iter):
-            theta = exp_digamma(gamma)
-            soft = E * theta / (E @ theta)[:, None] * c[:, None]
+            theta = gamma if collapsed else exp_digamma(gamma)
+            soft = E * theta / (E @ theta)[:, None]
+            if collapsed:
+                soft = E * np.maximum(theta - soft, alpha)
+                soft /= soft.sum(1)[:, None]
+            soft *= c[:, None]
             previous, gamma = gamma, alpha + soft.sum(0)
             if abs(gamma - previous).mean() <= tol:
                 break
@@ -132,6 +136,8 @@ def e_step(
         IN. Nonnegative; read with a norm only.
     state : float32 array of shape (D, K), default=None
         INOUT. Negative where there is none yet.
+    collapsed : bool, default=False
+        Whether a token does not see itself, as in CVB0.
 
     Returns
     -------
@@ -170,7 +176,7 @@ def e_step(
         p.word_weight = &word_weight[0]
     p.state = NULL if state is None else &state[0, 0]
     p.norm, p.token_weight, p.max_iter, p.tol, p.cut = norm, token_weight, max_iter, tol, cut
-    p.n_topics, p.stride = n_topics, stride
+    p.n_topics, p.stride, p.collapsed = n_topics, stride, collapsed
     n_threads = max(1, min(n_threads, n))
     others = np.zeros((n_threads - 1, out.shape[0], out.shape[1]), np.int64)
     with nogil, parallel(num_threads=n_threads):

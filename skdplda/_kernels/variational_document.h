@@ -47,6 +47,47 @@ INLINE void TARGET(gather)(document_scratch *a, const int32_t *counts, int64_t w
     if (n <= FEW) for (int32_t j = 0; j < n; j++) total[j] = held[j];
 }
 
+INLINE float TARGET(lane_sum)(v16 a) {
+    lanes x = {.all = a};
+    float sum = 0;
+    for (int32_t j = 0; j < LANES; j++) sum += x.lane[j];
+    return sum;
+}
+
+/* The same for CVB0, where total[k] is the sum of the words' soft counts; with `keep`, `row` becomes B T' / T, so that
+ * T row ratio are the soft counts. */
+INLINE void TARGET(gather_collapsed)(document_scratch *a, const int32_t *counts, int64_t words, int32_t n, int keep) {
+    const v16 *theta = (const v16 *)a->theta, *alpha = (const v16 *)a->alpha;
+    v16 *total = (v16 *)a->total, *other = (v16 *)a->other;
+    for (int32_t j = 0; j < n; j++) total[j] = (v16){0};
+    for (int64_t i = 0; i < words; i++) {
+        const v16 *row = (const v16 *)a->row[i];
+        v16 *to = (v16 *)(a->block + i * n * LANES), part = {0};
+        for (int32_t j = 0; j < n; j++) part += row[j] * theta[j];
+        const float t = TARGET(lane_sum)(part);
+        if (!(t > 0)) {
+            a->ratio[i] = 0;
+            continue;
+        }
+        part = (v16){0};
+        for (int32_t j = 0; j < n; j++) {
+            const v16 left = theta[j] - theta[j] * row[j] / t;
+            const i16 more = left > alpha[j];
+            other[j] = row[j] * (v16)(((i16)left & more) | ((i16)alpha[j] & ~more));
+            part += other[j];
+        }
+        const float quotient = (float)counts[i] / TARGET(lane_sum)(part);
+        a->ratio[i] = quotient > 0 && quotient < 3e38f ? quotient : 0;
+        for (int32_t j = 0; j < n; j++) total[j] += a->ratio[i] * other[j];
+        if (!keep) continue;
+        for (int32_t j = 0; j < n; j++) {
+            const i16 some = theta[j] > 0;
+            to[j] = (v16)((i16)(other[j] / theta[j]) & some);
+        }
+        a->row[i] = (const float *)to;
+    }
+}
+
 INLINE void TARGET(gather_any)(document_scratch *a, const int32_t *counts, int64_t words, int32_t n) {
 #define CASE(n) case n: TARGET(gather)(a, counts, words, n); break;
     switch (n) { /* a copy for each small number of vectors */
@@ -181,12 +222,15 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
     }
     do {
         int32_t n = padded(k) / LANES;
-        for (int32_t j = 0; j < n; j++) ((v16 *)a->theta)[j] = TARGET(exp_digamma)(((v16 *)a->gamma)[j]);
+        for (int32_t j = 0; j < n; j++)
+            ((v16 *)a->theta)[j] = p->collapsed ? ((v16 *)a->gamma)[j] : TARGET(exp_digamma)(((v16 *)a->gamma)[j]);
         for (int32_t j = k; j < n * LANES; j++) a->theta[j] = 0;
-        TARGET(gather_any)(a, counts, words, n);
+        if (p->collapsed) TARGET(gather_collapsed)(a, counts, words, n, 0);
+        else TARGET(gather_any)(a, counts, words, n);
         lanes moved = {.all = {0}};
         for (int32_t j = 0; j < n; j++) {
-            const v16 next = ((v16 *)a->alpha)[j] + ((v16 *)a->theta)[j] * ((v16 *)a->total)[j];
+            const v16 sum = ((v16 *)a->total)[j], soft = p->collapsed ? sum : ((v16 *)a->theta)[j] * sum;
+            const v16 next = ((v16 *)a->alpha)[j] + soft;
             const v16 by = next - ((v16 *)a->gamma)[j];
             moved.all += (v16)((i16)by & 0x7fffffff);
             ((v16 *)a->gamma)[j] = next;
@@ -198,6 +242,7 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
             next_drop *= 2;
         }
     } while (iteration < p->max_iter && change > p->tol * p->n_topics);
+    if (p->collapsed) TARGET(gather_collapsed)(a, counts, words, padded(k) / LANES, 1);
     if (state) {
         memset(state, 0, p->n_topics * sizeof(float));
         for (int32_t j = 0; j < k; j++) state[a->topic[j]] = a->gamma[j] > a->alpha[j] ? a->gamma[j] - a->alpha[j] : 0;

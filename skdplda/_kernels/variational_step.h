@@ -5,6 +5,11 @@
  *     t_w = sum_k T[k] B[w, k],     gamma[k] = alpha[k] + T[k] sum_w (c_w / t_w) B[w, k]
  * and then adds the soft counts (expected topic counts) c_w T[k] B[w, k] / t_w of word w.
  *
+ * With `collapsed`, T[k] = gamma[k], and a token does not see itself: word w uses
+ *     T'[w, k] = max(T[k] - T[k] B[w, k] / t_w, alpha[k])
+ * in place of T[k], both in the sums and in the soft counts. At its fixed point this is CVB0 (Asuncion, Welling, Smyth
+ * and Teh, 2009, equation 9), for one token of each word.
+ *
  * Compiled for three kinds of x86-64 processor (simd.h). Sixteen lanes are added in the same order everywhere, so that
  * results do not depend on the processor.
  */
@@ -34,12 +39,13 @@ typedef struct {              /* shared by all documents */
     const float *word_weight; /* word -> weight of its soft counts, before they are scaled to the norm; or NULL */
     float *state;             /* document x K: counts of its topics, negative if not known; or NULL */
     int32_t token_weight, n_topics, stride, max_iter;
+    int32_t collapsed;        /* CVB0: see below */
     float tol, cut;           /* mean change of gamma to stop at; counts of a topic to drop */
 } variational_problem;
 
 typedef struct {              /* what one thread works with */
     int64_t words;            /* of a document, at most */
-    float *memory, *gamma, *theta, *total, *alpha, *block, *ratio;
+    float *memory, *gamma, *theta, *total, *alpha, *other, *block, *ratio;
     const float **row;        /* word -> its numbers */
     int32_t *topic, *cell;    /* topics in use */
 } document_scratch;
@@ -59,7 +65,7 @@ static document_scratch *scratch_new(int64_t words, int32_t stride) {
     const size_t whole = (words + LANES) / LANES * LANES;
     if (!a) return NULL;
     a->words = words;
-    a->memory = aligned_alloc(64, (4 * (size_t)stride + whole + whole * (stride / 2 + LANES)) * sizeof(float));
+    a->memory = aligned_alloc(64, (5 * (size_t)stride + whole + whole * (size_t)stride) * sizeof(float));
     a->row = malloc(whole * sizeof(float *));
     a->topic = aligned_alloc(64, 2 * (size_t)stride * sizeof(int32_t));
     if (!a->memory || !a->row || !a->topic) {
@@ -70,7 +76,8 @@ static document_scratch *scratch_new(int64_t words, int32_t stride) {
     a->theta = a->gamma + stride;
     a->total = a->theta + stride;
     a->alpha = a->total + stride;
-    a->ratio = a->alpha + stride;
+    a->other = a->alpha + stride;
+    a->ratio = a->other + stride;
     a->block = a->ratio + whole;
     a->cell = a->topic + stride;
     return a;

@@ -26,6 +26,7 @@ from skdplda._validation import (
 from skdplda.distributed import ShardedDocuments, load_documents
 from skdplda.metrics import perplexity, score, score_samples
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
+from skdplda.rounds._adaptive import Question
 from skdplda.rounds._checkpoint import fingerprint, interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
@@ -412,8 +413,11 @@ class BaseRoundsModel(BaseTopicModel):
         copy = clone(self)
         randomness = Randomness(self.random_state, type(self).__name__)
         data = copy._read(X, groups, plan, randomness)
-        table = copy._make_tables(plan, randomness, data).table
-        return copy._e_step(plan, randomness, data).collect(table, 0, None), plan.law.norm, GRID
+        tables = copy._make_tables(plan, randomness, data)
+        question = tables.question
+        if isinstance(question, Question):  # topics, of which a unit contributes the most numbers
+            question = Question("topics", tables.table)
+        return copy._e_step(plan, randomness, data).collect(question, 0, None), plan.law.norm, GRID
 
     def _fit(self, X, groups, watch=None):
         """Plan, check the budget, read, warn, charge and run; then change all fitted attributes at once.
@@ -459,7 +463,7 @@ class BaseRoundsModel(BaseTopicModel):
                 callback=callback,
                 verbose=self.verbose,
             )
-        return self._model_of(tables, plan.n_rounds)
+        return self._model_of(tables, plan.planned(tables))
 
     def _e_step(self, plan, randomness, data):
         """Return the E-step of all documents, here or on workers."""

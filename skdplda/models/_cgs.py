@@ -17,9 +17,11 @@ from skdplda.models._base import BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, tokens_of, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
+from skdplda.rounds._adaptive import AdaptiveTables
+from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
-from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._plan import BudgetPlan, NoisePlan
 from skdplda.rounds._sensitivity import NORM_BOUND, shortened
 from skdplda.rounds._tables import ExactTables, SmoothedTables, annealed, constant, model_noise
 
@@ -278,6 +280,8 @@ class PrivateCGSLDA(BaseRoundsModel):
                         f"{name} must be None for mechanism={self.mechanism!r}: the published forms run in one piece."
                     )
             return None
+        if self._adaptive():
+            return BudgetPlan.of(self.epsilon, self.delta)
         rounds = self.max_iter
         if rounds is None:
             rounds = EXACT_ROUNDS if np.isinf(self.epsilon) else PRIVATE_ROUNDS
@@ -322,6 +326,10 @@ class PrivateCGSLDA(BaseRoundsModel):
                 stacklevel=stacklevel,
             )
 
+    def _adaptive(self):
+        """Whether the releases decide how the budget is divided: Gaussian noise, and all units in every round."""
+        return self.mechanism == "gaussian" and self.sampling_rate == 1 and np.isfinite(self.epsilon)
+
     def _order(self, plan):
         """Return the order of the norm that is bounded; None without noise, where each token counts 1."""
         if plan.noiseless and plan.sampling_rate == 1:
@@ -337,7 +345,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         priors = partial(constant, alpha, beta)
         if order is None:
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
-        return partial(
+        make = partial(
             GibbsEStep,
             n_topics=self.n_components,
             order=order,
@@ -345,11 +353,16 @@ class PrivateCGSLDA(BaseRoundsModel):
             n_sweeps=self.local_sweeps or (EXACT_SWEEPS if order is None else PRIVATE_SWEEPS),
             soft_counts=self._soft_counts(plan, data),
         )
+        return partial(AdaptiveEStep, make=make) if self._adaptive() else make
 
     def _make_tables(self, plan, randomness, data):
         shape, key = (data.n_words, self.n_components), randomness.table_key
         if self._order(plan) is None:
             return ExactTables(shape, plan, key)
+        if self._adaptive():
+            return AdaptiveTables(
+                shape, plan, key, weighted=self._soft_counts(plan, data), n_rounds=self.max_iter
+            )
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)
 

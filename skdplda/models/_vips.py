@@ -32,10 +32,12 @@ from skdplda.privacy import (
     Randomness,
     seeded_guarantee,
 )
-from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep
+from skdplda.rounds._adaptive import AdaptiveTables
+from skdplda.rounds._estep_adaptive import AdaptiveEStep
+from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep, cut_documents
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
 from skdplda.rounds._loop import run_round
-from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._plan import BudgetPlan, NoisePlan
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, shortened
 from skdplda.rounds._tables import OnlineTables, SmoothedTables, annealed, constant
 
@@ -44,6 +46,9 @@ __all__ = ["VIPSLDA"]
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 50
 PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all documents on average
 PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
+# Of the adaptive form, whose cells are posterior means already.
+ADAPTIVE_TOPIC_WORD_PRIOR = 0.01
+HALF = 0.5  # added to a cell of a table of large numbers, because exp(digamma(x + 1/2)) is about x
 # Of `SmoothedTables`, where soft counts of documents are summed; frontier_ablation.csv, rows "smoothing 0.2 between
 # rounds" and "no smoothing between rounds" of VIPSLDA.
 SMOOTHING = 1.0
@@ -340,7 +345,19 @@ class VIPSLDA(BaseRoundsModel):
 
     def _topic_word_prior(self):
         default = EXACT_TOPIC_WORD_PRIOR if np.isinf(self.epsilon) else PRIVATE_TOPIC_WORD_PRIOR
+        if self._adaptive():
+            default = ADAPTIVE_TOPIC_WORD_PRIOR
         return check_prior("topic_word_prior", self.topic_word_prior, default)
+
+    def _adaptive(self):
+        """Whether the releases decide how the budget is divided: in full batches, where all contribute equally."""
+        return (
+            self.learning_method == "batch"
+            and self.accounting == "pld"
+            and self.max_norm is None
+            and self._rate() == 1
+            and np.isfinite(self.epsilon)
+        )
 
     def _rate(self):
         return sampled_share(self.sampling_rate, self.batch_size, self.nominal_size)
@@ -355,6 +372,8 @@ class VIPSLDA(BaseRoundsModel):
             rounds = math.ceil((EXACT_PASSES if exact else PRIVATE_PASSES) / rate)
         elif rounds is None:
             rounds = EXACT_ROUNDS if exact else PRIVATE_ROUNDS
+        if self._adaptive():
+            return BudgetPlan.of(self.epsilon, self.delta)
         if stream:
             return NoisePlan.equal(self.epsilon, self.delta, rounds, 1.0, self.accounting, self.max_visits)
         if online or self.accounting != "pld":
@@ -426,8 +445,12 @@ class VIPSLDA(BaseRoundsModel):
         if plan.noiseless and self.learning_method == "batch":
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
         else:
-            priors = partial(constant, alpha + OFFSET * self._private_batch(plan), beta)
-        return partial(
+            import os
+            beta = HALF if self._adaptive() else beta
+            if self._adaptive(): alpha=alpha*float(os.environ.get("AF",".5"))
+            else: alpha = alpha + OFFSET * self._private_batch(plan)
+            priors = partial(constant, alpha, beta)
+        make = partial(
             VariationalEStep,
             n_topics=self.n_components,
             priors=priors,
@@ -438,15 +461,27 @@ class VIPSLDA(BaseRoundsModel):
             tol=self.mean_change_tol,
             remember=remember,
             weighted=self._weighted(plan, data),
+            collapsed=self._adaptive(),
         )
+        if not self._adaptive():
+            return make
+        prepare = None if self.max_doc_length is None else partial(prepared, self.max_doc_length)
+        return partial(AdaptiveEStep, make=make, prepare=prepare)
 
     def _make_tables(self, plan, randomness, data):
         shape, key, bound = (data.n_words, self.n_components), randomness.table_key, self._norm_bound(plan)
         if self.learning_method == "online":
             return OnlineTables(shape, self._rate(), key, bound, self.learning_offset, self.learning_decay, GAMMA_SHAPE)
         weighted = self._weighted(plan, data)
+        if self._adaptive():
+            return AdaptiveTables(shape, plan, key, weighted=weighted, n_rounds=self.max_iter)
         smoothing = SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
+
+
+def prepared(max_length, X, key, numbers):
+    """Return documents of at most `max_length` tokens, those of the E-step."""
+    return cut_documents(X, max_length, key, numbers)
 
 
 def sampled_share(sampling_rate, batch_size, nominal_size):

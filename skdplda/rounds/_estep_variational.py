@@ -72,11 +72,14 @@ class VariationalEStep:
         Whether soft counts are weighted by `word_weights` of the table before they are scaled.
     remember : bool, default=False
         Whether documents go on from their topics of the last round; not for documents on disk.
+    collapsed : bool, default=False
+        Whether topics are inferred by CVB0, where a token does not see itself, in place of mean-field inference. Tables
+        of large numbers, against which the prior of words is nothing, and documents of few words need it.
     """
 
     def __init__(
         self, X, units=None, *, n_topics, priors, exact, max_norm, max_length, max_iter, tol, randomness, n_threads,
-        weighted=False, remember=False, first_document=0,
+        weighted=False, remember=False, collapsed=False, first_document=0,
     ):  # fmt: skip
         self._shape, self._priors = (X.shape[1], n_topics), priors
         self._max_iter, self._tol = max_iter, tol
@@ -84,7 +87,7 @@ class VariationalEStep:
         self._least = None if exact or self._norm else max_norm or 1.0
         self._max_length, self._key, self._n_threads = max_length, randomness.key, n_threads
         self._source, self._unit, self._weight = X, None, None
-        self._weighted = weighted
+        self._weighted, self._collapsed = weighted, collapsed
         self._state = np.full((X.shape[0], n_topics), -1.0, np.float32) if remember else None
         self.n_units = X.shape[0]
         if sp.issparse(X):
@@ -124,7 +127,7 @@ class VariationalEStep:
             e_step(
                 X.indptr, X.indices, X.data, documents, expected, alpha.astype(np.float32), weight, TOKEN_WEIGHT,
                 self._norm, self._max_iter, self._tol, LEAST_COUNTS, total, self._n_threads,
-                word_weight=word_weight, state=self._state,
+                word_weight=word_weight, state=self._state, collapsed=self._collapsed,
             )  # fmt: skip
         return total
 

@@ -19,7 +19,7 @@ skdplda/models/_published_gibbs.py (published forms, claimed). The samplers are 
 """
 
 import os
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 from uuid import uuid4
 
 import numpy as np
@@ -96,9 +96,16 @@ class Tables(Protocol):
     ----------
     table : ndarray of shape (n_words, n_components)
         What the next round starts from.
+    question : object
+        What the E-step is asked: the table, unless the tables say otherwise.
     """
 
     table: np.ndarray
+
+    @property
+    def question(self) -> Any:
+        """What the E-step is asked."""
+        return self.table
 
     def update(self, noisy: np.ndarray, round_: int) -> None:
         """Make the next table from the release of a round.
@@ -157,10 +164,11 @@ class RoundReport(NamedTuple):
 
 def run_round(e_step, tables, plan, randomness, round_, active=None, n_threads=1):
     """Run one round: collect, add noise, update. The parameters are those of `run_rounds`."""
-    total = e_step.collect(tables.table, round_, active)
+    multiplier = plan.multiplier(round_, tables)
+    total = e_step.collect(tables.question, round_, active)
     if not plan.noiseless:
-        key = randomness.noise(round_, plan.mechanism, plan.multipliers[round_], total)
-        total = total + plan.draw(round_, total.shape, key, n_threads)
+        key = randomness.noise(round_, plan.mechanism, multiplier, total)
+        total = total + plan.draw(multiplier, total.shape, key, n_threads)
     tables.update(total, round_)
 
 
@@ -220,7 +228,9 @@ def run_rounds(
         tables.restore({name[2:]: a for name, a in arrays.items() if name.startswith("r_")})
     if before_release is not None:
         before_release(run)
-    for round_ in tqdm(range(first, plan.n_rounds), initial=first, total=plan.n_rounds, disable=not verbose):
+    progress = tqdm(initial=first, total=plan.planned(tables), disable=not verbose)
+    round_ = first
+    while round_ < plan.planned(tables):
         active = None
         if plan.sampling_rate < 1:
             active = randomness.sample(round_, e_step.n_units, plan.sampling_rate)
@@ -230,7 +240,11 @@ def run_rounds(
             state = {f"e_{name}": a for name, a in e_step.arrays().items()}
             state |= {f"r_{name}": a for name, a in tables.arrays().items()}
             _checkpoint.save(checkpoint, header, state)
+        round_ += 1
+        progress.total = plan.planned(tables)
+        progress.update()
         if callback is not None:
-            callback(RoundReport(round_ + 1, plan.n_rounds, tables.table))
+            callback(RoundReport(round_, progress.total, tables.table))
+    progress.close()
     if checkpoint is not None and os.path.exists(checkpoint):
         os.remove(checkpoint)

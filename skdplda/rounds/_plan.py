@@ -1,5 +1,6 @@
 """The noise of every round and what it costs, known before any data are."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,12 +16,14 @@ from skdplda.privacy import (
 )
 from skdplda.rounds._sensitivity import GRID
 
-__all__ = ["NoisePlan"]
+__all__ = ["PRECISION_RATIO", "BudgetPlan", "NoisePlan"]
 
 # Precision (inverse variance) of the last round over that of the first: early rounds only have to break the symmetry of
 # the topics. frontier_ablation.csv, row "equal noise in all rounds": perplexity of PrivateCGSLDA is 1 to 4 % higher on
 # KOS and on tweets, and the same on 20 Newsgroups.
 PRECISION_RATIO = 10.0
+# What rounding may add to shares that add up to one. Noise is larger by as much.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,22 @@ class NoisePlan:
         """Number of releases."""
         return len(self.multipliers)
 
+    def planned(self, tables: Any) -> int:
+        """Return the number of releases that are planned as of now."""
+        return self.n_rounds
+
+    def multiplier(self, round_: int, tables: Any) -> float:
+        """Return the scale of a round's noise, over the norm of a contribution.
+
+        Parameters
+        ----------
+        round_ : int
+            Number of the round.
+        tables : Tables
+            Of the fit.
+        """
+        return self.multipliers[round_]
+
     @property
     def law(self) -> Mechanism:
         """The mechanism, as an object."""
@@ -152,13 +171,13 @@ class NoisePlan:
         """
         return self.multipliers[round_] * self.law.deviation
 
-    def draw(self, round_: int, shape: tuple[int, ...], random_state: Any, n_threads: int) -> np.ndarray:
+    def draw(self, multiplier: float, shape: tuple[int, ...], random_state: Any, n_threads: int) -> np.ndarray:
         """Return a round's noise.
 
         Parameters
         ----------
-        round_ : int
-            Number of the round.
+        multiplier : float
+            As from `multiplier`.
         shape : tuple of int
             Of the sum.
         random_state : bytes or None
@@ -171,4 +190,46 @@ class NoisePlan:
         noise : ndarray of int64
             Of the given shape, on the fixed-point grid.
         """
-        return self.law.sampler(self.multipliers[round_] * GRID, shape, random_state, n_threads)
+        return self.law.sampler(multiplier * GRID, shape, random_state, n_threads)
+
+
+class BudgetPlan(NoisePlan):
+    """One budget of Gaussian noise, which is divided while the fit runs; the only multiplier is that of the whole.
+
+    The releases decide how it is divided, so that the number of rounds is not known before. The shares of the precision
+    add up to one at most, and all releases together are worth one Gaussian release: doc/theory/adaptive.rst.
+    """
+
+    @classmethod
+    def of(cls, epsilon: float, delta: float) -> "BudgetPlan":
+        """Return the plan that spends epsilon and delta.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            Target, finite.
+
+        Returns
+        -------
+        plan : BudgetPlan
+            Its event costs at most the target, the samplers' numerical error included.
+        """
+        plan = NoisePlan.calibrate("gaussian", epsilon, delta, 1)
+        return cls(plan.mechanism, plan.sampling_rate, plan.multipliers, plan.event)
+
+    def planned(self, tables: Any) -> int:
+        """Return the number of releases that are planned as of now."""
+        return tables.n_planned
+
+    def multiplier(self, round_: int, tables: Any) -> float:
+        """Return the scale of a release's noise: the whole budget's over the root of its share.
+
+        Raises
+        ------
+        RuntimeError
+            If the shares exceed the budget. Nothing was released.
+        """
+        share = tables.next_share
+        if not share > 0 or math.fsum([*tables.spent, share]) > 1 + ROUNDING:
+            raise RuntimeError(f"a share of {share!r} exceeds what is left after {tables.spent}; please report this.")
+        return self.multipliers[0] * math.sqrt((1 + 2 * ROUNDING) / share)

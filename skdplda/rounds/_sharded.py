@@ -29,7 +29,9 @@ class PartialEStep:
         self._randomness.key = key
         if active is not None:
             active = np.unpackbits(np.asarray(active), count=n_units)
-        return self._e_step.collect(np.ascontiguousarray(table), round_, active)
+        if isinstance(table, np.ndarray):
+            table = np.ascontiguousarray(table)
+        return self._e_step.collect(table, round_, active)
 
 
 class ShardedEStep:

@@ -92,7 +92,16 @@ class MeanTable:
         return self.sum / self.n
 
 
-class ExactTables:
+class AskedByTable:
+    """Tables whose E-step is asked with the table itself."""
+
+    @property
+    def question(self):
+        """What the E-step is asked."""
+        return self.table
+
+
+class ExactTables(AskedByTable):
     """Without noise, each round starts from the last table, and the model is a `MeanTable`.
 
     Parameters
@@ -126,7 +135,7 @@ class ExactTables:
         self.table, self._mean.sum, self._mean.n = arrays["table"], arrays["sum"], int(arrays["n"])
 
 
-class SmoothedTables:
+class SmoothedTables(AskedByTable):
     """Each round starts from the last release, smoothed; the model is a weighted mean of all releases.
 
     Recent and precise releases weigh more. Only the model is a mean, because a mean that is fed back would carry the
@@ -185,7 +194,7 @@ class SmoothedTables:
         self._weight = float(arrays["weight"])
 
 
-class OneTable:
+class OneTable(AskedByTable):
     """Tables whose state is the last table alone."""
 
     def arrays(self):

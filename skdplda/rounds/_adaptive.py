@@ -1,0 +1,205 @@
+"""The M-step that divides one budget while the fit runs, by what the releases prove.
+
+    words    the sum of the documents' word counts            tells how much signal there is, and so how many rounds pay
+    topics   topic-word counts, a number of rounds
+    votes    do topics explain the documents better than word frequencies do? If not, the rest goes to `words` again
+
+All this is post-processing of what was released, and the shares of the budget add up to one: doc/theory/adaptive.rst.
+"""
+
+from typing import Any, NamedTuple
+
+import os
+import numpy as np
+
+from skdplda.rounds._plan import PRECISION_RATIO
+from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
+from skdplda.rounds._shrinkage import shrink_frequencies, shrink_ratios
+from skdplda.rounds._tables import FORGET, initial_table
+
+__all__ = ["AdaptiveTables", "Question"]
+
+# Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "What was tried".
+WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
+# The votes are asked for when so much is spent: later, topics are clearer; earlier, more is left if they do not pay.
+VOTES_AFTER = 0.4
+# In the votes topics are mixed half and half with the word frequencies, as the final shrinkage would: topics that are
+# right but noisy get a chance.
+BLEND = 0.5
+# Standard deviations of their noise above which votes, the noise included, let topics go on.
+ENOUGH_VOTES = 1.0
+# Topic rounds: FEWEST + signal / STEP, at least LEAST and at most MOST. The signal is a topic's mass over the noise that
+# the whole budget would leave in a topic's column.
+FEWEST, STEP, LEAST, MOST = 4, 6.0, 8, 20
+GAMMA_SHAPE = 10.0  # of the Gamma initialisation: topics that start far apart settle too early
+# Mean of a cell of the table that an E-step gets, so large that its priors, which stand for counts, do not matter.
+CELL = 1000.0
+
+
+class Question(NamedTuple):
+    """What the E-step is asked in a round.
+
+    Parameters
+    ----------
+    kind : {"words", "topics", "votes"}
+        Whose sum is wanted.
+    table : ndarray
+        For "topics" and "votes" the public table, (n_words, n_topics).
+    """
+
+    kind: str
+    table: Any
+
+
+class AdaptiveTables:
+    """Word frequencies first, then topics, then a vote; the model is what all releases prove.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (n_words, n_topics).
+    plan : BudgetPlan
+        The noise of the whole budget.
+    key : int
+        Of the first table.
+    weighted : bool
+        Whether contributions to topics are weighted by `word_weights` of the table.
+    n_rounds : int or None, default=None
+        Topic rounds; None lets the signal decide.
+    """
+
+    def __init__(self, shape, plan, key, *, weighted, n_rounds=None):
+        self.table = initial_table(shape, key, GAMMA_SHAPE)
+        self._plan, self._weighted, self._n_rounds = plan, weighted, n_rounds
+        n_words, n_topics = shape
+        self._start = self.table
+        self.spent, self._todo = [], [("words", WORDS_SHARE if n_topics > 1 else 1.0)]
+        self._words, self._words_share, self._frequencies = np.zeros(n_words), 0.0, np.full(n_words, 1 / n_words)
+        self._sum, self._share, self._squares, self._voted, self._topics_pay = np.zeros(shape), 0.0, 0.0, False, True
+
+    @property
+    def next_share(self):
+        """Share of the budget that the next release takes; None after the last."""
+        return self._todo[0][1] if self._todo else None
+
+    @property
+    def n_planned(self):
+        """Number of releases that are planned as of now."""
+        return len(self.spent) + len(self._todo)
+
+    @property
+    def question(self):
+        """What the next release is a sum of."""
+        kind = self._todo[0][0]
+        if kind == "words":
+            return Question(kind, np.zeros((len(self._words), 1), np.float32))
+        if kind == "votes":
+            return Question(kind, self._voted_table())
+        return Question(kind, self.table)
+
+    def update(self, noisy, round_):
+        """Take a release, and decide what is asked next."""
+        kind, share = self._todo.pop(0)
+        self.spent.append(share)
+        getattr(self, f"_take_{kind}")(noisy / GRID, share)
+
+    def _deviation(self, share):
+        """Return the standard deviation of the noise of a release, over the norm of a contribution."""
+        return self._plan.deviation(0) / np.sqrt(share)
+
+    def _take_words(self, sums, share):
+        self._words += share * sums[:, 0]
+        self._words_share += share
+        first = len(self.spent) == 1
+        frequencies = shrink_frequencies(self._words / self._words_share, self._deviation(self._words_share))
+        self._frequencies = frequencies / frequencies.sum()
+        if self.table.shape[1] == 1 or not first:
+            self._topics_pay = False
+            self.table = self._scaled(np.repeat(self._frequencies[:, None], self.table.shape[1], axis=1))
+            return
+        self.table = self._scaled(self._start * self._frequencies[:, None])
+        n_words, n_topics = self.table.shape
+        n_rounds = self._n_rounds
+        if n_rounds is None:
+            signal = self._words.sum() / self._words_share / n_topics / np.sqrt(n_words) / self._deviation(1.0)
+            n_rounds = int(np.clip(np.rint(FEWEST + signal / STEP), LEAST, MOST))
+        precisions = PRECISION_RATIO ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
+        precisions *= (1 - WORDS_SHARE - VOTES_SHARE) / precisions.sum()
+        self._todo = [("topics", float(share)) for share in precisions]
+
+    def _take_topics(self, sums, share):
+        weights = self._word_weights()
+        released, deviation = sums / weights[:, None], self._deviation(share)
+        self._sum = (1 - FORGET) * self._sum + share * released
+        self._share = (1 - FORGET) * self._share + share
+        self._squares = (1 - FORGET) ** 2 * self._squares + share
+        floor = float(os.environ.get('SMOOTH','1')) * deviation * len(weights) * self._frequencies
+        self.table = self._scaled(np.maximum(released, 0) + floor[:, None])
+        if not self._voted and sum(self.spent) >= VOTES_AFTER:
+            self._voted = True
+            self._todo.insert(0, ("votes", VOTES_SHARE))
+
+    def _take_votes(self, sums, share):
+        if sums[0, 0] < ENOUGH_VOTES * self._deviation(share):
+            self._todo = [("words", 1 - sum(self.spent))]
+
+    def _word_weights(self):
+        """Return the weights of words in the contributions to the next round of topics."""
+        return word_weights(self.table) if self._weighted else np.ones(len(self.table), np.float32)
+
+    def _scaled(self, table):
+        """Return a table whose words have the word frequencies, and whose mean cell is CELL."""
+        rows = self._frequencies / np.maximum(table.sum(axis=1), 1e-300) if not os.environ.get('NOROW') else 1/np.full(len(table),table.sum())
+        return (table * (rows * (CELL * table.size))[:, None]).astype(np.float32)
+
+    def _voted_table(self):
+        """Return the topics as released so far, mixed with the word frequencies, (n_words, n_topics)."""
+        counts = self._shrunk()
+        topics = counts / counts.sum(axis=0)
+        return BLEND * topics + (1 - BLEND) * (counts.sum(axis=1) / counts.sum())[:, None]
+
+    def _shrunk(self):
+        """Return what the releases prove, (n_words, n_topics), in norms of a contribution."""
+        weights, n_topics = self._word_weights(), self._sum.shape[1]
+        counts = self._sum / self._share
+        deviation = self._deviation(1.0) * np.sqrt(self._squares) / self._share / weights
+        # Word frequencies from both kinds of release, on the scale of the topics' mass.
+        words, total = self._words / self._words_share, counts.sum(axis=1)
+        scale = max(total.sum(), 1e-9) / max(words.sum(), 1e-9)
+        precision = 1 / (n_topics * deviation**2), 1 / (scale * self._deviation(self._words_share)) ** 2
+        both = (total * precision[0] + scale * words * precision[1]) / (precision[0] + precision[1])
+        frequencies = shrink_frequencies(both, 1 / np.sqrt(precision[0] + precision[1]))
+        masses = np.maximum(counts.sum(axis=0), np.sqrt(np.sum(deviation**2)))
+        base = (frequencies / frequencies.sum())[:, None] * masses
+        return base * shrink_ratios(counts, base, deviation)
+
+    def pseudo_counts(self):
+        """Return the model, without the prior: (n_words, n_topics), not negative."""
+        if self._topics_pay:
+            return NORM_BOUND * self._shrunk()
+        mass = max(self._words.sum() / self._words_share, self._deviation(self._words_share))
+        n_topics = self.table.shape[1]
+        return np.repeat((NORM_BOUND * mass / n_topics * self._frequencies)[:, None], n_topics, axis=1)
+
+    def arrays(self):
+        """Return the state."""
+        kinds, shares = zip(*self._todo, strict=True) if self._todo else ((), ())
+        return {
+            "table": self.table,
+            "start": self._start,
+            "words": self._words,
+            "frequencies": self._frequencies,
+            "sum": self._sum,
+            "spent": np.array(self.spent),
+            "kinds": np.array(kinds, dtype="U8"),
+            "shares": np.array(shares),
+            "numbers": np.array([self._words_share, self._share, self._squares, self._voted, self._topics_pay]),
+        }
+
+    def restore(self, arrays):
+        """Restore the state."""
+        self.table, self._start, self._words = arrays["table"], arrays["start"], arrays["words"]
+        self._frequencies, self._sum, self.spent = arrays["frequencies"], arrays["sum"], arrays["spent"].tolist()
+        self._todo = list(zip(arrays["kinds"].tolist(), arrays["shares"].tolist(), strict=True))
+        self._words_share, self._share, self._squares = arrays["numbers"][:3].tolist()
+        self._voted, self._topics_pay = bool(arrays["numbers"][3]), bool(arrays["numbers"][4])
