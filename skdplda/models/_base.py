@@ -31,6 +31,7 @@ from skdplda.rounds._checkpoint import fingerprint, interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._prior import PublicPrior
 from skdplda.rounds._sensitivity import GRID, shortened
 from skdplda.rounds._sharded import ShardedEStep
 from skdplda.rounds._tables import SmoothedTables
@@ -515,6 +516,30 @@ class BaseRoundsModel(BaseTopicModel):
         """Return the guarantee of a plan for the privacy unit "document" or "user"."""
         guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden="")
         return seeded_guarantee(guarantee, self.random_state)
+
+    def _word_prior(self):
+        """Return what the public prior says of the words of X, or None without a prior."""
+        prior, n_words = self.prior, self.n_features_in_
+        if isinstance(prior, PublicPrior):
+            words = getattr(self, "feature_names_in_", None)
+            if words is None:
+                raise ValueError(
+                    "prior needs the words of X, and this X has no names of columns. Give a data frame, use"
+                    " DPCountVectorizer in the pipeline, or give prior.for_words(words), with the words in the order of"
+                    " the columns."
+                )
+            prior = prior.for_words(words)
+        if prior is not None:
+            for name, axis in (("vectors", 0), ("frequencies", 0), ("topics", 1)):
+                value = getattr(prior, name)
+                if value is not None and value.shape[axis] != n_words:
+                    raise ValueError(f"prior is for {value.shape[axis]} words, and X has {n_words}.")
+            if len(prior.names) > self.n_components:
+                raise ValueError(
+                    f"prior names {len(prior.names)} topics, more than n_components={self.n_components}; give at least"
+                    " as many."
+                )
+        return prior
 
     def _make_e_step(self, plan, randomness, data):
         """Return `make(X, units, *, randomness, n_threads, first_document=0)`, which returns the `EStep` of documents.

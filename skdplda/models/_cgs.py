@@ -23,6 +23,7 @@ from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
 from skdplda.rounds._sensitivity import NORM_BOUND, shortened
+from skdplda.rounds._prior import PublicPrior, WordPrior
 from skdplda.rounds._tables import ExactTables, SmoothedTables, annealed, constant, model_noise
 
 __all__ = ["PrivateCGSLDA"]
@@ -33,6 +34,7 @@ PRIVATE_ROUNDS, EXACT_ROUNDS, PUBLISHED_SWEEPS = 20, 100, 300
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
 # Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "first table uneven"
 # (shape 1): hardly any difference.
+SMOOTHING = 0.2
 GAMMA_SHAPE = 3.0
 CLAIMED = {
     "inherent": "no noise is added. The monitor measures the sampler's randomness on these data; it bounds nothing,"
@@ -98,6 +100,9 @@ class PrivateCGSLDA(BaseRoundsModel):
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
         Dirichlet prior of topics, called beta in [1]_. None: 0.01. Affects privacy: no.
+    prior : PublicPrior, WordPrior or None, default=None
+        Public knowledge of words and topics, for the default form with noise. Affects privacy: no, if it does not depend
+        on the private texts.
     checkpoint : str, path-like or None, default=None
         File written after each round and removed at the end. A later `fit` with the same parameters and data goes
         on from it, without spending again. It is as private as the data. Affects privacy: no.
@@ -157,6 +162,7 @@ class PrivateCGSLDA(BaseRoundsModel):
 
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
+        "prior": [PublicPrior, WordPrior, None],
         "mechanism": [StrOptions({*MECHANISMS, *PUBLISHED})],
         "local_sweeps": [Interval(Integral, 1, None, closed="left"), None],
         "sampling_rate": [Interval(Real, 0, 1, closed="right")],
@@ -174,6 +180,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         sampling_rate: float = 1.0,
         doc_topic_prior: ArrayLike | None = None,
         topic_word_prior: float | None = None,
+        prior: PublicPrior | WordPrior | None = None,
         checkpoint: PathLike | None = None,
         callback: Function | None = None,
         n_jobs: int | None = None,
@@ -189,6 +196,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         self.sampling_rate = sampling_rate
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
+        self.prior = prior
         self.checkpoint = checkpoint
         self.callback = callback
         self.n_jobs = n_jobs
@@ -361,8 +369,9 @@ class PrivateCGSLDA(BaseRoundsModel):
             return ExactTables(shape, plan, key)
         if self._adaptive():
             return AdaptiveTables(
-                shape, plan, key, weighted=self._soft_counts(plan, data), n_rounds=self.max_iter
-            )
+                shape, plan, key, weighted=self._soft_counts(plan, data), n_rounds=self.max_iter, smoothing=SMOOTHING,
+                prior=self._word_prior(),
+            )  # fmt: skip
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)
 

@@ -39,6 +39,7 @@ from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
 from skdplda.rounds._loop import run_round
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, shortened
+from skdplda.rounds._prior import PublicPrior, WordPrior
 from skdplda.rounds._tables import OnlineTables, SmoothedTables, annealed, constant
 
 __all__ = ["VIPSLDA"]
@@ -48,6 +49,7 @@ PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all document
 PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
 # Of the adaptive form, whose cells are posterior means already.
 ADAPTIVE_TOPIC_WORD_PRIOR = 0.01
+ROUND_ALPHA = 0.5  # of the prior of topic proportions: in rounds, documents are better divided among fewer topics
 HALF = 0.5  # added to a cell of a table of large numbers, because exp(digamma(x + 1/2)) is about x
 # Of `SmoothedTables`, where soft counts of documents are summed; frontier_ablation.csv, rows "smoothing 0.2 between
 # rounds" and "no smoothing between rounds" of VIPSLDA.
@@ -57,7 +59,7 @@ SMOOTHING = 1.0
 OFFSET = 0.4
 # Most iterations for a document that goes on from the last round, and for one that starts anew; frontier_ablation.csv,
 # rows "5 updates a document" and "50 updates a document".
-REMEMBERED_UPDATES, FRESH_UPDATES = 8, 50
+REMEMBERED_UPDATES, FRESH_UPDATES = 16, 50
 CUT = "the tokens kept of different documents are drawn independently"
 # Shape of the Gamma initialisation, chosen on Enron, news and NIPS: topics that start far apart settle too early. In
 # frontier_ablation.csv, row "first table uneven" (shape 1), there is little difference.
@@ -116,14 +118,18 @@ class VIPSLDA(BaseRoundsModel):
     learning_decay : float, default=0.7
         Called kappa in [1]_; in [0, 1]. Affects privacy: no.
     max_doc_update_iter : int or None, default=None
-        Most iterations for a document in a round. None: 8 where documents go on from the last round with noise, else
+        Most iterations for a document in a round. None: 16 where documents go on from the last round with noise, else
         50. Affects privacy: no.
     mean_change_tol : float, default=1e-3
         Mean change of its parameters at which a document stops. Affects privacy: no.
     doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
-        Dirichlet prior of topics, called eta in [1]_. None: 1.0 with noise, 0.03 without. Affects privacy: no.
+        Dirichlet prior of topics, called eta in [1]_. None: 0.01 with noise (1.0 in streams and mini-batches), 0.03
+        without. Affects privacy: no.
+    prior : PublicPrior, WordPrior or None, default=None
+        Public knowledge of words and topics, for the default form with noise. Affects privacy: no, if it does not depend
+        on the private texts.
     checkpoint : str, path-like or None, default=None
         File written after each round of `fit` and removed at the end. A later `fit` with the same parameters and data
         goes on from it, without spending again. It is as private as the data. Affects privacy: no.
@@ -185,6 +191,7 @@ class VIPSLDA(BaseRoundsModel):
 
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
+        "prior": [PublicPrior, WordPrior, None],
         "accounting": [StrOptions(set(ACCOUNTINGS))],
         "learning_method": [StrOptions({"batch", "online"})],
         "sampling_rate": [Interval(Real, 0, 1, closed="right"), None],
@@ -220,6 +227,7 @@ class VIPSLDA(BaseRoundsModel):
         mean_change_tol: float = 1e-3,
         doc_topic_prior: ArrayLike | None = None,
         topic_word_prior: float | None = None,
+        prior: PublicPrior | WordPrior | None = None,
         checkpoint: PathLike | None = None,
         callback: Function | None = None,
         n_jobs: int | None = None,
@@ -244,6 +252,7 @@ class VIPSLDA(BaseRoundsModel):
         self.mean_change_tol = mean_change_tol
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
+        self.prior = prior
         self.checkpoint = checkpoint
         self.callback = callback
         self.n_jobs = n_jobs
@@ -445,9 +454,8 @@ class VIPSLDA(BaseRoundsModel):
         if plan.noiseless and self.learning_method == "batch":
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
         else:
-            import os
             beta = HALF if self._adaptive() else beta
-            if self._adaptive(): alpha=alpha*float(os.environ.get("AF",".5"))
+            if self._adaptive(): alpha = ROUND_ALPHA * alpha
             else: alpha = alpha + OFFSET * self._private_batch(plan)
             priors = partial(constant, alpha, beta)
         make = partial(
@@ -474,7 +482,7 @@ class VIPSLDA(BaseRoundsModel):
             return OnlineTables(shape, self._rate(), key, bound, self.learning_offset, self.learning_decay, GAMMA_SHAPE)
         weighted = self._weighted(plan, data)
         if self._adaptive():
-            return AdaptiveTables(shape, plan, key, weighted=weighted, n_rounds=self.max_iter)
+            return AdaptiveTables(shape, plan, key, weighted=weighted, n_rounds=self.max_iter, prior=self._word_prior())
         smoothing = SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
 

@@ -7,14 +7,15 @@
 All this is post-processing of what was released, and the shares of the budget add up to one: doc/theory/adaptive.rst.
 """
 
+import math
 from typing import Any, NamedTuple
 
-import os
 import numpy as np
 
 from skdplda.rounds._plan import PRECISION_RATIO
+from skdplda.rounds._prior import WordPrior, starting_topics
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
-from skdplda.rounds._shrinkage import shrink_frequencies, shrink_ratios
+from skdplda.rounds._shrinkage import loglinear, principal, shrink_frequencies, shrink_ratios, unit_columns
 from skdplda.rounds._tables import FORGET, initial_table
 
 __all__ = ["AdaptiveTables", "Question"]
@@ -28,9 +29,14 @@ VOTES_AFTER = 0.4
 BLEND = 0.5
 # Standard deviations of their noise above which votes, the noise included, let topics go on.
 ENOUGH_VOTES = 1.0
-# Topic rounds: FEWEST + signal / STEP, at least LEAST and at most MOST. The signal is a topic's mass over the noise that
-# the whole budget would leave in a topic's column.
-FEWEST, STEP, LEAST, MOST = 4, 6.0, 8, 20
+# Topic rounds: START + signal / STEP, in [FEWEST, MOST]; HELPED by vectors, fewer are enough. The signal is a topic's mass
+# over the noise that the whole budget would leave in a topic's column.
+START, FEWEST, STEP, MOST, FEWEST_HELPED, STEP_HELPED, MOST_HELPED = 4, 8, 6.0, 20, 5, 20.0, 12
+FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
+# Vectors: the share that asks whether they fit, and how many standard deviations of its noise say yes; the share and the
+# rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
+FIT_SHARE, ENOUGH_FIT, VECTORS_SHARE, VECTORS_ROUNDS, START_SIGNAL, MOST_SIGNAL = 0.01, 2.0, 0.1, 4, 100.0, 250.0
+ROUND_STEPS, FINAL_STEPS = 6, 15  # of the log-linear model, in a round and in the end
 GAMMA_SHAPE = 10.0  # of the Gamma initialisation: topics that start far apart settle too early
 # Mean of a cell of the table that an E-step gets, so large that its priors, which stand for counts, do not matter.
 CELL = 1000.0
@@ -41,14 +47,23 @@ class Question(NamedTuple):
 
     Parameters
     ----------
-    kind : {"words", "topics", "votes"}
-        Whose sum is wanted.
-    table : ndarray
-        For "topics" and "votes" the public table, (n_words, n_topics).
+    kind : {"words", "fit", "vectors", "clusters", "topics", "votes"}
+        What is to be summed.
+    table : ndarray of shape (n_words, n_topics) or None
+        For "clusters", "topics" and "votes": the public table.
+    vectors : ndarray of shape (n_words, n_dimensions) or None
+        For "fit", "vectors" and "clusters": public vectors of words, times their weights.
+    centres : ndarray of shape (n_dimensions, n_topics) or None
+        For "vectors" and "clusters": of length 1.
+    word_weights : ndarray of shape (n_words,) or None
+        For "clusters": of words in a contribution; None where users are the units.
     """
 
     kind: str
-    table: Any
+    table: Any = None
+    vectors: Any = None
+    centres: Any = None
+    word_weights: Any = None
 
 
 class AdaptiveTables:
@@ -66,16 +81,25 @@ class AdaptiveTables:
         Whether contributions to topics are weighted by `word_weights` of the table.
     n_rounds : int or None, default=None
         Topic rounds; None lets the signal decide.
+    smoothing : float, default=1.0
+        Of the next table towards the word frequencies (what the prior expects), in standard deviations of the noise.
+    prior : WordPrior or None, default=None
+        Public knowledge.
     """
 
-    def __init__(self, shape, plan, key, *, weighted, n_rounds=None):
+    def __init__(self, shape, plan, key, *, weighted, n_rounds=None, smoothing=1.0, prior=None):
         self.table = initial_table(shape, key, GAMMA_SHAPE)
-        self._plan, self._weighted, self._n_rounds = plan, weighted, n_rounds
+        self._plan, self._weighted, self._n_rounds, self._smoothing = plan, weighted, n_rounds, smoothing
+        self._prior = WordPrior() if prior is None else prior
+        self._public = None if self._prior.frequencies is None else self._prior.frequencies
+        self._seed = int(np.random.default_rng(key).integers(2**32))
+        self._vectors, self._centres = None, None  # of words, once they fit, and of topics
         n_words, n_topics = shape
         self._start = self.table
         self.spent, self._todo = [], [("words", WORDS_SHARE if n_topics > 1 else 1.0)]
         self._words, self._words_share, self._frequencies = np.zeros(n_words), 0.0, np.full(n_words, 1 / n_words)
-        self._sum, self._share, self._squares, self._voted, self._topics_pay = np.zeros(shape), 0.0, 0.0, False, True
+        self._sum, self._share, self._squares, self._signal = np.zeros(shape), 0.0, 0.0, 0.0
+        self._voted, self._topics_pay = False, True
 
     @property
     def next_share(self):
@@ -92,10 +116,14 @@ class AdaptiveTables:
         """What the next release is a sum of."""
         kind = self._todo[0][0]
         if kind == "words":
-            return Question(kind, np.zeros((len(self._words), 1), np.float32))
+            return Question(kind)
         if kind == "votes":
             return Question(kind, self._voted_table())
-        return Question(kind, self.table)
+        if kind == "topics":
+            return Question(kind, self.table)
+        weights = self._word_weights() if self._weighted else None
+        vectors = self._vectors * np.clip((self._frequencies * len(self.table)) ** -0.5, 0.2, 5)[:, None]
+        return Question(kind, self.table if kind == "clusters" else None, vectors, self._centres, weights)
 
     def update(self, noisy, round_):
         """Take a release, and decide what is asked next."""
@@ -110,8 +138,8 @@ class AdaptiveTables:
     def _take_words(self, sums, share):
         self._words += share * sums[:, 0]
         self._words_share += share
-        first = len(self.spent) == 1
-        frequencies = shrink_frequencies(self._words / self._words_share, self._deviation(self._words_share))
+        first, words = len(self.spent) == 1, self._words / self._words_share
+        frequencies = shrink_frequencies(words, self._deviation(self._words_share), self._public)
         self._frequencies = frequencies / frequencies.sum()
         if self.table.shape[1] == 1 or not first:
             self._topics_pay = False
@@ -119,13 +147,49 @@ class AdaptiveTables:
             return
         self.table = self._scaled(self._start * self._frequencies[:, None])
         n_words, n_topics = self.table.shape
-        n_rounds = self._n_rounds
+        self._signal = words.sum() / n_topics / np.sqrt(n_words) / self._deviation(1.0)
+        if self._prior.topics is not None:
+            start = starting_topics(self._prior, n_topics, self._frequencies, self._seed)
+            seeded = len(self._prior.topics)
+            self._start[:, :seeded] = (start / np.maximum(self._frequencies, 1e-300)[:, None])[:, :seeded]
+            self.table = self._scaled(self._start * self._frequencies[:, None])
+        if self._prior.vectors is not None and self._signal < MOST_SIGNAL:
+            self._vectors = principal(self._prior.vectors, self._frequencies)
+            self._todo = [("fit", FIT_SHARE)]
+        else:
+            self._plan_topics("topics")
+
+    def _take_fit(self, sums, share):
+        if sums[0, 0] < ENOUGH_FIT * self._deviation(share):
+            self._vectors = None
+            self._plan_topics("topics")
+            return
+        if self._signal >= START_SIGNAL:
+            self._plan_topics("topics")
+            return
+        start = starting_topics(self._prior, self.table.shape[1], self._frequencies, self._seed)
+        self._centres = unit_columns(self._vectors.T @ start)
+        self._todo = [("vectors", VECTORS_SHARE / VECTORS_ROUNDS)] * VECTORS_ROUNDS
+
+    def _take_vectors(self, sums, share):
+        self._centres = unit_columns(sums)
+        if not self._todo:
+            self._plan_topics("clusters")
+
+    def _plan_topics(self, first):
+        """Plan the topic rounds, the first of which may be one of clusters."""
+        n_rounds, helped = self._n_rounds, self._vectors is not None
         if n_rounds is None:
-            signal = self._words.sum() / self._words_share / n_topics / np.sqrt(n_words) / self._deviation(1.0)
-            n_rounds = int(np.clip(np.rint(FEWEST + signal / STEP), LEAST, MOST))
-        precisions = PRECISION_RATIO ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
-        precisions *= (1 - WORDS_SHARE - VOTES_SHARE) / precisions.sum()
+            least, step, most = (FEWEST_HELPED, STEP_HELPED, MOST_HELPED) if helped else (FEWEST, STEP, MOST)
+            n_rounds = int(np.clip(np.rint(START + self._signal / step), least, most))
+        ratio = PRECISION_RATIO if n_rounds > FEW else FEW_RATIO
+        precisions = ratio ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
+        precisions *= (1 - VOTES_SHARE - math.fsum(self.spent)) / precisions.sum()
         self._todo = [("topics", float(share)) for share in precisions]
+        self._todo[0] = (first, self._todo[0][1])
+
+    def _take_clusters(self, sums, share):
+        self._take_topics(sums, share)
 
     def _take_topics(self, sums, share):
         weights = self._word_weights()
@@ -133,15 +197,20 @@ class AdaptiveTables:
         self._sum = (1 - FORGET) * self._sum + share * released
         self._share = (1 - FORGET) * self._share + share
         self._squares = (1 - FORGET) ** 2 * self._squares + share
-        floor = float(os.environ.get('SMOOTH','1')) * deviation * len(weights) * self._frequencies
-        self.table = self._scaled(np.maximum(released, 0) + floor[:, None])
-        if not self._voted and sum(self.spent) >= VOTES_AFTER:
+        expected = self._frequencies[:, None]
+        if self._vectors is not None:
+            masses = np.maximum(released.sum(axis=0), deviation * np.sqrt(np.sum(weights**-2.0)))
+            expected = loglinear(released, expected * masses, deviation / weights, self._vectors, ROUND_STEPS)
+            expected = expected / expected.sum(axis=0)
+        floor = self._smoothing * deviation * len(weights) * expected
+        self.table = self._scaled(np.maximum(released, 0) + floor)
+        if not self._voted and math.fsum(self.spent) >= VOTES_AFTER:
             self._voted = True
             self._todo.insert(0, ("votes", VOTES_SHARE))
 
     def _take_votes(self, sums, share):
         if sums[0, 0] < ENOUGH_VOTES * self._deviation(share):
-            self._todo = [("words", 1 - sum(self.spent))]
+            self._todo = [("words", 1 - math.fsum(self.spent))]
 
     def _word_weights(self):
         """Return the weights of words in the contributions to the next round of topics."""
@@ -149,7 +218,7 @@ class AdaptiveTables:
 
     def _scaled(self, table):
         """Return a table whose words have the word frequencies, and whose mean cell is CELL."""
-        rows = self._frequencies / np.maximum(table.sum(axis=1), 1e-300) if not os.environ.get('NOROW') else 1/np.full(len(table),table.sum())
+        rows = self._frequencies / np.maximum(table.sum(axis=1), 1e-300)
         return (table * (rows * (CELL * table.size))[:, None]).astype(np.float32)
 
     def _voted_table(self):
@@ -168,9 +237,11 @@ class AdaptiveTables:
         scale = max(total.sum(), 1e-9) / max(words.sum(), 1e-9)
         precision = 1 / (n_topics * deviation**2), 1 / (scale * self._deviation(self._words_share)) ** 2
         both = (total * precision[0] + scale * words * precision[1]) / (precision[0] + precision[1])
-        frequencies = shrink_frequencies(both, 1 / np.sqrt(precision[0] + precision[1]))
+        frequencies = shrink_frequencies(both, 1 / np.sqrt(precision[0] + precision[1]), self._public)
         masses = np.maximum(counts.sum(axis=0), np.sqrt(np.sum(deviation**2)))
         base = (frequencies / frequencies.sum())[:, None] * masses
+        if self._vectors is not None:
+            base = loglinear(counts, base, deviation, self._vectors, FINAL_STEPS)
         return base * shrink_ratios(counts, base, deviation)
 
     def pseudo_counts(self):
@@ -193,8 +264,8 @@ class AdaptiveTables:
             "spent": np.array(self.spent),
             "kinds": np.array(kinds, dtype="U8"),
             "shares": np.array(shares),
-            "numbers": np.array([self._words_share, self._share, self._squares, self._voted, self._topics_pay]),
-        }
+            "numbers": np.array([self._words_share, self._share, self._squares, self._voted, self._topics_pay, self._signal]),
+        } | {name: a for name, a in (("vectors", self._vectors), ("centres", self._centres)) if a is not None}
 
     def restore(self, arrays):
         """Restore the state."""
@@ -202,4 +273,5 @@ class AdaptiveTables:
         self._frequencies, self._sum, self.spent = arrays["frequencies"], arrays["sum"], arrays["spent"].tolist()
         self._todo = list(zip(arrays["kinds"].tolist(), arrays["shares"].tolist(), strict=True))
         self._words_share, self._share, self._squares = arrays["numbers"][:3].tolist()
+        self._signal, self._vectors, self._centres = arrays["numbers"][5], arrays.get("vectors"), arrays.get("centres")
         self._voted, self._topics_pay = bool(arrays["numbers"][3]), bool(arrays["numbers"][4])

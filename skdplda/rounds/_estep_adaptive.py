@@ -13,6 +13,37 @@ __all__ = ["AdaptiveEStep"]
 VOTES_PER_NAT = 10.0
 # Prior of topic proportions when documents judge topics: that of `score`.
 JUDGE_PRIOR = 0.1
+# What is taken off a vote for the vectors: permuted vectors, which say nothing, got -0.3 to 0.011 on ten corpora, GloVe's
+# 0.13 to 0.95.
+DOUBT = 0.05
+# How much the cosine of a document and a centre counts, when the document is divided among the clusters.
+SHARPNESS = 8.0
+# Relative margin of a contribution, above what floating point may add.
+MARGIN = 1e-9
+CHUNK = 2**24  # numbers in memory at a time
+
+
+def chunks(n_documents, width):
+    """Yield slices of documents, so that `width` numbers each fit into memory."""
+    step = max(1, CHUNK // width)
+    for first in range(0, n_documents, step):
+        yield slice(first, first + step)
+
+
+def unit_rows(rows):
+    """Return rows of length 1; zeros stay."""
+    return rows / np.maximum(np.sqrt((rows**2).sum(axis=1, keepdims=True)), 1e-300)
+
+
+def nearest(X, question):
+    """Return documents' directions in the space of the words' vectors, and how they divide among the centres.
+
+    Directions have length 1, or 0 for documents without a vector; rows of the division sum to 1.
+    """
+    directions = unit_rows(X @ question.vectors)
+    closeness = SHARPNESS * (directions @ question.centres)
+    clusters = np.exp(closeness - closeness.max(axis=1, keepdims=True))
+    return directions, clusters / clusters.sum(axis=1, keepdims=True)
 
 
 class AdaptiveEStep:
@@ -64,6 +95,56 @@ class AdaptiveEStep:
         np.add.at(total[:, 0], X.indices, per_token)
         return total
 
+    def _sum_fit(self, X, units, question):
+        """Return the sum of votes whether words that stand together have vectors that point the same way.
+
+        A document's vote is the sum of the products of its words' vectors in pairs, over that of each with itself, in
+        [-1, 1], less DOUBT.
+        """
+        vectors = question.vectors
+        alone = X.multiply(X) @ (vectors**2).sum(axis=1)
+        pairs = ((X @ vectors) ** 2).sum(axis=1) - alone
+        ratio = np.divide(pairs, alone, out=np.zeros(len(pairs)), where=alone > 0)
+        return self._votes((np.clip(ratio, -1, 1) - DOUBT) / (1 + DOUBT), units)
+
+    def _sum_vectors(self, X, units, question):
+        """Return the sum of outer products of a document's direction and its clusters, (n_dimensions, n_clusters)."""
+        total = np.zeros(question.centres.shape)
+        for rows in chunks(X.shape[0], question.centres.size):
+            directions, clusters = nearest(X[rows], question)
+            products = directions[:, :, None] * unit_rows(clusters)[:, None, :]
+            scale = GRID * (1 - MARGIN) / self._size(units)[rows]
+            total += np.trunc(products * scale[:, None, None]).sum(axis=0)
+        return total.astype(np.int64)
+
+    def _sum_clusters(self, X, units, question):
+        """Return the first topic-word counts, in which all words of a document have its clusters as topics."""
+        total = np.zeros(question.table.shape)
+        for rows in chunks(X.shape[0], question.table.shape[1]):
+            counts = X[rows].astype(np.float64)
+            _, clusters = nearest(counts, question)
+            if question.word_weights is None:  # users
+                scale = unit_weights(X, units, 2)[rows].astype(np.float64)
+            else:
+                counts = sp.csr_array(counts * question.word_weights)
+                clusters = unit_rows(clusters)
+                norm = np.sqrt(counts.multiply(counts).sum(axis=1))
+                scale = GRID * (1 - MARGIN) / np.maximum(norm, 1e-300)
+            document = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+            values = counts.data * scale[document]
+            for k in range(total.shape[1]):
+                cells = np.trunc(values * clusters[document, k])
+                total[:, k] += np.bincount(counts.indices, cells, len(total))
+        return total.astype(np.int64)
+
+    def _votes(self, votes, units):
+        """Return the sum of numbers in [-1, 1], the mean of those of a unit's documents, on the grid."""
+        return np.trunc(votes * (GRID * (1 - MARGIN) / self._size(units))).astype(np.int64).sum().reshape(1, 1)
+
+    def _size(self, units):
+        """Return the number of documents of each document's unit."""
+        return np.diff(units[0])[unit_of_documents(units)]
+
     def _sum_votes(self, X, units, question):
         """Return the sum of votes: each in [-GRID, GRID], the mean of those of a unit's documents."""
         topics = np.ascontiguousarray(question.table.T, np.float64)
@@ -73,9 +154,7 @@ class AdaptiveEStep:
         prior, options = np.full(len(topics), JUDGE_PRIOR), {"n_threads": self._n_threads}
         gain = score_samples(X, topics, doc_topic_prior=prior, **options)
         gain = gain - score_samples(X, words, **options)
-        votes = np.clip(VOTES_PER_NAT * np.nan_to_num(gain, posinf=0.0, neginf=0.0), -1, 1)
-        size = np.diff(units[0])[unit_of_documents(units)]
-        return np.trunc(votes * (GRID / size)).astype(np.int64).sum().reshape(1, 1)
+        return self._votes(np.clip(VOTES_PER_NAT * np.nan_to_num(gain, posinf=0.0, neginf=0.0), -1, 1), units)
 
     def arrays(self):
         """Return the hidden state."""

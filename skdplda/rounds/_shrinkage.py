@@ -12,7 +12,7 @@ References
 
 import numpy as np
 
-__all__ = ["shrink_frequencies", "shrink_ratios"]
+__all__ = ["loglinear", "principal", "shrink_frequencies", "shrink_ratios", "unit_columns"]
 
 # The constants below were chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "What was tried".
 # Of word frequencies: grid points below and above the mean, weight of the mean in the first mixture, and what that counts
@@ -27,6 +27,10 @@ AT_ONE, PSEUDO_RATIOS, WIDTH = 0.95, 40.0, 0.25
 # many free weights as the grid has gain by chance.
 PENALTY = 5.0
 FREQUENCY_STEPS, RATIO_STEPS = 200, 40  # of EM
+MOST_FACTOR = 1e6  # of a word's frequency over its public one
+# Of the log-linear model: dimensions of the vectors that are used, relative error of its expectation, bounds of the exponent
+# and of the prior variance, and the first variance.
+DIMENSIONS, MISFIT, MOST_LOG, LEAST_VARIANCE, MOST_VARIANCE, FIRST_VARIANCE = 50, 0.7, 4.0, 1e-4, 10.0, 0.3
 
 
 def fitted_weights(likelihood, first, strength, n_steps):
@@ -51,7 +55,7 @@ def fitted_weights(likelihood, first, strength, n_steps):
     return weights
 
 
-def shrink_frequencies(sums, deviation):
+def shrink_frequencies(sums, deviation, public=None):
     """Return the posterior means of word frequencies, given sums with noise.
 
     Parameters
@@ -60,6 +64,8 @@ def shrink_frequencies(sums, deviation):
         Released.
     deviation : float or ndarray of shape (n_words,)
         Standard deviation of the noise in each.
+    public : ndarray of shape (n_words,) or None, default=None
+        Public frequencies. Words are shrunk towards them, or towards the mean, whichever explains the sums better.
 
     Returns
     -------
@@ -68,14 +74,23 @@ def shrink_frequencies(sums, deviation):
     """
     deviation = np.broadcast_to(deviation, sums.shape)[:, None]
     mean = max(sums.mean(), deviation.mean() / np.sqrt(len(sums)) / 2)
-    above = np.geomspace(mean, max(sums.max(), 2 * mean), ABOVE)
-    grid = np.concatenate([mean * np.geomspace(LEAST_FREQUENCY, 1, BELOW)[:-1], above])
-    log_likelihood = -((sums[:, None] - grid) ** 2) / (2 * deviation**2)
-    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-    first = np.full(len(grid), (1 - AT_MEAN) / len(grid))
-    first[BELOW - 1] += AT_MEAN
-    posterior = likelihood * fitted_weights(likelihood, first, PSEUDO_WORDS, FREQUENCY_STEPS)
-    return posterior @ grid / posterior.sum(axis=1)
+    best = -np.inf
+    for public_or_flat in [np.ones(len(sums))] + ([] if public is None else [public * len(public)]):
+        centre = mean * public_or_flat
+        most = max(np.max(sums / centre), 2.0)
+        factors = np.concatenate([np.geomspace(LEAST_FREQUENCY, 1, BELOW)[:-1], np.geomspace(1, min(most, MOST_FACTOR), ABOVE)])
+        grid = centre[:, None] * factors
+        log_likelihood = -((sums[:, None] - grid) ** 2) / (2 * deviation**2)
+        top = log_likelihood.max(axis=1, keepdims=True)
+        likelihood = np.exp(log_likelihood - top)
+        first = np.full(len(factors), (1 - AT_MEAN) / len(factors))
+        first[BELOW - 1] += AT_MEAN
+        weights = fitted_weights(likelihood, first, PSEUDO_WORDS, FREQUENCY_STEPS)
+        density = likelihood @ weights
+        evidence = np.sum(np.log(np.maximum(density, 1e-300)) + top[:, 0])
+        if evidence > best:
+            best, frequencies = evidence, ((likelihood * grid) @ weights) / np.maximum(density, 1e-300)
+    return frequencies
 
 
 def shrink_ratios(counts, base, deviation):
@@ -115,3 +130,79 @@ def shrink_ratios(counts, base, deviation):
         gain = np.sum(np.log(density) - np.maximum(log_likelihood[:, ONE], -600.0)) - PENALTY
         ratios[:, k] = 1 + (ratio - 1) / (1 + np.exp(-np.clip(gain, -50, 50)))
     return ratios
+
+
+def unit_columns(a):
+    """Return columns of length 1; zeros stay."""
+    return a / np.maximum(np.sqrt((a**2).sum(axis=0)), 1e-300)
+
+
+def principal(vectors, frequencies):
+    """Return the first principal directions of word vectors, weighted by the frequencies of words.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_words, n_dimensions)
+        Zero for words without a vector, and these stay zero.
+    frequencies : ndarray of shape (n_words,)
+        Positive.
+
+    Returns
+    -------
+    features : ndarray of shape (n_words, at most DIMENSIONS)
+        With weighted mean 0 and total variance 1.
+    """
+    known = vectors.any(axis=1)
+    weights = np.where(known, np.sqrt(frequencies), 0.0)
+    weights /= weights.sum()
+    centred = np.where(known[:, None], vectors - weights @ vectors, 0.0)
+    _, directions = np.linalg.eigh(centred.T @ (weights[:, None] * centred))
+    features = centred @ directions[:, ::-1][:, :DIMENSIONS]
+    return features / np.sqrt(max(np.sum(weights[:, None] * features**2), 1e-300))
+
+
+def loglinear(counts, base, deviation, vectors, n_steps):
+    """Return the counts that the vectors expect: topics proportional to base exp(vectors . b_k).
+
+    The coefficients have a normal prior, whose variance is that which explains the topic's counts best (MacKay's
+    evidence): where the vectors explain nothing, it goes to zero, and what is returned to the base.
+
+    Parameters
+    ----------
+    counts, base : ndarray of shape (n_words, n_topics)
+        As in `shrink_ratios`.
+    deviation : ndarray of shape (n_words,)
+        Standard deviation of the noise in the cells of each word.
+    vectors : ndarray of shape (n_words, n_dimensions)
+        As from `principal`.
+    n_steps : int
+        Of Newton's method, the variance after the second too.
+
+    Returns
+    -------
+    expected : ndarray of shape (n_words, n_topics)
+        Positive; columns have the sums of the base.
+    """
+    expected, n_dimensions = np.empty(base.shape), vectors.shape[1]
+    for k in range(base.shape[1]):
+        b, variance, total = np.zeros(n_dimensions), FIRST_VARIANCE, base[:, k].sum()
+
+        def mean_of(b, base=base[:, k], total=total):
+            mu = base * np.exp(np.clip(vectors @ b, -MOST_LOG, MOST_LOG))
+            return mu * (total / mu.sum())
+
+        for step in range(n_steps):
+            mu = mean_of(b)
+            precision = 1 / (deviation**2 + (MISFIT * mu) ** 2)
+            slopes = vectors - (mu @ vectors) / total
+            hessian = (slopes * (mu**2 * precision)[:, None]).T @ slopes
+            penalty = n_dimensions / variance
+            target = slopes.T @ (mu * precision * (counts[:, k] - mu)) + hessian @ b
+            inverse = np.linalg.inv(hessian + penalty * np.eye(n_dimensions))
+            move = inverse @ target - b
+            b = b + move * min(1.0, 1 / max(np.abs(vectors @ move).max(), 1e-9))  # no exponent moves by more than 1
+            if step >= 2:
+                determined = n_dimensions - penalty * np.trace(inverse)
+                variance = np.clip(n_dimensions * (b @ b) / max(determined, 1e-6), LEAST_VARIANCE, MOST_VARIANCE)
+        expected[:, k] = mean_of(b)
+    return expected
