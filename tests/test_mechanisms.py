@@ -84,7 +84,7 @@ def test_a_plan_keeps_its_target_and_wastes_little(name, epsilon):
     assert 0.99 * epsilon < epsilon_of(plan.event, delta) <= epsilon
     # the event is that of the multipliers: of one release of the sum of their precisions, or of their epsilons
     cost = sum(multiplier**-law.norm for multiplier in plan.multipliers)
-    alone = law.calibrate(epsilon, 1e-6, [1.0])[0][0] ** -law.norm
+    alone = NoisePlan.calibrate(name, epsilon, 1e-6, 1).multipliers[0] ** -law.norm
     assert cost == pytest.approx(alone, rel=1e-9)
 
 

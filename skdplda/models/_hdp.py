@@ -27,13 +27,20 @@ from skdplda.models._hdp_sampler import (
     some_tokens,
     tokens_of,
 )
-from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, sampler_assumption, seeded_guarantee
+from skdplda.privacy import (
+    LARGEST_SCALE,
+    BudgetCharge,
+    PrivacyGuarantee,
+    Randomness,
+    sampler_assumption,
+    seeded_guarantee,
+)
 
 __all__ = ["HDPLDA"]
 
 # The tables' part of the budget: doc/theory/hdp.rst, the table of KOS with 25 sweeps.
 EPSILON, SHARE, SWEEPS, EXACT_SWEEPS = 10.0, 0.25, 25, 100
-TOPIC_WORD_PRIOR, LARGEST_SCALE = 0.01, 2.0**50  # the scale: of the noise samplers
+TOPIC_WORD_PRIOR = 0.01
 FORMS = {"frozen": "delayed", "live": "sequential"}  # former names of `table`
 NOT_PRIVATE = (
     "the table changes within a sweep, so that a replaced token changes the draws of all tokens of both words, not only"

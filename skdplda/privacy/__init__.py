@@ -26,9 +26,17 @@ from skdplda.privacy._events import (
     zcdp_event,
 )
 from skdplda.privacy._guarantee import PrivacyGuarantee
-from skdplda.privacy._mechanisms import MECHANISMS, Mechanism, mechanism_of, without_slack
+from skdplda.privacy._mechanisms import (
+    MECHANISMS,
+    MOST_DRAWS,
+    Mechanism,
+    mechanism_of,
+    pure_mechanisms,
+    without_slack,
+)
 from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
 from skdplda.privacy._noise import (
+    LARGEST_SCALE,
     delta_slack,
     discrete_gaussian,
     discrete_laplace,
