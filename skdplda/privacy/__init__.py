@@ -45,7 +45,14 @@ from skdplda.privacy._noise import (
     sampler_slack,
 )
 from skdplda.privacy._open_ledgers import LedgerAwareMixin, prepaid
-from skdplda.privacy._partition import PartitionPlan, epsilon_needed, plan_partition, select_partitions, select_words
+from skdplda.privacy._partition import (
+    PartitionPlan,
+    epsilon_needed,
+    noises_of,
+    plan_partition,
+    select_partitions,
+    select_words,
+)
 from skdplda.privacy._randomness import Randomness, is_guessable_seed, seeded_guarantee
 from skdplda.privacy._unit_words import UnitWords
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel

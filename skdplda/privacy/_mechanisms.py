@@ -121,9 +121,9 @@ def mechanism_of(name: str) -> Mechanism:
     return MECHANISMS[name]
 
 
-def pure_mechanisms() -> str:
+def pure_mechanisms(pattern: str = "mechanism={!r}") -> str:
     """Return the mechanisms that need no delta, as what to write in place of another."""
-    return " or ".join(f"mechanism={m.name!r}" for m in MECHANISMS.values() if not m.has_delta)
+    return " or ".join(pattern.format(m.name) for m in MECHANISMS.values() if not m.has_delta)
 
 
 def without_slack(epsilon: float, delta: float) -> tuple[float, float]:
