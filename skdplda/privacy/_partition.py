@@ -19,7 +19,7 @@ import numpy as np
 
 from skdplda.privacy._calibration import calibrate_laplace
 from skdplda.privacy._events import gaussian_event, pure_event
-from skdplda.privacy._mechanisms import MECHANISMS, mechanism_of
+from skdplda.privacy._mechanisms import MECHANISMS, Mechanism, mechanism_of
 from skdplda.privacy._noise import LARGEST_SCALE, delta_slack
 from skdplda.privacy._unit_words import FILLS, UnitWords
 
@@ -92,7 +92,7 @@ class PartitionPlan:
             raise ValueError(f"noise {self.noise!r} has no log_cdf, by which new words are kept from being released.")
 
     @property
-    def law(self):
+    def law(self) -> Mechanism:
         """The mechanism of the noise, as an object."""
         return mechanism_of(LAW.get(self.noise, self.noise))
 
