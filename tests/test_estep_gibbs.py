@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from random_units import counts_of, norm, random_corpus
 from scipy.special import digamma
 
 from skdplda._validation import check_groups
@@ -13,13 +14,6 @@ from skdplda.rounds._sensitivity import GRID, word_weights
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
 
 
-def counts_of(X):
-    """Return a corpus as `check_counts` does."""
-    X = sp.csr_array(X)
-    X.indptr, X.indices, X.data = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
-    return X
-
-
 def gibbs_step(X, groups, order=2, n_sweeps=2, n_topics=2, soft_counts=False):
     X, randomness = counts_of(X), Randomness(0)
     alpha = np.resize(ALPHA, n_topics)
@@ -27,18 +21,6 @@ def gibbs_step(X, groups, order=2, n_sweeps=2, n_topics=2, soft_counts=False):
         X, check_groups(groups, X.shape[0]), n_topics=n_topics, order=order, priors=lambda _: (alpha, BETA),
         n_sweeps=n_sweeps, soft_counts=soft_counts, randomness=randomness, n_threads=1,
     )  # fmt: skip
-
-
-def random_corpus(rng):
-    shape = rng.integers(1, [12, 15])
-    X = rng.poisson(rng.choice([0.3, 2.0, 8.0, 1e5]), size=shape)
-    groups = None if rng.random() < 0.5 else np.sort(rng.integers(4, size=shape[0]))  # the last user comes last
-    return X.astype(np.int32), groups
-
-
-def norm(values, order):
-    """Return the exact norm, to the power of the order, in Python's integers."""
-    return sum(abs(int(value)) ** order for value in np.ravel(values))
 
 
 def test_soft_counts_are_the_probabilities_of_topics_given_the_document():

@@ -157,3 +157,25 @@ def test_a_lock_whose_file_was_deleted_meanwhile_is_taken_again(path):
             assert not taken.wait(0.3)
             os.replace(other, f"{path}.lock")
         waiter.result(timeout=60)
+
+
+def test_a_lock_that_cannot_be_opened_again_closes_its_file_once(path, monkeypatch):
+    """Closed twice, the descriptor would be somebody else's by then."""
+    lock = FileLock(str(path), lambda: None)
+    closed, opened, close, open_ = [], [], os.close, os.open
+
+    def open_once(*arguments):
+        if opened:
+            raise PermissionError(13, "Permission denied")
+        opened.append(open_(*arguments))
+        return opened[0]
+
+    monkeypatch.setattr(os, "open", open_once)
+    monkeypatch.setattr(os, "close", lambda file: (closed.append(file), close(file)))
+    monkeypatch.setattr(FileLock, "_is_in_place", lambda self: False)
+    with pytest.raises(PermissionError), lock:
+        raise AssertionError("the lock was not taken")
+    assert closed == opened and len(opened) == 1
+    monkeypatch.undo()
+    with lock:  # and the lock can be taken
+        pass

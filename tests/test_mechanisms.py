@@ -9,11 +9,24 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from skdplda import PrivateCGSLDA
+from skdplda import HDPLDA, DPVocabularySelector, PrivateCGSLDA
 from skdplda.cli import main
 from skdplda.datasets import make_lda_corpus
+from skdplda.model_selection import PrivateSearchCV
 from skdplda.models._hdp_accounting import HybridPlan
-from skdplda.privacy import MECHANISMS, discrete_gaussian, epsilon_of, mechanism_of, plan_partition
+from skdplda.privacy import (
+    MECHANISMS,
+    PartitionPlan,
+    bounded_range_event,
+    discrete_gaussian,
+    epsilon_of,
+    laplace_event,
+    mechanism_of,
+    noises_of,
+    plan_partition,
+    selection_event,
+    zcdp_event,
+)
 from skdplda.privacy._noise import _is_below
 from skdplda.rounds import NoisePlan
 
@@ -84,7 +97,7 @@ def test_a_plan_keeps_its_target_and_wastes_little(name, epsilon):
     assert 0.99 * epsilon < epsilon_of(plan.event, delta) <= epsilon
     # the event is that of the multipliers: of one release of the sum of their precisions, or of their epsilons
     cost = sum(multiplier**-law.norm for multiplier in plan.multipliers)
-    alone = law.calibrate(epsilon, 1e-6, [1.0])[0][0] ** -law.norm
+    alone = NoisePlan.calibrate(name, epsilon, 1e-6, 1).multipliers[0] ** -law.norm
     assert cost == pytest.approx(alone, rel=1e-9)
 
 
@@ -114,10 +127,130 @@ def test_a_new_mechanism_is_a_row_and_nothing_else(monkeypatch):
         NoisePlan.calibrate(row.name, 2.0, 0.0, 4, 0.5)
 
 
-@pytest.mark.parametrize("name", ["discrete-gaussian", "cauchy"])
-def test_plans_without_a_theorem_for_a_mechanism_refuse_it(name):
-    """They once reported the deviation and the event of Laplace noise for any other name."""
-    with pytest.raises(ValueError, match="noise must be one of gaussian, laplace"):
-        HybridPlan(name, 5.0, 1.0, 4)
-    with pytest.raises(ValueError, match="noise must be one of"):
-        replace(plan_partition("weighted_gaussian", 1.0, 1e-6, 10, 3.0), noise=name)
+def test_a_new_mechanism_reaches_sweeps_selections_and_audits(monkeypatch):
+    """And is refused where one of its properties does not do."""
+    row = replace(mechanism_of("laplace"), name="two-sided-geometric", label="two-sided geometric")
+    monkeypatch.setitem(MECHANISMS, row.name, row)
+    assert HDPLDA(mechanism=row.name).privacy_cost().epsilon == 10.0
+    assert noises_of("item_frequency") == ["laplace", row.name]
+    plan = plan_partition("item_frequency", 1.0, 1e-5, 20, 3.0, row.name)
+    assert plan == replace(plan_partition("item_frequency", 1.0, 1e-5, 20, 3.0), noise=row.name)
+    with pytest.raises(ValueError, match=r"noise must be 'gaussian' or .* which bounds the L2 norm"):
+        plan_partition("sieve", 1.0, 1e-5, 20, 3.0, row.name)
+    monkeypatch.setitem(MECHANISMS, row.name, replace(row, log_cdf=None))
+    with pytest.raises(ValueError, match=r"noise must be 'laplace' or None for mechanism='item_frequency'"):
+        plan_partition("item_frequency", 1.0, 1e-5, 20, 3.0, row.name)
+    dearer = replace(row, event=lambda multiplier, steps=1: laplace_event(multiplier / 2, steps))
+    monkeypatch.setitem(MECHANISMS, row.name, dearer)
+    for delta in (0.0, 1e-5):
+        with pytest.raises(ValueError, match="costs more than the theorem on hybrid sweeps assumes"):
+            HDPLDA(mechanism=row.name, delta=delta).privacy_cost()
+
+
+def test_unknown_noise_is_refused_everywhere():
+    """Plans once reported the deviation and the event of Laplace noise for any other name."""
+    with pytest.raises(ValueError, match="got 'cauchy'"):
+        HybridPlan("cauchy", 5.0, 1.0, 4)
+    with pytest.raises(ValueError, match="got 'cauchy'"):
+        replace(plan_partition("weighted_gaussian", 1.0, 1e-6, 10, 3.0), noise="cauchy")
+
+
+@every_mechanism
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_hybrid_sweeps_take_it_and_cost_what_they_say(name, delta):
+    """The rates of Theorems 1 and 2 in doc/theory/hdp.rst, from the scale alone."""
+    law, model = mechanism_of(name), HDPLDA(2, epsilon=4.0, delta=delta, mechanism=name, max_iter=5)
+    if law.has_delta and not delta:
+        with pytest.raises(ValueError, match=r"no pure epsilon, which delta=0 asks for; use mechanism='laplace'"):
+            model.privacy_cost()
+        return
+    plan, said = model._plan(), model.privacy_cost()
+    assert f"{law.label} noise" in said.mechanism and said.status == "proven"
+    multiplier = plan.scale / {1: 2.0, 2: 2**0.5}[law.norm]
+    if delta:
+        rate = 5 * (0.5 / multiplier**2 + bounded_range_event(plan.eta).rho)
+        cost = epsilon_of(zcdp_event(rate), delta)
+    else:
+        cost = 5 * (1 / multiplier + plan.eta)
+    assert 0.98 * 4.0 < cost <= 4.0 * (1 + 1e-9)
+    assert model.document_cost(3).epsilon > 4.0
+    assert model.fit(make_lda_corpus(60, 12, 2, random_state=0).data).privacy_guarantee_ == said
+
+
+def test_a_budget_by_sweep_takes_pure_noise_only():
+    given = {"noise_epsilon": 1.0, "inherent_epsilon": 1.0}
+    assert HDPLDA(mechanism="laplace", **given).privacy_cost() == HDPLDA(**given).privacy_cost()
+    with pytest.raises(ValueError, match="no pure epsilon, which noise_epsilon is"):
+        HDPLDA(mechanism="gaussian", **given).privacy_cost()
+    with pytest.raises(ValueError, match="mechanism must be None for table='sequential'"):
+        HDPLDA(mechanism="laplace", table="sequential").privacy_cost()
+
+
+@every_mechanism
+@pytest.mark.parametrize("scale", [0.2, 1.0, 30.0])
+def test_its_distribution_function_is_never_overstated(name, scale):
+    """New words of a selection would pass more often than delta says."""
+    law, reach = mechanism_of(name), math.ceil(12 * scale) + 1
+    points = np.arange(-reach, reach + 1)
+    with mpmath.workdps(80):
+        s = mpmath.mpf(scale)
+        mass = {
+            "gaussian": lambda x: mpmath.ncdf((x + 0.5) / s) - mpmath.ncdf((x - 0.5) / s),
+            "laplace": lambda x: mpmath.exp(-abs(x) / s),
+            "discrete-gaussian": lambda x: mpmath.exp(-(x**2) / (2 * s**2)),
+        }[name]
+        masses = [mass(x) for x in range(-5 * reach, 5 * reach + 1)]
+        total = mpmath.fsum(masses)
+        below = [mpmath.fsum(masses[: k + 5 * reach + 1]) / total for k in points.tolist()]
+        exact, escape = np.array([float(p) for p in below]), np.array([float(1 - p) for p in below])
+    found = law.log_cdf(points, scale)
+    assert (np.exp(found) <= exact * (1 + 1e-12)).all()
+    assert (-np.expm1(found) >= escape * (1 - 1e-12)).all()
+    assert (np.abs(np.exp(found) - exact) < 0.5 / scale).all()
+
+
+RULES = [(rule, noise) for rule in PartitionPlan.MECHANISMS for noise in noises_of(rule)]
+
+
+@pytest.mark.parametrize(("rule", "noise"), RULES)
+def test_selections_take_any_noise_of_their_norm(rule, noise):
+    """The noise alone costs less than the budget, and a unit that is alone passes with what delta leaves."""
+    law, (epsilon, delta) = mechanism_of(noise), (1.0, 1e-3)
+    plan = plan_partition(rule, epsilon, delta, 8, 3.0, noise)
+    assert plan.noise == noise and law.norm == {"policy_laplace": 1, "item_frequency": 1}.get(rule, 2)
+    spent = plan.event_delta if law.has_delta else 0.0
+    assert epsilon_of(plan.event, delta - spent) <= epsilon
+    assert all(plan.new_word_delta(n) <= plan.event_delta for n in range(1, 9))
+    cost = sum((scale / plan.grid) ** -law.norm for scale in plan.scales)  # of the noise as drawn
+    assert epsilon_of(law.event(cost ** (-1 / law.norm)), delta - spent) <= epsilon
+    selector = DPVocabularySelector(5.0, delta=delta, mechanism=rule, noise=noise, max_words_per_unit=8)
+    X = make_lda_corpus(600, 12, 2, random_state=0).data
+    guarantee = selector.fit(X).privacy_guarantee_
+    assert selector.support_.any() and f"{law.label} noise" in guarantee.mechanism and guarantee.status == "proven"
+
+
+@pytest.mark.parametrize(
+    ("rule", "noise", "why"),
+    [
+        ("sieve", "laplace", "bounds the L2 norm"),
+        ("policy_laplace", "discrete-gaussian", "bounds the L1 norm"),
+        ("truncated_geometric", "laplace", "its own alone"),
+        ("item_frequency_published", "laplace", "its own alone"),
+        ("sieve", "cauchy", "'gaussian' or 'discrete-gaussian' or None"),
+    ],
+)
+def test_selections_refuse_other_noise_and_say_why(rule, noise, why):
+    with pytest.raises(ValueError, match=why):
+        DPVocabularySelector(mechanism=rule, noise=noise).privacy_cost()
+
+
+@every_mechanism
+def test_a_search_takes_a_model_of_it(name):
+    """Its score has Gaussian noise; a model of another law is composed with that."""
+    model = PrivateCGSLDA(2, mechanism=name, max_iter=2)
+    search = PrivateSearchCV(model, {"n_components": [2, 3]}, mean_trials=2, epsilon=3.0)
+    cost, trial = search.privacy_cost(), search.trial_epsilon()
+    assert cost.status == "proven" and cost.epsilon == 3.0 and 0 < trial < 3.0
+    assert epsilon_of(cost.event, cost.delta - cost.event_delta) <= 3.0
+    run = model.set_params(epsilon=trial).privacy_cost()
+    assert epsilon_of(selection_event(run.event, 2), cost.delta - cost.event_delta) <= 3.0

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from scipy import stats
 
 from skdplda._kernels import _partition
 from skdplda.privacy import (
+    MECHANISMS,
     PartitionPlan,
     PrivacyGuarantee,
     Randomness,
@@ -591,7 +591,7 @@ def test_rounds_of_a_seeded_selection_have_noise_of_their_own(monkeypatch):
         seeds.append(random_state)
         return np.zeros(size, np.int64)
 
-    monkeypatch.setattr("skdplda.privacy._partition.mechanism_of", lambda name: SimpleNamespace(sampler=record))
+    monkeypatch.setitem(MECHANISMS, "gaussian", replace(MECHANISMS["gaussian"], sampler=record))
     plan = plan_partition("sips", 1.0, 1e-5, 4, 3.0)
     select_partitions(plan, *lists_of([[0, 1, 2], [1, 2, 3]]), 4, Randomness(3))
     assert None not in seeds and len(set(seeds)) == len(seeds) == 3

@@ -6,7 +6,8 @@ from dp_accounting import ComposedDpEvent
 from scipy import stats
 from scipy.optimize import brentq
 
-from skdplda.privacy import delta_of, epsilon_of, gaussian_event
+from skdplda import PrivateCGSLDA
+from skdplda.privacy import MECHANISMS, PrivacyAccountant, delta_of, epsilon_of, gaussian_event
 from skdplda.rounds._plan import NoisePlan
 
 
@@ -53,3 +54,20 @@ def test_unequal_rounds_cost_what_the_event_says(n_rounds):
     together = ComposedDpEvent([gaussian_event(multiplier) for multiplier in plan.multipliers])
     assert epsilon_of(together, 1e-6) <= 2.0
     assert epsilon_of(together, 1e-6) == pytest.approx(epsilon_of(plan.event, 1e-6), rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-300])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_more_noise_than_can_be_drawn_is_refused(mechanism, epsilon):
+    with pytest.raises(ValueError, match=rf"^epsilon={epsilon!r} is too small for 20 rounds: .*Use a larger epsilon"):
+        NoisePlan.calibrate(mechanism, epsilon, 1e-12, 20)
+    with pytest.raises(ValueError, match=rf"^epsilon={epsilon!r} is too small for 20 rounds: .*Use a larger epsilon"):
+        NoisePlan.equal(epsilon, 1e-12, 20)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_it_is_refused_before_the_budget_is_charged(mechanism):
+    """The samplers would have refused it, after the charge."""
+    with PrivacyAccountant(1.0, 1e-5) as accountant, pytest.raises(ValueError, match="Use a larger epsilon"):
+        PrivateCGSLDA(2, epsilon=1e-12, delta=1e-12, mechanism=mechanism).fit(np.ones((3, 4), int))
+    assert accountant.ledger == ()

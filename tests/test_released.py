@@ -87,10 +87,18 @@ def test_many_topics_and_extreme_tables_do_not_overflow():
         assert topics.max() < n_topics
 
 
-def test_no_tokens():
-    topics = np.zeros(0, np.uint16)
-    table = np.ones((2, 3), np.uint32)
-    released_sweep(np.zeros(4, np.int64), np.zeros(0, np.int32), topics, table, np.ones(3), np.ones(3), 1, KEY, 1, 2)
+def test_documents_without_tokens_change_no_draw():
+    """They take a number, and so a stream, and nothing else; a corpus of them alone has no draws."""
+    starts, words, topics, *rest = random_problem(1)
+    drawn, more = topics.copy(), topics.copy()
+    released_sweep(starts, words, drawn, *rest, KEY, 1, 1)
+    released_sweep(np.append(starts, [starts[-1]] * 3), words, more, *rest, KEY, 1, 2)
+    assert (drawn != topics).any()
+    np.testing.assert_array_equal(more, drawn)
+    empty, counts = np.zeros(0, np.uint16), np.ones((7, 5), np.int64)
+    released_sweep(np.zeros(4, np.int64), np.zeros(0, np.int32), empty, *rest, KEY, 1, 2)
+    count_topics(np.zeros(0, np.int32), empty, counts)
+    assert not counts.any()
 
 
 def test_orders_are_all_alike_and_stay_within_documents():

@@ -2,29 +2,10 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
+from random_units import counts_of, norm, random_corpus
 
 from skdplda._validation import check_groups
 from skdplda.rounds._sensitivity import GRID, MOST_TOKENS, shortened, unit_weights
-
-
-def counts_of(X):
-    """Return a corpus as `check_counts` does."""
-    X = sp.csr_array(X)
-    X.indptr, X.indices, X.data = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
-    return X
-
-
-def random_corpus(rng):
-    shape = rng.integers(1, [12, 15])
-    X = rng.poisson(rng.choice([0.3, 2.0, 8.0, 1e5]), size=shape)
-    groups = None if rng.random() < 0.5 else np.sort(rng.integers(4, size=shape[0]))  # the last user comes last
-    return X.astype(np.int32), groups
-
-
-def norm(values, order):
-    """Return the exact norm, to the power of the order, in Python's integers."""
-    return sum(abs(int(value)) ** order for value in np.ravel(values))
 
 
 @pytest.mark.parametrize("order", [1, 2])

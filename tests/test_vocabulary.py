@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import estimator_checks
@@ -74,6 +75,20 @@ def test_scikit_learn(estimator, check):
 def test_scikit_learn_where_the_input_is_text(check):
     """parametrize_with_checks has data of numbers only; these are the checks that fit nothing."""
     getattr(estimator_checks, check)("DPCountVectorizer", DPCountVectorizer())
+
+
+def test_a_fit_to_text_keeps_the_contract_of_scikit_learn(texts):
+    """What the checks that fit would find: parameters stay, fitted attributes end in an underscore, and are needed."""
+    vectorizer = DPCountVectorizer(epsilon=5.0, max_words_per_unit=6)
+    with pytest.raises(NotFittedError):
+        vectorizer.transform(texts)
+    before = vectorizer.get_params()
+    assert vectorizer.fit(texts) is vectorizer
+    assert vectorizer.get_params() == before
+    assert all(name.startswith("_") or name.endswith("_") for name in vars(vectorizer).keys() - before.keys())
+    assert not any(name.endswith("_") for name in vars(clone(vectorizer)))
+    once = vectorizer.transform(texts)
+    assert once.shape == (N_TEXTS, 6) and (once != vectorizer.transform(texts)).nnz == 0
 
 
 # --- what is selected -----------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from skdplda.audit._released_checks import (
 from skdplda.local import LocalRandomizer
 from skdplda.models import BaseRoundsModel, PrivateCGSLDA
 from skdplda.privacy import MECHANISMS as NOISES
+from skdplda.privacy import PartitionPlan, noises_of
 
 __all__ = ["MECHANISMS", "Finding", "mechanism_audits"]
 
@@ -61,16 +62,11 @@ class Finding(NamedTuple):
 # a delta at which one run can refute with certainty: the bound spends 2 n_canaries delta on it
 SMALL = {"n_components": 2, "epsilon": 0.5, "delta": 1e-10, "max_iter": 3, "topic_word_prior": PRIOR}
 SELECTION = {"epsilon": 1.0, "delta": 0.01, "max_words_per_unit": LONE_WORDS}
-SELECTIONS = (
-    "weighted_gaussian",
-    "policy_gaussian",
-    "policy_laplace",
-    "sieve",
-    "sips",
-    "item_frequency",
-    "item_frequency_published",
-    "truncated_geometric",
-)
+SELECTIONS = [  # every rule, and its every noise
+    {"mechanism": rule, **({"noise": noise} if noise else {}), **SELECTION}
+    for rule in PartitionPlan.MECHANISMS
+    for noise in (None, *noises_of(rule)[1:])
+]
 ROUNDS = {**SMALL, "max_norm": 5.0}
 TOKENS = {"n_components": 2, "max_iter": 3, "delta": 1e-10}
 SEARCH = {
@@ -98,6 +94,7 @@ MECHANISMS: dict = {
     ],
     "HDPLDA": [
         ({"table": "delayed", "epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)),
+        *(({"mechanism": name, "epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)) for name in NOISES),
         ({"table": "delayed", "epsilon": 3.0, "count_clip": 3.0, **TOKENS, "delta": 0.0}, (exact_moves, many_canaries)),
         ({"table": "delayed", **TOKENS, **SWEEP}, DELAYED),
         ({"table": "delayed", "count_clip": 3.0, **TOKENS, **SWEEP}, DELAYED),
@@ -161,7 +158,7 @@ MECHANISMS: dict = {
         ({"mechanism": mechanism, **SELECTION}, (single_unit_delta,))
         for mechanism in ("weighted_gaussian", "item_frequency_published")  # the selector's own code
     ],
-    "DPVocabularySelector": [({"mechanism": mechanism, **SELECTION}, (single_unit_delta,)) for mechanism in SELECTIONS],
+    "DPVocabularySelector": [(parameters, (single_unit_delta,)) for parameters in SELECTIONS],
 }
 
 

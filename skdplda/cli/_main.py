@@ -39,19 +39,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the console script.
-
-    Parameters
-    ----------
-    argv : list of str, default=None
-        Arguments; None takes those of the process.
-
-    Returns
-    -------
-    code : int
-        0, 1 where an audit refutes a claim or a reproduced script failed, 2 for usage and bad input, 70 for a defect
-        of the package, 130 when interrupted, 141 when whoever read the output has left.
-    """
+    """Run a command, where the kernels could be loaded."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed before the start
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115

@@ -23,7 +23,7 @@ from skdplda.cli._corpus import (
     whole,
 )
 from skdplda.models import VIPSLDA, PrivateCGSLDA
-from skdplda.privacy import MECHANISMS
+from skdplda.privacy import MECHANISMS, pure_mechanisms
 from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
 
 __all__ = ["OUTPUTS", "USAGE", "add_fit_commands", "add_jobs", "add_price", "add_use_commands", "make_model"]
@@ -166,7 +166,7 @@ def make_model(args, **options):
         if args.mechanism in MECHANISMS and MECHANISMS[args.mechanism].has_delta and math.isfinite(args.epsilon):
             raise ValueError(
                 "--delta is needed for Gaussian noise; choose it well below 1 / (public estimate of the number of"
-                " documents), or use --mechanism laplace, which has none."
+                f" documents), or use {pure_mechanisms('--mechanism {}')}, which has none."
             )
         delta = 1e-5  # not used
     if args.model != "cgs":

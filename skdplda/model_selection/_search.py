@@ -17,6 +17,7 @@ from skdplda._types import ArrayLike, Estimator, Function, Matrix, Seed
 from skdplda._validation import SEED, Interval, check_groups, check_is_fitted, fit_context, take_rows
 from skdplda.model_selection._trials import draw_trials, fit_trial, is_seed, private_score, private_steps, seed_all
 from skdplda.privacy import (
+    MOST_DRAWS,
     BudgetCharge,
     LedgerAwareMixin,
     PrivacyGuarantee,
@@ -36,7 +37,6 @@ from skdplda.releases import privacy_guarantee
 
 __all__ = ["PrivateSearchCV"]
 
-MOST_DRAWS = 2**50  # more noise values than any fit has
 TUNED = "hyper-parameters tuned"  # what the search covers
 PUBLIC = "scored on public data"
 PRIVATE = "scored on held-out units, Gaussian noise on the sum of their scores"

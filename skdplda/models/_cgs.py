@@ -17,7 +17,7 @@ from skdplda.models._base import BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, tokens_of, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import AdaptiveTables
+from skdplda.rounds._adaptive import AdaptiveTables, least_share
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
@@ -289,7 +289,7 @@ class PrivateCGSLDA(BaseRoundsModel):
                     )
             return None
         if self._adaptive():
-            return BudgetPlan.of(self.epsilon, self.delta)
+            return BudgetPlan.of(self.epsilon, self.delta, least_share(self.max_iter))
         rounds = self.max_iter
         if rounds is None:
             rounds = EXACT_ROUNDS if np.isinf(self.epsilon) else PRIVATE_ROUNDS

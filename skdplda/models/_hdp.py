@@ -18,7 +18,7 @@ from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
-from skdplda.models._hdp_accounting import HybridPlan, shortfall
+from skdplda.models._hdp_accounting import MOVED, HybridPlan, shortfall
 from skdplda.models._hdp_sampler import (
     DelayedCountSweeps,
     ShardedSweeps,
@@ -27,13 +27,22 @@ from skdplda.models._hdp_sampler import (
     some_tokens,
     tokens_of,
 )
-from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, sampler_assumption, seeded_guarantee
+from skdplda.privacy import (
+    LARGEST_SCALE,
+    BudgetCharge,
+    PrivacyGuarantee,
+    Randomness,
+    mechanism_of,
+    pure_mechanisms,
+    sampler_assumption,
+    seeded_guarantee,
+)
 
 __all__ = ["HDPLDA"]
 
 # The tables' part of the budget: doc/theory/hdp.rst, the table of KOS with 25 sweeps.
 EPSILON, SHARE, SWEEPS, EXACT_SWEEPS = 10.0, 0.25, 25, 100
-TOPIC_WORD_PRIOR, LARGEST_SCALE = 0.01, 2.0**50  # the scale: of the noise samplers
+TOPIC_WORD_PRIOR = 0.01
 FORMS = {"frozen": "delayed", "live": "sequential"}  # former names of `table`
 NOT_PRIVATE = (
     "the table changes within a sweep, so that a replaced token changes the draws of all tokens of both words, not only"
@@ -63,8 +72,11 @@ class HDPLDA(BaseTopicModel):
         Privacy loss of the whole fit, for replacing one token. None: 10, unless the budget is given by sweep. `inf` is
         the non-private model on the same code. Affects privacy: yes.
     delta : float, default=1e-5
-        Probability that the loss exceeds epsilon. 0 asks for a pure epsilon: discrete Laplace noise and sums of
-        epsilons, else rounded Gaussian noise and concentrated differential privacy. Affects privacy: yes.
+        Probability that the loss exceeds epsilon. 0 asks for a pure epsilon: sums of epsilons, else concentrated
+        differential privacy. Affects privacy: yes.
+    mechanism : str or None, default=None
+        Law of the tables' noise: any of `skdplda.privacy.MECHANISMS`, and with a delta of 0 one that needs none. None:
+        "gaussian", or "laplace" with a delta of 0 or a budget by sweep. Affects privacy: yes.
     table : {"delayed", "sequential"}, default="delayed"
         When a draw changes the counts that other draws read. "delayed": after the sweep, so that all draws of a sweep
         read one public table, as in [2]_; proven in the theory guide. "sequential": at once, the published form [1]_,
@@ -148,6 +160,7 @@ class HDPLDA(BaseTopicModel):
         "n_components": [Interval(Integral, 1, 65534, closed="both")],
         "epsilon": [Interval(Real, 0, None, closed="right"), None],
         "delta": [Interval(Real, 0, 1, closed="left")],
+        "mechanism": [str, None],
         "table": [StrOptions({"delayed", "sequential", *FORMS}, deprecated={*FORMS})],
         "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both"), None],
         "noise_share": [Interval(Real, 0, 1, closed="neither"), None],
@@ -168,6 +181,7 @@ class HDPLDA(BaseTopicModel):
         *,
         epsilon: float | None = None,
         delta: float = 1e-5,
+        mechanism: str | None = None,
         table: Literal["delayed", "sequential"] = "delayed",
         max_iter: int | None = None,
         noise_share: float | None = None,
@@ -184,6 +198,7 @@ class HDPLDA(BaseTopicModel):
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
+        self.mechanism = mechanism
         self.table = table
         self.max_iter = max_iter
         self.noise_share = noise_share
@@ -392,7 +407,7 @@ class HDPLDA(BaseTopicModel):
         rows = []
         for sweeps in max_iter:
             for share in (0.1, 0.25, 0.5):
-                plan = HybridPlan.calibrate(self._total(), self.delta, sweeps, share)
+                plan = HybridPlan.calibrate(self._total(), self.delta, sweeps, share, noise=self.mechanism)
                 counts, _ = self._run(train, plan, Randomness(random_state), False)
                 topics = (counts + TOPIC_WORD_PRIOR).T
                 found = perplexity(
@@ -428,6 +443,11 @@ class HDPLDA(BaseTopicModel):
                 stacklevel=4,
             )
         self._doc_topic_prior()
+        if self._sequential() and self.mechanism is not None:
+            raise ValueError(
+                f"mechanism must be None for table={self.table!r}, the published form, whose noise is Laplace; got"
+                f" {self.mechanism!r}. Use table='delayed'."
+            )
         plan = self._plan_of_total() if self._by_total() else self._plan_of_sweeps()
         if plan.scale > LARGEST_SCALE:
             name = "epsilon" if self._by_total() else "noise_epsilon"
@@ -447,7 +467,7 @@ class HDPLDA(BaseTopicModel):
         sweeps = self.max_iter or (EXACT_SWEEPS if math.isinf(self._total()) else SWEEPS)
         share = SHARE if self.noise_share is None else self.noise_share
         delta = 0.0 if self._sequential() else self.delta  # the paper sums epsilons
-        return HybridPlan.calibrate(self._total(), delta, sweeps, share, given)
+        return HybridPlan.calibrate(self._total(), delta, sweeps, share, given, self.mechanism)
 
     def _plan_of_sweeps(self):
         """Return the plan of a budget that is given by sweep, as in the paper."""
@@ -469,7 +489,13 @@ class HDPLDA(BaseTopicModel):
             raise ValueError("inherent_epsilon must be given with noise_epsilon, or count_clip and topic_word_prior.")
         eta = float(self.inherent_epsilon) if given is None else given
         sweeps = self.max_iter or (EXACT_SWEEPS if math.isinf(self.noise_epsilon) else SWEEPS)
-        return HybridPlan("laplace", 2 / float(self.noise_epsilon), eta, sweeps)
+        law = mechanism_of(self.mechanism or "laplace")
+        if law.has_delta:
+            raise ValueError(
+                f"mechanism={law.name!r} has no pure epsilon, which noise_epsilon is; use {pure_mechanisms()}, or give"
+                " a total epsilon."
+            )
+        return HybridPlan(law.name, math.sqrt(MOVED[law.norm]) / float(self.noise_epsilon), eta, sweeps)
 
     def _warn_if_hopeless(self, plan, mean_count):
         total = self._total() if self._by_total() else None
@@ -512,12 +538,12 @@ class HDPLDA(BaseTopicModel):
             epsilon, event = self._total(), plan.event(draws_pure=not delta)
         else:
             epsilon, event = plan.price(delta)
-        gaussian = plan.noise == "gaussian"
+        law = plan.law
         assumptions = [
             "the words and their order stay with the curator",
             "the word that takes the place of another is a word of the vocabulary (a column of X), as that one is",
             Randomness.assumption,
-            sampler_assumption(in_delta=gaussian),
+            sampler_assumption(in_delta=law.has_delta),
         ]
         guarantee = PrivacyGuarantee(
             epsilon=epsilon,
@@ -525,8 +551,8 @@ class HDPLDA(BaseTopicModel):
             status="proven",
             mechanism=(
                 f"{plan.n_sweeps} sweeps of topic draws from a delayed table, each of range {plan.eta:.4g}, and"
-                f" {'rounded Gaussian noise of deviation' if gaussian else 'discrete Laplace noise of scale'}"
-                f" {plan.scale:.4g} tokens on each table"
+                f" {law.label} noise of {'deviation' if law.deviation == 1 else 'scale'} {plan.scale:.4g} tokens on"
+                " each table"
             ),
             released=tuple(released),
             assumptions=tuple(assumptions),

@@ -12,15 +12,15 @@ from skdplda.privacy import (
     bounded_range_event,
     epsilon_of,
     epsilon_with_sampler_error,
-    gaussian_event,
     mechanism_of,
     pure_event,
+    pure_mechanisms,
     zcdp_event,
 )
 
-__all__ = ["HybridPlan", "shortfall"]
+__all__ = ["MOVED", "HybridPlan", "shortfall"]
 
-PRICED = ("gaussian", "laplace")  # mechanisms that doc/theory/hdp.rst has a theorem for
+MOVED = {1: 4, 2: 2}  # by one token: the square of the table's sensitivity, in the norm of order 1 or 2
 LEAST_RANGE = 0.05  # of a draw: below it, hardly anything is learnt, even from tables almost without noise
 MOST_NOISE = 0.5  # in a cell of the model, over the mean count: above it, word frequencies do as well
 MEAN_OF = 9  # the mean of so many tables has the noise of the model: 2 / FORGET - 1, with that of `_hdp_sampler`
@@ -34,10 +34,10 @@ class HybridPlan:
 
     Parameters
     ----------
-    noise : {"gaussian", "laplace"}
-        Rounded Gaussian or discrete Laplace.
+    noise : str
+        One of `skdplda.privacy.MECHANISMS`.
     scale : float
-        Standard deviation or scale of the noise in a cell, in tokens; 0 for none.
+        Of the noise in a cell, in tokens; 0 for none.
     eta : float
         Range of a draw's log-ratio between any two words; inf for no bound.
     n_sweeps : int
@@ -50,11 +50,15 @@ class HybridPlan:
     n_sweeps: int
 
     def __post_init__(self):
-        if self.noise not in PRICED:
-            raise ValueError(f"noise must be one of {', '.join(PRICED)}, for which hybrid sweeps have a theorem.")
+        mechanism_of(self.noise)
+
+    @property
+    def law(self):
+        """The mechanism, as an object."""
+        return mechanism_of(self.noise)
 
     @classmethod
-    def calibrate(cls, epsilon, delta, n_sweeps, share, eta=None):
+    def calibrate(cls, epsilon, delta, n_sweeps, share, eta=None, noise=None):
         """Return the plan that spends a total budget.
 
         Parameters
@@ -62,35 +66,50 @@ class HybridPlan:
         epsilon : float
             Total; inf for neither noise nor bound.
         delta : float
-            0 for discrete Laplace noise and basic composition, else rounded Gaussian noise and zCDP.
+            0 for basic composition, else zCDP.
         n_sweeps : int
             How many.
         share : float
             Of the budget, for the tables: of epsilon with delta=0, of rho otherwise.
         eta : float, default=None
             A given range; the tables get what it leaves, and `share` is not used.
+        noise : str, default=None
+            One of `skdplda.privacy.MECHANISMS`; None for "gaussian", or "laplace" with a delta of 0.
 
         Raises
         ------
         ValueError
-            If the draws of the given range cost more than the budget.
+            If the draws of the given range cost more than the budget, or the noise more than the theorem assumes.
         """
-        noise = "gaussian" if delta else "laplace"
+        noise = noise or ("gaussian" if delta else "laplace")
+        law = mechanism_of(noise)
+        if law.has_delta and not delta:
+            raise ValueError(
+                f"mechanism={noise!r} has no pure epsilon, which delta=0 asks for; use {pure_mechanisms()}, or a delta"
+                " above 0."
+            )
         if math.isinf(epsilon):
             return cls(noise, 0.0, math.inf if eta is None else eta, n_sweeps)
-        total = epsilon if noise == "laplace" else _largest_rho(epsilon, delta * (1 - RESERVE))
+        total = _largest_rho(epsilon, delta * (1 - RESERVE)) if delta else epsilon
         each = total / n_sweeps * (1 - 1e-9)  # below what rounding may add
         if eta is None:
-            eta = (1 - share) * each if noise == "laplace" else _range_of(0.0, (1 - share) * each)
-        spent = eta if noise == "laplace" else _rho(eta)
+            eta = _range_of(0.0, (1 - share) * each) if delta else (1 - share) * each
+        spent = _rho(eta) if delta else eta
         if spent >= each:
             least = cls(noise, math.inf, eta, n_sweeps).epsilon(delta)
             raise ValueError(
                 f"epsilon={epsilon:g} does not pay for {n_sweeps} sweeps whose draws have the range {eta:.4g}: they"
                 f" cost {least:.4g} even without a table. Raise epsilon, or lower count_clip, or max_iter."
             )
-        left = each - spent
-        return cls(noise, 2 / left if noise == "laplace" else left**-0.5, eta, n_sweeps)
+        # a table of noise multiplier m is to be (1 / m)-private, or (1 / (2 m^2))-concentrated
+        left, moved = each - spent, MOVED[law.norm]
+        plan = cls(noise, (left / (moved / 2)) ** -0.5 if delta else math.sqrt(moved) / left, eta, n_sweeps)
+        if epsilon_of(plan.event(draws_pure=not delta), delta) > epsilon:
+            raise ValueError(
+                f"mechanism={noise!r} costs more than the theorem on hybrid sweeps assumes of a noise multiplier; use"
+                " mechanism=None."
+            )
+        return plan
 
     @property
     def noiseless(self):
@@ -105,9 +124,9 @@ class HybridPlan:
     @property
     def deviation(self):
         """Standard deviation of the noise in a cell, in tokens."""
-        if self.noise == "gaussian" or self.noiseless:
-            return self.scale
-        return math.sqrt(2 * math.exp(-1 / self.scale)) / -math.expm1(-1 / self.scale)
+        if self.noise != "laplace" or self.noiseless:
+            return self.law.deviation * self.scale
+        return math.sqrt(2 * math.exp(-1 / self.scale)) / -math.expm1(-1 / self.scale)  # at small scales, too
 
     @property
     def model_noise(self):
@@ -119,12 +138,12 @@ class HybridPlan:
         return self.eta >= LEAST_RANGE and self.model_noise <= MOST_NOISE * mean_count
 
     @classmethod
-    def enough(cls, epsilon, mean_count, delta, n_sweeps, share, eta=None):
+    def enough(cls, epsilon, mean_count, delta, n_sweeps, share, eta=None, noise=None):
         """Return a total, near the least above `epsilon`, whose plan `can_learn`; None if there is none."""
 
         def good(total):
             try:
-                return cls.calibrate(total, delta, n_sweeps, share, eta).can_learn(mean_count)
+                return cls.calibrate(total, delta, n_sweeps, share, eta, noise).can_learn(mean_count)
             except ValueError:
                 return False
 
@@ -153,10 +172,7 @@ class HybridPlan:
         """
         from dp_accounting import ComposedDpEvent
 
-        if self.noise == "gaussian":
-            table = gaussian_event(self.scale / math.sqrt(2) / n_tokens, self.n_sweeps)
-        else:
-            table = pure_event(2 * n_tokens / self.scale if self.scale else math.inf, self.n_sweeps)
+        table = self.law.event(self.scale / math.sqrt(MOVED[self.law.norm]) / n_tokens, self.n_sweeps)
         draws = n_tokens * self.n_sweeps
         draws = pure_event(self.eta, draws) if draws_pure else bounded_range_event(self.eta, draws)
         return ComposedDpEvent([table, draws])
@@ -179,8 +195,7 @@ class HybridPlan:
 
     def draw(self, shape, random_state, n_threads):
         """Return a table's noise, integers."""
-        sampler = mechanism_of(self.noise).sampler
-        return sampler(self.scale, shape, random_state, n_threads)
+        return self.law.sampler(self.scale, shape, random_state, n_threads)
 
 
 def shortfall(plan, mean_count, delta, total=None, share=None, prior=None):
@@ -219,7 +234,8 @@ def shortfall(plan, mean_count, delta, total=None, share=None, prior=None):
             bound = MOST_NOISE * mean_count * math.sqrt(min(plan.n_sweeps, MEAN_OF))
             use.append(f"noise_epsilon={_up(2 * math.sqrt(2) / bound):g}")
     if total is not None and not (narrow and fixed):
-        enough = HybridPlan.enough(total, mean_count, delta, plan.n_sweeps, share, plan.eta if fixed else None)
+        eta = plan.eta if fixed else None
+        enough = HybridPlan.enough(total, mean_count, delta, plan.n_sweeps, share, eta, plan.noise)
         use += [] if enough is None else [f"epsilon={_up(enough):g}"]
         other += ["fewer sweeps (max_iter)"] if narrow or plan.n_sweeps > MEAN_OF else []
     other += ["fewer topics", "more text"] if noisy else []

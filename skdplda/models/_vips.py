@@ -32,7 +32,7 @@ from skdplda.privacy import (
     Randomness,
     seeded_guarantee,
 )
-from skdplda.rounds._adaptive import AdaptiveTables
+from skdplda.rounds._adaptive import AdaptiveTables, least_share
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep, cut_documents
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
@@ -382,7 +382,7 @@ class VIPSLDA(BaseRoundsModel):
         elif rounds is None:
             rounds = EXACT_ROUNDS if exact else PRIVATE_ROUNDS
         if self._adaptive():
-            return BudgetPlan.of(self.epsilon, self.delta)
+            return BudgetPlan.of(self.epsilon, self.delta, least_share(self.max_iter))
         if stream:
             return NoisePlan.equal(self.epsilon, self.delta, rounds, 1.0, self.accounting, self.max_visits)
         if online or self.accounting != "pld":

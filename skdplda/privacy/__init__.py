@@ -26,9 +26,17 @@ from skdplda.privacy._events import (
     zcdp_event,
 )
 from skdplda.privacy._guarantee import PrivacyGuarantee
-from skdplda.privacy._mechanisms import MECHANISMS, Mechanism, mechanism_of, without_slack
+from skdplda.privacy._mechanisms import (
+    MECHANISMS,
+    MOST_DRAWS,
+    Mechanism,
+    mechanism_of,
+    pure_mechanisms,
+    without_slack,
+)
 from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
 from skdplda.privacy._noise import (
+    LARGEST_SCALE,
     delta_slack,
     discrete_gaussian,
     discrete_laplace,
@@ -37,7 +45,14 @@ from skdplda.privacy._noise import (
     sampler_slack,
 )
 from skdplda.privacy._open_ledgers import LedgerAwareMixin, prepaid
-from skdplda.privacy._partition import PartitionPlan, epsilon_needed, plan_partition, select_partitions, select_words
+from skdplda.privacy._partition import (
+    PartitionPlan,
+    epsilon_needed,
+    noises_of,
+    plan_partition,
+    select_partitions,
+    select_words,
+)
 from skdplda.privacy._randomness import Randomness, is_guessable_seed, seeded_guarantee
 from skdplda.privacy._unit_words import UnitWords
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel

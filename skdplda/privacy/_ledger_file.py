@@ -72,7 +72,8 @@ class FileLock:
             fcntl.flock(self._file, fcntl.LOCK_EX)
             if self._is_in_place():
                 return
-            os.close(self._file)
+            file, self._file = self._file, -1  # closed once, even if it cannot be opened again
+            os.close(file)
 
     def _is_in_place(self):
         """Return whether the locked file has still its name; who opens that name later locks another file."""

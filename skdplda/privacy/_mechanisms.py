@@ -1,21 +1,23 @@
 """Mechanisms of integer noise, one object each: all that depends on the law of the noise stands here.
 
-Rounds, hybrid plans, selections, searches, guarantees and the command line index `MECHANISMS`. A new mechanism is a
-row of it, a test of its law, and a theorem in doc/theory/noise.rst.
+Rounds, hybrid sweeps, selections, searches, guarantees, audits and the command line index `MECHANISMS`, and take or
+refuse a mechanism by its properties. A new one is a row, a test of its law, and a theorem in doc/theory/noise.rst.
 """
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.special import log_ndtr
 
-from skdplda._types import Function
+from skdplda._types import Function, Sequence
 from skdplda.privacy._accounting import epsilon_of, least
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._events import gaussian_event, laplace_event, zcdp_event
 from skdplda.privacy._noise import delta_slack, discrete_gaussian, discrete_laplace, rounded_gaussian
 
-__all__ = ["MECHANISMS", "Mechanism", "mechanism_of", "without_slack"]
+__all__ = ["MECHANISMS", "MOST_DRAWS", "Mechanism", "mechanism_of", "pure_mechanisms", "without_slack"]
 
 MOST_DRAWS = 2**50  # more noise values than any fit has: the slack of the samplers, without looking at data
 
@@ -38,13 +40,19 @@ class Mechanism:
         `sampler(scale, shape, random_state, n_threads)` returns integers.
     deviation : float
         Standard deviation of the noise over its scale.
-    calibrate : callable
-        `calibrate(epsilon, delta, precisions)` returns the noise multiplier of each release, and the event of all. The
-        precisions (inverse variances) of the releases are wished in these proportions; a law may decline.
+    multiplier : callable
+        `multiplier(epsilon, delta, steps)` returns the noise multiplier of each of equal releases, with exact noise.
+    event : callable
+        `event(multiplier, steps=1)` returns what equal releases cost; 0 is no noise, inf no release.
+    log_cdf : callable or None
+        `log_cdf(k, scale)` returns ln P(noise <= k) for integers, or less. None where it is not known.
     has_delta : bool
         Whether it needs a positive delta.
+    adds_precisions : bool
+        Whether releases of several multipliers m cost what one of precision sum(1 / m**2) costs.
     is_sampled : bool
-        Whether its cost is known where privacy units take part at random (Poisson sampling).
+        Whether it post-processes the Gaussian mechanism of its multiplier, so that its cost is known where privacy
+        units take part at random (Poisson sampling).
     """
 
     name: str
@@ -52,9 +60,36 @@ class Mechanism:
     norm: int
     sampler: Function
     deviation: float
-    calibrate: Function
+    multiplier: Function
+    event: Function
+    log_cdf: Function | None
     has_delta: bool
+    adds_precisions: bool
     is_sampled: bool
+
+    def calibrate(self, epsilon: float, delta: float, precisions: Sequence[float]) -> tuple[tuple[float, ...], Any]:
+        """Return the noise multiplier of each release, and the event of all.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            Of all releases together, for exact noise; see `without_slack`.
+        precisions : sequence of float
+            Precisions (inverse variances) are divided in these proportions, or equally where they do not add up.
+
+        Returns
+        -------
+        multipliers : tuple of float
+            Of the releases.
+        event : dp_accounting.DpEvent
+            What they cost together.
+        """
+        if not self.adds_precisions:
+            multiplier = self.multiplier(epsilon, delta, len(precisions))
+            return (multiplier,) * len(precisions), self.event(multiplier, len(precisions))
+        multiplier, shares = self.multiplier(epsilon, delta, 1), np.asarray(precisions, dtype=np.float64)
+        divided = multiplier / np.sqrt(shares / shares.sum()) * (1 + 1e-12)  # above what rounding took
+        return tuple(divided.tolist()), self.event(multiplier)
 
 
 def mechanism_of(name: str) -> Mechanism:
@@ -86,6 +121,11 @@ def mechanism_of(name: str) -> Mechanism:
     return MECHANISMS[name]
 
 
+def pure_mechanisms(pattern: str = "mechanism={!r}") -> str:
+    """Return the mechanisms that need no delta, as what to write in place of another."""
+    return " or ".join(pattern.format(m.name) for m in MECHANISMS.values() if not m.has_delta)
+
+
 def without_slack(epsilon: float, delta: float) -> tuple[float, float]:
     """Return the (epsilon, delta) that exact noise has to keep, so that the samplers' numerical error fits in beside.
 
@@ -96,55 +136,85 @@ def without_slack(epsilon: float, delta: float) -> tuple[float, float]:
         return epsilon, delta
     slack = delta_slack(MOST_DRAWS, 0.0)
     if delta / 2 <= slack:
-        pure = " or ".join(f"mechanism={m.name!r}" for m in MECHANISMS.values() if not m.has_delta)
         raise ValueError(
-            f"delta={delta!r} is too small for Gaussian noise; use a delta above 1e-12, or {pure} where there is one."
+            f"delta={delta!r} is too small for Gaussian noise; use a delta above 1e-12, or {pure_mechanisms()} where"
+            " there is one."
         )
     target = min(epsilon, math.log(delta / slack - 1.0))
     return target, delta - delta_slack(MOST_DRAWS, target)
 
 
-def _divided(multiplier, precisions):
-    """Divide the precision of one Gaussian release over several: 1 / multiplier^2 is the sum of theirs."""
-    shares = np.asarray(precisions, dtype=np.float64)
-    return tuple((multiplier / np.sqrt(shares / shares.sum()) * (1 + 1e-12)).tolist())  # above what rounding took
+def _laplace_multiplier(epsilon, delta, steps):
+    return calibrate_laplace(epsilon, steps)
 
 
-def _calibrate_gaussian(epsilon, delta, precisions):
-    """Releases of multipliers m_t are exactly one Gaussian release of multiplier z, 1 / z^2 = sum_t 1 / m_t^2."""
-    multiplier = calibrate_gaussian(*without_slack(epsilon, delta))
-    return _divided(multiplier, precisions), gaussian_event(multiplier)
-
-
-def _calibrate_laplace(epsilon, delta, precisions):
-    """Equal releases: their epsilons add up."""
-    scale = calibrate_laplace(epsilon, len(precisions))
-    return (scale,) * len(precisions), laplace_event(scale, len(precisions))
-
-
-def _calibrate_discrete_gaussian(epsilon, delta, precisions):
-    """A release of multiplier m is (1 / (2 m^2))-zCDP, and these parameters add up (Canonne et al. 2020, Theorem 4)."""
+def _discrete_gaussian_multiplier(epsilon, delta, steps):
     if math.isinf(epsilon):
-        return (0.0,) * len(precisions), zcdp_event(math.inf)
-    target, left = without_slack(epsilon, delta)
-    multiplier = least(lambda m: m > 0 and epsilon_of(zcdp_event(0.5 / m**2), left) <= target, 1.0)
-    return _divided(multiplier, precisions), zcdp_event(0.5 / multiplier**2)
+        return 0.0
+    one = least(lambda m: m > 0 and epsilon_of(_discrete_gaussian_event(m), delta) <= epsilon, 1.0)
+    return one * math.sqrt(steps) * (1 + 1e-12 * (steps > 1))
+
+
+def _discrete_gaussian_event(multiplier, steps=1):
+    """A release of multiplier m is (1 / (2 m^2))-zCDP, and these parameters add up (Canonne et al. 2020, Theorem 4)."""
+    return zcdp_event(steps * (0.5 / multiplier**2) if multiplier else math.inf)
+
+
+def _gaussian_log_cdf(k, scale):
+    return log_ndtr((k + 0.5) / scale)
+
+
+def _laplace_log_cdf(k, scale):
+    beyond = np.exp(-(np.abs(k + 0.5) + 0.5) / scale) / (1 + math.exp(-1 / scale))
+    return np.where(k >= 0, np.log1p(-beyond), np.log(beyond))
+
+
+def _discrete_gaussian_log_cdf(k, scale):
+    """A lower bound: sums of the density against its integrals (doc/theory/noise.rst, Lemma 1)."""
+    return log_ndtr(k / scale) - np.where(k < 0, math.log1p(1 / (scale * math.sqrt(2 * math.pi))), 0.0)
 
 
 MECHANISMS: dict[str, Mechanism] = {
     mechanism.name: mechanism
     for mechanism in (
-        Mechanism("gaussian", "rounded Gaussian", 2, rounded_gaussian, 1.0, _calibrate_gaussian, True, True),
-        Mechanism("laplace", "discrete Laplace", 1, discrete_laplace, 2**0.5, _calibrate_laplace, False, False),
+        Mechanism(
+            "gaussian",
+            "rounded Gaussian",
+            norm=2,
+            sampler=rounded_gaussian,
+            deviation=1.0,
+            multiplier=calibrate_gaussian,
+            event=gaussian_event,
+            log_cdf=_gaussian_log_cdf,
+            has_delta=True,
+            adds_precisions=True,
+            is_sampled=True,
+        ),
+        Mechanism(
+            "laplace",
+            "discrete Laplace",
+            norm=1,
+            sampler=discrete_laplace,
+            deviation=2**0.5,
+            multiplier=_laplace_multiplier,
+            event=laplace_event,
+            log_cdf=_laplace_log_cdf,
+            has_delta=False,
+            adds_precisions=False,
+            is_sampled=False,
+        ),
         Mechanism(
             "discrete-gaussian",
             "discrete Gaussian",
-            2,
-            discrete_gaussian,
-            1.0,
-            _calibrate_discrete_gaussian,
-            True,
-            False,
+            norm=2,
+            sampler=discrete_gaussian,
+            deviation=1.0,
+            multiplier=_discrete_gaussian_multiplier,
+            event=_discrete_gaussian_event,
+            log_cdf=_discrete_gaussian_log_cdf,
+            has_delta=True,
+            adds_precisions=True,
+            is_sampled=False,
         ),
     )
 }

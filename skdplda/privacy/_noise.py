@@ -20,7 +20,7 @@ from skdplda._validation import MOST_THREADS
 
 LAW_ERROR = 2.0**-100  # of the probability of any integer, relative; theorem 4 of doc/theory/noise.rst
 SLACK = 2.0**-96  # total variation of one draw from its law, which is far smaller
-LARGEST_SCALE = 2.0**50
+LARGEST_SCALE = 2.0**50  # that the samplers take
 
 PRECISION = 384  # bits of the fixed-point numbers that tables are made from
 CUT = 2.0**-64  # probability, at least, of what is drawn from the tail and not from the table

@@ -16,15 +16,14 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import log_ndtr
 
-from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
-from skdplda.privacy._events import gaussian_event, laplace_event, pure_event
-from skdplda.privacy._mechanisms import mechanism_of
+from skdplda.privacy._calibration import calibrate_laplace
+from skdplda.privacy._events import gaussian_event, pure_event
+from skdplda.privacy._mechanisms import MECHANISMS, Mechanism, mechanism_of
 from skdplda.privacy._noise import LARGEST_SCALE, delta_slack
 from skdplda.privacy._unit_words import FILLS, UnitWords
 
-__all__ = ["PartitionPlan", "epsilon_needed", "plan_partition", "select_partitions", "select_words"]
+__all__ = ["PartitionPlan", "epsilon_needed", "noises_of", "plan_partition", "select_partitions", "select_words"]
 
 GRID = 2**20  # weight that one unit gives, where sums are exact in integers
 FINE_GRID = 44  # log2 of the same for "policy_gaussian", whose steps are rounded
@@ -32,7 +31,6 @@ HIGHEST_CAP = 2**62  # int64 holds it, and one unit's weight and noise beside
 MOST_UNITS = 2**24  # that "policy_gaussian" takes: its roundings add up
 MOST_DRAWS = 2**40  # more words times rounds than any fit has: the slack of the samplers, without looking at data
 OUTWARDS = 1 + 2.0**-40  # more than the rounding error of the probabilities below
-PRICED = ("gaussian", "laplace", "geometric", None)  # laws that doc/theory/vocabulary.rst has a theorem for
 LAW = {"geometric": "laplace"}  # "geometric" is discrete Laplace noise, drawn again until it is within the threshold
 
 # Rounds of the weighted Gaussian mechanism: their shares of the precision and of the delta for new words, and how many
@@ -43,6 +41,8 @@ ROUNDS = {
     "weighted_gaussian": ((1.0,), ()),
     "sips": ((0.09 / 1.39, 0.3 / 1.39, 1 / 1.39), (None, None)),
 }
+# The order of the norm in which a unit's weights are bounded, where the theorem is for any noise of that norm.
+NORM = {**dict.fromkeys(ROUNDS, 2), "policy_gaussian": 2, "policy_laplace": 1, "item_frequency": 1}
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class PartitionPlan:
         Words that a unit takes part with, at most.
     grid : int
         Weight that one unit gives, as an integer; 1 where units are counted.
-    noise : {"gaussian", "laplace", "geometric", None}
-        Rounded Gaussian, discrete Laplace, the same within the threshold, or none.
+    noise : str or None
+        One of `skdplda.privacy.MECHANISMS`; "geometric", discrete Laplace noise within the threshold; or None.
     scales : tuple of float
         Of each round's noise, in units of 1 / grid.
     thresholds : tuple of int
@@ -88,8 +88,13 @@ class PartitionPlan:
     event_delta: float
 
     def __post_init__(self):
-        if self.noise not in PRICED:
-            raise ValueError(f"noise must be one of {PRICED}, for which selections have a theorem; got {self.noise!r}.")
+        if self.noise is not None and self.law.log_cdf is None:
+            raise ValueError(f"noise {self.noise!r} has no log_cdf, by which new words are kept from being released.")
+
+    @property
+    def law(self) -> Mechanism:
+        """The mechanism of the noise, as an object."""
+        return mechanism_of(LAW.get(self.noise, self.noise))
 
     def new_word_delta(self, n_words: int, round_: int | None = None) -> float:
         """Return an upper bound on the probability that a unit's new words do not all stay hidden.
@@ -125,7 +130,8 @@ class PartitionPlan:
         """
         if self.mechanism == "truncated_geometric":
             return self.thresholds[-1] + 1
-        share = self.grid / n_words if self.noise == "laplace" else equal_share(self.grid, n_words)
+        one = self.noise is not None and self.law.norm == 1
+        share = self.grid / n_words if one else equal_share(self.grid, n_words)
         if self.mechanism.startswith("item_frequency"):
             share = self.grid  # if it is everyone's favourite
         return math.floor(self.thresholds[-1] / share) + 1
@@ -136,7 +142,14 @@ def equal_share(grid, n_words):
     return math.isqrt(grid * grid // n_words)
 
 
-def plan_partition(mechanism: str, epsilon: float, delta: float, max_items: int, cutoff: float) -> PartitionPlan:
+def noises_of(mechanism):
+    """Return the names of the noise that a selection has a theorem for, its default first; none for its own only."""
+    return [law.name for law in MECHANISMS.values() if law.norm == NORM.get(mechanism) and law.log_cdf is not None]
+
+
+def plan_partition(
+    mechanism: str, epsilon: float, delta: float, max_items: int, cutoff: float, noise: str | None = None
+) -> PartitionPlan:
     """Find noise and thresholds for a privacy budget.
 
     Parameters
@@ -146,11 +159,14 @@ def plan_partition(mechanism: str, epsilon: float, delta: float, max_items: int,
     epsilon : float
         Positive; inf selects every word that is used.
     delta : float
-        In (0, 1). Gaussian mechanisms spend half of it on words that one unit alone uses.
+        In (0, 1). Where the noise needs one, half of it is for words that one unit alone uses.
     max_items : int
         Words that a unit takes part with, at most; up to 10,000.
     cutoff : float
         How many scales of noise above the threshold a policy stops to fill a word.
+    noise : str, default=None
+        One of `skdplda.privacy.MECHANISMS` that is for the norm in which the mechanism bounds what a unit gives. None:
+        the first of them.
 
     Returns
     -------
@@ -160,8 +176,17 @@ def plan_partition(mechanism: str, epsilon: float, delta: float, max_items: int,
     Raises
     ------
     ValueError
-        If `delta` is too small for any noise, or `epsilon` for that of the samplers.
+        If `delta` is too small for any noise, or `epsilon` for that of the samplers, or the theorem of the mechanism is
+        not for this noise.
     """
+    known = noises_of(mechanism)
+    if noise is not None and noise not in known:
+        why = f"bounds the L{NORM[mechanism]} norm of what a unit gives" if known else "has a theorem for its own alone"
+        raise ValueError(
+            f"noise must be {' or '.join(map(repr, [*known, None]))} for mechanism={mechanism!r}, which {why}; got"
+            f" {noise!r}."
+        )
+    law = mechanism_of(noise or known[0]) if known else None
     if math.isinf(epsilon):
         return PartitionPlan("weighted_gaussian", max_items, GRID, None, (0.0,), (0,), (), 0, gaussian_event(0.0), 0.0)
     if delta / 4 <= delta_slack(MOST_DRAWS, 0.0):
@@ -175,9 +200,9 @@ def plan_partition(mechanism: str, epsilon: float, delta: float, max_items: int,
         if mechanism == "truncated_geometric":
             plan = _plan_counts(target, delta, slack, max_items)
         elif mechanism in ROUNDS:
-            plan = _plan_rounds(mechanism, target, delta, slack, max_items)
+            plan = _plan_rounds(mechanism, law, target, delta, slack, max_items)
         else:
-            plan = _plan_policy(mechanism, target, delta, slack, max_items, cutoff)
+            plan = _plan_policy(mechanism, law, target, delta, slack, max_items, cutoff)
     except OverflowError:  # a threshold beyond int64
         plan = None
     if plan is None or not _can_be_drawn(plan):
@@ -194,7 +219,9 @@ def _can_be_drawn(plan):
     return max(plan.scales) <= min(most, LARGEST_SCALE)
 
 
-def epsilon_needed(n_units: int, n_words: int, mechanism: Any, delta: Any, max_items: Any, cutoff: Any) -> float:
+def epsilon_needed(
+    n_units: int, n_words: int, mechanism: Any, delta: Any, max_items: Any, cutoff: Any, noise: Any = None
+) -> float:
     """Find an epsilon at which `PartitionPlan.units_needed` for `n_words` is at most `n_units`, without data.
 
     It is within a tenth of the least, and inf if that is above 1000. Other parameters are those of `plan_partition`.
@@ -203,7 +230,7 @@ def epsilon_needed(n_units: int, n_words: int, mechanism: Any, delta: Any, max_i
 
     def enough(epsilon):
         try:
-            plan = plan_partition(mechanism, epsilon, delta, max_items, cutoff)
+            plan = plan_partition(mechanism, epsilon, delta, max_items, cutoff, noise)
         except ValueError:  # so small that no noise can be drawn
             return False
         return plan.units_needed(n_words) <= n_units
@@ -212,37 +239,37 @@ def epsilon_needed(n_units: int, n_words: int, mechanism: Any, delta: Any, max_i
     return epsilons[first] if first < len(epsilons) else math.inf
 
 
-def _plan_rounds(mechanism, epsilon, delta, slack, max_items):
+def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items):
     shares, floors = ROUNDS[mechanism]
     shares = np.array(shares)
-    sigma = calibrate_gaussian(epsilon, delta / 2)
-    scales = tuple((sigma / np.sqrt(shares / shares.sum()) * GRID * (1 + 1e-12)).tolist())
-    floors = tuple(-np.inf if f is None else f * scale for f, scale in zip(floors, scales[:-1], strict=True))
-    event, spent = gaussian_event(sigma), delta / 2
-    plan = PartitionPlan(mechanism, max_items, GRID, "gaussian", scales, (), floors, 0, event, spent)
-    left = (delta / 2 - slack) / OUTWARDS
+    spent = delta / 2 if law.has_delta else delta
+    multipliers, event = law.calibrate(epsilon, delta / 2, shares)
+    scales = tuple(multiplier * GRID for multiplier in multipliers)
+    floors = tuple(
+        -np.inf if f is None else f * law.deviation * scale for f, scale in zip(floors, scales[:-1], strict=True)
+    )
+    plan = PartitionPlan(mechanism, max_items, GRID, law.name, scales, (), floors, 0, event, spent)
+    left = (spent - slack) / OUTWARDS
     thresholds = tuple(_threshold(plan, i, left * share) for i, share in enumerate(shares / shares.sum()))
     return replace(plan, thresholds=thresholds)
 
 
-def _plan_policy(mechanism, epsilon, delta, slack, max_items, cutoff):
+def _plan_policy(mechanism, law, epsilon, delta, slack, max_items, cutoff):
+    published = mechanism == "item_frequency_published"
+    law = mechanism_of("laplace") if published else law
+    spent = delta / 2 if law.has_delta else delta
+    multiplier = law.multiplier(epsilon, delta / 2, 1)
+    event, grid, scale = law.event(multiplier), GRID, multiplier * GRID
     if mechanism == "policy_gaussian":
-        sigma = calibrate_gaussian(epsilon, delta / 2)
-        bits = min(FINE_GRID, 49 - math.frexp(sigma)[1])  # the sampler's largest scale is 2**50
-        grid = 2**bits
+        grid = 2 ** min(FINE_GRID, 49 - math.frexp(multiplier)[1])  # the sampler's largest scale is 2**50
         # each rounded step is off by at most 2 sqrt(max_items), on both data sets, and no later step widens the gap
         sensitivity = 1 + 4 * MOST_UNITS * math.sqrt(max_items) / grid
-        scale, noise, event = sigma * sensitivity * grid, "gaussian", gaussian_event(sigma)
-        spent, left = delta / 2, delta / 2 - slack
-    else:
-        scale, noise = calibrate_laplace(epsilon), "laplace"
-        event, grid, spent, left = laplace_event(scale), GRID, delta, delta - slack
-        scale *= grid
-    plan = PartitionPlan(mechanism, max_items, grid, noise, (scale,), (), (), 0, event, spent)
-    if mechanism == "item_frequency_published":
+        scale = multiplier * sensitivity * grid
+    plan = PartitionPlan(mechanism, max_items, grid, law.name, (scale,), (), (), 0, event, spent)
+    if published:
         threshold = math.ceil(grid + scale * math.log(1 / (2 * delta)))
     else:
-        threshold = _threshold(plan, 0, left / OUTWARDS)
+        threshold = _threshold(plan, 0, (spent - slack) / OUTWARDS)
     # not below what one unit gives, so that the favourite word of "item_frequency" takes all where nobody else uses it
     cap = max(grid, math.ceil(min(threshold + cutoff * scale, HIGHEST_CAP)))
     return replace(plan, thresholds=(threshold,), cap=cap)
@@ -298,17 +325,10 @@ def _escapes(plan, round_, threshold, most):
 def _escape(plan, round_, threshold, n_words, first, other):
     """Return the probability that one of `n_words` words passes: one has weight `first`, the others `other`."""
     scale = plan.scales[round_]
-    if plan.noise == "gaussian":
+    if plan.noise != "geometric":
 
-        def log_hidden(weight):  # ln P(rounded noise <= threshold - weight)
-            return log_ndtr((threshold - weight + 0.5) / scale)
-
-    elif plan.noise == "laplace":
-
-        def log_hidden(weight):
-            room, ratio = threshold - weight, math.exp(-1 / scale)
-            beyond = np.exp(-(np.abs(room + 0.5) + 0.5) / scale) / (1 + ratio)
-            return np.where(room >= 0, np.log1p(-beyond), np.log(beyond))
+        def log_hidden(weight):  # ln P(noise <= threshold - weight), or less
+            return plan.law.log_cdf(threshold - weight, scale)
 
     else:
 
@@ -397,7 +417,7 @@ def _noise(plan, scale, threshold, exact, randomness, draws):
     """Return noise for the exact weights, and how many times the samplers were called by now."""
     if plan.noise is None:
         return np.zeros(exact.size, dtype=np.int64), draws
-    sampler = mechanism_of(LAW.get(plan.noise, plan.noise)).sampler
+    sampler = plan.law.sampler
     noise = sampler(scale, exact.size, randomness.noise(draws, plan.noise, scale, exact))
     draws += 1
     while plan.noise == "geometric" and (beyond := np.flatnonzero(np.abs(noise) > threshold)).size:

@@ -18,7 +18,7 @@ from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 from skdplda.rounds._shrinkage import loglinear, principal, shrink_frequencies, shrink_ratios, unit_columns
 from skdplda.rounds._tables import FORGET, initial_table
 
-__all__ = ["AdaptiveTables", "Question"]
+__all__ = ["AdaptiveTables", "Question", "least_share"]
 
 # Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "What was tried".
 WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
@@ -40,6 +40,11 @@ ROUND_STEPS, FINAL_STEPS = 6, 15  # of the log-linear model, in a round and in t
 GAMMA_SHAPE = 10.0  # of the Gamma initialisation: topics that start far apart settle too early
 # Mean of a cell of the table that an E-step gets, so large that its priors, which stand for counts, do not matter.
 CELL = 1000.0
+
+
+def least_share(n_rounds):
+    """Return a bound below the share of every release, of at most `n_rounds` (None: MOST) topic rounds."""
+    return min(FIT_SHARE, (1 - 0.2) / (PRECISION_RATIO * (n_rounds or MOST)))
 
 
 class Question(NamedTuple):

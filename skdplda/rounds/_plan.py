@@ -1,13 +1,15 @@
 """The noise of every round and what it costs, known before any data are."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from skdplda.privacy import (
     CLAIMED_ACCOUNTINGS,
+    LARGEST_SCALE,
+    MECHANISMS,
     Mechanism,
     gaussian_event,
     mechanism_of,
@@ -75,19 +77,21 @@ class NoisePlan:
         Raises
         ------
         ValueError
-            For an unknown mechanism, one whose cost under sampling is not known, or a delta that is too small.
+            For an unknown mechanism, one whose cost under sampling is not known, a delta that is too small, or an
+            epsilon that asks for more noise than the samplers draw.
         """
         law = mechanism_of(mechanism)
         if sampling_rate < 1:
-            if not law.is_sampled or mechanism != "gaussian":  # what `equal` builds
+            if not law.is_sampled:
+                sampled = " or ".join(f"mechanism={other.name!r}" for other in MECHANISMS.values() if other.is_sampled)
                 raise ValueError(
-                    f"sampling_rate must be 1.0 for mechanism={mechanism!r}; got {sampling_rate!r}. Use"
-                    " mechanism='gaussian' to sample documents."
+                    f"sampling_rate must be 1.0 for mechanism={mechanism!r}, whose cost under sampling is not known;"
+                    f" got {sampling_rate!r}. Use {sampled} to sample documents."
                 )
-            return cls.equal(epsilon, delta, n_rounds, sampling_rate)
+            return replace(cls.equal(epsilon, delta, n_rounds, sampling_rate), mechanism=mechanism)
         precisions = PRECISION_RATIO ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
-        multipliers, event = law.calibrate(epsilon, delta, precisions)
-        return cls(mechanism, sampling_rate, multipliers, event)
+        exact = without_slack(epsilon, delta) if law.has_delta else (epsilon, delta)
+        return cls(mechanism, sampling_rate, *law.calibrate(*exact, precisions))._that_can_be_drawn(epsilon)
 
     @classmethod
     def equal(
@@ -118,12 +122,27 @@ class NoisePlan:
         -------
         plan : NoisePlan
             All rounds have the same multiplier.
+
+        Raises
+        ------
+        ValueError
+            For a delta that is too small, or an epsilon that asks for more noise than the samplers draw.
         """
-        if accounting not in CLAIMED_ACCOUNTINGS:
-            epsilon, delta = without_slack(epsilon, delta)
+        exact = (epsilon, delta) if accounting in CLAIMED_ACCOUNTINGS else without_slack(epsilon, delta)
         steps = n_rounds if visits is None else min(visits, n_rounds)
-        sigma = noise_multiplier(accounting, epsilon, delta, steps, sampling_rate)
-        return cls("gaussian", sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, steps, sampling_rate))
+        sigma = noise_multiplier(accounting, *exact, steps, sampling_rate)
+        plan = cls("gaussian", sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, steps, sampling_rate))
+        return plan._that_can_be_drawn(epsilon)
+
+    def _that_can_be_drawn(self, epsilon):
+        """Return the plan, or refuse it, before data are read and the budget is charged."""
+        scale = max(self.multipliers) * GRID
+        if not scale <= LARGEST_SCALE:
+            raise ValueError(
+                f"epsilon={epsilon!r} is too small for {self.n_rounds} rounds: it needs noise of scale {scale:.3g},"
+                " above the 2**50 that can be drawn. Use a larger epsilon, or fewer rounds."
+            )
+        return self
 
     @property
     def n_rounds(self) -> int:
@@ -201,20 +220,28 @@ class BudgetPlan(NoisePlan):
     """
 
     @classmethod
-    def of(cls, epsilon: float, delta: float) -> "BudgetPlan":
+    def of(cls, epsilon: float, delta: float, least_share: float) -> "BudgetPlan":
         """Return the plan that spends epsilon and delta.
 
         Parameters
         ----------
         epsilon, delta : float
             Target, finite.
+        least_share : float
+            The smallest share of a release.
 
         Returns
         -------
         plan : BudgetPlan
             Its event costs at most the target, the samplers' numerical error included.
+
+        Raises
+        ------
+        ValueError
+            For a delta that is too small, or an epsilon that asks for more noise than the samplers draw.
         """
         plan = NoisePlan.calibrate("gaussian", epsilon, delta, 1)
+        replace(plan, multipliers=(plan.multipliers[0] / math.sqrt(least_share),))._that_can_be_drawn(epsilon)
         return cls(plan.mechanism, plan.sampling_rate, plan.multipliers, plan.event)
 
     def planned(self, tables: Any) -> int:

@@ -47,7 +47,6 @@ REFERENCES = {
     " selection",
     "truncated_geometric": "Desfontaines et al. (2022), Differentially private partition selection",
 }
-NOISE = {"gaussian": "rounded Gaussian", "laplace": "discrete Laplace", "geometric": "truncated discrete Laplace"}
 EXAMPLE_WORDS = 10  # of a unit, in the error that nothing was selected
 
 
@@ -58,6 +57,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         "epsilon": [Interval(Real, 0, None, closed="right")],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "mechanism": [StrOptions(set(PartitionPlan.MECHANISMS))],
+        "noise": [str, None],
         "max_words_per_unit": [Interval(Integral, 1, 10_000, closed="both")],
         "cutoff": [Interval(Real, 0, None, closed="left")],
         "public_vocabulary": ["array-like", None],
@@ -82,7 +82,8 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
 
     def _plan(self):
         """Return the selection, from the parameters alone."""
-        return plan_partition(self.mechanism, self.epsilon, self.delta, self.max_words_per_unit, self.cutoff)
+        most = self.max_words_per_unit
+        return plan_partition(self.mechanism, self.epsilon, self.delta, most, self.cutoff, self.noise)
 
     def _guarantee(self, unit):
         common = {"unit": unit, "not_covered": self._not_covered, "released": self._released}
@@ -104,6 +105,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             Randomness.assumption,
             sampler_assumption(in_delta=True),
         ]
+        label = f"truncated {plan.law.label}" if plan.noise == "geometric" else plan.law.label
         scales = ", ".join(f"{scale / plan.grid:.4g}" for scale in plan.scales)
         thresholds = ", ".join(f"{threshold / plan.grid:.4g}" for threshold in plan.thresholds)
         guarantee = PrivacyGuarantee(
@@ -112,7 +114,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             status="claimed" if unproven else "proven",
             reason=unproven,
             mechanism=(
-                f"vocabulary selection {self.mechanism}: {NOISE[plan.noise]} noise of scale {scales} on the weight of"
+                f"vocabulary selection {self.mechanism}: {label} noise of scale {scales} on the weight of"
                 f" each word, of which a {unit} gives at most {plan.max_items} words one unit in all; a word above"
                 f" {thresholds} is released"
             ),
@@ -184,7 +186,8 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             " of 1 sample alone is never released but by an accident that delta bounds."
         )
         for n_units in sorted({max(needed // 10, 2), max(needed // 3, 2)} if plan.noise else ()):
-            epsilon = epsilon_needed(n_units, n_words, self.mechanism, self.delta, self.max_words_per_unit, self.cutoff)
+            limits = self.max_words_per_unit, self.cutoff, self.noise
+            epsilon = epsilon_needed(n_units, n_words, self.mechanism, self.delta, *limits)
             if math.isfinite(epsilon):
                 text += f" Words that {n_units:,} such units use need about epsilon={epsilon:.2g}."
         return text + " A public_vocabulary costs nothing."

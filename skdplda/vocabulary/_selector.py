@@ -45,6 +45,9 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
           "truncated_geometric" [4]_: of the literature, proven in the theory guide.
         * "item_frequency_published": [3]_ with its printed threshold, to reproduce papers. It warns on every fit: its
           delta does not hold.
+    noise : str or None, default=None
+        Law of the noise: one of `skdplda.privacy.MECHANISMS` that is for the norm in which the mechanism bounds what a
+        unit gives. None: "gaussian", or "laplace" for "policy_laplace" and "item_frequency". Affects privacy: yes.
     max_words_per_unit : int, default=200
         Words that a document (user) takes part with; more are left out at random. Affects privacy: no, the noise is
         calibrated to it.
@@ -112,6 +115,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         *,
         delta: float = 1e-5,
         mechanism: str = "sieve",
+        noise: str | None = None,
         max_words_per_unit: int = 200,
         cutoff: float = 3.0,
         public_vocabulary: Any = None,
@@ -120,6 +124,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         self.epsilon = epsilon
         self.delta = delta
         self.mechanism = mechanism
+        self.noise = noise
         self.max_words_per_unit = max_words_per_unit
         self.cutoff = cutoff
         self.public_vocabulary = public_vocabulary

@@ -48,6 +48,8 @@ class DPCountVectorizer(PrivateSelection):
         As in `DPVocabularySelector`. Affects privacy: yes.
     mechanism : str, default="sieve"
         As in `DPVocabularySelector`. Affects privacy: no, except for "item_frequency_published".
+    noise : str or None, default=None
+        As in `DPVocabularySelector`. Affects privacy: yes.
     max_words_per_unit : int, default=200
         As in `DPVocabularySelector`. Affects privacy: no, the noise is calibrated to it.
     cutoff : float, default=3.0
@@ -121,6 +123,7 @@ class DPCountVectorizer(PrivateSelection):
         *,
         delta: float = 1e-5,
         mechanism: str = "sieve",
+        noise: str | None = None,
         max_words_per_unit: int = 200,
         cutoff: float = 3.0,
         public_vocabulary: ArrayLike | None = None,
@@ -142,6 +145,7 @@ class DPCountVectorizer(PrivateSelection):
         self.epsilon = epsilon
         self.delta = delta
         self.mechanism = mechanism
+        self.noise = noise
         self.max_words_per_unit = max_words_per_unit
         self.cutoff = cutoff
         self.public_vocabulary = public_vocabulary
