@@ -22,8 +22,8 @@ from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
-from skdplda.rounds._sensitivity import NORM_BOUND, shortened
 from skdplda.rounds._prior import PublicPrior, WordPrior
+from skdplda.rounds._sensitivity import NORM_BOUND, shortened
 from skdplda.rounds._tables import ExactTables, SmoothedTables, annealed, constant, model_noise
 
 __all__ = ["PrivateCGSLDA"]
@@ -101,8 +101,8 @@ class PrivateCGSLDA(BaseRoundsModel):
     topic_word_prior : float or None, default=None
         Dirichlet prior of topics, called beta in [1]_. None: 0.01. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
-        Public knowledge of words and topics, for the default form with noise. Affects privacy: no, if it does not depend
-        on the private texts.
+        Public knowledge of words and topics, for the default form with noise. Affects privacy: no, if it does not
+        depend on the private texts.
     checkpoint : str, path-like or None, default=None
         File written after each round and removed at the end. A later `fit` with the same parameters and data goes
         on from it, without spending again. It is as private as the data. Affects privacy: no.

@@ -38,8 +38,8 @@ from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep, cu
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
 from skdplda.rounds._loop import run_round
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
-from skdplda.rounds._sensitivity import GRID, NORM_BOUND, shortened
 from skdplda.rounds._prior import PublicPrior, WordPrior
+from skdplda.rounds._sensitivity import GRID, NORM_BOUND, shortened
 from skdplda.rounds._tables import OnlineTables, SmoothedTables, annealed, constant
 
 __all__ = ["VIPSLDA"]
@@ -54,8 +54,9 @@ HALF = 0.5  # added to a cell of a table of large numbers, because exp(digamma(x
 # Of `SmoothedTables`, where soft counts of documents are summed; frontier_ablation.csv, rows "smoothing 0.2 between
 # rounds" and "no smoothing between rounds" of VIPSLDA.
 SMOOTHING = 1.0
-# Added to alpha in private rounds: exp(digamma(x + 1/2)) is about x, so that a topic of few counts in a document is not
-# lost. With alpha = 0.1 the sum is that 1/2; frontier_ablation.csv, row "alpha not raised in rounds".
+# Added to alpha in private rounds that are not adaptive: exp(digamma(x + 1/2)) is about x, so that a topic of few counts
+# in a document is not lost. With alpha = 0.1 the sum is that 1/2; frontier_ablation.csv, row "alpha not raised in
+# rounds".
 OFFSET = 0.4
 # Most iterations for a document that goes on from the last round, and for one that starts anew; frontier_ablation.csv,
 # rows "5 updates a document" and "50 updates a document".
@@ -128,8 +129,8 @@ class VIPSLDA(BaseRoundsModel):
         Dirichlet prior of topics, called eta in [1]_. None: 0.01 with noise (1.0 in streams and mini-batches), 0.03
         without. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
-        Public knowledge of words and topics, for the default form with noise. Affects privacy: no, if it does not depend
-        on the private texts.
+        Public knowledge of words and topics, for the default form with noise. Affects privacy: no, if it does not
+        depend on the private texts.
     checkpoint : str, path-like or None, default=None
         File written after each round of `fit` and removed at the end. A later `fit` with the same parameters and data
         goes on from it, without spending again. It is as private as the data. Affects privacy: no.
@@ -453,11 +454,10 @@ class VIPSLDA(BaseRoundsModel):
         alpha, beta, remember = self._doc_topic_prior(), self._topic_word_prior(), self._remembers(plan, data)
         if plan.noiseless and self.learning_method == "batch":
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
+        elif self._adaptive():
+            priors = partial(constant, ROUND_ALPHA * alpha, HALF)
         else:
-            beta = HALF if self._adaptive() else beta
-            if self._adaptive(): alpha = ROUND_ALPHA * alpha
-            else: alpha = alpha + OFFSET * self._private_batch(plan)
-            priors = partial(constant, alpha, beta)
+            priors = partial(constant, alpha + OFFSET * self._private_batch(plan), beta)
         make = partial(
             VariationalEStep,
             n_topics=self.n_components,

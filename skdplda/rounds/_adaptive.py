@@ -29,12 +29,12 @@ VOTES_AFTER = 0.4
 BLEND = 0.5
 # Standard deviations of their noise above which votes, the noise included, let topics go on.
 ENOUGH_VOTES = 1.0
-# Topic rounds: START + signal / STEP, in [FEWEST, MOST]; HELPED by vectors, fewer are enough. The signal is a topic's mass
-# over the noise that the whole budget would leave in a topic's column.
+# Topic rounds: START + signal / STEP, in [FEWEST, MOST]; HELPED by vectors, fewer are enough. The signal is a topic's
+# mass over the noise that the whole budget would leave in a topic's column.
 START, FEWEST, STEP, MOST, FEWEST_HELPED, STEP_HELPED, MOST_HELPED = 4, 8, 6.0, 20, 5, 20.0, 12
 FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
-# Vectors: the share that asks whether they fit, and how many standard deviations of its noise say yes; the share and the
-# rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
+# Vectors: the share that asks whether they fit, and how many standard deviations of its noise say yes; the share and
+# the rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
 FIT_SHARE, ENOUGH_FIT, VECTORS_SHARE, VECTORS_ROUNDS, START_SIGNAL, MOST_SIGNAL = 0.01, 2.0, 0.1, 4, 100.0, 250.0
 ROUND_STEPS, FINAL_STEPS = 6, 15  # of the log-linear model, in a round and in the end
 GAMMA_SHAPE = 10.0  # of the Gamma initialisation: topics that start far apart settle too early
@@ -269,7 +269,9 @@ class AdaptiveTables:
             "spent": np.array(self.spent),
             "kinds": np.array(kinds, dtype="U8"),
             "shares": np.array(shares),
-            "numbers": np.array([self._words_share, self._share, self._squares, self._voted, self._topics_pay, self._signal]),
+            "numbers": np.array(
+                [self._words_share, self._share, self._squares, self._voted, self._topics_pay, self._signal]
+            ),
         } | {name: a for name, a in (("vectors", self._vectors), ("centres", self._centres)) if a is not None}
 
     def restore(self, arrays):

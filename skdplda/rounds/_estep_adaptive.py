@@ -13,8 +13,8 @@ __all__ = ["AdaptiveEStep"]
 VOTES_PER_NAT = 10.0
 # Prior of topic proportions when documents judge topics: that of `score`.
 JUDGE_PRIOR = 0.1
-# What is taken off a vote for the vectors: permuted vectors, which say nothing, got -0.3 to 0.011 on ten corpora, GloVe's
-# 0.13 to 0.95.
+# What is taken off a vote for the vectors: permuted vectors, which say nothing, got -0.3 to 0.011 on ten corpora,
+# GloVe's 0.13 to 0.95.
 DOUBT = 0.05
 # How much the cosine of a document and a centre counts, when the document is divided among the clusters.
 SHARPNESS = 8.0

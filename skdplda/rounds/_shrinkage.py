@@ -2,7 +2,7 @@
 
 The noise of a release is known, and cells are many. So the distribution of the true values can be estimated from the
 release itself, as a mixture over a fixed grid (the nonparametric maximum-likelihood estimate of Kiefer and Wolfowitz,
-fitted by EM [1]_), and each cell is replaced by its posterior mean. Where noise rules, all cells of a kind become alike.
+fitted by EM [1]_), and each cell is replaced by its posterior mean. Where noise rules, cells of a kind become alike.
 
 References
 ----------
@@ -15,11 +15,11 @@ import numpy as np
 __all__ = ["loglinear", "principal", "shrink_frequencies", "shrink_ratios", "unit_columns"]
 
 # The constants below were chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "What was tried".
-# Of word frequencies: grid points below and above the mean, weight of the mean in the first mixture, and what that counts
-# as, in words.
+# Of word frequencies: grid points below and above the mean, weight of the mean in the first mixture, and what that
+# counts as, in words.
 BELOW, ABOVE, LEAST_FREQUENCY, AT_MEAN, PSEUDO_WORDS = 25, 36, 0.02, 0.7, 5.0
-# Of ratios (a topic's word counts over those of the word frequencies): the grid, the first weight of the ratio 1, what the
-# first mixture counts as, in words, and the width of a component over its centre.
+# Of ratios (a topic's word counts over those of the word frequencies): the grid, the first weight of the ratio 1, what
+# the first mixture counts as, in words, and the width of a component over its centre.
 RATIOS = np.array([0.02, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 2.7, 3.6, 5, 7, 10, 15, 25])
 ONE = int(np.flatnonzero(RATIOS == 1)[0])
 AT_ONE, PSEUDO_RATIOS, WIDTH = 0.95, 40.0, 0.25
@@ -28,8 +28,8 @@ AT_ONE, PSEUDO_RATIOS, WIDTH = 0.95, 40.0, 0.25
 PENALTY = 5.0
 FREQUENCY_STEPS, RATIO_STEPS = 200, 40  # of EM
 MOST_FACTOR = 1e6  # of a word's frequency over its public one
-# Of the log-linear model: dimensions of the vectors that are used, relative error of its expectation, bounds of the exponent
-# and of the prior variance, and the first variance.
+# Of the log-linear model: dimensions of the vectors that are used, relative error of its expectation, bounds of the
+# exponent and of the prior variance, and the first variance.
 DIMENSIONS, MISFIT, MOST_LOG, LEAST_VARIANCE, MOST_VARIANCE, FIRST_VARIANCE = 50, 0.7, 4.0, 1e-4, 10.0, 0.3
 
 
@@ -77,8 +77,9 @@ def shrink_frequencies(sums, deviation, public=None):
     best = -np.inf
     for public_or_flat in [np.ones(len(sums))] + ([] if public is None else [public * len(public)]):
         centre = mean * public_or_flat
-        most = max(np.max(sums / centre), 2.0)
-        factors = np.concatenate([np.geomspace(LEAST_FREQUENCY, 1, BELOW)[:-1], np.geomspace(1, min(most, MOST_FACTOR), ABOVE)])
+        most = np.clip(np.max(sums / centre), 2.0, MOST_FACTOR)
+        below, above = np.geomspace(LEAST_FREQUENCY, 1, BELOW), np.geomspace(1, most, ABOVE)
+        factors = np.concatenate([below[:-1], above])
         grid = centre[:, None] * factors
         log_likelihood = -((sums[:, None] - grid) ** 2) / (2 * deviation**2)
         top = log_likelihood.max(axis=1, keepdims=True)
