@@ -291,12 +291,15 @@ class TrainingData(NamedTuple):
         Whether the privacy unit is a user.
     contents : tuple of ndarray
         What a checkpoint must belong to.
+    words : ndarray of shape (n_words,) or None, default=None
+        The words of the columns, if these have names.
     """
 
     documents: Any
     units: tuple | None
     grouped: bool
     contents: tuple
+    words: Any = None
 
     @property
     def on_workers(self):
@@ -483,9 +486,10 @@ class BaseRoundsModel(BaseTopicModel):
         sharded = self._load_on_workers(X, groups)
         if sharded is not None:
             return TrainingData(sharded, None, groups is not None, sharded.data)
-        X = shortened(check_counts(self, X, reset=True))
+        words, X = getattr(X, "words", None), shortened(check_counts(self, X, reset=True))
+        words = getattr(self, "feature_names_in_", words)
         units = None if groups is None else check_groups(groups, X.shape[0])
-        return TrainingData(X, units, groups is not None, (X.indptr, X.indices, X.data, *(units or ())))
+        return TrainingData(X, units, groups is not None, (X.indptr, X.indices, X.data, *(units or ())), words)
 
     def _warn(self, plan, guarantee, n_words, stacklevel=5):
         """Warn the caller of `fit`; `stacklevel` is that of the caller, counted from here."""
@@ -517,18 +521,23 @@ class BaseRoundsModel(BaseTopicModel):
         guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden="")
         return seeded_guarantee(guarantee, self.random_state)
 
-    def _word_prior(self):
+    def _prior_assumption(self):
+        """Return what the guarantee assumes of the public prior, in a tuple that is empty without one."""
+        if self.prior is None:
+            return ()
+        return (getattr(self.prior, "description", "the public prior is independent of the private texts"),)
+
+    def _word_prior(self, data):
         """Return what the public prior says of the words of X, or None without a prior."""
-        prior, n_words = self.prior, self.n_features_in_
+        prior, n_words = self.prior, data.n_words
         if isinstance(prior, PublicPrior):
-            words = getattr(self, "feature_names_in_", None)
-            if words is None:
+            if data.words is None:
                 raise ValueError(
                     "prior needs the words of X, and this X has no names of columns. Give a data frame, use"
                     " DPCountVectorizer in the pipeline, or give prior.for_words(words), with the words in the order of"
                     " the columns."
                 )
-            prior = prior.for_words(words)
+            prior = prior.for_words(data.words)
         if prior is not None:
             for name, axis in (("vectors", 0), ("frequencies", 0), ("topics", 1)):
                 value = getattr(prior, name)

@@ -308,7 +308,9 @@ class PrivateCGSLDA(BaseRoundsModel):
                 reference=REFERENCES[self.mechanism],
             )
         hidden = "the hidden topic draws of different documents act as independent ones"
-        guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden=hidden)
+        guarantee = rounds_guarantee(
+            plan, unit, self.epsilon, self.delta, hidden=hidden, assumptions=self._prior_assumption()
+        )
         return seeded_guarantee(guarantee, self.random_state)
 
     def _read(self, X, groups, plan, randomness):
@@ -370,7 +372,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         if self._adaptive():
             return AdaptiveTables(
                 shape, plan, key, weighted=self._soft_counts(plan, data), n_rounds=self.max_iter, smoothing=SMOOTHING,
-                prior=self._word_prior(),
+                prior=self._word_prior(data),
             )  # fmt: skip
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)

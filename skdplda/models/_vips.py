@@ -54,9 +54,9 @@ HALF = 0.5  # added to a cell of a table of large numbers, because exp(digamma(x
 # Of `SmoothedTables`, where soft counts of documents are summed; frontier_ablation.csv, rows "smoothing 0.2 between
 # rounds" and "no smoothing between rounds" of VIPSLDA.
 SMOOTHING = 1.0
-# Added to alpha in private rounds that are not adaptive: exp(digamma(x + 1/2)) is about x, so that a topic of few counts
-# in a document is not lost. With alpha = 0.1 the sum is that 1/2; frontier_ablation.csv, row "alpha not raised in
-# rounds".
+# Added to alpha in private rounds that are not adaptive: exp(digamma(x + 1/2)) is about x, so that a topic of few
+# counts in a document is not lost. With alpha = 0.1 the sum is that 1/2; frontier_ablation.csv, row "alpha not raised
+# in rounds".
 OFFSET = 0.4
 # Most iterations for a document that goes on from the last round, and for one that starts anew; frontier_ablation.csv,
 # rows "5 updates a document" and "50 updates a document".
@@ -391,10 +391,10 @@ class VIPSLDA(BaseRoundsModel):
         return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, rounds, rate)
 
     def _guarantee(self, unit, plan, stream=False):
-        assumptions, changes = (), {}
+        assumptions, changes = self._prior_assumption(), {}
         if stream:
             visits = "every batch" if self.max_visits is None else f"at most {self.max_visits} batches"
-            assumptions = (f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model",)
+            assumptions += (f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model",)
         if self.accounting in CLAIMED_ACCOUNTINGS and not plan.noiseless:
             changes = claimed_path(self.accounting, plan, self.epsilon, self.delta)
         guarantee = rounds_guarantee(
@@ -482,7 +482,9 @@ class VIPSLDA(BaseRoundsModel):
             return OnlineTables(shape, self._rate(), key, bound, self.learning_offset, self.learning_decay, GAMMA_SHAPE)
         weighted = self._weighted(plan, data)
         if self._adaptive():
-            return AdaptiveTables(shape, plan, key, weighted=weighted, n_rounds=self.max_iter, prior=self._word_prior())
+            return AdaptiveTables(
+                shape, plan, key, weighted=weighted, n_rounds=self.max_iter, prior=self._word_prior(data)
+            )
         smoothing = SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
 

@@ -11,6 +11,7 @@ from skdplda._types import Estimator
 from skdplda._validation import is_real
 from skdplda.models import VIPSLDA
 from skdplda.privacy import check_delta, check_epsilon
+from skdplda.rounds import PublicPrior
 from skdplda.vocabulary import DPCountVectorizer
 
 __all__ = ["make_fdptm_pipeline"]
@@ -26,6 +27,7 @@ def make_fdptm_pipeline(
     vocabulary_share: float = 0.3,
     vectorizer: DPCountVectorizer | None = None,
     model: Estimator | None = None,
+    prior: PublicPrior | None = None,
     groups: bool = False,
 ) -> Estimator:
     """Make a pipeline from raw texts to topics, its words private too, for one total budget.
@@ -51,6 +53,8 @@ def make_fdptm_pipeline(
         Its text settings and mechanism are kept, its budget is replaced.
     model : private topic model or None, default=None
         With parameters `epsilon` and `delta`, which are replaced. None: `VIPSLDA()`, the best topics at small epsilon.
+    prior : PublicPrior or None, default=None
+        Public knowledge of words and topics, for the model. It meets the words once they are selected.
     groups : bool, default=False
         Whether `fit` will be given groups. Where metadata routing is on, both steps request them.
 
@@ -83,6 +87,8 @@ def make_fdptm_pipeline(
     words = clone(DPCountVectorizer() if vectorizer is None else vectorizer)
     words.set_params(epsilon=vocabulary_share * epsilon, delta=delta / 2)
     topics = clone(VIPSLDA() if model is None else model).set_params(epsilon=epsilon, delta=delta / 2)
+    if prior is not None:
+        topics.set_params(prior=prior)
     if n_components is not None:
         topics.set_params(n_components=n_components)
     if math.isfinite(epsilon):

@@ -48,12 +48,8 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **ch
     if plan.sampling_rate < 1:
         stated.append("which units take part in a round stays secret")
     fields = {
-        "mechanism": (
-            f"{law.label} noise on the topic-word counts of {plan.n_rounds} rounds, of scale"
-            f" {plan.multipliers[0]:.4g} in the first and {plan.multipliers[-1]:.4g} in the last times the"
-            f" L{law.norm} norm of a {unit}'s contribution, sampling rate {plan.sampling_rate:g}"
-        ),
-        "released": ("noisy topic-word counts of every round", "components_", "topic_word_", "n_iter_"),
+        "mechanism": plan.describe(unit),
+        "released": (*plan.released, "components_", "topic_word_", "n_iter_"),
         "assumptions": tuple(stated),
         "status": "proven",
         "reference": "skdplda theory guide, private rounds",

@@ -149,6 +149,19 @@ class NoisePlan:
         """Number of releases."""
         return len(self.multipliers)
 
+    @property
+    def released(self) -> tuple[str, ...]:
+        """What the rounds release."""
+        return ("noisy topic-word counts of every round",)
+
+    def describe(self, unit: str) -> str:
+        """Return the noise in words, for a privacy unit."""
+        return (
+            f"{self.law.label} noise on the topic-word counts of {self.n_rounds} rounds, of scale"
+            f" {self.multipliers[0]:.4g} in the first and {self.multipliers[-1]:.4g} in the last times the"
+            f" L{self.law.norm} norm of a {unit}'s contribution, sampling rate {self.sampling_rate:g}"
+        )
+
     def planned(self, tables: Any) -> int:
         """Return the number of releases that are planned as of now."""
         return self.n_rounds
@@ -243,6 +256,18 @@ class BudgetPlan(NoisePlan):
         plan = NoisePlan.calibrate("gaussian", epsilon, delta, 1)
         replace(plan, multipliers=(plan.multipliers[0] / math.sqrt(least_share),))._that_can_be_drawn(epsilon)
         return cls(plan.mechanism, plan.sampling_rate, plan.multipliers, plan.event)
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """What the rounds release."""
+        return ("noisy word counts, votes on topics, and topic-word counts of every round",)
+
+    def describe(self, unit: str) -> str:
+        """Return the noise in words, for a privacy unit."""
+        return (
+            f"{self.law.label} noise on word counts, votes and topic-word counts, which divide the precision of noise of"
+            f" scale {self.multipliers[0]:.4g} times the L{self.law.norm} norm of a {unit}'s contribution"
+        )
 
     def planned(self, tables: Any) -> int:
         """Return the number of releases that are planned as of now."""

@@ -65,6 +65,12 @@ class WordPrior:
     topics: np.ndarray | None = None
     names: tuple[str, ...] = ()
 
+    def __repr__(self):
+        digest = hashlib.sha256(repr(self.names).encode())
+        for array in (self.vectors, self.frequencies, self.topics):
+            digest.update(b"none" if array is None else repr(array.shape).encode() + np.ascontiguousarray(array).data)
+        return f"<WordPrior: sha256 {digest.hexdigest()[:12]}>"
+
 
 class PublicPrior:
     """Public knowledge about words and topics, for a private topic model to start from and be shrunk towards.

@@ -260,7 +260,8 @@ class DPCountVectorizer(PrivateSelection):
         Returns
         -------
         X : sparse matrix of shape (n_documents, n_selected)
-            Counts; other words are ignored.
+            Counts; other words are ignored. Its attribute `words` has the words of the columns, so that a model in the
+            same pipeline can look them up in a `PublicPrior`.
 
         Raises
         ------
@@ -268,7 +269,9 @@ class DPCountVectorizer(PrivateSelection):
             If the vectorizer is not fitted.
         """
         check_is_fitted(self)
-        return self._counter(self.vocabulary_).transform(passing(raw_documents))
+        X = self._counter(self.vocabulary_).transform(passing(raw_documents))
+        X.words = self.get_feature_names_out()
+        return X
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Selected words, by column.
