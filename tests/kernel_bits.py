@@ -5,6 +5,7 @@ that the kernels agree to the last bit. `python tests/kernel_bits.py` prints one
 """
 
 import hashlib
+from itertools import product
 
 import numpy as np
 
@@ -59,13 +60,14 @@ def variational():
         table = quotients(rng, (n_words, n_topics), np.float32)
         expected = expected_topics(table, quotients(rng, n_topics), 0.1)
         yield expected
-        for norm, cut, weighted in ((0, -1.0, False), (0, 0.05, False), (1 << 20, 0.05, True)):
+        ways = [(0, -1.0, False), (0, 0.05, False), (1 << 20, 0.05, True)]
+        for (norm, cut, weighted), collapsed in product(ways, (False, True)):
             out = np.zeros((n_words, n_topics), np.int64)
             state = np.full((n_documents, n_topics), -1, np.float32)
             word_weight = quotients(rng, n_words, np.float32) if weighted else None
             n = e_step(indptr.astype(np.int64), indices, counts, np.arange(n_documents), expected,
                        np.full(n_topics, 0.1, np.float32), None, 1 << 12, norm, 20, 1e-4, cut, out,
-                       word_weight=word_weight, state=state)  # fmt: skip
+                       word_weight=word_weight, state=state, collapsed=collapsed)  # fmt: skip
             yield from (out, state, n)
 
 

@@ -207,3 +207,108 @@ def test_misuse_is_refused():
             step(X, expected, **{"alpha": np.full(3, 0.1), **bad})
     with pytest.raises(ValueError, match="one number a topic"):
         expected_topics(np.ones((3, 2), np.float32), np.ones(3), 0.1)
+
+
+def collapsed_reference(X, expected, alpha, *, weight=None, norm=0, max_iter, tol, state=None, word_weight=None):
+    """Return (sum on the grid, iterations, state) of CVB0 as the kernel's docstring has it, in double precision."""
+    K = len(alpha)
+    total, iterations = np.zeros((X.shape[1], K)), 0
+    after = np.full((len(X), K), -1.0) if state is None else state.astype(float)
+    for d, row in enumerate(X):
+        (w,) = np.nonzero(row)
+        if not len(w):
+            continue
+        c, E = row[w], expected[w, :K].astype(float)
+        gamma = alpha + (c.sum() / K if after[d, 0] < 0 else after[d])
+        for _ in range(max_iter):
+            soft = E * gamma / (E @ gamma)[:, None]
+            soft = E * np.maximum(gamma - soft, alpha)
+            soft = soft / soft.sum(1)[:, None] * c[:, None]
+            previous, gamma = gamma, alpha + soft.sum(0)
+            iterations += 1
+            if abs(gamma - previous).mean() <= tol:
+                break
+        after[d] = soft.sum(0)
+        if word_weight is not None:
+            soft = soft * word_weight[w][:, None]
+        total[w] += np.floor((norm / np.linalg.norm(soft) if norm else weight[d]) * soft)
+    return total, iterations, after
+
+
+@pytest.mark.parametrize("K", [1, 5, 16, 40, 130, 200])
+@pytest.mark.parametrize("max_iter", [1, 4])
+def test_collapsed_steps_are_those_of_numpy(K, max_iter):
+    X, (expected, _, _), alpha = corpus(), topics(30, K), np.linspace(0.1, 0.5, K)
+    weight = np.arange(len(X)) * 1000 + 7
+    total, iterations, _ = collapsed_reference(X, expected, alpha, weight=weight, max_iter=max_iter, tol=2e-5)
+    out, n = step(X, expected, alpha, weight=weight, max_iter=max_iter, tol=2e-5, cut=-1.0, collapsed=True)
+    assert n == iterations
+    assert abs(out - total).max() <= 1 + 2e-4 * total.max()
+    plain, _ = step(X, expected, alpha, weight=weight, max_iter=max_iter, tol=2e-5, cut=-1.0)
+    assert K == 1 or abs(out - plain).max() > 0.01 * total.max()  # it is another step
+
+
+@pytest.mark.parametrize("K", [3, 40, 130])
+def test_collapsed_documents_go_on_from_their_state(K):
+    """Twice, from a state and with the weights of words, to a norm; rows that are not asked for keep their state."""
+    X, (expected, _, _), alpha = corpus(), topics(30, K), np.linspace(0.05, 0.4, K)
+    X = X[X.sum(axis=1) > 0]
+    some = np.arange(0, len(X), 2)
+    options = {"norm": 1 << 20, "word_weight": np.linspace(0.2, 5, 30, dtype=np.float32), "max_iter": 3, "tol": 0.0}
+    state, known = np.full((len(X), K), -1.0, np.float32), None
+    for _ in range(2):
+        total, _, known = collapsed_reference(X[some], expected, alpha, state=known, **options)
+        out, _ = step(X, expected, alpha, documents=some, state=state, cut=-1.0, collapsed=True, **options)
+        assert_allclose(state[some], known, rtol=1e-3, atol=2e-4)
+        assert abs(out - total).max() <= len(some) + 5e-4 * total.max()
+    assert (state[1::2] == -1).all()
+    assert_allclose(state[some].sum(axis=1), X[some].sum(axis=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("K", [3, 90])
+@pytest.mark.parametrize("cut", [0.0, 1e-2])
+def test_a_collapsed_document_depends_on_itself_alone(K, cut):
+    X, (expected, _, _), alpha = corpus(60, 40), topics(40, K), np.full(K, 0.1)
+    options = {"cut": cut, "collapsed": True, "norm": 1 << 20}
+    whole, _ = step(X, expected, alpha, **options)
+    single = sum(step(X, expected, alpha, documents=[d], **options)[0] for d in range(60))
+    assert_array_equal(single, whole)
+    order = np.random.default_rng(0).permutation(60)
+    for n_threads in (2, 5):
+        assert_array_equal(step(X, expected, alpha, documents=order, n_threads=n_threads, **options)[0], whole)
+
+
+@pytest.mark.parametrize("K", [2, 16, 100])
+def test_dropped_topics_change_little_in_collapsed_steps(K):
+    X, (expected, _, _), alpha = corpus(100, 40), topics(40, K), np.full(K, 0.1)
+    kept, _ = step(X, expected, alpha, tol=1e-3, cut=-1.0, collapsed=True)
+    dropped, _ = step(X, expected, alpha, cut=1e-2, tol=1e-3, collapsed=True)
+    assert abs(kept - dropped).sum() < 0.03 * kept.sum()
+
+
+@pytest.mark.parametrize("K", [1, 2, 33])
+def test_no_collapsed_document_exceeds_its_bounds(K):
+    """Adversarial tables and documents, with weights and with a norm."""
+    rng = np.random.default_rng(0)
+    tables = [
+        topics(8, K)[0],
+        expected_topics(np.zeros((8, K), np.float32), np.ones(K), 1e-3),
+        expected_topics(np.full((8, K), 1e30, np.float32), np.full(K, 1e8), 1e-3),
+        expected_topics(rng.gamma(0.01, 1e6, (8, K)).astype(np.float32), np.ones(K), 1e-30),
+    ]
+    for value in (np.nan, np.inf, 0.0):
+        tables.append(topics(8, K)[0])
+        tables[-1][2:4] = value
+    documents = np.array([[9999, 0, 0, 0, 0, 0, 0, 0], [1] * 8, [10**6] * 8, [0] * 8, [0, 0, 1, 2, 3, 4, 0, 0]])
+    for expected in tables:
+        for row in documents:
+            weight = int(2**20 / max(1, np.linalg.norm(row)))
+            for options in ({"weight": [weight]}, {"norm": 2**20}):
+                for max_iter in (1, 50):
+                    state = np.full((1, K), -1.0, np.float32)
+                    out, _ = step(row[None], expected, np.full(K, 1e-3), max_iter=max_iter, collapsed=True,
+                                  state=state, **options)  # fmt: skip
+                    assert out.min() >= 0
+                    assert "norm" in options or (out.sum(axis=1) <= weight * row).all()
+                    assert sum(int(n) ** 2 for n in out.ravel()) <= 2**40
+                    assert (state >= 0).all() or not row.any()
