@@ -40,6 +40,7 @@ __all__ = [
     "fitted_parameter",
     "note_parameters",
     "take_rows",
+    "tokens_of",
     "unit_of_documents",
 ]
 
@@ -376,6 +377,12 @@ def unit_of_documents(units):
     unit = np.empty(len(documents), np.int64)
     unit[documents] = np.repeat(np.arange(len(start) - 1), np.diff(start))
     return unit
+
+
+def tokens_of(X):
+    """Return (document_starts, words) of counts as from `check_counts`: one entry a token, in the order of words."""
+    starts = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])
+    return starts[X.indptr], np.repeat(X.indices, X.data).astype(np.int32, copy=False)
 
 
 def is_integer(value):

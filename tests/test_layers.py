@@ -88,6 +88,11 @@ def test_a_module_holds_one_concept(path):
     assert len(path.relative_to(ROOT).parts) <= 2
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "_kernels").glob("*.pyx")), ids=lambda path: path.name)
+def test_kernels_are_small(path):
+    assert len(path.read_text().splitlines()) <= 250
+
+
 def test_no_modules_import_each_other_in_a_circle():
     """Not even through an import within a function: who needs the other has to stand above it."""
     modules = {name_of(path): path for path in SOURCES}

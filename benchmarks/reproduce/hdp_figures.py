@@ -49,11 +49,12 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 
+from skdplda._validation import tokens_of
 from skdplda.attacks import TopicTraceAttack
 from skdplda.datasets import load_uci_bow
 from skdplda.metrics import perplexity, unigram_perplexity
 from skdplda.models._hdp_accounting import HybridPlan
-from skdplda.models._hdp_sampler import DelayedCountSweeps, tokens_of
+from skdplda.models._hdp_sampler import DelayedCountSweeps
 from skdplda.models._published_gibbs import fit_published
 from skdplda.privacy import Randomness
 

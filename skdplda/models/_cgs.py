@@ -10,11 +10,11 @@ from uuid import uuid4
 import numpy as np
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
-from skdplda._validation import Interval, StrOptions, check_counts, fit_context
+from skdplda._validation import Interval, StrOptions, check_counts, fit_context, tokens_of
 from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseRoundsModel
-from skdplda.models._hdp_sampler import TopicTrace, tokens_of, trace_of
+from skdplda.models._hdp_sampler import TopicTrace, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._estep_gibbs import GibbsEStep

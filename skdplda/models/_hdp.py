@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from skdplda._types import ArrayLike, Matrix, Seed, Sequence
-from skdplda._validation import SEED, Interval, StrOptions, check_counts, effective_n_jobs, fit_context
+from skdplda._validation import SEED, Interval, StrOptions, check_counts, effective_n_jobs, fit_context, tokens_of
 from skdplda.datasets import make_lda_corpus
 from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import PrivacyLeakWarning
@@ -24,10 +24,9 @@ from skdplda.models._hdp_sampler import (
     ShardedSweeps,
     TopicTrace,
     run_sequential,
-    some_tokens,
-    tokens_of,
 )
 from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, sampler_assumption, seeded_guarantee
+from skdplda.rounds._sensitivity import some_tokens
 
 __all__ = ["HDPLDA"]
 

@@ -24,12 +24,12 @@ from skdplda._validation import (
     counts_of,
     effective_n_jobs,
     fit_context,
+    tokens_of,
 )
 from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
 from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoundsModel, TrainingData
-from skdplda.models._hdp_sampler import some_tokens, tokens_of
 from skdplda.models._pctd_guarantee import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
 from skdplda.models._pctd_noise import NoisySegmentEStep, noisy_segments
 from skdplda.models._pctd_tables import ConsistentTables, LastTable
@@ -38,7 +38,7 @@ from skdplda.rounds._estep_segments import SegmentEStep
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._sensitivity import shortened
+from skdplda.rounds._sensitivity import shortened, some_tokens
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["PCTD"]

@@ -4,13 +4,24 @@ Documents that contribute soft counts, the default of `PrivateCGSLDA` and `VIPSL
 kernel itself: `add_scaled_soft_counts` of `_kernels/variational_document.h`.
 """
 
+import hashlib
+
 import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import unit_of_documents
 from skdplda.semantics import UnitMatrix
 
-__all__ = ["GRID", "MOST_TOKENS", "NORM_BOUND", "equal_contributions", "shortened", "unit_weights", "word_weights"]
+__all__ = [
+    "GRID",
+    "MOST_TOKENS",
+    "NORM_BOUND",
+    "equal_contributions",
+    "shortened",
+    "some_tokens",
+    "unit_weights",
+    "word_weights",
+]
 
 # Norm bound of a privacy unit's contribution in fixed point: sums are integers, and 1 / GRID is the resolution. Large,
 # so that rounding is far below the noise; small enough that the sum of 2**40 units fits into 64 bits.
@@ -43,20 +54,75 @@ def shortened(X):
         The same object if no document is longer.
     """
     counts, bounds = (X.counts, X.counts.indptr[X.start]) if isinstance(X, UnitMatrix) else (X, X.indptr)
+
+    def evenly(document, before):
+        return np.diff(np.floor(before / before[-1] * MOST_TOKENS), prepend=0)
+
+    cut = _cut(counts, bounds, evenly)
+    if cut is None:
+        return X
+    return UnitMatrix(X.start, cut) if isinstance(X, UnitMatrix) else cut
+
+
+def some_tokens(X, key, first_document=0):
+    """Return documents of at most MOST_TOKENS tokens each: of longer ones a random subset, all subsets alike.
+
+    Which of a document's tokens stay depends on their number, which is public, and not on their words: a token in the
+    place of another stays or goes as that one does.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_documents, n_words)
+        As from `check_counts`.
+    key : ndarray of shape (8,), uint32
+        Of the draws, which are words of SHAKE-256.
+    first_document : int, default=0
+        Number of the first document, where these are a part of a corpus.
+
+    Returns
+    -------
+    X : csr_array of shape (n_documents, n_words)
+        The same object if no document is longer.
+    """
+
+    def at_random(document, before):
+        stream = hashlib.shake_256(b"tokens" + key.tobytes() + int(first_document + document).to_bytes(8, "little"))
+        entries = np.searchsorted(before, _subset(int(before[-1]), MOST_TOKENS, stream), side="right")
+        return np.bincount(entries, minlength=len(before))
+
+    cut = _cut(X, X.indptr, at_random)
+    return X if cut is None else cut
+
+
+def _cut(counts, bounds, left):
+    """Return counts where a document of more than MOST_TOKENS tokens has `left(document, running totals)`, or None."""
     ends = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])[bounds]
     long = np.flatnonzero(np.diff(ends) > MOST_TOKENS)
     if not len(long):
-        return X
+        return None
     data = counts.data.copy()
     for d in long:
         entries = slice(bounds[d], bounds[d + 1])
-        before = np.cumsum(data[entries], dtype=np.int64)
-        data[entries] = np.diff(np.floor(before / before[-1] * MOST_TOKENS), prepend=0)
+        data[entries] = left(d, np.cumsum(data[entries], dtype=np.int64))
     cut = sp.csr_array((data, counts.indices, counts.indptr), shape=counts.shape)
-    if isinstance(X, UnitMatrix):
-        return UnitMatrix(X.start, cut)
-    cut.indptr, cut.indices = X.indptr, X.indices  # the constructor may narrow them
+    cut.indptr, cut.indices = counts.indptr, counts.indices  # the constructor may narrow them
     return cut
+
+
+def _subset(n, size, stream):
+    """Return `size` different numbers below n, all such sets alike: the first different ones of a sequence."""
+    if 2 * size > n:
+        kept = np.ones(n, bool)
+        kept[_subset(n, n - size, stream)] = False
+        return np.flatnonzero(kept)
+    length = 16 * size + 64  # bytes, where about 11 are enough
+    while True:
+        words = np.frombuffer(stream.digest(length), "<u8")
+        words = words[words <= 2**64 - 1 - 2**64 % n] % np.uint64(n)  # each number by as many words
+        numbers, first = np.unique(words, return_index=True)
+        if len(numbers) >= size:
+            return numbers[np.argsort(first)[:size]].astype(np.int64)
+        length *= 2
 
 
 def unit_weights(X, units, order, least=1.0):
