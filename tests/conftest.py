@@ -4,6 +4,7 @@ import importlib
 import inspect
 import os
 import pkgutil
+import re
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,35 @@ def small(kind, **parameters):
 def private_estimator(request):
     """A small unfitted estimator of each public class that states a price."""
     return clone(small(request.param))
+
+
+class Untouchable:
+    """Data whose every attribute and length raises."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(f"the data were asked for {name}")
+
+    def __len__(self):
+        raise AssertionError("the data were asked for their length")
+
+
+@pytest.fixture(scope="session")
+def untouchable():
+    """Data that a refusal must not read."""
+    return Untouchable
+
+
+@pytest.fixture(scope="session")
+def check_refused():
+    """Check that an estimator refuses its parameters, with words that have ".*" for what may stand between them."""
+
+    def check(estimator, said):
+        pattern = ".*".join(re.escape(part) for part in said.split(".*"))
+        for call in (estimator.privacy_cost, lambda: estimator.fit(Untouchable())):
+            with pytest.raises(ValueError, match=pattern):
+                call()
+
+    return check
 
 
 @pytest.fixture(scope="module")

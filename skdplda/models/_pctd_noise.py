@@ -109,25 +109,8 @@ def likelihood_noise(log_phi, n_segments, sigma, rng):
     The noise is E, of shape (n_segments, n_words), with independent N(0, sigma^2) entries. With an orthonormal basis Q
     of the span of the topics, log_phi = Q B, the log-likelihoods get E log_phi = (E Q) B; E Q is normal too.
 
-    Parameters
-    ----------
-    log_phi : ndarray of shape (n_words, n_topics)
-        Log-probabilities of words.
-    n_segments : int
-        Number of segments.
-    sigma : float
-        Standard deviation.
-    rng : numpy.random.Generator
-        Of the noise.
-
-    Returns
-    -------
-    noise : ndarray of shape (n_segments, n_topics)
-        E log_phi.
-    along : ndarray of shape (n_segments, rank)
-        E Q.
-    basis : ndarray of shape (n_words, rank)
-        Q.
+    `log_phi`, of shape (n_words, n_topics), has the log-probabilities of words. Returned are E log_phi, E Q and Q, of
+    shapes (n_segments, n_topics), (n_segments, rank) and (n_words, rank).
     """
     size, axes = np.linalg.eigh(log_phi.T @ log_phi)
     kept = size > NEGLIGIBLE * size[-1]
@@ -141,21 +124,8 @@ def sum_noise(r, along, basis, sigma, rng):
 
     Given E Q, the rest E (I - Q Q') is still normal and independent of it, and so of the responsibilities.
 
-    Parameters
-    ----------
-    r : ndarray of shape (n_segments, n_topics)
-        Responsibilities, a function of the counts and of `along`.
-    along, basis
-        From `likelihood_noise`.
-    sigma : float
-        Standard deviation.
-    rng : numpy.random.Generator
-        Of the noise.
-
-    Returns
-    -------
-    noise : ndarray of shape (n_words, n_topics)
-        E' r.
+    `r`, of shape (n_segments, n_topics), has the responsibilities, a function of the counts and of `along`; the rest is
+    that of `likelihood_noise`. Returned is E' r, of shape (n_words, n_topics).
     """
     size, axes = np.linalg.eigh(r.T @ r)
     root = axes * np.sqrt(np.maximum(size, 0.0))  # root root' = r' r
