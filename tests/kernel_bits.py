@@ -40,7 +40,7 @@ def quotients(rng, shape, dtype=np.float64):
 def gibbs():
     # One topic; less than a vector; groups of vectors of each size, whole and cut short; the sparse sweep.
     for n_topics in (1, 5, 32, 33, 70, 100, 130, 170, 200, 230, 257, 300, 520, 2100):
-        for dtype, own, seed in ((np.int32, 1.0, 1), (np.int32, 0.0, 2), (np.float32, 1.0, 3)):
+        for dtype, self_count, seed in ((np.int32, 1.0, 1), (np.int32, 0.0, 2), (np.float32, 1.0, 3)):
             rng = np.random.default_rng(seed)
             indptr, indices, counts, (n_documents, n_words) = corpus(60, 40)
             blocks = TokenBlocks(indptr.astype(np.int64), indices, counts, n_words, n_topics)
@@ -52,7 +52,7 @@ def gibbs():
             )
             active, weighted = None, np.empty((n_words, n_topics), np.int64)
             for round_ in range(3):
-                blocks.sweep(table, alpha, 0.01, own, 2, seed, round_, active)
+                blocks.sweep(table, alpha, 0.01, self_count, 2, seed, round_, active)
                 yield from (blocks.topics, blocks.document_topics())
                 blocks.set_topics(blocks.topics)
                 blocks.sum_weighted(weighted, np.arange(n_documents, dtype=np.int32))

@@ -326,7 +326,7 @@ def test_without_noise_the_planted_topics_come_back(planted):
 
 
 @pytest.mark.parametrize("parameters", [{}, {"sampling_rate": 0.3, "max_iter": 30}, {"mechanism": "laplace"}])
-def test_with_a_weak_promise_the_topics_are_far_better_than_chance(planted, parameters):
+def test_with_a_weak_guarantee_the_topics_are_far_better_than_chance(planted, parameters):
     found = seeded_fit(planted.data, n_components=4, **{"max_iter": 20, "epsilon": 40.0, **parameters})
     untrained = np.random.default_rng(99).dirichlet(np.full(100, 0.05), 4)
     chance = topic_recovery(planted.topic_word, untrained).mean

@@ -1,4 +1,4 @@
-"""VIPSLDA as its user meets it: promises, bounds, streams, disk, bad input, quality."""
+"""VIPSLDA as its user meets it: guarantees, bounds, streams, disk, bad input, quality."""
 
 import math
 import pickle
@@ -158,11 +158,11 @@ def test_claimed_paths_warn_and_say_what_they_are_worth(accounting):
     with pytest.warns(
         PrivacyLeakWarning, match=f"accounting='{accounting}' claims epsilon=5: .* Use accounting='pld'"
     ) as caught:
-        promise = estimator.fit(X).privacy_guarantee_
+        guarantee = estimator.fit(X).privacy_guarantee_
     assert caught[0].filename == __file__
-    assert promise == estimator.privacy_cost()
-    assert promise.status == "claimed"
-    stated = float(re.search(r"give epsilon = ([\d.e-]+) at the same delta", promise.reason).group(1))
+    assert guarantee == estimator.privacy_cost()
+    assert guarantee.status == "claimed"
+    stated = float(re.search(r"give epsilon = ([\d.e-]+) at the same delta", guarantee.reason).group(1))
     assert stated == pytest.approx(epsilon_of(estimator._plan().event, 1e-5), rel=1e-3)
     with pytest.raises(ValueError, match=f"accounting='{accounting}' counts on Poisson samples"):
         estimator.partial_fit(X)

@@ -29,8 +29,8 @@ __all__ = ["PrivateCGSLDA"]
 # "20 sweeps a round". The published forms take 300 sweeps, as Zhao et al. (2019, 2021).
 PRIVATE_ROUNDS, EXACT_ROUNDS, PUBLISHED_SWEEPS = 20, 100, 300
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
-# Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "first table uneven"
-# (shape 1): hardly any difference.
+# Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of
+# shape 1": hardly any difference.
 GAMMA_SHAPE = 3.0
 CLAIMED = {
     "inherent": "no noise is added. The monitor measures the sampler's randomness on these data; it bounds nothing,"

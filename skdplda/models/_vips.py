@@ -55,7 +55,7 @@ OFFSET = 0.4
 REMEMBERED_UPDATES, FRESH_UPDATES = 8, 50
 CUT = "the tokens kept of different documents are drawn independently"
 # Shape of the Gamma initialisation, chosen on Enron, news and NIPS: topics that start far apart settle too early. In
-# frontier_ablation.csv, row "first table uneven" (shape 1), there is little difference.
+# frontier_ablation.csv, row "Gamma initialisation of shape 1", there is little difference.
 GAMMA_SHAPE = 10.0
 
 
