@@ -32,9 +32,7 @@ class FactorStep:
         self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)
         self._counts, self._words = X.data.astype(float), X.indices
         self._documents = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        self._weight = unit_weights(
-            X, units, 2
-        )  # bounds a unit's norm, whatever its topics
+        self._weight = unit_weights(X, units, 2)  # bounds a unit's norm, whatever its topics
         self._h, self._n_updates = np.full((X.shape[0], n_topics), 1 / n_topics), n_updates
 
     def collect(self, table, round_, active):
