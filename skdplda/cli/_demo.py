@@ -17,6 +17,7 @@ from skdplda.plots import PrivacyUtilityDisplay, TopWordsDisplay
 
 __all__ = ["run_demo"]
 
+# Sizes that take less than half a minute; epsilons that show the whole range, from useless to as good as without noise.
 N_TOPICS, N_WORDS = 5, 300
 STOP_WORDS = sorted({*ENGLISH_STOP_WORDS, "said", "says"})
 LEE_EPSILONS = (20.0, 10.0)

@@ -22,9 +22,9 @@ from skdplda.distributed._shards import check_client, other_width
 
 __all__ = ["FAN_OUT", "ActorPool", "tree"]
 
-FAN_OUT = 4  # sums that one node of the tree waits for; near the fastest whatever the network, see the guide
-MOST_LOSSES = 3  # of one part
-PATIENCE = 60.0  # seconds to wait for a worker when none is left
+FAN_OUT = 4  # sums that one node of the tree waits for; near the fastest whatever the network: doc/distributed.rst
+MOST_LOSSES = 3  # of one part, before its documents are taken for the cause; chosen by hand
+PATIENCE = 60.0  # seconds to wait for a worker when none is left; chosen by hand
 
 
 def tree(n: int, fan_out: int = FAN_OUT) -> tuple[Any, Any]:

@@ -26,7 +26,7 @@ from skdplda.rounds._tables import ExactTables, SmoothedTables, annealed, consta
 __all__ = ["PrivateCGSLDA"]
 
 # Rounds, and local sweeps in each; frontier_ablation.csv, rows "10 rounds", "40 rounds", "1 sweep a round" and
-# "20 sweeps a round". The published forms take 300 sweeps, as Zhao et al. (2019, 2021).
+# "20 sweeps a round". Without noise: 100 rounds of one sweep, not tuned. Published: 300, as Zhao et al. (2019, 2021).
 PRIVATE_ROUNDS, EXACT_ROUNDS, PUBLISHED_SWEEPS = 20, 100, 300
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
 # Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of

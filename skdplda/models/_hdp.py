@@ -30,7 +30,8 @@ from skdplda.rounds._sensitivity import some_tokens
 
 __all__ = ["HDPLDA"]
 
-# The tables' part of the budget: doc/theory/hdp.rst, the table of KOS with 25 sweeps.
+# Total, tables' part and sweeps: the table of KOS in doc/theory/hdp.rst. From a total of 10 on it has parts of 0.25 and
+# 0.5 alike, and below 10 it has 0.5 ahead: a default for totals of 10 and more. Without noise: 100 sweeps, not tuned.
 EPSILON, SHARE, SWEEPS, EXACT_SWEEPS = 10.0, 0.25, 25, 100
 TOPIC_WORD_PRIOR, LARGEST_SCALE = 0.01, 2.0**50  # the scale: of the noise samplers
 FORMS = {"frozen": "delayed", "live": "sequential"}  # former names of `table`

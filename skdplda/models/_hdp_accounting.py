@@ -21,11 +21,15 @@ from skdplda.privacy import (
 __all__ = ["HybridPlan", "shortfall"]
 
 PRICED = ("gaussian", "laplace")  # mechanisms that doc/theory/hdp.rst has a theorem for
+# Limits of the warnings that a plan cannot learn; no guarantee depends on them. MOST_NOISE: last paragraph of
+# doc/theory/hdp.rst. LEAST_RANGE was chosen by hand, below the smallest range that is measured there (0.2).
 LEAST_RANGE = 0.05  # of a draw: below it, hardly anything is learnt, even from tables almost without noise
 MOST_NOISE = 0.5  # in a cell of the model, over the mean count: above it, word frequencies do as well
 MEAN_OF = 9  # the mean of so many tables has the noise of the model: 2 / FORGET - 1, with that of `_hdp_sampler`
-MOST_BUDGET = 1e6  # beyond, none is recommended
-RESERVE = 2.0**-6  # part of delta that is kept for the samplers' error, far more than it needs
+MOST_BUDGET = 1e6  # no larger total is recommended: it would be no protection
+# Part of delta that is kept for the samplers' error, far more than it needs; it costs epsilon about as much as a delta
+# smaller by this part.
+RESERVE = 2.0**-6
 
 
 @dataclass(frozen=True)

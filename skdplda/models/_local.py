@@ -31,7 +31,7 @@ from skdplda.rounds._tables import MeanTable, annealed, initial_table
 
 __all__ = ["LocalPrivateLDA"]
 
-SWEEPS = 100  # as PrivateCGSLDA without noise
+SWEEPS = 100  # as PrivateCGSLDA without noise; not tuned
 
 
 class LocalPrivateLDA(BaseTopicModel):

@@ -41,8 +41,11 @@ from skdplda.rounds._tables import OnlineTables, SmoothedTables, annealed, const
 
 __all__ = ["VIPSLDA"]
 
+# frontier_ablation.csv, rows "10 rounds" and "40 rounds"; without noise, not tuned.
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 50
+# Not tuned: a pass more costs noise or time. Row "mini-batches of a tenth" shows what the stochastic form loses.
 PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all documents on average
+# Row "prior of topics 0.01": the private one matters little. Without noise, chosen by hand.
 PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
 # Of `SmoothedTables`, where soft counts of documents are summed; frontier_ablation.csv, rows "smoothing 0.2 between
 # rounds" and "no smoothing between rounds" of VIPSLDA.

@@ -25,9 +25,9 @@ LARGEST_SCALE = 2.0**50
 PRECISION = 384  # bits of the fixed-point numbers that tables are made from
 CUT = 2.0**-64  # probability, at least, of what is drawn from the tail and not from the table
 NEGLIGIBLE = 14  # standard deviations beyond which a Gaussian has less than 2**-140
-BUCKETS_PER_SCALE = 32  # at least; less than twice as many
+BUCKETS_PER_SCALE = 32  # at least; less than twice as many. More take memory, fewer draw wedges more often
 GAUSSIAN_REACH, LAPLACE_REACH = 12.5, 80.0  # scales covered by a table, beyond the cut by far
-GUIDE_BITS = 13
+GUIDE_BITS = 13  # leading bits that index a table; time only
 FOLDED_BITS = 18  # offsets of at most this many bits come from the word that chose the bucket
 LAPLACE_DOMAIN, GAUSSIAN_DOMAIN, TAIL_DOMAIN = 1, 2, 4  # a tail has both numbers of its own and its law's
 

@@ -6,8 +6,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 __all__ = ["round_up", "statement"]
 
-WIDTH = 92
-LABEL = 14
+WIDTH, LABEL = 92, 14  # characters of a line and of its label
 NEIGHBOURS = {
     "add-remove": "data sets that differ by one {unit} being present or absent are hard to tell apart",
     "replace": "data sets that differ by the content of one {unit}, their number being known, are hard to tell apart",
