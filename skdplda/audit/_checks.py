@@ -14,8 +14,8 @@ from skdplda.privacy import epsilon_of
 
 __all__ = [
     "CERTAIN",
-    "SINGLE_WORDS",
     "PRIOR",
+    "SINGLE_WORDS",
     "absent_words",
     "accounted",
     "contribution",

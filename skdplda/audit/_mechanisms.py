@@ -7,8 +7,8 @@ from typing import NamedTuple
 from skdplda._types import Sequence
 from skdplda.audit._canaries import claim_of
 from skdplda.audit._checks import (
-    SINGLE_WORDS,
     PRIOR,
+    SINGLE_WORDS,
     absent_words,
     accounted,
     contribution,
