@@ -36,16 +36,8 @@ RESERVE = 2.0**-6
 class HybridPlan:
     """Noise and draws of every sweep, known before any data are.
 
-    Parameters
-    ----------
-    noise : {"gaussian", "laplace"}
-        Rounded Gaussian or discrete Laplace.
-    scale : float
-        Standard deviation or scale of the noise in a cell, in tokens; 0 for none.
-    eta : float
-        Range of a draw's log-ratio between any two words; inf for no bound.
-    n_sweeps : int
-        How many.
+    `noise` is "gaussian" (rounded) or "laplace" (discrete); `scale` its standard deviation or scale in a cell, in
+    tokens, 0 for none; `eta` the range of a draw's log-ratio between any two words, inf for no bound.
     """
 
     noise: str
@@ -59,25 +51,12 @@ class HybridPlan:
 
     @classmethod
     def calibrate(cls, epsilon, delta, n_sweeps, share, eta=None):
-        """Return the plan that spends a total budget.
+        """Return the plan that spends a total budget; an `epsilon` of inf has neither noise nor bound.
 
-        Parameters
-        ----------
-        epsilon : float
-            Total; inf for neither noise nor bound.
-        delta : float
-            0 for discrete Laplace noise and basic composition, else rounded Gaussian noise and zCDP.
-        n_sweeps : int
-            How many.
-        share : float
-            Of the budget, for the tables: of epsilon with delta=0, of rho otherwise.
-        eta : float, default=None
-            A given range; the tables get what it leaves, and `share` is not used.
-
-        Raises
-        ------
-        ValueError
-            If the draws of the given range cost more than the budget.
+        With delta=0 noise is discrete Laplace and composition basic, else noise is rounded Gaussian and composition
+        zCDP. `share` is the tables' part of the budget: of epsilon with delta=0, of rho otherwise. With a given range
+        `eta` the tables get what it leaves, and `share` is not used; ValueError if the draws alone cost more than the
+        budget.
         """
         noise = "gaussian" if delta else "laplace"
         if math.isinf(epsilon):
@@ -143,17 +122,10 @@ class HybridPlan:
         return high
 
     def event(self, n_tokens=1, draws_pure=False):
-        """Return what all sweeps cost when `n_tokens` tokens are replaced.
+        """Return what all sweeps cost when `n_tokens` tokens are replaced together.
 
         Their draws compose, one after the other, and so cost `n_tokens` times as much; the table's sensitivity grows
-        `n_tokens`-fold.
-
-        Parameters
-        ----------
-        n_tokens : int, default=1
-            Replaced together.
-        draws_pure : bool, default=False
-            Whether to account for draws by their pure epsilon and not by their concentrated divergence.
+        `n_tokens`-fold. With `draws_pure`, draws count by their pure epsilon and not by their concentrated divergence.
         """
         from dp_accounting import ComposedDpEvent
 
@@ -188,23 +160,11 @@ class HybridPlan:
 
 
 def shortfall(plan, mean_count, delta, total=None, share=None, prior=None):
-    """Say why a plan learns nothing, and what would do.
+    """Return a sentence that says why a plan learns nothing, and what would do; None where topics may be learnt.
 
-    Parameters
-    ----------
-    plan : HybridPlan
-        In question.
-    mean_count : float
-        Tokens in a cell of the table, on average. Public, as the lengths of documents are.
-    delta, total, share : float
-        Of the budget; a `total` of None is one given by sweep.
-    prior : float, default=None
-        Of words, where it makes the range together with a given `count_clip`.
-
-    Returns
-    -------
-    sentence : str or None
-        None where topics may be learnt.
+    `mean_count` is the mean number of tokens in a cell of the table: public, as the lengths of documents are. `delta`,
+    `total` and `share` are those of the budget; a `total` of None is one given by sweep. `prior` is that of words,
+    where it makes the range together with a given `count_clip`.
     """
     if plan.can_learn(mean_count):
         return None

@@ -63,23 +63,10 @@ def trace_of(topics, tables, document_starts):
 class DelayedCountSweeps:
     """The sampler. Only `topics`, `table` and values computed from them may be released; `words` are the data.
 
-    Parameters
-    ----------
-    document_starts, words : ndarray
-        Tokens, in an order that reveals nothing: see `order_tokens`.
-    n_words : int
-        Size of the vocabulary.
-    plan : HybridPlan
-        Noise and range of the draws.
-    alpha : ndarray of shape (n_topics,), float64
-        Prior of topic proportions.
-    count_clip : float or None
-        Counts are cut to [0, count_clip], and the range makes the prior of the weights: count_clip / (C / beta).
-        None cuts the log-preferences of words for topics instead, around their mean.
-    randomness : Randomness
-        Of this fit.
-    n_threads : int
-        The result does not depend on it.
+    The tokens stand in an order that reveals nothing: see `order_tokens`. The plan has the noise and the range of the
+    draws. Counts are cut to [0, count_clip], and the range makes the prior of the weights: count_clip / (C / beta).
+    None cuts the log-preferences of words for topics instead, around their mean. The result does not depend on
+    `n_threads`.
     """
 
     def __init__(self, document_starts, words, n_words, plan, alpha, count_clip, randomness, n_threads):
@@ -194,14 +181,9 @@ class PartOfTokens:
 
 
 class ShardedSweeps(DelayedCountSweeps):
-    """The sampler of documents on workers: the topics stay there.
+    """The sampler of documents on workers, as from `load_documents`: the topics stay there.
 
-    Parameters
-    ----------
-    documents : ShardedDocuments
-        As from `load_documents`.
-    plan, alpha, count_clip, randomness, n_threads
-        As in `DelayedCountSweeps`. The key of the draws travels to the workers, and nothing else of the randomness.
+    The key of the draws travels to the workers, and nothing else of the randomness.
     """
 
     def __init__(self, documents, plan, alpha, count_clip, randomness, n_threads):

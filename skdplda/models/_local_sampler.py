@@ -59,18 +59,10 @@ class NoiseTopic:
 
     Given theta and phi, the bit of a word is 1 with probability q + (p - q) * length * theta . phi_w. So a 1 is noise
     with weight q, and a word of topic k with weight (p - q) * length * theta_k * phi_kw. The length has a gamma prior
-    and is summed out with theta, which makes the weight of a topic s (n_dk + alpha_k) phi_kw, where
-    s = (p - q) / (p - q + sum(alpha) / prior mean of the length). That mean is estimated for each document, and shared
-    by a group of documents of like length. Without noise (q = 0) there is no such topic, and one group.
-
-    Parameters
-    ----------
-    channel : BitChannel
-        The law of the reports.
-    n_topics : int
-        Number of topics, without the noise.
-    n_words : int
-        Size of the vocabulary.
+    and is summed out with theta, which makes the weight of a topic s (n_dk + alpha_k) phi_kw, where s = (p - q) / (p -
+    q + sum(alpha) / prior mean of the length). That mean is estimated for each document, and shared by a group of
+    documents of like length. Without noise (q = 0) there is no such topic, and one group. `n_topics` does not count the
+    noise.
     """
 
     def __init__(self, channel, n_topics, n_words):
@@ -106,17 +98,7 @@ class NoiseTopic:
 
 
 class Bits:
-    """Bits on this machine, of documents in groups.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        Ones, and no stored zeros.
-    n_topics : int
-        That of the noise included.
-    n_threads : int
-        The result does not depend on it.
-    """
+    """Bits on this machine, of documents in groups: X has ones and no stored zeros, `n_topics` counts the noise."""
 
     def __init__(self, X, n_topics, n_threads):
         self._X, self._n_topics, self._n_threads = X, n_topics, n_threads
@@ -126,14 +108,9 @@ class Bits:
         return np.diff(self._X.indptr)
 
     def divide(self, group, first=None):
-        """Form groups, before the first draw.
+        """Form groups, before the first draw: `group` has the number of each document's group.
 
-        Parameters
-        ----------
-        group : ndarray of shape (n_documents,)
-            Number of each document's group.
-        first : list of int or None, default=None
-            Where the documents are a part of all: of each group, the number of documents before.
+        Where the documents are a part of all, `first` has the number of documents before, of each group.
         """
         self._groups, shape = [], (self._X.shape[1], self._n_topics)
         for number in range(int(group.max()) + 1 if first is None else len(first)):
@@ -176,15 +153,7 @@ class PartOfBits(Bits):
 
 
 class ShardedBits:
-    """`Bits` of reports on workers.
-
-    Parameters
-    ----------
-    documents : ShardedDocuments
-        The reports.
-    n_topics : int
-        As in `Bits`.
-    """
+    """`Bits` of reports on workers, from `ShardedDocuments`."""
 
     def __init__(self, documents, n_topics):
         self.shape, self._pool, self._bounds = documents.shape, documents.pool, documents.first

@@ -453,17 +453,7 @@ def shuffled_segments(X, randomness):
 
 
 class PublicPerplexity:
-    """Follows the perplexity of public documents from round to round.
-
-    Parameters
-    ----------
-    public : UnitMatrix, array-like or sparse matrix of shape (n_documents, n_words)
-        The documents.
-    alpha, beta
-        The priors of the model.
-    n_threads : int
-        The result does not depend on it.
-    """
+    """Follows the perplexity of public documents from round to round, under the priors of the model."""
 
     def __init__(self, public, alpha, beta, n_threads):
         X = counts_of(public)

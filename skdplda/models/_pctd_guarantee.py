@@ -23,19 +23,9 @@ COMMON = {"unit": "token", "not_covered": (NOT_COVERED[0], STRUCTURE, *NOT_COVER
 
 
 def once_guarantee(plan, epsilon, delta):
-    """Return the guarantee of noise on every unit-word count, drawn once.
+    """Return the guarantee of noise on every unit-word count, drawn once, for one word replaced by another in its unit.
 
-    Parameters
-    ----------
-    plan : NoisePlan
-        One round.
-    epsilon, delta : float
-        Target of the plan.
-
-    Returns
-    -------
-    guarantee : PrivacyGuarantee
-        For one word replaced by another in its unit.
+    The plan has one round; epsilon and delta are its target.
     """
     private = bool(np.isfinite(epsilon))
     noise = (
@@ -63,21 +53,10 @@ def once_guarantee(plan, epsilon, delta):
 
 
 def published_guarantee(plan, epsilon, delta, support):
-    """Return the guarantee of fresh noise in each iteration.
+    """Return the guarantee of fresh noise in each iteration, for one word present or absent.
 
-    Parameters
-    ----------
-    plan : NoisePlan
-        As many rounds as iterations.
-    epsilon, delta : float
-        Target of the plan.
-    support : {"all", "observed"}
-        Which counts get noise.
-
-    Returns
-    -------
-    guarantee : PrivacyGuarantee
-        For one word present or absent. Claimed; infinite where there is no noise on counts that are 0.
+    The plan has as many rounds as there are iterations; epsilon and delta are its target. `support`, "all" or
+    "observed", says which counts get noise. Claimed; infinite where there is no noise on counts that are 0.
     """
     private = bool(np.isfinite(epsilon))
     counted = private and support == "all"

@@ -22,27 +22,12 @@ NEGLIGIBLE = 1e-12  # eigenvalues of the topics' Gram matrix below this share of
 
 
 def noisy_segments(X, sigma, randomness, n_threads):
-    """Release every segment's count of every word once, and return what the counts probably were.
+    """Release every segment's count of every word once, and return what the counts probably were, as a UnitMatrix.
 
-    The noise is integer, on counts in fixed point of resolution 1 / GRID. A released block is not kept: each cell
-    becomes the most probable count under a Poisson law whose rate is the word's frequency in the releases, and is
-    stored unless that is 0. All of this is post-processing of the noisy counts and of their shape.
-
-    Parameters
-    ----------
-    X : UnitMatrix
-        The documents.
-    sigma : float
-        Standard deviation of the noise in a count. 0 returns X.
-    randomness : Randomness
-        Of this fit.
-    n_threads : int
-        The result does not depend on it.
-
-    Returns
-    -------
-    X : UnitMatrix
-        As many documents and segments as before.
+    The noise is integer, on counts in fixed point of resolution 1 / GRID, with standard deviation `sigma` in a count; 0
+    returns X. A released block is not kept: each cell becomes the most probable count under a Poisson law whose rate is
+    the word's frequency in the releases, and is stored unless that is 0. All of this is post-processing of the noisy
+    counts and of their shape.
     """
     n_segments, n_words = X.counts.shape
     if sigma == 0 or n_segments == 0:
@@ -137,16 +122,8 @@ def sum_noise(r, along, basis, sigma, rng):
 class NoisySegmentEStep(SegmentEStep):
     """Algorithm 1 of Shi et al. (2019): fresh normal noise on the segments' word counts in each iteration.
 
-    Parameters
-    ----------
-    X, units, n_topics, order, alpha, beta, n_updates, n_threads
-        As in `SegmentEStep`.
-    sigma : float
-        Standard deviation of the noise in a count.
-    support : {"all", "observed"}
-        Which counts get noise: those of all words, or those that are not 0.
-    randomness : Randomness
-        Of this fit.
+    `sigma` is its standard deviation; `support` says which counts get it: those of all words ("all"), or those that are
+    not 0 ("observed"). The other parameters are those of `SegmentEStep`.
     """
 
     def __init__(self, X, units=None, *, sigma, support, randomness, **settings):

@@ -459,25 +459,11 @@ def _gaussian_tail(z, density):
 
 
 def _pack(tails, floors, shift, alpha, beta, cut):
-    """Return the Table of a law on magnitudes.
+    """Return the Table of a law on magnitudes: zero, the rectangle of each bucket, the wedge of each bucket.
 
-    Parameters
-    ----------
-    tails : sequence of int
-        P(magnitude > k 2**shift), k = 0, 1, ..., n_buckets.
-    floors : sequence of int
-        Mass of the largest rectangle under the density in each bucket; not used when a bucket is one integer.
-    shift : int
-        log2 of the integers in a bucket.
-    alpha, beta : mpmath.mpf
-        Log-density inside a bucket; see ``_kernels/wedge.h``.
-    cut : float
-        Least probability of what is left to the law's tail.
-
-    Returns
-    -------
-    Table
-        Entries in the order: zero, the rectangle of each bucket, the wedge of each bucket.
+    `tails` has P(magnitude > k 2**shift), k = 0, 1, ..., n_buckets; `floors` the mass of the largest rectangle under
+    the density in each bucket, not used when a bucket is one integer; `alpha` and `beta` the log-density inside a
+    bucket, see ``_kernels/wedge.h``; `cut` the least probability of what is left to the law's tail.
     """
     least_tail = int(math.ldexp(cut, 128)) << (PRECISION - 128)
     tails = [max(tails[0], least_tail), *tails[1:]]  # at tiny scales; `_tail_draw` sends back what is too much

@@ -38,20 +38,11 @@ MARGIN = 1e-9
 def shortened(X):
     """Return documents of at most MOST_TOKENS tokens each: longer ones lose tokens evenly, without a warning.
 
-    A warning would tell that there is such a document.
+    A warning would tell that there is such a document. X is a csr_array or a UnitMatrix of counts, and is returned as
+    it is if no document is longer.
 
     If t of a document's n tokens stand up to and including a word, floor(t MOST_TOKENS / n) are left up to it. So what
     is left is a function of the document alone, and of no draw.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words) or UnitMatrix
-        Counts.
-
-    Returns
-    -------
-    X : csr_array or UnitMatrix
-        The same object if no document is longer.
     """
     counts, bounds = (X.counts, X.counts.indptr[X.start]) if isinstance(X, UnitMatrix) else (X, X.indptr)
 
@@ -68,21 +59,9 @@ def some_tokens(X, key, first_document=0):
     """Return documents of at most MOST_TOKENS tokens each: of longer ones a random subset, all subsets alike.
 
     Which of a document's tokens stay depends on their number, which is public, and not on their words: a token in the
-    place of another stays or goes as that one does.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        As from `check_counts`.
-    key : ndarray of shape (8,), uint32
-        Of the draws, which are words of SHAKE-256.
-    first_document : int, default=0
-        Number of the first document, where these are a part of a corpus.
-
-    Returns
-    -------
-    X : csr_array of shape (n_documents, n_words)
-        The same object if no document is longer.
+    place of another stays or goes as that one does. The draws are words of SHAKE-256, from a key of eight uint32 and
+    the document's number; `first_document` is that of the first one, where these are a part of a corpus. The same
+    object is returned if no document is longer.
     """
 
     def at_random(document, before):
@@ -129,23 +108,9 @@ def unit_weights(X, units, order, least=1.0):
     """Return what each token of a document adds to a sum: one integer a document, the same for all of its unit.
 
     Contribution bounding: whatever its topics are, a unit's counts of (word, topic) have at most the norm of its counts
-    of words. The weight scales that norm to GRID, rounded down.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        As from `check_counts`.
-    units : tuple of ndarray
-        As from `check_groups`.
-    order : {1, 2}
-        Of the norm.
-    least : float, default=1.0
-        At least 1. Units of a smaller norm get the weight of this norm, and stay below GRID.
-
-    Returns
-    -------
-    weight : ndarray of shape (n_documents,), int32
-        0 where the norm exceeds GRID.
+    of words, of order 1 or 2. The weight, int32, scales that norm to GRID, rounded down; it is 0 where the norm exceeds
+    GRID. Units of a norm below `least`, which is at least 1, get the weight of this norm, and stay below GRID. X and
+    `units` are as from `check_counts` and `check_groups`.
     """
     start, documents = units
     n_units = len(start) - 1
@@ -161,26 +126,13 @@ def unit_weights(X, units, order, least=1.0):
 
 
 def equal_contributions(X, privacy_units, order):
-    """Return what each word of each segment adds to the sums, over all topics.
+    """Return what each word of each segment of a UnitMatrix adds to the sums, over all topics: (n_segments, n_words).
 
     A word that stands c times in a document adds sqrt(c) in all, 1 / sqrt(c) each time, because repeated words would
     otherwise take most of the norm. Then the cells (word, topic) of a privacy unit have at most the norm of its words'
-    square roots, whatever the topics are, and the integer weight scales that norm to GRID. Rounding every term towards
-    zero cannot make it larger.
-
-    Parameters
-    ----------
-    X : UnitMatrix
-        The documents.
-    privacy_units : tuple of ndarray
-        As from `check_groups`.
-    order : {1, 2}
-        Of the norm.
-
-    Returns
-    -------
-    weighted : csr_array of shape (n_segments, n_words), float64
-        Zero in the segments of a privacy unit whose norm exceeds GRID.
+    square roots, of order 1 or 2, whatever the topics are, and the integer weight scales that norm to GRID. Rounding
+    every term towards zero cannot make it larger. The segments of a privacy unit whose norm exceeds GRID have zeros.
+    `privacy_units` are as from `check_groups`.
     """
     damped, counts = X.to_counts().astype(np.float64), X.counts.tocoo()
     damped.data = np.sqrt(damped.data)
