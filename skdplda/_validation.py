@@ -68,10 +68,10 @@ def at_most(n_jobs):
 def check_structure(X, name="X"):
     """Raise ValueError for a sparse matrix whose arrays do not describe a matrix of its shape.
 
-    That is, with its `name`, if pointers fall or leave the arrays, an index lies outside of the shape, or arrays differ in length.
-    Anything but a sparse matrix passes, and nothing is changed. Kernels, and scipy's own conversions, follow pointers
-    and indices without looking. So everything that takes a matrix from outside asks here first: estimators, readers of
-    files, workers.
+    That is, if pointers fall or leave the arrays, an index lies outside of the shape, or arrays differ in length; the
+    message has its name. Anything but a sparse matrix passes, and nothing is changed. Kernels, and scipy's own
+    conversions, follow pointers and indices without looking. So everything that takes a matrix from outside asks here
+    first: estimators, readers of files, workers.
     """
     if sp.issparse(X) and X.shape[-1] > LARGEST_COUNT:
         raise ValueError(f"{name} must have fewer than 2**31 columns; got shape {X.shape}.")

@@ -42,7 +42,7 @@ class Canaries:
         return sp.csr_array(sp.vstack([wider, planted], format="csr"))
 
     def scores(self, model):
-        """Return one number a canary, larger where the released table speaks for its presence."""
+        """Return one number a canary, larger where its presence is more likely, given the released table."""
         released = np.asarray(topics_of(model).components_).sum(axis=0)[self._X.shape[1] :]
         return released[: self._n] - released[self._n :] if self._replace else released
 

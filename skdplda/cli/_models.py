@@ -420,7 +420,7 @@ def _transform(args):
     with nullcontext() if args.output is None else whole_file(args.output, PRIVATE) as file:
         for names, X in batches:
             text = _rows(names, model.transform(X), columns)
-            columns = columns and []  # once
+            columns = columns and []  # the first batch has the names of the columns, the others have none
             if file is None:
                 sys.stdout.write(text)
             else:

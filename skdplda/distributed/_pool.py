@@ -290,10 +290,11 @@ class ActorPool:
         """Return `_addresses`; raise RuntimeError unless these workers have this package, in this version."""
         addresses = self._addresses().keys() - self._checked
 
-        def version():  # has no module of ours, so that it travels to workers without the package
+        def version():
             return __import__("importlib").import_module("skdplda").__version__
 
-        version.__module__ = "__main__"  # by value
+        # Functions of __main__ are pickled by value: this one runs on workers that lack the package, too.
+        version.__module__ = "__main__"
         mine = version()
         asked = self._client.run(version, workers=sorted(addresses), on_error="return") if addresses else {}
         for address, found in asked.items():

@@ -143,7 +143,7 @@ class HybridPlan:
             return math.inf, None
         event = self.event(n_tokens)
         epsilon = epsilon_with_sampler_error(event, delta)
-        if n_tokens * self.n_sweeps * self.eta < epsilon:  # few draws of a large range: their sum may be less
+        if n_tokens * self.n_sweeps * self.eta < epsilon:  # then the plain sum over draws may be less
             other = self.event(n_tokens, draws_pure=True)
             if epsilon_with_sampler_error(other, delta) < epsilon:
                 return epsilon_with_sampler_error(other, delta), other

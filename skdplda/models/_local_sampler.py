@@ -45,7 +45,9 @@ def like_length(lengths, most, size):
 
 def refuse_raw(n_ones, n_bits, channel):
     """Refuse bits that are no reports: with fewer ones than noise alone makes."""
-    least = channel.one_if_absent * n_bits  # words or not; less is 1e-9 likely (Chernoff)
+    # Present words only raise the expected number of ones, and by Chernoff's bound fewer than the limit below come with
+    # probability at most 1e-9.
+    least = channel.one_if_absent * n_bits
     if n_ones < least - 6.5 * math.sqrt(least):
         raise ValueError(
             "X has fewer ones than noise alone makes, so these are no reports of this randomizer"

@@ -45,7 +45,7 @@ __all__ = ["PCTD"]
 
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 35  # with noise as PrivateCGSLDA; without, the 35 iterations of Shi et al. (2019)
 PRIVATE_UPDATES, EXACT_UPDATES = 10, 1  # with noise as local sweeps of PrivateCGSLDA; without, plain EM
-TRANSFORM_CELLS = 2**22  # likelihoods of units held at a time
+TRANSFORM_CELLS = 2**22  # likelihoods of segments held at a time
 
 
 class PCTD(BaseRoundsModel):
@@ -286,7 +286,7 @@ class PCTD(BaseRoundsModel):
             X.start.astype(np.int32),
             np.arange(X.n_units, dtype=np.int32),
             np.ones(X.n_units, dtype=np.int32),
-            np.exp(likelihood, out=likelihood),  # a unit is a word of its own, with this row of the table
+            np.exp(likelihood, out=likelihood),  # each segment counts as a word, and this is its row of the table
             self._doc_topic_prior(),
             FOLD_IN_ITERATIONS,
             FOLD_IN_TOLERANCE,
