@@ -78,6 +78,21 @@ def check_refused():
     return check
 
 
+@pytest.fixture(scope="session")
+def check_threads():
+    """Check that a seed makes the same model, and proportions, for any number of threads, and another seed another."""
+
+    def check(estimator, data):
+        models = [clone(estimator).set_params(random_state=3, n_jobs=n_jobs).fit(data) for n_jobs in (1, 2, 4, 1)]
+        for other in models[1:]:
+            np.testing.assert_array_equal(other.components_, models[0].components_)
+            np.testing.assert_array_equal(other.transform(data), models[0].transform(data))
+        changed = clone(estimator).set_params(random_state=4).fit(data)
+        assert not np.array_equal(changed.components_, models[0].components_)
+
+    return check
+
+
 @pytest.fixture(scope="module")
 def corpus():
     """A corpus of three planted topics. Files that need another one define their own."""

@@ -1,7 +1,7 @@
 """Passes over privacy units that share out weight among their words, for private selection of words.
 
-A unit here is a privacy unit: a run of `words`, none twice. Weights are integers, multiples of 1 / grid of what one unit
-may give.
+A unit here is a privacy unit: a run of `words`, none twice. Weights are integers, multiples of 1 / grid of what one
+unit may give.
 """
 
 from libc.math cimport sqrt
