@@ -11,7 +11,7 @@ which; "beta=1" has C=147.4, and "beta=0.01", the default of the others, has C=1
 "delayed" its sound form (delayed counts, as in AD-LDA) with the same two epsilons a sweep.
 
 What a point really costs stands beside what the paper says of it. The paper's epsilon counts one sweep's noise; its own
-sum over sweeps of noise and draws is `paper_total`. `honest_total` is proven, at delta=1e-5, for everything that an
+sum over sweeps of noise and draws is `paper_total`. `proven_total` is proven, at delta=1e-5, for everything that an
 attacker of Figure 4 sees; it is infinite where draws or counts are not covered.
 
 Where we agree. Attack: on plain CGS and on CDP-LDA+ its success rises steeply with the sweeps, to 0.8 and more after
@@ -139,10 +139,10 @@ def totals(method, epsilon, sweeps):
     """Return (the paper's sum over sweeps, what is proven)."""
     draws = math.inf if method in ("CGS", "CDP-LDA+") else INHERENT
     paper = sweeps * (epsilon + (0 if method == "CDP-LDA+" else draws))
-    honest = math.inf
+    proven = math.inf
     if method == "HDP-LDA delayed":
-        honest = HybridPlan("laplace", 2 / epsilon, INHERENT, sweeps).epsilon(DELTA)
-    return paper, honest
+        proven = HybridPlan("laplace", 2 / epsilon, INHERENT, sweeps).epsilon(DELTA)
+    return paper, proven
 
 
 def attack(X, method, epsilon, beta, sweeps, seed, seen):
@@ -163,8 +163,8 @@ def attack(X, method, epsilon, beta, sweeps, seed, seen):
                 for rule, one in attacks.items()
                 for name, value in one.success(words[tokens]).items()
             }
-            paper, honest = totals(method, epsilon, done)
-            rows.append({"sweeps": done, "paper_total": paper, "honest_total": honest, **found})
+            paper, proven = totals(method, epsilon, done)
+            rows.append({"sweeps": done, "paper_total": paper, "proven_total": proven, **found})
 
     run(X, method, epsilon, beta, sweeps, seed, observe)
     return rows
@@ -175,12 +175,12 @@ def judge(X, test, method, epsilon, beta, sweeps, seed):
     topics = run(X, method, epsilon, beta, sweeps, seed) + beta
     topics /= topics.sum(axis=1, keepdims=True)
     options = {"doc_topic_prior": ALPHA}
-    paper, honest = totals(method, epsilon, sweeps)
+    paper, proven = totals(method, epsilon, sweeps)
     return [
         {
             "sweeps": sweeps,
             "paper_total": paper,
-            "honest_total": honest,
+            "proven_total": proven,
             "perplexity": perplexity(test, topics, method="fold-in", **options),
             "completion": perplexity(test, topics, **options),
             "unigram": unigram_perplexity(X, test),
@@ -242,7 +242,7 @@ def draw_attack(plt, table, path, rule):
             dashes = ":" if method.startswith("HDP") and beta < 1 else "-" if epsilon != 1 else "--"
             label = method if method == "CGS" else f"{method}, ε={epsilon:g}"
             label += f", β={beta:g}" if method.startswith("HDP") else ""
-            total = curve.honest_total.iloc[-1]
+            total = curve.proven_total.iloc[-1]
             label += f" (proven: {total:,.0f})" if np.isfinite(total) else " (no finite ε)"
             x = curve.index.get_level_values("sweeps")
             ax.plot(x, curve[f"{rule} probability"], dashes, color=color, linewidth=1.8, label=label)
@@ -277,7 +277,7 @@ def draw_perplexity(plt, table, path):
         if len(delayed):
             note = "second row of the axis: proven total, HDP-LDA delayed\nall others: not private (no finite ε)"
             ax.text(0.98, 0.98, note, transform=ax.transAxes, ha="right", va="top", fontsize=8, color="0.25")
-            shown = delayed.honest_total[delayed.index >= 1]  # that of 0.5 would lie on the next: 856
+            shown = delayed.proven_total[delayed.index >= 1]  # that of 0.5 would lie on the next: 856
             ax.set_xticks(shown.index, [f"{x:g}\n{total:,.0f}" for x, total in shown.items()], fontsize=8)
         ax.set(xlabel="ε of one sweep's noise (the paper's axis)")
         ax.set_ylim(top=ax.get_ylim()[1] * 1.12)
