@@ -211,7 +211,7 @@ def local(n_topics, epsilon, seed):
 
 Contender = namedtuple("Contender", "name make corpora all_topics", defaults=((NEWS, TWEETS), False))
 online = partial(plain, VIPSLDA, learning_method="online", sampling_rate=0.1)
-live = partial(plain, PrivateCGSLDA, max_iter=100)
+sequential = partial(plain, PrivateCGSLDA, max_iter=100)
 MAIN = (NEWS, TWEETS, ALL_TWEETS, NIPS, ENRON)
 CONTENDERS = [
     Contender("PrivateCGSLDA", plain(PrivateCGSLDA), MAIN, True),
@@ -223,9 +223,9 @@ CONTENDERS = [
     Contender("HDPLDA", plain(HDPLDA)),
     Contender("PCTD, 3 words, units", plain(PCTD, noise="units"), (TWEETS,)),
     Contender("LocalPrivateLDA", local),
-    Contender("CDP-LDA", live(mechanism="laplace-first")),
-    Contender("CDP-LDA+", live(mechanism="laplace-every")),
-    Contender("Zhu et al.", live(mechanism="laplace-last")),
+    Contender("CDP-LDA", sequential(mechanism="laplace-first")),
+    Contender("CDP-LDA+", sequential(mechanism="laplace-every")),
+    Contender("Zhu et al.", sequential(mechanism="laplace-last")),
     Contender("HDPLDA, published", plain(HDPLDA, table="sequential")),
     Contender("PCTD, 3 words, published", plain(PCTD, noise="units-each-iteration"), (TWEETS,)),
     Contender("VIPS, zcdp", online(accounting="zcdp")),
@@ -530,7 +530,7 @@ def smoothing(deviations):
     return with_tables(lambda tables, model, randomness: setattr(tables, known(tables, "_smoothing"), deviations))
 
 
-def start_unevenly(tables, model, randomness):
+def start_with_shape_one(tables, model, randomness):
     """Start from the table of a flat Dirichlet distribution."""
     tables.table = initial_table(tables.table.shape, randomness.table_key, 1.0)
 
@@ -557,12 +557,12 @@ OPTIONS = (  # a name, of which models, and what is changed: parameters, or an a
     ("words weigh alike", BOTH[:1], both(with_constant(_estep_gibbs, "word_weights", even), with_tables(weigh_alike))),
     ("words weigh alike", BOTH[1:], both(with_e_step(lambda model: {"weighted": False}), with_tables(weigh_alike))),
     (
-        "drawn topics, not shares",
+        "drawn topics, not soft counts",
         BOTH[:1],
         both(with_e_step(lambda model: {"soft_counts": False}), with_tables(weigh_alike)),
     ),
     ("alpha not raised in rounds", BOTH[1:], with_e_step(alpha_as_it_is)),
-    ("first table uneven", BOTH, with_tables(start_unevenly)),
+    ("Gamma initialisation of shape 1", BOTH, with_tables(start_with_shape_one)),
     ("equal noise in all rounds", BOTH, with_constant(_plan, "PRECISION_RATIO", 1.0)),
     ("10 rounds", BOTH, {"max_iter": 10}),
     ("40 rounds", BOTH, {"max_iter": 40}),

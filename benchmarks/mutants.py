@@ -160,7 +160,7 @@ MUTANTS = [
         ROUNDS,
     ),
     Mutant(
-        "shares above the bound",
+        "soft counts above the bound",
         "documents, rows, alpha + np.float32(HALF), None, 1, GRID, 1, 0.0, 0.0,",
         "documents, rows, alpha + np.float32(HALF), None, 1, GRID + GRID // 64, 1, 0.0, 0.0,",
         "a contribution is larger than the sensitivity",
@@ -282,7 +282,7 @@ MUTANTS = [
     ),
     # --- variational inference ---
     Mutant(
-        "stretched shares above the bound",
+        "scaled soft counts above the bound",
         "self._norm = GRID if units is None and max_norm is None and not exact else 0",
         "self._norm = GRID + GRID // 64 if units is None and max_norm is None and not exact else 0",
         "a contribution is larger than the sensitivity",
@@ -392,7 +392,7 @@ MUTANTS = [
         "draws of several tokens cost one",
         "draws = n_tokens * self.n_sweeps",
         "draws = self.n_sweeps",
-        "document_cost promises too much",
+        "document_cost states too small an epsilon",
         HDP,
     ),
     Mutant(
@@ -492,14 +492,14 @@ MUTANTS = [
         "groups and Gaussian noise",
         "parts.append(gaussian_event(leaf.noise_multiplier / size, count))",
         "parts.append(gaussian_event(leaf.noise_multiplier / math.sqrt(size), count))",
-        "the promise to a group is too strong",
+        "the guarantee for a group is too strong",
         ACCOUNTING,
     ),
     Mutant(
         "groups and zCDP",
         "zcdp_event(size**2 * leaf.rho)",
         "zcdp_event(size * leaf.rho)",
-        "the promise to a group is too strong",
+        "the guarantee for a group is too strong",
         ACCOUNTING,
     ),
     Mutant(
@@ -548,14 +548,14 @@ MUTANTS = [
         "a ledger of claims",
         "if guarantee.status != Status.PROVEN and not self._accept_claimed:",
         "if guarantee.status == Status.DIAGNOSTIC and not self._accept_claimed:",
-        "a ledger of promises that do not hold",
+        "a ledger of guarantees that do not hold",
         "test_accountant",
     ),
     Mutant(
         "a run is charged twice",
         "                if not self._charged(ledger, run):\n                    ledger.spend",
         "                if True:\n                    ledger.spend",
-        "a resumed fit pays again",
+        "a resumed fit is charged again",
         "test_accountant test_checkpoint",
     ),
     Mutant(
@@ -616,7 +616,7 @@ MUTANTS = [
         "test_local test_local_reports",
     ),
     Mutant(
-        "more reports than a user has promised",
+        "more reports than a user has declared",
         "if np.diff(start).max() > most:",
         "if np.diff(start).max() > most + 1:",
         "a user has spent more than is said",
@@ -624,7 +624,7 @@ MUTANTS = [
     ),
     # --- selection of words ---
     Mutant(
-        "shares of a unit",
+        "equal weights of a unit's words",
         "equal_share(plan.grid, n + 1) for n in range(plan.max_items)",
         "equal_share(plan.grid, max(n, 1)) for n in range(plan.max_items)",
         "a unit gives more than the sensitivity",
@@ -652,7 +652,7 @@ MUTANTS = [
         "test_partition test_vocabulary",
     ),
     Mutant(
-        "released words stay in the sieve",
+        "released words stay candidates",
         "        active[present[passed]] = 0\n",
         "        active[present[passed]] = 1\n",
         "a word is released twice",
@@ -714,7 +714,7 @@ MUTANTS = [
         "claimed fits are released",
         "if not allow_unproven and not (proven and math.isfinite(guarantee.epsilon)):",
         "if not allow_unproven and not math.isfinite(guarantee.epsilon):",
-        "a model is published with a promise that does not hold",
+        "a model is published with a guarantee that does not hold",
         "test_releases test_fdptm",
     ),
     Mutant(
@@ -743,7 +743,7 @@ MUTANTS = [
         "ChaCha8",
         "round < 20; round += 2",
         "round < 8; round += 2",
-        "not the generator that is promised",
+        "not the generator that is stated",
         "test_noise",
     ),
     Mutant(
@@ -909,15 +909,15 @@ MUTANTS = [
     ),
     Mutant(
         "responsibilities of segments not truncated",
-        "out[w, k] += <total_type>(value * r[units[i], k])",
-        "out[w, k] += <total_type>(value * r[units[i], k] + 0.5)",
+        "out[w, k] += <total_type>(value * r[segments[i], k])",
+        "out[w, k] += <total_type>(value * r[segments[i], k] + 0.5)",
         "a contribution is larger than the sensitivity",
         "test_mixture test_pctd test_audit",
     ),
     Mutant(
-        "published sweep, own count",
-        "topics[i], -1)\n                total = _weigh(\n",
-        "topics[i], -1)\n                doc_topic[d, topics[i]] += 0.5\n                total = _weigh(\n",
+        "published sweep, self-count",
+        "topics[i], -1)\n                if noisy:\n",
+        "topics[i], -1)\n                doc_topic[d, topics[i]] += 0.5\n                if noisy:\n",
         "the published form is another one",
         "test_published_gibbs",
     ),

@@ -25,6 +25,13 @@ from skdplda.datasets import load_uci_bow
 from skdplda.metrics import perplexity
 
 OFFSET, DECAY, ALPHA, TOL = 10.0, 0.7, 0.1, 1e-3
+ONLINE = {
+    "learning_method": "online",
+    "learning_offset": OFFSET,
+    "learning_decay": DECAY,
+    "mean_change_tol": TOL,
+    "n_jobs": 1,
+}
 OWN = {"alpha": None, "eta": None}
 SAME = {"alpha": ALPHA, "eta": 0.1}
 
@@ -35,16 +42,12 @@ def fit_skdplda(X, n_topics, passes, batch, alpha, eta, seed, epsilon=math.inf):
     model = VIPSLDA(
         n_topics,
         epsilon=epsilon,
-        learning_method="online",
         sampling_rate=rate,
         max_iter=math.ceil(passes / rate),
-        learning_offset=OFFSET,
-        learning_decay=DECAY,
-        mean_change_tol=TOL,
         doc_topic_prior=alpha,
         topic_word_prior=eta,
         random_state=seed,
-        n_jobs=1,
+        **ONLINE,
     )
     return model.fit(X).topic_word_
 
@@ -55,16 +58,12 @@ def fit_scikit_learn(X, n_topics, passes, batch, alpha, eta, seed):
 
     model = LatentDirichletAllocation(
         n_topics,
-        learning_method="online",
         batch_size=batch,
         max_iter=passes,
-        learning_offset=OFFSET,
-        learning_decay=DECAY,
-        mean_change_tol=TOL,
         doc_topic_prior=alpha,
         topic_word_prior=eta,
         random_state=seed,
-        n_jobs=1,
+        **ONLINE,
     )
     components = model.fit(X).components_
     return components / components.sum(axis=1, keepdims=True)

@@ -46,9 +46,10 @@ __all__ = [
 import_module("skdplda._kernels")  # which says what to do where the kernels are not compiled
 __version__ = version("skdplda")
 
-# A room opens when it, or a name of it, is asked for: a user's device needs `skdplda.local` and loads no server's half.
+# A package is imported when it, or a name of it, is asked for: a user's device needs `skdplda.local` alone, and does
+# not load what only a server needs.
 _SHOWN = ("models", "privacy", "releases", "rounds", "vocabulary")
-_ROOMS = (
+_PACKAGES = (
     *_SHOWN,
     "attacks",
     "audit",
@@ -62,18 +63,18 @@ _ROOMS = (
 
 
 def __getattr__(name):
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return import_module(f"skdplda.{name}")
     if name in __all__:
-        for room in _SHOWN:
-            shown = import_module(f"skdplda.{room}")
+        for package in _SHOWN:
+            shown = import_module(f"skdplda.{package}")
             if name in shown.__all__:
                 return globals().setdefault(name, getattr(shown, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted({*globals(), *__all__, *_ROOMS})
+    return sorted({*globals(), *__all__, *_PACKAGES})
 
 
 # On every fit, not once a line of code; appended, so that a user's own filters come first.

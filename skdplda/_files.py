@@ -35,22 +35,12 @@ PRIVATE = 0o600  # permissions of what is as private as the data
 
 @contextmanager
 def whole_file(path, mode=0o666):
-    """Open a file for writing that takes its place, and its name, only when it is complete.
+    """Open a binary file for writing that takes its place, and its name, only when it is complete.
 
-    It is written under a name that nobody can guess, beside its place, and is made by this call or not at all: a file
-    or a symbolic link that waits there is not opened, and lends neither its mode nor its target.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file. A former one stays whole until the new one is; a symbolic link is replaced, not followed.
-    mode : int, default=0o666
-        Permissions, before the process's mask.
-
-    Yields
-    ------
-    file : binary file
-        Removed if the block raises.
+    A former file stays whole until the new one is; nothing is left behind if the block raises. It is written under a
+    name that nobody can guess, beside its place, and is made by this call or not at all: a file or a symbolic link that
+    waits there is not opened, and lends neither its mode nor its target. A symbolic link at `path` is replaced, not
+    followed.
     """
     path = os.fspath(path)
     partial = os.path.join(os.path.dirname(path), f".{secrets.token_hex(16)}.partial")

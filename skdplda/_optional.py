@@ -6,26 +6,9 @@ __all__ = ["import_optional"]
 
 
 def import_optional(module, *, purpose, install):
-    """Import a module, or say what to install.
+    """Import a module by its absolute name, or say in an ImportError what to give to pip (`install`), and what for.
 
-    Parameters
-    ----------
-    module : str
-        Absolute name, such as "matplotlib.pyplot".
-    purpose : str
-        What needs it: the subject of the message.
-    install : str
-        What pip is to be given.
-
-    Returns
-    -------
-    module : module
-        The imported module.
-
-    Raises
-    ------
-    ImportError
-        If the package is not installed. An installed package that fails to import raises its own error.
+    `purpose` is the subject of the message. An installed package that fails to import raises its own error.
 
     Examples
     --------

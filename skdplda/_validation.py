@@ -40,6 +40,7 @@ __all__ = [
     "fitted_parameter",
     "note_parameters",
     "take_rows",
+    "tokens_of",
     "unit_of_documents",
 ]
 
@@ -67,20 +68,10 @@ def at_most(n_jobs):
 def check_structure(X, name="X"):
     """Raise ValueError for a sparse matrix whose arrays do not describe a matrix of its shape.
 
-    Kernels, and scipy's own conversions, follow pointers and indices without looking. So everything that takes a
-    matrix from outside asks here first: estimators, readers of files, workers.
-
-    Parameters
-    ----------
-    X : object
-        Anything but a sparse matrix passes. Nothing is changed.
-    name : str, default="X"
-        The matrix, for the message.
-
-    Raises
-    ------
-    ValueError
-        If pointers fall or leave the arrays, an index lies outside of the shape, or arrays differ in length.
+    That is, if pointers fall or leave the arrays, an index lies outside of the shape, or arrays differ in length; the
+    message has its name. Anything but a sparse matrix passes, and nothing is changed. Kernels, and scipy's own
+    conversions, follow pointers and indices without looking. So everything that takes a matrix from outside asks here
+    first: estimators, readers of files, workers.
     """
     if sp.issparse(X) and X.shape[-1] > LARGEST_COUNT:
         raise ValueError(f"{name} must have fewer than 2**31 columns; got shape {X.shape}.")
@@ -127,22 +118,10 @@ def check_public_words(vectorizer, words, name, places=None):
     a file, has no place there: it may be a document. So the vectorizer's own analyzer reads each entry, and must give
     it back as it is: alone, or as one of the n-grams.
 
-    Parameters
-    ----------
-    vectorizer : CountVectorizer or any with `build_analyzer`
-        It need not be fitted. Its functions, if a user gave some, may want documents that are lists of words: an entry
-        then may come back from a list of it alone, and one that makes them fail is left to the assumptions.
-    words : sequence of str
-        The entries. The message does not show them.
-    name : str
-        Of the vocabulary, for the message.
-    places : sequence, default=None
-        What the message calls the entries. None: numbers from 0.
-
-    Raises
-    ------
-    ValueError
-        If there is such an entry.
+    The vectorizer, a CountVectorizer or any with `build_analyzer`, need not be fitted. Its functions, if a user gave
+    some, may want documents that are lists of words: an entry then may come back from a list of it alone, and one that
+    makes them fail is left to the assumptions. The message has the vocabulary's name and the entries' places, numbers
+    from 0 if None, and does not show the entries.
     """
     reader = copy(vectorizer)
     if getattr(reader, "input", "content") != "content":
@@ -198,28 +177,15 @@ def fitted_parameter(estimator, name, default=None):
 def check_counts(estimator, X, *, reset):
     """Return X as CSR of int32 counts with int64 pointers and int32 indices, duplicates summed, X untouched.
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        Whose `n_features_in_` and `feature_names_in_` are set or checked.
-    X : array-like or sparse matrix of shape (n_documents, n_words)
-        Counts. Fractions are rounded, with a warning. Larger counts become 2**31 - 1, without one: how large a count
-        is must not show.
-    reset : bool
-        Whether this is `fit`.
-
-    Returns
-    -------
-    counts : csr_array of shape (n_documents, n_words)
-        Data and indices of int32.
+    Fractions are rounded, with a warning. Larger counts become 2**31 - 1, without one: how large a count is must not
+    show. With `reset`, as in `fit`, the estimator's `n_features_in_` and `feature_names_in_` are set, else checked.
 
     Raises
     ------
     TypeError
         For a collection that lies on workers.
     ValueError
-        For NaN, infinity, negative counts, counts of 2**31 or more, no documents, no words, a sparse matrix whose
-        arrays do not describe one.
+        For NaN, infinity, negative counts, no documents, no words, a sparse matrix whose arrays do not describe one.
     """
     if hasattr(type(X), "__dask_graph__") or hasattr(type(X), "_on_workers"):
         raise TypeError(
@@ -266,24 +232,9 @@ def _summed(X):
 
 
 def check_block(block, name):
-    """Return a block of documents as canonical CSR, or say what it is not.
+    """Return a block of documents as canonical CSR, or raise a ValueError that says what it is not, with its name.
 
-    Parameters
-    ----------
-    block : sparse matrix or array-like of shape (n_documents, n_words)
-        Counts. It is not changed.
-    name : str
-        The block, for the message.
-
-    Returns
-    -------
-    counts : csr_array of shape (n_documents, n_words)
-        Larger counts become 2**31 - 1, as in `check_counts`.
-
-    Raises
-    ------
-    ValueError
-        For anything but integers from 0.
+    Counts are integers from 0; larger ones become 2**31 - 1, as in `check_counts`. The block is not changed.
     """
     check_structure(block, name)
     X = sp.csr_array(block)
@@ -303,28 +254,9 @@ def counts_of(X):
 
 
 def check_prior(name, value, default, size=None):
-    """Return a prior as float, or as an array of `size` floats.
+    """Return a prior as float, or as an array of `size` floats; `default` is taken for None.
 
-    Parameters
-    ----------
-    name : str
-        The parameter, for the message.
-    value : float, array-like or None
-        What the user passed.
-    default : float
-        Taken for None.
-    size : int or None, default=None
-        Length of the vector; None allows a scalar only.
-
-    Returns
-    -------
-    prior : float or ndarray of shape (size,)
-        From 1e-30 to 1e30.
-
-    Raises
-    ------
-    ValueError
-        If the prior is out of range, or has another length.
+    ValueError for one outside of 1e-30 to 1e30 or of another length; a `size` of None allows a scalar only.
     """
     prior = np.asarray(default if value is None else value, dtype=np.float64)
     allowed = "a number from 1e-30 to 1e30" + ("" if size is None else f" or {size} of them, one a topic")
@@ -338,24 +270,9 @@ def check_prior(name, value, default, size=None):
 def check_groups(groups, n_documents):
     """Return (start, documents): the documents of each privacy unit, units in the order of their sorted names.
 
-    Parameters
-    ----------
-    groups : array-like of shape (n_documents,) or None
-        The user of each document; None makes each document its own unit.
-    n_documents : int
-        Number of documents.
-
-    Returns
-    -------
-    start : ndarray of shape (n_units + 1,)
-        Into `documents`.
-    documents : ndarray of shape (n_documents,)
-        Document numbers, unit by unit.
-
-    Raises
-    ------
-    ValueError
-        If the length differs or a group is missing (None, NaN, NaT or pandas' NA).
+    `start`, of shape (n_units + 1,), points into `documents`, which has the numbers of documents, unit by unit.
+    `groups` has the user of each document; None makes each document its own unit. ValueError if the length differs or a
+    group is missing (None, NaN, NaT or pandas' NA).
     """
     if groups is None:
         return np.arange(n_documents + 1, dtype=np.int64), np.arange(n_documents, dtype=np.int64)
@@ -376,6 +293,12 @@ def unit_of_documents(units):
     unit = np.empty(len(documents), np.int64)
     unit[documents] = np.repeat(np.arange(len(start) - 1), np.diff(start))
     return unit
+
+
+def tokens_of(X):
+    """Return (document_starts, words) of counts as from `check_counts`: one entry a token, in the order of words."""
+    starts = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])
+    return starts[X.indptr], np.repeat(X.indices, X.data).astype(np.int32, copy=False)
 
 
 def is_integer(value):

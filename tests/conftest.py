@@ -4,6 +4,7 @@ import importlib
 import inspect
 import os
 import pkgutil
+import re
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,50 @@ def small(kind, **parameters):
 def private_estimator(request):
     """A small unfitted estimator of each public class that states a price."""
     return clone(small(request.param))
+
+
+class Untouchable:
+    """Data whose every attribute and length raises."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(f"the data were asked for {name}")
+
+    def __len__(self):
+        raise AssertionError("the data were asked for their length")
+
+
+@pytest.fixture(scope="session")
+def untouchable():
+    """Data that a refusal must not read."""
+    return Untouchable
+
+
+@pytest.fixture(scope="session")
+def check_refused():
+    """Check that an estimator refuses its parameters, with words that have ".*" for what may stand between them."""
+
+    def check(estimator, said):
+        pattern = ".*".join(re.escape(part) for part in said.split(".*"))
+        for call in (estimator.privacy_cost, lambda: estimator.fit(Untouchable())):
+            with pytest.raises(ValueError, match=pattern):
+                call()
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def check_threads():
+    """Check that a seed makes the same model, and proportions, for any number of threads, and another seed another."""
+
+    def check(estimator, data):
+        models = [clone(estimator).set_params(random_state=3, n_jobs=n_jobs).fit(data) for n_jobs in (1, 2, 4, 1)]
+        for other in models[1:]:
+            np.testing.assert_array_equal(other.components_, models[0].components_)
+            np.testing.assert_array_equal(other.transform(data), models[0].transform(data))
+        changed = clone(estimator).set_params(random_state=4).fit(data)
+        assert not np.array_equal(changed.components_, models[0].components_)
+
+    return check
 
 
 @pytest.fixture(scope="module")

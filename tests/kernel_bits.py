@@ -1,7 +1,8 @@
 """Print a digest of what each kernel computes, to compare processors' paths, compilers and machines.
 
 Inputs are whole numbers and their quotients, and nothing here needs a mathematical library, so that equal digests mean
-that the kernels agree to the last bit. `python tests/kernel_bits.py` prints one line a kernel.
+that the kernels agree to the last bit. `python tests/kernel_bits.py` prints one line a kernel. Left out are functions
+that call `exp` or `log` of the C library, the system's entropy, and draws from tables that `privacy` makes.
 """
 
 import hashlib
@@ -12,9 +13,15 @@ import numpy as np
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._mixture import word_sums
-from skdplda._kernels._noise import keystream
-from skdplda._kernels._variational import e_step, expected_topics
+from skdplda._kernels._noise import expm1, keystream, rough
+from skdplda._kernels._partition import fill_first, fill_gaussian, fill_level, share_equally, truncate
+from skdplda._kernels._released import count_topics, order_tokens, released_sweep
+from skdplda._kernels._reports import positions, randomize
+from skdplda._kernels._sequential import laplace_last_sweep, sequential_sweep
+from skdplda._kernels._variational import e_step, exp_digamma, expected_topics
 from skdplda._kernels._zeta import zeta
+
+KEY = np.arange(8, dtype=np.uint32)
 
 
 def corpus(n_documents, n_words, seed=0):
@@ -34,7 +41,7 @@ def quotients(rng, shape, dtype=np.float64):
 def gibbs():
     # One topic; less than a vector; groups of vectors of each size, whole and cut short; the sparse sweep.
     for n_topics in (1, 5, 32, 33, 70, 100, 130, 170, 200, 230, 257, 300, 520, 2100):
-        for dtype, own, seed in ((np.int32, 1.0, 1), (np.int32, 0.0, 2), (np.float32, 1.0, 3)):
+        for dtype, self_count, seed in ((np.int32, 1.0, 1), (np.int32, 0.0, 2), (np.float32, 1.0, 3)):
             rng = np.random.default_rng(seed)
             indptr, indices, counts, (n_documents, n_words) = corpus(60, 40)
             blocks = TokenBlocks(indptr.astype(np.int64), indices, counts, n_words, n_topics)
@@ -44,10 +51,13 @@ def gibbs():
                 rng.integers(0, 90, (n_words, n_topics)).astype(dtype),
                 np.zeros((n_words, n_topics), np.int32),
             )
-            active = None
+            active, weighted = None, np.empty((n_words, n_topics), np.int64)
             for round_ in range(3):
-                blocks.sweep(table, alpha, 0.01, own, 2, seed, round_, active)
-                yield blocks.topics
+                blocks.sweep(table, alpha, 0.01, self_count, 2, seed, round_, active)
+                yield from (blocks.topics, blocks.document_topics())
+                blocks.set_topics(blocks.topics)
+                blocks.sum_weighted(weighted, np.arange(n_documents, dtype=np.int32))
+                yield weighted
                 blocks.move(counts_now)
                 table = counts_now.astype(dtype)
                 active = (np.arange(n_documents) % 3 > 0).astype(np.uint8) if round_ else None
@@ -59,7 +69,7 @@ def variational():
         indptr, indices, counts, (n_documents, n_words) = corpus(60, 40)
         table = quotients(rng, (n_words, n_topics), np.float32)
         expected = expected_topics(table, quotients(rng, n_topics), 0.1)
-        yield expected
+        yield from (expected, exp_digamma(table))
         ways = [(0, -1.0, False), (0, 0.05, False), (1 << 20, 0.05, True)]
         for (norm, cut, weighted), collapsed in product(ways, (False, True)):
             out = np.zeros((n_words, n_topics), np.int64)
@@ -101,11 +111,67 @@ def mixture():
 
 
 def noise():
-    yield keystream(np.arange(8, dtype=np.uint32), 1, 2, 3)
+    yield keystream(KEY, 1, 2, 3)
+    for i in range(1, 50):
+        yield from (expm1(i * 2**57, i), rough(i / 100))
 
+
+def tokens():
+    """Return (document_starts, words) of the corpus, one entry a token."""
+    indptr, indices, counts, _ = corpus(60, 40)
+    return np.append(0, np.cumsum(counts))[indptr], np.repeat(indices, counts)
+
+
+def sequential():
+    starts, words = tokens()
+    token_noise = np.random.default_rng(0).integers(-2, 3, (2, len(words))).astype(float)
+    for sweep, noise in ((sequential_sweep, ()), (laplace_last_sweep, token_noise)):
+        topics, n_topics = (np.arange(len(words)) % 7).astype(np.uint16), 7
+        documents, table = np.zeros((60, n_topics)), np.zeros((40, n_topics))
+        np.add.at(documents, (np.repeat(np.arange(60), np.diff(starts)), topics), 1)
+        np.add.at(table, (words, topics), 1)
+        totals, alpha = table.sum(axis=0), np.full(n_topics, 0.1)
+        sweep(starts, words, topics, documents, table, totals, alpha, 0.01, 1, 2, *noise)
+        yield from (topics, documents, table)
+
+
+def released():
+    starts, words = tokens()
+    order_tokens(starts, words, KEY)
+    for n_topics in (1, 5, 70):
+        rng, topics, counts = np.random.default_rng(0), np.zeros(len(words), np.uint16), np.zeros((40, n_topics), int)
+        table = rng.integers(1, 1000, counts.shape, np.uint32)
+        released_sweep(starts, words, topics, table, np.full(n_topics, 0.1), quotients(rng, n_topics), 1000, KEY, 1, 1)
+        count_topics(words, topics, counts)
+        yield from (words, topics, counts)
+
+
+def partition():
+    indptr, indices, counts, (n_units, n_words) = corpus(60, 40)
+    kept = truncate(indptr, indices, counts.astype(float), 5, 1)
+    share = (2**20 // np.arange(1, n_words + 2)).astype(np.int64)
+    total = np.zeros(n_words, np.int64)
+    share_equally(indptr, indices, (np.arange(n_words) % 3 > 0).astype(np.uint8), share, total)
+    yield from (kept, indices, total)
+    for give in (fill_gaussian, fill_first, fill_level):
+        give(indptr, indices, np.arange(n_units)[::-1].copy(), 9 << 20, 1 << 20, total := np.zeros(n_words, np.int64))
+        yield total
+
+
+def reports():
+    indptr, indices, _, (_, n_words) = corpus(60, 40)
+    survival = np.uint64(2**63) >> np.arange(40, dtype=np.uint64)  # each position has a mark with probability 1/2
+    slots = (np.arange(4096, dtype=np.uint64) << np.uint64(52)) + np.uint64(2**52 - 1)
+    guide = (survival[:, None] > slots).sum(axis=0).astype(np.uint16)
+    for asymmetric, most in ((False, 0), (True, 0), (True, 3)):
+        bits = randomize(indptr, indices, n_words, KEY, survival, guide, asymmetric, most, 1)
+        yield from (bits, *positions(bits))
+
+
+KERNELS = (gibbs, variational, mixture_weights, fold_ins, mixture, noise, sequential, released, partition, reports)
 
 if __name__ == "__main__":
-    for kernel in (gibbs, variational, mixture_weights, fold_ins, mixture, noise):
+    for kernel in KERNELS:
         digest = hashlib.sha256()
         for part in kernel():
             digest.update(np.ascontiguousarray(part).tobytes())

@@ -297,8 +297,8 @@ def test_bounds_on_contributions_are_tight(findings):
         assert shares and min(shares) > least
 
 
-def rooms():
-    """Yield every public room, the door first."""
+def public_packages():
+    """Yield every public package, skdplda itself first."""
     yield skdplda
     for found in pkgutil.iter_modules(skdplda.__path__, "skdplda."):
         if not found.name.rpartition(".")[2].startswith("_"):
@@ -307,7 +307,7 @@ def rooms():
 
 def makers_of_guarantees():
     """Return the classes of the package that fit and tell a price, by name."""
-    public = [getattr(room, name) for room in rooms() for name in getattr(room, "__all__", ())]
+    public = [getattr(package, name) for package in public_packages() for name in getattr(package, "__all__", ())]
     classes = {kind.__name__: kind for kind in public if inspect.isclass(kind)}
     fitted = {name: kind for name, kind in classes.items() if hasattr(kind, "privacy_cost") and hasattr(kind, "fit")}
     return {name: kind for name, kind in fitted.items() if not name.startswith("Base")}

@@ -329,7 +329,7 @@ def test_groups_of_any_kind_are_the_same_users(model, corpus):
 
 
 def unit_of(model):
-    """In the local model groups are checked, and change no promise."""
+    """In the local model groups are checked, and change no guarantee."""
     return "document" if isinstance(model, LocalPrivateLDA) else "user"
 
 

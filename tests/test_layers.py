@@ -56,7 +56,7 @@ def test_imports_go_to_lower_layers(path):
         if other == package or LAYER_OF[package] == len(LAYERS) - 1:
             continue
         assert other in LAYER_OF, f"{path}:{line}: import names from their packages, not {module} from the top"
-        both_lowest = LAYER_OF[package] == LAYER_OF[other] == 0  # kernels, checks and exceptions may lean on each other
+        both_lowest = LAYER_OF[package] == LAYER_OF[other] == 0  # kernels, checks and exceptions may import each other
         assert both_lowest or LAYER_OF[other] < LAYER_OF[package], f"{path}:{line}: {package} may not import {module}"
 
 
@@ -88,6 +88,11 @@ def test_a_module_holds_one_concept(path):
     assert len(path.relative_to(ROOT).parts) <= 2
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "_kernels").glob("*.pyx")), ids=lambda path: path.name)
+def test_kernels_are_small(path):
+    assert len(path.read_text().splitlines()) <= 250
+
+
 def test_no_modules_import_each_other_in_a_circle():
     """Not even through an import within a function: who needs the other has to stand above it."""
     modules = {name_of(path): path for path in SOURCES}
@@ -108,7 +113,7 @@ def name_of(path):
 def depends_on(path, modules):
     """Return the modules of the package that a file imports.
 
-    `from skdplda.x import _y` leans on the module `_y`, and on the package's `__init__` only if `_y` is none.
+    `from skdplda.x import _y` needs the module `_y`, and on the package's `__init__` only if `_y` is none.
     """
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):

@@ -131,9 +131,9 @@ def test_the_epsilons_hold_for_every_pair_of_documents_of_three_words(mechanism,
         if len(a ^ b) == 1:
             losses["bit"] = max(losses["bit"], loss)
     for unit, loss in losses.items():
-        promised = channel.guarantee(unit).epsilon
-        assert loss <= promised
-        assert loss >= promised * (1 - 1e-9)  # and no more is promised away than needed
+        stated = channel.guarantee(unit).epsilon
+        assert loss <= stated
+        assert loss >= stated * (1 - 1e-9)  # the bound is tight
     if max_words is None:
         assert channel.guarantee("bit").epsilon == epsilon
 

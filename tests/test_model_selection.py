@@ -283,7 +283,7 @@ def test_a_grid_search_costs_all_its_fits():
     assert search_cost(grid, groups=True).unit == "user"
 
 
-def test_a_splitter_that_moves_units_makes_no_promise():
+def test_a_splitter_that_moves_units_has_no_guarantee():
     model = PrivateCGSLDA(epsilon=1.0)
     for cv in (None, 3, KFold(3), ShuffleSplit(5, train_size=2), TimeSeriesSplit(5), Twice(2)):
         cost = search_cost(GridSearchCV(model, {"n_components": [5]}, cv=cv))

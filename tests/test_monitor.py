@@ -64,7 +64,7 @@ def test_exact_draw_loss_approaches_its_limits():
     assert twin == pytest.approx(np.log(1 + 1 / 0.01) + np.log(1 + 1 / 0.1), rel=1e-6)
 
 
-def test_a_lone_token_loses_nothing():
+def test_a_single_token_loses_nothing():
     assert exact_draw_loss([0, 0], [0, 0], [0, 0], 0.1, 0.5, 2) == 0
     assert monitor_draw([0, 0], [0, 0], [0, 0], 1, 0.1, 0.5, 2) == 0
 

@@ -25,14 +25,14 @@ from skdplda.rounds._sensitivity import unit_weights  # isort: skip
 
 
 class FactorStep:
-    """E-step of non-negative matrix factorisation: a document's activations, and its words' shares in the factors."""
+    """E-step of non-negative matrix factorisation: activations of documents, and responsibilities of the factors."""
 
     def __init__(self, X, units, *, n_topics, n_updates, randomness, n_threads, first_document=0):
         units = check_groups(None, X.shape[0]) if units is None else units
         self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)
         self._counts, self._words = X.data.astype(float), X.indices
         self._documents = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        self._weight = unit_weights(X, units, 2)  # bounds the norm of a unit's contribution, whatever its shares are
+        self._weight = unit_weights(X, units, 2)  # bounds a unit's norm, whatever its topics
         self._h, self._n_updates = np.full((X.shape[0], n_topics), 1 / n_topics), n_updates
 
     def collect(self, table, round_, active):

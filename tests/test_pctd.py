@@ -243,7 +243,7 @@ def test_groups_make_the_user_the_unit(units):
 
 
 @pytest.mark.parametrize("noise", ["statistics", "units"])
-def test_the_price_is_the_promise(units, noise):
+def test_the_cost_is_the_guarantee(units, noise):
     cost = PCTD(3, epsilon=2.0, noise=noise).privacy_cost()
     assert cost.status == "proven"
     assert cost.epsilon_at(1e-5) <= 2.0

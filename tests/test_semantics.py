@@ -212,7 +212,7 @@ def test_pipelines_searches_and_cross_validation(texts):
         assert np.isfinite(make_coherence_scorer(measure, n_top=3)(pipe, documents))
 
 
-def test_a_pipeline_promises_what_its_model_does():
+def test_a_pipeline_has_the_guarantee_of_its_model():
     pipe = make_pipeline(SemanticUnitVectorizer(3, vocabulary=WORDS), PCTD(2))
     assert privacy_guarantee(pipe).epsilon == 5.0
     cut = make_pipeline(SemanticUnitVectorizer(str.splitlines, vocabulary=WORDS), PCTD(2))
@@ -222,7 +222,7 @@ def test_a_pipeline_promises_what_its_model_does():
 
 
 @pytest.mark.parametrize("unit", [1, 3])
-def test_a_promise_for_words_needs_units_that_stay(unit):
+def test_a_guarantee_for_words_needs_units_that_stay(unit):
     """One word in the place of another moves the words behind it where unknown words take no place."""
     text, other = "cat dog fox sat ran saw cat dog fox", "the dog fox sat ran saw cat dog fox"
     vectorizer = SemanticUnitVectorizer(unit, vocabulary=WORDS)

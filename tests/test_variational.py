@@ -166,7 +166,7 @@ def test_no_word_gets_more_than_its_weight(K):
 
 @pytest.mark.parametrize("K", [1, 2, 33])
 @pytest.mark.parametrize("norm", [1, 1000, 2**20])
-def test_stretched_documents_have_the_norm_and_no_more(K, norm):
+def test_scaled_documents_have_the_norm_and_no_more(K, norm):
     rng = np.random.default_rng(0)
     tables = [
         topics(8, K)[0],
@@ -187,11 +187,11 @@ def test_stretched_documents_have_the_norm_and_no_more(K, norm):
                     assert np.linalg.norm(out) == pytest.approx(norm if row.any() else 0, rel=1e-3)
 
 
-def test_stretching_keeps_the_shares():
+def test_scaling_keeps_the_responsibilities():
     X, (expected, _, _), alpha = corpus(4, 30)[:1], topics(30, 7), np.full(7, 0.2)
     plain, _ = step(X, expected, alpha, token_weight=1 << 20)
-    stretched, _ = step(X, expected, alpha, norm=1 << 20)
-    assert_allclose(stretched / (1 << 20), plain / np.linalg.norm(plain), atol=3e-5)
+    scaled, _ = step(X, expected, alpha, norm=1 << 20)
+    assert_allclose(scaled / (1 << 20), plain / np.linalg.norm(plain), atol=3e-5)
 
 
 def test_large_counts_fit_the_grid():

@@ -8,10 +8,10 @@ apart), as in the paper's Table II.
 
 HDP-LDA bounds the draws by C / beta = e^5 - 1 = 147.4. The paper says that it takes a larger beta there, but not
 which; "beta=1" has C=147.4, and "beta=0.01", the default of the others, has C=1.47. "published" is Algorithm 1,
-"frozen" its sound form with the same two epsilons a sweep.
+"delayed" its sound form (delayed counts, as in AD-LDA) with the same two epsilons a sweep.
 
 What a point really costs stands beside what the paper says of it. The paper's epsilon counts one sweep's noise; its own
-sum over sweeps of noise and draws is `paper_total`. `honest_total` is proven, at delta=1e-5, for everything that an
+sum over sweeps of noise and draws is `paper_total`. `proven_total` is proven, at delta=1e-5, for everything that an
 attacker of Figure 4 sees; it is infinite where draws or counts are not covered.
 
 Where we agree. Attack: on plain CGS and on CDP-LDA+ its success rises steeply with the sweeps, to 0.8 and more after
@@ -20,11 +20,11 @@ and limiting the draws costs quality even without noise (KOS 616, CGS 492).
 
 Where we do not. With beta=1 the published HDP-LDA does not withstand the attack: at noise epsilon 1 it succeeds as on
 CGS (0.97 and more), since noise that stays in the counts gives each word a mark of its own, and at 10 it rises to
-0.27-0.65; the frozen form, whose noise is fresh, stays below 0.14. Nor does eq. (24) show what can be known: it counts
-how frequent words are once a sweep. Naive Bayes on the same trace finds 0.65-0.99 of the words from the frozen form
+0.27-0.65; the delayed form, whose noise is fresh, stays below 0.14. Nor does eq. (24) show what can be known: it counts
+how frequent words are once a sweep. Naive Bayes on the same trace finds 0.65-0.99 of the words from the delayed form
 with beta=1 after 100 sweeps, which an epsilon of 899 and more does not exclude. Perplexity: the published HDP-LDA is
 behind CDP-LDA+ at each epsilon on each corpus, where the paper has it no worse, and much better on KOS; neither of the
-two betas that we tried changes that. The frozen form is ahead of the published one at each epsilon, and of CDP-LDA+ up
+two betas that we tried changes that. The delayed form is ahead of the published one at each epsilon, and of CDP-LDA+ up
 to an epsilon of 4 (KOS), 6 (NIPS) and 8 (Enron).
 
 Figure 5 is of one seed and 100 sweeps (the paper does not give their number), Figure 4 the mean of two seeds.
@@ -49,11 +49,12 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 
+from skdplda._validation import tokens_of
 from skdplda.attacks import TopicTraceAttack
 from skdplda.datasets import load_uci_bow
 from skdplda.metrics import perplexity, unigram_perplexity
 from skdplda.models._hdp_accounting import HybridPlan
-from skdplda.models._hdp_sampler import DelayedCountSweeps, tokens_of
+from skdplda.models._hdp_sampler import DelayedCountSweeps
 from skdplda.models._published_gibbs import fit_published
 from skdplda.privacy import Randomness
 
@@ -70,17 +71,17 @@ ATTACKS = [  # method, noise epsilon of a sweep, beta
     ("HDP-LDA published", 1.0, 1.0),
     ("HDP-LDA published", 10.0, 1.0),
     ("HDP-LDA published", 10.0, BETA),
-    ("HDP-LDA frozen", 1.0, 1.0),
-    ("HDP-LDA frozen", 10.0, 1.0),
-    ("HDP-LDA frozen", 10.0, BETA),
+    ("HDP-LDA delayed", 1.0, 1.0),
+    ("HDP-LDA delayed", 10.0, 1.0),
+    ("HDP-LDA delayed", 10.0, BETA),
 ]
 FITS = [
     ("CGS", math.inf, BETA),
     ("limited inherent", math.inf, 1.0),
     ("limited inherent", math.inf, BETA),
     *[("CDP-LDA+", epsilon, BETA) for epsilon in EPSILONS],
-    *[(f"HDP-LDA {form}", epsilon, 1.0) for form in ("published", "frozen") for epsilon in EPSILONS],
-    *[(f"HDP-LDA {form}", epsilon, BETA) for form in ("published", "frozen") for epsilon in (1.0, 10.0)],
+    *[(f"HDP-LDA {form}", epsilon, 1.0) for form in ("published", "delayed") for epsilon in EPSILONS],
+    *[(f"HDP-LDA {form}", epsilon, BETA) for form in ("published", "delayed") for epsilon in (1.0, 10.0)],
 ]
 
 
@@ -106,7 +107,7 @@ def corpus(folder, name):
 
 def run(X, method, epsilon, beta, sweeps, seed, observer=None):
     """Return the topic-word counts of one fit; `observer` sees each sweep's (table, topics), tokens in X's order."""
-    if method == "HDP-LDA frozen":
+    if method == "HDP-LDA delayed":
         plan = HybridPlan("laplace", 2 / epsilon, INHERENT, sweeps)
         starts, words = tokens_of(X)
         sampler = DelayedCountSweeps(
@@ -138,10 +139,10 @@ def totals(method, epsilon, sweeps):
     """Return (the paper's sum over sweeps, what is proven)."""
     draws = math.inf if method in ("CGS", "CDP-LDA+") else INHERENT
     paper = sweeps * (epsilon + (0 if method == "CDP-LDA+" else draws))
-    honest = math.inf
-    if method == "HDP-LDA frozen":
-        honest = HybridPlan("laplace", 2 / epsilon, INHERENT, sweeps).epsilon(DELTA)
-    return paper, honest
+    proven = math.inf
+    if method == "HDP-LDA delayed":
+        proven = HybridPlan("laplace", 2 / epsilon, INHERENT, sweeps).epsilon(DELTA)
+    return paper, proven
 
 
 def attack(X, method, epsilon, beta, sweeps, seed, seen):
@@ -162,8 +163,8 @@ def attack(X, method, epsilon, beta, sweeps, seed, seen):
                 for rule, one in attacks.items()
                 for name, value in one.success(words[tokens]).items()
             }
-            paper, honest = totals(method, epsilon, done)
-            rows.append({"sweeps": done, "paper_total": paper, "honest_total": honest, **found})
+            paper, proven = totals(method, epsilon, done)
+            rows.append({"sweeps": done, "paper_total": paper, "proven_total": proven, **found})
 
     run(X, method, epsilon, beta, sweeps, seed, observe)
     return rows
@@ -174,12 +175,12 @@ def judge(X, test, method, epsilon, beta, sweeps, seed):
     topics = run(X, method, epsilon, beta, sweeps, seed) + beta
     topics /= topics.sum(axis=1, keepdims=True)
     options = {"doc_topic_prior": ALPHA}
-    paper, honest = totals(method, epsilon, sweeps)
+    paper, proven = totals(method, epsilon, sweeps)
     return [
         {
             "sweeps": sweeps,
             "paper_total": paper,
-            "honest_total": honest,
+            "proven_total": proven,
             "perplexity": perplexity(test, topics, method="fold-in", **options),
             "completion": perplexity(test, topics, **options),
             "unigram": unigram_perplexity(X, test),
@@ -210,7 +211,7 @@ LOOK = {  # method -> colour, marker, dashes
     "limited inherent": ("#56B4E9", "", "--"),
     "CDP-LDA+": ("#D55E00", "s", "-"),
     "HDP-LDA published": ("#CC79A7", "^", "-"),
-    "HDP-LDA frozen": ("#0072B2", "o", "-"),
+    "HDP-LDA delayed": ("#0072B2", "o", "-"),
 }
 
 
@@ -241,7 +242,7 @@ def draw_attack(plt, table, path, rule):
             dashes = ":" if method.startswith("HDP") and beta < 1 else "-" if epsilon != 1 else "--"
             label = method if method == "CGS" else f"{method}, ε={epsilon:g}"
             label += f", β={beta:g}" if method.startswith("HDP") else ""
-            total = curve.honest_total.iloc[-1]
+            total = curve.proven_total.iloc[-1]
             label += f" (proven: {total:,.0f})" if np.isfinite(total) else " (no finite ε)"
             x = curve.index.get_level_values("sweeps")
             ax.plot(x, curve[f"{rule} probability"], dashes, color=color, linewidth=1.8, label=label)
@@ -272,11 +273,11 @@ def draw_perplexity(plt, table, path):
             else:
                 line = ":" if beta < 1 and method.startswith("HDP") else dashes
                 ax.plot(x, curve.perplexity, line, color=color, marker=marker, linewidth=1.8, label=label, **hollow)
-        frozen = part.xs("HDP-LDA frozen", level="method").xs(1.0, level="beta") if len(part) else part
-        if len(frozen):
-            note = "second row of the axis: proven total, HDP-LDA frozen\nall others: not private (no finite ε)"
+        delayed = part.xs("HDP-LDA delayed", level="method").xs(1.0, level="beta") if len(part) else part
+        if len(delayed):
+            note = "second row of the axis: proven total, HDP-LDA delayed\nall others: not private (no finite ε)"
             ax.text(0.98, 0.98, note, transform=ax.transAxes, ha="right", va="top", fontsize=8, color="0.25")
-            shown = frozen.honest_total[frozen.index >= 1]  # that of 0.5 would lie on the next: 856
+            shown = delayed.proven_total[delayed.index >= 1]  # that of 0.5 would lie on the next: 856
             ax.set_xticks(shown.index, [f"{x:g}\n{total:,.0f}" for x, total in shown.items()], fontsize=8)
         ax.set(xlabel="ε of one sweep's noise (the paper's axis)")
         ax.set_ylim(top=ax.get_ylim()[1] * 1.12)

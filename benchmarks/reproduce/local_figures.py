@@ -12,7 +12,7 @@ Perplexity is measured twice: topic proportions from the test document itself ("
 half of it for the other half ("completion").
 
 The epsilon of the papers is that of one bit, and so is the axis here. A document without a bound on its words has 1,000
-times as much; the table says both. CDP-LDA's epsilon is a published claim that does not hold: its honest value is inf.
+times as much; the table says both. CDP-LDA's epsilon is a published claim that does not hold: its true value is inf.
 
 What agrees with the papers, and what does not:
 
@@ -124,8 +124,8 @@ class Rows:
 
 def row_of(figure, corpus, method, alpha, epsilon, seed, model=None, X_test=None, prior=0, size=0, batch=0):
     """Return a row, without the measures if there is no model."""
-    honest = math.inf if method.startswith("CDP") else min(epsilon * N_WORDS, math.inf)
-    row = dict(zip(FIELDS, (figure, corpus, method, alpha, epsilon, honest, prior, size, batch, seed), strict=False))
+    true = math.inf if method.startswith("CDP") else min(epsilon * N_WORDS, math.inf)
+    row = dict(zip(FIELDS, (figure, corpus, method, alpha, epsilon, true, prior, size, batch, seed), strict=False))
     if model is not None:
         row["completion"] = round(model.perplexity(X_test), 2)
         row["fold_in"] = round(model.perplexity(X_test, method="fold-in"), 2)

@@ -1,4 +1,4 @@
-"""Reproduce Figures 2 and 3 and Table 1 of Shi et al. (2019), with the honest epsilon beside each point.
+"""Reproduce Figures 2 and 3 and Table 1 of Shi et al. (2019), with the epsilon of a sound accounting beside each point.
 
 Yexuan Shi, Zhiyang Su, Di Jiang, Zimu Zhou, Wenbin Zhang and Yongxin Tong, "Semantic Consistent Topic Discovery with
 Differential Privacy". The paper trains on 500 articles of the New York Times and Google's word2vec vectors; neither

@@ -1,4 +1,4 @@
-"""Fold-in: the topic proportions of each document under a frozen topic-word table."""
+"""Fold-in: the topic proportions of each document under a given topic-word table."""
 
 from cython cimport floating
 from cython.parallel cimport prange, threadid

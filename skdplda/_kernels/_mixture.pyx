@@ -1,4 +1,4 @@
-"""EM for mixtures of semantic units (segments of documents): responsibilities by document, sums by word."""
+"""EM for mixtures of segments of documents: responsibilities by document, sums by word."""
 
 from cython.parallel cimport prange
 from libc.math cimport HUGE_VAL, exp, log
@@ -13,22 +13,22 @@ ctypedef fused total_type:
 
 
 cdef void unit_likelihoods(
-    const long long *start,     # IN    (n_units + 1,) into words and counts
+    const long long *start,     # IN    (n_segments + 1,) into words and counts
     const int *words,           # IN
     const double *counts,       # IN
-    Py_ssize_t n_units,
+    Py_ssize_t n_segments,
     const double *log_phi,      # IN    (V, K)
-    const double *extra,        # IN    (n_units, K), or NULL
+    const double *extra,        # IN    (n_segments, K), or NULL
     Py_ssize_t n_topics,
-    double *r,                  # OUT   (n_units, K): likelihoods, the largest of a unit is 1
-    double *largest,            # OUT   (n_units,) its logarithm
+    double *r,                  # OUT   (n_segments, K): likelihoods, the largest of a segment is 1
+    double *largest,            # OUT   (n_segments,) its logarithm
 ) noexcept nogil:
     cdef Py_ssize_t j, k
     cdef long long i
     cdef double *row
     cdef const double *source
     cdef double count, top
-    for j in range(n_units):
+    for j in range(n_segments):
         row = r + j * n_topics
         for k in range(n_topics):
             row[k] = extra[j * n_topics + k] if extra != NULL else 0.0
@@ -46,9 +46,9 @@ cdef void unit_likelihoods(
 
 
 cdef double update_document(
-    double *r,                  # INOUT (n_units, K) likelihoods; after the last update, responsibilities
-    const double *largest,      # IN    (n_units,)
-    Py_ssize_t n_units,
+    double *r,                  # INOUT (n_segments, K) likelihoods; after the last update, responsibilities
+    const double *largest,      # IN    (n_segments,)
+    Py_ssize_t n_segments,
     const double *prior,        # IN    (K,)
     Py_ssize_t n_topics,
     int n_updates,
@@ -62,14 +62,14 @@ cdef double update_document(
     for step in range(n_updates):
         for k in range(n_topics):
             total[k] = prior[k]
-        for j in range(n_units):
+        for j in range(n_segments):
             row = r + j * n_topics
             mass = 0
             for k in range(n_topics):
                 mass += theta[k] * row[k]
             if step == 0:
                 log_likelihood += largest[j] + log(mass)
-            if not 0 < mass < HUGE_VAL:  # topics that are no numbers: the unit contributes nothing
+            if not 0 < mass < HUGE_VAL:  # topics that are no numbers: the segment contributes nothing
                 for k in range(n_topics):
                     row[k] = 0
                 continue
@@ -104,11 +104,11 @@ def responsibilities(
     int n_updates,
     int n_threads,
 ):
-    """E-step of each document: responsibilities of the topics for its units, and its topic proportions.
+    """E-step of each document: responsibilities of the topics for its segments, and its topic proportions.
 
     Documents do not see each other: the result is the same for any number of threads. Indices are not checked.
 
-    Equivalent to, for each active document with units `u`::
+    Equivalent to, for each active document with segments `u`::
 
         L = counts[u] @ log_phi + extra[u]
         for _ in range(n_updates):
@@ -122,21 +122,21 @@ def responsibilities(
     Parameters
     ----------
     document_start : ndarray of shape (n_documents + 1,), int64
-        Rows of the units at which documents begin.
+        Rows of the segments at which documents begin.
     start, words, counts : ndarray of int64, int32, float64
-        The unit-word counts in CSR form; counts may be noisy.
+        The segment-word counts in CSR form; counts may be noisy.
     log_phi : ndarray of shape (n_words, n_topics), float64
-    extra : ndarray of shape (n_units, n_topics) or (0, 0), float64
-        Added to the log-likelihoods of units.
+    extra : ndarray of shape (n_segments, n_topics) or (0, 0), float64
+        Added to the log-likelihoods of segments.
     prior : ndarray of shape (n_topics,), float64
     active : ndarray of shape (n_documents,) or (0,), uint8
         Who takes part; none given, all. The others keep `theta`.
     theta : ndarray of shape (n_documents, n_topics), float64
         INOUT. Topic proportions, positive.
-    r : ndarray of shape (n_units, n_topics), float64
+    r : ndarray of shape (n_segments, n_topics), float64
         OUT.
     log_likelihood : ndarray of shape (n_documents,), float64
-        OUT. Of the units under `log_phi` and the `theta` that came in; 0 for documents that take no part.
+        OUT. Of the segments under `log_phi` and the `theta` that came in; 0 for documents that take no part.
     n_updates, n_threads : int
         At least 1.
     """
@@ -167,7 +167,7 @@ def responsibilities(
 
 def word_sums(
     const long long[::1] start,
-    const int[::1] units,
+    const int[::1] segments,
     const double[::1] values,
     const double[:, ::1] r,
     total_type[:, ::1] out,
@@ -178,16 +178,16 @@ def word_sums(
     Integer sums round every term towards zero. A word's terms have a fixed order: the result is the same for any
     number of threads. Indices are not checked.
 
-    Equivalent to, for the (n_words, n_units) matrix of `values`::
+    Equivalent to, for the (n_words, n_segments) matrix of `values`::
 
         out[w] = sum(np.trunc(values[w, u] * r[u]) for u)   # int64
         out = values @ r                                    # float64
 
     Parameters
     ----------
-    start, units, values : ndarray of int64, int32, float64
-        The word-unit matrix in CSR form.
-    r : ndarray of shape (n_units, n_topics), float64
+    start, segments, values : ndarray of int64, int32, float64
+        The word-segment matrix in CSR form.
+    r : ndarray of shape (n_segments, n_topics), float64
     out : ndarray of shape (n_words, n_topics), int64 or float64
         OUT.
     n_threads : int
@@ -201,4 +201,4 @@ def word_sums(
         for i in range(start[w], start[w + 1]):
             value = values[i]
             for k in range(n_topics):
-                out[w, k] += <total_type>(value * r[units[i], k])
+                out[w, k] += <total_type>(value * r[segments[i], k])

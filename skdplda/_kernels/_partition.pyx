@@ -1,6 +1,7 @@
 """Passes over privacy units that share out weight among their words, for private selection of words.
 
-A unit is a run of `words`, none twice. Weights are integers, in units of 1 / grid of what one unit may give.
+A unit here is a privacy unit: a run of `words`, none twice. Weights are integers, multiples of 1 / grid of what one
+unit may give.
 """
 
 from libc.math cimport sqrt
@@ -155,7 +156,7 @@ def fill_level(
     int64_t budget,              # sum of what a unit gives
     int64_t[::1] total,          # INOUT (n_words,)
 ):
-    """Each unit in turn gives its words one unit of weight each, round after round, until its budget is spent.
+    """Each unit in turn gives each of its words a weight of 1, round after round, until its budget is spent.
 
     A word at the cap is left out. The last round may end early; it goes through the words in the unit's order.
 

@@ -79,6 +79,56 @@ cdef inline double _remove_one(
     return worst
 
 
+cdef double _weigh_noisy(
+    const double* n_d, const double* n_w, const double* n, const double* alpha, double beta, double beta_sum,
+    double word_noise, double doc_noise, double doc_total, Py_ssize_t n_topics, double* weights,
+) noexcept nogil:
+    """Fill the weight of each topic by the formula of `laplace_last_sweep` and return their sum, above 0."""
+    cdef Py_ssize_t k
+    cdef double word_total, total = 0.0
+    for k in range(n_topics):
+        weights[k] = 0.0
+        word_total = n[k] - word_noise + beta_sum
+        if word_total > 0 and doc_total > 0:
+            weights[k] = _positive(n_w[k] + word_noise + beta) / word_total
+            weights[k] *= _positive(n_d[k] + doc_noise + alpha[k]) / doc_total
+        total += weights[k]
+    if total > 0:
+        return total
+    for k in range(n_topics):
+        weights[k] = 1
+    return n_topics
+
+
+cdef _sweep(
+    const int64_t[::1] doc_ptr, const int32_t[::1] words, uint16_t[::1] topics, double[:, ::1] doc_topic,
+    double[:, ::1] word_topic, double[::1] topic_total, const double[::1] alpha, double beta, uint64_t seed,
+    uint64_t sweep, double clip, const double[::1] word_noise, const double[::1] doc_noise,
+):
+    """Draw the topic of each token once: from the counts alone without noise (None), else with noisy weights."""
+    cdef bint noisy = word_noise is not None
+    cdef Py_ssize_t d, i, n_topics = topic_total.shape[0]
+    cdef double beta_sum = beta * word_topic.shape[0], alpha_sum = np.sum(alpha), total
+    cdef double[::1] weights = np.empty(n_topics)
+    cdef double* n_d
+    cdef double* n_w
+    cdef random_stream stream
+    with nogil:
+        for d in range(doc_ptr.shape[0] - 1):
+            stream, n_d = stream_of(seed, sweep, d), &doc_topic[d, 0]
+            for i in range(doc_ptr[d], doc_ptr[d + 1]):
+                n_w = &word_topic[words[i], 0]
+                _count(n_d, n_w, &topic_total[0], topics[i], -1)
+                if noisy:
+                    total = _weigh_noisy(
+                        n_d, n_w, &topic_total[0], &alpha[0], beta, beta_sum, word_noise[i], doc_noise[i],
+                        doc_ptr[d + 1] - doc_ptr[d] - 1 - doc_noise[i] + alpha_sum, n_topics, &weights[0])
+                else:
+                    total = _weigh(n_d, n_w, &topic_total[0], &alpha[0], beta, beta_sum, clip, n_topics, &weights[0])
+                topics[i] = _draw(&weights[0], n_topics, stream_double(&stream) * total)
+                _count(n_d, n_w, &topic_total[0], topics[i], 1)
+
+
 def sequential_sweep(
     const int64_t[::1] doc_ptr, const int32_t[::1] words,  # IN
     uint16_t[::1] topics, double[:, ::1] doc_topic,  # INOUT
@@ -91,21 +141,7 @@ def sequential_sweep(
     p = (min(word_topic[w], clip) + beta) / (topic_total + len(word_topic) * beta) * (doc_topic[d] + alpha);
     z = rng.choice(len(p), p=p / p.sum()); put it back.
     """
-    cdef Py_ssize_t d, i, n_topics = topic_total.shape[0]
-    cdef double beta_sum = beta * word_topic.shape[0], total
-    cdef double[::1] weights = np.empty(n_topics)
-    cdef double* n_w
-    cdef random_stream stream
-    with nogil:
-        for d in range(doc_ptr.shape[0] - 1):
-            stream = stream_of(seed, sweep, d)
-            for i in range(doc_ptr[d], doc_ptr[d + 1]):
-                n_w = &word_topic[words[i], 0]
-                _count(&doc_topic[d, 0], n_w, &topic_total[0], topics[i], -1)
-                total = _weigh(
-                    &doc_topic[d, 0], n_w, &topic_total[0], &alpha[0], beta, beta_sum, clip, n_topics, &weights[0])
-                topics[i] = _draw(&weights[0], n_topics, stream_double(&stream) * total)
-                _count(&doc_topic[d, 0], n_w, &topic_total[0], topics[i], 1)
+    _sweep(doc_ptr, words, topics, doc_topic, word_topic, topic_total, alpha, beta, seed, sweep, clip, None, None)
 
 
 def sequential_sweep_monitored(
@@ -173,28 +209,5 @@ def laplace_last_sweep(
     * (doc_topic[d] + f + alpha) / (doc_topic[d].sum() - f + alpha.sum()), e and f the token's noise;
     a topic weighs 0 where one of the four terms is not positive; all topics are equal where all weigh 0.
     """
-    cdef Py_ssize_t d, i, k, n_topics = topic_total.shape[0]
-    cdef double beta_sum = beta * word_topic.shape[0], alpha_sum = np.sum(alpha), word_total, doc_total, total
-    cdef double[::1] weights = np.empty(n_topics)
-    cdef double* n_w
-    cdef random_stream stream
-    with nogil:
-        for d in range(doc_ptr.shape[0] - 1):
-            stream = stream_of(seed, sweep, d)
-            for i in range(doc_ptr[d], doc_ptr[d + 1]):
-                n_w = &word_topic[words[i], 0]
-                _count(&doc_topic[d, 0], n_w, &topic_total[0], topics[i], -1)
-                doc_total = doc_ptr[d + 1] - doc_ptr[d] - 1 - doc_noise[i] + alpha_sum
-                total = 0.0
-                for k in range(n_topics):
-                    weights[k] = 0.0
-                    word_total = topic_total[k] - word_noise[i] + beta_sum
-                    if word_total > 0 and doc_total > 0:
-                        weights[k] = _positive(n_w[k] + word_noise[i] + beta) / word_total
-                        weights[k] *= _positive(doc_topic[d, k] + doc_noise[i] + alpha[k]) / doc_total
-                    total += weights[k]
-                if total == 0:
-                    weights[:] = 1
-                    total = n_topics
-                topics[i] = _draw(&weights[0], n_topics, stream_double(&stream) * total)
-                _count(&doc_topic[d, 0], n_w, &topic_total[0], topics[i], 1)
+    _sweep(doc_ptr, words, topics, doc_topic, word_topic, topic_total, alpha, beta, seed, sweep, INFINITY,
+           word_noise, doc_noise)

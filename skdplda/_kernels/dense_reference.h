@@ -18,7 +18,7 @@ static float row_entry(const delayed_table *f, int32_t w, int32_t k) {
     return ((f->counts ? (float)f->counts[cell] : f->table[cell]) + f->beta) * f->scale[k];
 }
 
-/* Weight of a topic, in the units of the bounds; `others` is what the document's other tokens of the topic weigh. The
+/* Weight of a topic, on the scale of the bounds; `others` is what the document's other tokens of the topic weigh. The
  * dense sweep calls it too, wherever its bounds do not decide. */
 static float exact_weight(const delayed_table *f, int32_t w, int32_t k, int is_counted, int32_t others, float steps) {
     const size_t cell = (size_t)w * f->n_topics + k;

@@ -11,35 +11,11 @@
 #ifdef SIMD_COPIES
 #define SIMD 1
 #define TARGET(name) JOIN(name, avx2)
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma,bmi,bmi2,popcnt"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,bmi,bmi2,popcnt")
-#endif
-#include COPIES
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#undef TARGET
-#undef SIMD
+#define EXTENSIONS "avx2,fma,bmi,bmi2,popcnt"
+#include "simd_copy.h"
 #define SIMD 2
 #define TARGET(name) JOIN(name, avx512)
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma,bmi,bmi2,popcnt,avx512f,avx512vl,avx512bw,avx512dq,avx512cd,avx512vnni"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,bmi,bmi2,popcnt,avx512f,avx512vl,avx512bw,avx512dq,avx512cd,avx512vnni")
-#endif
-#include COPIES
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#undef TARGET
-#undef SIMD
+#define EXTENSIONS "avx2,fma,bmi,bmi2,popcnt,avx512f,avx512vl,avx512bw,avx512dq,avx512cd,avx512vnni"
+#include "simd_copy.h"
 #endif
 #undef COPIES

@@ -17,7 +17,7 @@ from skdplda.attacks._statistics import check_documents
 
 __all__ = ["ClassifierAttack", "shadow_classifier_attack"]
 
-LEAST_CERTAIN = 1e-9
+LEAST_CERTAIN = 1e-9  # keeps the logarithm of a probability finite; chosen by hand
 
 
 class ClassifierAttack(NamedTuple):

@@ -11,7 +11,8 @@ from skdplda.attacks._statistics import document_statistics
 __all__ = ["likelihood_ratio_attack"]
 
 LEAST_MODELS = 2  # of a kind: a variance needs two
-RIDGE = 1e-12  # of the mean square, added to a variance: statistics that never change decide nothing
+# Of the mean square, added to a variance, so that statistics that never change decide nothing. Chosen by hand.
+RIDGE = 1e-12
 
 
 def likelihood_ratio_attack(

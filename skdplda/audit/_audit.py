@@ -24,7 +24,7 @@ from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 __all__ = ["AuditReport", "audit"]
 
 METHODS = ("one-run", "repeated")
-CANARY_TOKENS = 100  # as loud as a document can be: bounds on contributions are what the audit is after
+CANARY_TOKENS = 100  # far above the norm bound, which the audit is to test; chosen by hand
 
 
 @dataclass(frozen=True)

@@ -16,21 +16,10 @@ __all__ = ["Canaries", "claim_of", "fits", "prepared", "topics_of"]
 
 
 class Canaries:
-    """Documents whose presence is a coin, with words that no other document has.
+    """`n_canaries` documents whose presence is a coin, of `tokens` tokens, with words that no other document has.
 
-    A neighbour by add-remove lacks the document. A neighbour by replacement has a document of another word in its
-    place: then each canary has two words.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        The corpus; its words come first.
-    n_canaries : int
-        Number of canaries.
-    tokens : int
-        Tokens of each.
-    replace : bool
-        Whether neighbours differ by replacement.
+    The words of the corpus X come first. A neighbour by add-remove lacks the document. A neighbour by replacement has a
+    document of another word in its place: then each canary has two words.
     """
 
     def __init__(self, X, n_canaries, tokens, replace):
@@ -53,7 +42,7 @@ class Canaries:
         return sp.csr_array(sp.vstack([wider, planted], format="csr"))
 
     def scores(self, model):
-        """Return one number a canary, larger where the released table speaks for its presence."""
+        """Return one number a canary, larger where its presence is more likely, given the released table."""
         released = np.asarray(topics_of(model).components_).sum(axis=0)[self._X.shape[1] :]
         return released[: self._n] - released[self._n :] if self._replace else released
 

@@ -14,8 +14,8 @@ from skdplda.privacy import epsilon_of
 
 __all__ = [
     "CERTAIN",
-    "LONE_WORDS",
     "PRIOR",
+    "SINGLE_WORDS",
     "absent_words",
     "accounted",
     "contribution",
@@ -27,12 +27,12 @@ __all__ = [
     "single_unit_delta",
 ]
 
-CERTAIN = 1 - 1e-6
-N_DOCUMENTS, N_WORDS = 40, 6
-PRIOR = 0.01
+CERTAIN = 1 - 1e-6  # confidence of a finding: the rate of false alarms that CONTRIBUTING.md allows
+N_DOCUMENTS, N_WORDS = 40, 6  # few, so that a fit takes milliseconds
+PRIOR = 0.01  # of topics: small, so that counts without noise show
 N_FITS = 160  # enough to show 0.8 at 1e-6
-SHOWN = 0.5
-LONE_WORDS, LONE_FITS = 100, 50
+SHOWN = 0.5  # epsilon that a form without a guarantee must be shown to exceed; chosen by hand
+SINGLE_WORDS, SINGLE_FITS = 100, 50  # words that one unit alone has, and fits in which they may be named
 
 
 def corpus():
@@ -53,10 +53,10 @@ def exact_totals(estimator):
 def absent_words(estimator):
     """Look for noise on words that no document has: where there is none, each word is known to be present or absent."""
     X = corpus()
-    wider = sp.csr_array((X.data, X.indices, X.indptr), shape=(N_DOCUMENTS, N_WORDS + LONE_WORDS))
+    wider = sp.csr_array((X.data, X.indices, X.indptr), shape=(N_DOCUMENTS, N_WORDS + SINGLE_WORDS))
     bare = (np.abs(quiet_fit(estimator, wider).components_ - PRIOR) < 1e-12).all(axis=0)
     found = int(bare[N_WORDS:].sum())
-    return found == LONE_WORDS and not bare[:N_WORDS].all(), f"{found} of {LONE_WORDS} absent words have no noise"
+    return found == SINGLE_WORDS and not bare[:N_WORDS].all(), f"{found} of {SINGLE_WORDS} absent words have no noise"
 
 
 def planted_canary(estimator):
@@ -107,13 +107,13 @@ def accounted(estimator):
 def single_unit_delta(estimator):
     """Select the words of one unit of many words: without it there are none to name, so delta bounds the chance."""
     if hasattr(estimator, "get_support"):
-        X = sp.csr_array(np.ones((1, LONE_WORDS), dtype=np.int32))
+        X = sp.csr_array(np.ones((1, SINGLE_WORDS), dtype=np.int32))
     else:
-        X = [" ".join(f"word{number}" for number in range(LONE_WORDS))]
-    named = sum(names_words(estimator, X) for _ in range(LONE_FITS))
-    low = 0.0 if named == 0 else float(beta.ppf(1 - CERTAIN, named, LONE_FITS - named + 1))
+        X = [" ".join(f"word{number}" for number in range(SINGLE_WORDS))]
+    named = sum(names_words(estimator, X) for _ in range(SINGLE_FITS))
+    low = 0.0 if named == 0 else float(beta.ppf(1 - CERTAIN, named, SINGLE_FITS - named + 1))
     delta = estimator.privacy_cost().delta
-    return low > delta, f"words named in {named} of {LONE_FITS} fits: probability >= {low:.3g}, delta is {delta:.3g}"
+    return low > delta, f"words named in {named} of {SINGLE_FITS} fits: probability >= {low:.3g}, delta is {delta:.3g}"
 
 
 def names_words(selector, X):

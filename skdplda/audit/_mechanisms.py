@@ -7,8 +7,8 @@ from typing import NamedTuple
 from skdplda._types import Sequence
 from skdplda.audit._canaries import claim_of
 from skdplda.audit._checks import (
-    LONE_WORDS,
     PRIOR,
+    SINGLE_WORDS,
     absent_words,
     accounted,
     contribution,
@@ -61,7 +61,7 @@ class Finding(NamedTuple):
 
 # a delta at which one run can refute with certainty: the bound spends 2 n_canaries delta on it
 SMALL = {"n_components": 2, "epsilon": 0.5, "delta": 1e-10, "max_iter": 3, "topic_word_prior": PRIOR}
-SELECTION = {"epsilon": 1.0, "delta": 0.01, "max_words_per_unit": LONE_WORDS}
+SELECTION = {"epsilon": 1.0, "delta": 0.01, "max_words_per_unit": SINGLE_WORDS}
 SELECTIONS = [  # every rule, and its every noise
     {"mechanism": rule, **({"noise": noise} if noise else {}), **SELECTION}
     for rule in PartitionPlan.MECHANISMS

@@ -11,7 +11,7 @@ from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = ["add_attack_commands"]
 
-RATE = 0.001
+RATE = 0.001  # false-positive rate of the printed table, as in Carlini et al. (2022)
 REFUTED = 1  # exit code of an audit whose bound exceeds the claim
 
 

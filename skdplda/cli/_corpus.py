@@ -168,17 +168,8 @@ def read_words(path):
 class Documents:
     """The texts of a corpus, one at a time, with a progress bar on a terminal.
 
-    Parameters
-    ----------
-    args : Namespace
-        Of the options of `add_corpus`, and maybe `users`.
-
-    Attributes
-    ----------
-    form : str
-        One of FORMATS, not "auto".
-    users : list of str or None
-        After the texts were read: who wrote each of them. None without --users.
+    `args` has the options of `add_corpus`, and maybe `users`. `form` is one of FORMATS, not "auto"; `users` says, after
+    the texts were read, who wrote each of them, and is None without --users.
     """
 
     def __init__(self, args):

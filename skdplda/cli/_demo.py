@@ -17,6 +17,7 @@ from skdplda.plots import PrivacyUtilityDisplay, TopWordsDisplay
 
 __all__ = ["run_demo"]
 
+# Sizes that take less than half a minute; epsilons that show the whole range, from useless to as good as without noise.
 N_TOPICS, N_WORDS = 5, 300
 STOP_WORDS = sorted({*ENGLISH_STOP_WORDS, "said", "says"})
 LEE_EPSILONS = (20.0, 10.0)
@@ -28,23 +29,10 @@ CELL = 33  # characters of a column of words
 
 
 def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=-1):
-    """Fit, compare, print and draw.
+    """Fit, compare, print and draw; return the path of the picture, in the folder `output`.
 
-    Parameters
-    ----------
-    output : path-like, default="."
-        Folder of the picture.
-    seed : int, default=None
-        Of all noise; None takes the system's entropy, as a release must. Documents and fits without noise never change.
-    n_documents : int, default=20000
-        Synthetic documents to fit.
-    n_jobs : int, default=-1
-        Threads; -1 for all processors. The models do not depend on it.
-
-    Returns
-    -------
-    picture : Path
-        The file that was written.
+    `seed` is that of all noise: None takes the system's entropy, as a release must. Documents and fits without noise
+    never change. The models do not depend on `n_jobs`.
     """
     output = Path(output)
     output.mkdir(parents=True, exist_ok=True)

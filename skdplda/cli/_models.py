@@ -29,7 +29,7 @@ from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipel
 __all__ = ["OUTPUTS", "USAGE", "add_fit_commands", "add_jobs", "add_price", "add_use_commands", "make_model"]
 
 USAGE = "[options] CORPUS --epsilon E [--delta D]"
-SURE = 4  # standard deviations of noise that a count must exceed to be shown without doubt
+SURE = 4  # standard deviations that a count must exceed to stand without parentheses: noise does in 1 of 30,000
 PUBLISHED = ("inherent", "laplace-first", "laplace-every", "laplace-last")
 MODELS = {"cgs": PrivateCGSLDA, "vips": VIPSLDA}
 OUTPUTS = ("topics.zip", "top_words.csv", "privacy.txt", "privacy.json")
@@ -420,7 +420,7 @@ def _transform(args):
     with nullcontext() if args.output is None else whole_file(args.output, PRIVATE) as file:
         for names, X in batches:
             text = _rows(names, model.transform(X), columns)
-            columns = columns and []  # once
+            columns = columns and []  # the first batch has the names of the columns, the others have none
             if file is None:
                 sys.stdout.write(text)
             else:

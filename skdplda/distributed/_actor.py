@@ -119,7 +119,7 @@ def direct(actor):
 
     Dask would wait for the actor to be made anew, at times on the event loop that would have to make it.
     """
-    actor._future = None  # the pool's handle of the actor holds one
+    actor._future = None  # the pool keeps the future that holds the actor
     return actor
 
 

@@ -22,9 +22,9 @@ from skdplda.distributed._shards import check_client, other_width
 
 __all__ = ["FAN_OUT", "ActorPool", "tree"]
 
-FAN_OUT = 4  # sums that one node of the tree waits for; near the fastest whatever the network, see the guide
-MOST_LOSSES = 3  # of one part
-PATIENCE = 60.0  # seconds to wait for a worker when none is left
+FAN_OUT = 4  # sums that one node of the tree waits for; near the fastest whatever the network: doc/distributed.rst
+MOST_LOSSES = 3  # of one part, before its documents are taken for the cause; chosen by hand
+PATIENCE = 60.0  # seconds to wait for a worker when none is left; chosen by hand
 
 
 def tree(n: int, fan_out: int = FAN_OUT) -> tuple[Any, Any]:
@@ -290,10 +290,11 @@ class ActorPool:
         """Return `_addresses`; raise RuntimeError unless these workers have this package, in this version."""
         addresses = self._addresses().keys() - self._checked
 
-        def version():  # has no module of ours, so that it travels to workers without the package
+        def version():
             return __import__("importlib").import_module("skdplda").__version__
 
-        version.__module__ = "__main__"  # by value
+        # Functions of __main__ are pickled by value: this one runs on workers that lack the package, too.
+        version.__module__ = "__main__"
         mine = version()
         asked = self._client.run(version, workers=sorted(addresses), on_error="return") if addresses else {}
         for address, found in asked.items():

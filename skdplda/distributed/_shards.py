@@ -126,26 +126,11 @@ def _sources(source):
 
 
 def join_blocks(sources, first_block):
-    """Read blocks, on a worker, and return them as one matrix.
+    """Read blocks, on a worker, and return them as one matrix, with the number of documents of each.
 
-    Parameters
-    ----------
-    sources : list
-        Paths, matrices, or lists of matrices.
-    first_block : int
-        Number of the first one, for messages.
-
-    Returns
-    -------
-    counts : csr_array of shape (n_documents, n_words), or UnitMatrix
-        Of int32, with int64 pointers and int32 indices, canonical. Semantic units where the blocks have them.
-    sizes : list of int
-        Documents of each block.
-
-    Raises
-    ------
-    ValueError
-        If a block holds anything but counts or has another number of words than the first.
+    `sources` has paths, matrices, or lists of matrices; `first_block` is the number of the first one, for messages. The
+    matrix is a canonical csr_array of int32 with int64 pointers and int32 indices, or a UnitMatrix where the blocks
+    have semantic units. ValueError if a block holds anything but counts or has another number of words than the first.
     """
     rows, sizes, n_words = [], [], None
     for number, source in enumerate(sources, first_block):

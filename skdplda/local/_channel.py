@@ -22,11 +22,11 @@ MECHANISMS = ("symmetric", "asymmetric")
 UNITS = ("document", "user", "bit")
 SMALLEST_EPSILON = 1e-6  # below, the bits are fair coins
 LARGEST_EPSILON = 30.0  # above, 2**64 is too coarse a grid for the flips
-LONGEST_GAP = 4096
+LONGEST_GAP = 4096  # entries of the table of gaps, 32 KB; longer gaps are drawn in parts
 LEFT_BITS = 6  # gaps are tabulated until 2**-6 of the mass is left
-GUIDE_BITS = 12
-PRECISION = 400  # bits
-OUTWARDS = 1 + 2.0**-40
+GUIDE_BITS = 12  # leading bits that index the table; time only
+PRECISION = 400  # bits of the exact survival probabilities, of which 64 are used
+OUTWARDS = 1 + 2.0**-40  # more than the rounding error of the formulas below
 
 
 def bit_epsilon_of_coin(f: float) -> float:

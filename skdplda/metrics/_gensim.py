@@ -168,21 +168,9 @@ class _CoherenceScorer:
         return f"make_coherence_scorer({self.measure!r}, n_top={self.n_top})"
 
     def __call__(self, estimator, X, y=None):
-        """Score a fitted topic model, or a fitted pipeline that ends in one.
+        """Score a fitted topic model, or a fitted pipeline that ends in one: mean over topics, the larger the better.
 
-        Parameters
-        ----------
-        estimator : estimator
-            The model or pipeline.
-        X : array-like, sparse matrix or list of str
-            Counts for a model; for a pipeline, whatever it takes.
-        y : object, default=None
-            Ignored.
-
-        Returns
-        -------
-        coherence : float
-            Mean over topics; the larger the better.
+        X has counts for a model; for a pipeline, whatever it takes. y is ignored.
         """
         steps = getattr(estimator, "steps", None)
         model = steps[-1][1] if steps else estimator

@@ -38,6 +38,7 @@ from skdplda.rounds._tables import SmoothedTables
 
 __all__ = ["BaseRoundsModel", "BaseTopicModel", "TrainingData"]
 
+# Of `transform` and `score`, without cost in privacy: more iterations take longer. Not tuned.
 FOLD_IN_ITERATIONS = 100
 FOLD_IN_TOLERANCE = 1e-3
 OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # fitted attributes that checking X sets

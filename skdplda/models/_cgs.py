@@ -10,11 +10,11 @@ from uuid import uuid4
 import numpy as np
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
-from skdplda._validation import Interval, StrOptions, check_counts, fit_context
+from skdplda._validation import Interval, StrOptions, check_counts, fit_context, tokens_of
 from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseRoundsModel
-from skdplda.models._hdp_sampler import TopicTrace, tokens_of, trace_of
+from skdplda.models._hdp_sampler import TopicTrace, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._adaptive import AdaptiveTables, least_share
@@ -29,12 +29,13 @@ from skdplda.rounds._tables import ExactTables, SmoothedTables, annealed, consta
 __all__ = ["PrivateCGSLDA"]
 
 # Rounds, and local sweeps in each; frontier_ablation.csv, rows "10 rounds", "40 rounds", "1 sweep a round" and
-# "20 sweeps a round". The published forms take 300 sweeps, as Zhao et al. (2019, 2021).
+# "20 sweeps a round". Without noise: 100 rounds of one sweep, not tuned. Published: 300, as Zhao et al. (2019, 2021).
 PRIVATE_ROUNDS, EXACT_ROUNDS, PUBLISHED_SWEEPS = 20, 100, 300
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
-# Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "first table uneven"
-# (shape 1): hardly any difference.
+# Of `AdaptiveTables`; draws of topics need less smoothing than soft counts do. Chosen on KOS.
 SMOOTHING = 0.2
+# Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of
+# shape 1": hardly any difference.
 GAMMA_SHAPE = 3.0
 CLAIMED = {
     "inherent": "no noise is added. The monitor measures the sampler's randomness on these data; it bounds nothing,"

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from skdplda._types import ArrayLike, Matrix, Seed, Sequence
-from skdplda._validation import SEED, Interval, StrOptions, check_counts, effective_n_jobs, fit_context
+from skdplda._validation import SEED, Interval, StrOptions, check_counts, effective_n_jobs, fit_context, tokens_of
 from skdplda.datasets import make_lda_corpus
 from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import PrivacyLeakWarning
@@ -24,8 +24,6 @@ from skdplda.models._hdp_sampler import (
     ShardedSweeps,
     TopicTrace,
     run_sequential,
-    some_tokens,
-    tokens_of,
 )
 from skdplda.privacy import (
     LARGEST_SCALE,
@@ -37,10 +35,12 @@ from skdplda.privacy import (
     sampler_assumption,
     seeded_guarantee,
 )
+from skdplda.rounds._sensitivity import some_tokens
 
 __all__ = ["HDPLDA"]
 
-# The tables' part of the budget: doc/theory/hdp.rst, the table of KOS with 25 sweeps.
+# Total, tables' part and sweeps: the table of KOS in doc/theory/hdp.rst. From a total of 10 on it has parts of 0.25 and
+# 0.5 alike, and below 10 it has 0.5 ahead: a default for totals of 10 and more. Without noise: 100 sweeps, not tuned.
 EPSILON, SHARE, SWEEPS, EXACT_SWEEPS = 10.0, 0.25, 25, 100
 TOPIC_WORD_PRIOR = 0.01
 FORMS = {"frozen": "delayed", "live": "sequential"}  # former names of `table`

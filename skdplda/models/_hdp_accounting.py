@@ -21,27 +21,23 @@ from skdplda.privacy import (
 __all__ = ["MOVED", "HybridPlan", "shortfall"]
 
 MOVED = {1: 4, 2: 2}  # by one token: the square of the table's sensitivity, in the norm of order 1 or 2
+# Limits of the warnings that a plan cannot learn; no guarantee depends on them. MOST_NOISE: last paragraph of
+# doc/theory/hdp.rst. LEAST_RANGE was chosen by hand, below the smallest range that is measured there (0.2).
 LEAST_RANGE = 0.05  # of a draw: below it, hardly anything is learnt, even from tables almost without noise
 MOST_NOISE = 0.5  # in a cell of the model, over the mean count: above it, word frequencies do as well
 MEAN_OF = 9  # the mean of so many tables has the noise of the model: 2 / FORGET - 1, with that of `_hdp_sampler`
-MOST_BUDGET = 1e6  # beyond, none is recommended
-RESERVE = 2.0**-6  # part of delta that is kept for the samplers' error, far more than it needs
+MOST_BUDGET = 1e6  # no larger total is recommended: it would be no protection
+# Part of delta that is kept for the samplers' error, far more than it needs; it costs epsilon about as much as a delta
+# smaller by this part.
+RESERVE = 2.0**-6
 
 
 @dataclass(frozen=True)
 class HybridPlan:
     """Noise and draws of every sweep, known before any data are.
 
-    Parameters
-    ----------
-    noise : str
-        One of `skdplda.privacy.MECHANISMS`.
-    scale : float
-        Of the noise in a cell, in tokens; 0 for none.
-    eta : float
-        Range of a draw's log-ratio between any two words; inf for no bound.
-    n_sweeps : int
-        How many.
+    `noise` is one of `skdplda.privacy.MECHANISMS`; `scale` that of the noise in a cell, in tokens, 0 for none; `eta`
+    the range of a draw's log-ratio between any two words, inf for no bound.
     """
 
     noise: str
@@ -59,27 +55,12 @@ class HybridPlan:
 
     @classmethod
     def calibrate(cls, epsilon, delta, n_sweeps, share, eta=None, noise=None):
-        """Return the plan that spends a total budget.
+        """Return the plan that spends a total budget; an `epsilon` of inf has neither noise nor bound.
 
-        Parameters
-        ----------
-        epsilon : float
-            Total; inf for neither noise nor bound.
-        delta : float
-            0 for basic composition, else zCDP.
-        n_sweeps : int
-            How many.
-        share : float
-            Of the budget, for the tables: of epsilon with delta=0, of rho otherwise.
-        eta : float, default=None
-            A given range; the tables get what it leaves, and `share` is not used.
-        noise : str, default=None
-            One of `skdplda.privacy.MECHANISMS`; None for "gaussian", or "laplace" with a delta of 0.
-
-        Raises
-        ------
-        ValueError
-            If the draws of the given range cost more than the budget, or the noise more than the theorem assumes.
+        With delta=0 composition is basic, else zCDP; a `noise` of None is "laplace" then, else "gaussian". `share` is
+        the tables' part of the budget: of epsilon with delta=0, of rho otherwise. With a given range `eta` the tables
+        get what it leaves, and `share` is not used. ValueError if the draws of the given range cost more than the
+        budget, or the noise more than the theorem assumes.
         """
         noise = noise or ("gaussian" if delta else "laplace")
         law = mechanism_of(noise)
@@ -158,17 +139,10 @@ class HybridPlan:
         return high
 
     def event(self, n_tokens=1, draws_pure=False):
-        """Return what all sweeps cost when `n_tokens` tokens are replaced.
+        """Return what all sweeps cost when `n_tokens` tokens are replaced together.
 
         Their draws compose, one after the other, and so cost `n_tokens` times as much; the table's sensitivity grows
-        `n_tokens`-fold.
-
-        Parameters
-        ----------
-        n_tokens : int, default=1
-            Replaced together.
-        draws_pure : bool, default=False
-            Whether to account for draws by their pure epsilon and not by their concentrated divergence.
+        `n_tokens`-fold. With `draws_pure`, draws count by their pure epsilon and not by their concentrated divergence.
         """
         from dp_accounting import ComposedDpEvent
 
@@ -183,7 +157,7 @@ class HybridPlan:
             return math.inf, None
         event = self.event(n_tokens)
         epsilon = epsilon_with_sampler_error(event, delta)
-        if n_tokens * self.n_sweeps * self.eta < epsilon:  # few draws of a large range: their sum may be less
+        if n_tokens * self.n_sweeps * self.eta < epsilon:  # then the plain sum over draws may be less
             other = self.event(n_tokens, draws_pure=True)
             if epsilon_with_sampler_error(other, delta) < epsilon:
                 return epsilon_with_sampler_error(other, delta), other
@@ -199,23 +173,11 @@ class HybridPlan:
 
 
 def shortfall(plan, mean_count, delta, total=None, share=None, prior=None):
-    """Say why a plan learns nothing, and what would do.
+    """Return a sentence that says why a plan learns nothing, and what would do; None where topics may be learnt.
 
-    Parameters
-    ----------
-    plan : HybridPlan
-        In question.
-    mean_count : float
-        Tokens in a cell of the table, on average. Public, as the lengths of documents are.
-    delta, total, share : float
-        Of the budget; a `total` of None is one given by sweep.
-    prior : float, default=None
-        Of words, where it makes the range together with a given `count_clip`.
-
-    Returns
-    -------
-    sentence : str or None
-        None where topics may be learnt.
+    `mean_count` is the mean number of tokens in a cell of the table: public, as the lengths of documents are. `delta`,
+    `total` and `share` are those of the budget; a `total` of None is one given by sweep. `prior` is that of words,
+    where it makes the range together with a given `count_clip`.
     """
     if plan.can_learn(mean_count):
         return None

@@ -3,26 +3,23 @@
 The table stays as it is for a sweep, as in AD-LDA (Newman, Asuncion, Smyth and Welling, 2009, JMLR 10).
 """
 
-import hashlib
 import math
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import scipy.sparse as sp
 from tqdm import tqdm
 
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
+from skdplda._validation import tokens_of
 from skdplda.models._published_gibbs import fit_published
-from skdplda.rounds._sensitivity import MOST_TOKENS
+from skdplda.rounds._sensitivity import some_tokens
 
 __all__ = [
     "DelayedCountSweeps",
     "ShardedSweeps",
     "TopicTrace",
     "run_sequential",
-    "some_tokens",
-    "tokens_of",
     "trace_of",
 ]
 
@@ -63,84 +60,13 @@ def trace_of(topics, tables, document_starts):
     return TopicTrace(np.stack(topics), np.stack([table.T for table in tables]).astype(np.float32), document_starts)
 
 
-def tokens_of(X):
-    """Return (document_starts, words) of counts as from `check_counts`: one entry a token, in the order of words."""
-    starts = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])
-    return starts[X.indptr], np.repeat(X.indices, X.data).astype(np.int32, copy=False)
-
-
-def some_tokens(X, key, first_document=0):
-    """Return documents of at most MOST_TOKENS tokens each: of longer ones a random subset, all subsets alike.
-
-    Which of a document's tokens stay depends on their number, which is public, and not on their words: a token in the
-    place of another stays or goes as that one does.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        As from `check_counts`.
-    key : ndarray of shape (8,), uint32
-        Of the draws, which are words of SHAKE-256.
-    first_document : int, default=0
-        Number of the first document, where these are a part of a corpus.
-
-    Returns
-    -------
-    X : csr_array of shape (n_documents, n_words)
-        The same object if no document is longer.
-    """
-    ends = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])[X.indptr]
-    long = np.flatnonzero(np.diff(ends) > MOST_TOKENS)
-    if not len(long):
-        return X
-    data = X.data.copy()
-    for d in long:
-        entries = slice(X.indptr[d], X.indptr[d + 1])
-        last = np.cumsum(data[entries], dtype=np.int64)
-        stream = hashlib.shake_256(b"tokens" + key.tobytes() + int(first_document + d).to_bytes(8, "little"))
-        places = np.searchsorted(last, _subset(int(last[-1]), MOST_TOKENS, stream), side="right")
-        data[entries] = np.bincount(places, minlength=len(last))
-    cut = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
-    cut.indptr, cut.indices = X.indptr, X.indices  # the constructor may narrow them
-    return cut
-
-
-def _subset(n, size, stream):
-    """Return `size` different numbers below n, all such sets alike: the first different ones of a sequence."""
-    if 2 * size > n:
-        kept = np.ones(n, bool)
-        kept[_subset(n, n - size, stream)] = False
-        return np.flatnonzero(kept)
-    length = 16 * size + 64  # bytes, where about 11 are enough
-    while True:
-        words = np.frombuffer(stream.digest(length), "<u8")
-        words = words[words <= 2**64 - 1 - 2**64 % n] % np.uint64(n)  # each number by as many words
-        numbers, first = np.unique(words, return_index=True)
-        if len(numbers) >= size:
-            return numbers[np.argsort(first)[:size]].astype(np.int64)
-        length *= 2
-
-
 class DelayedCountSweeps:
     """The sampler. Only `topics`, `table` and values computed from them may be released; `words` are the data.
 
-    Parameters
-    ----------
-    document_starts, words : ndarray
-        Tokens, in an order that reveals nothing: see `order_tokens`.
-    n_words : int
-        Size of the vocabulary.
-    plan : HybridPlan
-        Noise and range of the draws.
-    alpha : ndarray of shape (n_topics,), float64
-        Prior of topic proportions.
-    count_clip : float or None
-        Counts are cut to [0, count_clip], and the range makes the prior of the weights: count_clip / (C / beta).
-        None cuts the log-preferences of words for topics instead, around their mean.
-    randomness : Randomness
-        Of this fit.
-    n_threads : int
-        The result does not depend on it.
+    The tokens stand in an order that reveals nothing: see `order_tokens`. The plan has the noise and the range of the
+    draws. Counts are cut to [0, count_clip], and the range makes the prior of the weights: count_clip / (C / beta).
+    None cuts the log-preferences of words for topics instead, around their mean. The result does not depend on
+    `n_threads`.
     """
 
     def __init__(self, document_starts, words, n_words, plan, alpha, count_clip, randomness, n_threads):
@@ -255,14 +181,9 @@ class PartOfTokens:
 
 
 class ShardedSweeps(DelayedCountSweeps):
-    """The sampler of documents on workers: the topics stay there.
+    """The sampler of documents on workers, as from `load_documents`: the topics stay there.
 
-    Parameters
-    ----------
-    documents : ShardedDocuments
-        As from `load_documents`.
-    plan, alpha, count_clip, randomness, n_threads
-        As in `DelayedCountSweeps`. The key of the draws travels to the workers, and nothing else of the randomness.
+    The key of the draws travels to the workers, and nothing else of the randomness.
     """
 
     def __init__(self, documents, plan, alpha, count_clip, randomness, n_threads):

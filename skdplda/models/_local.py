@@ -31,7 +31,7 @@ from skdplda.rounds._tables import MeanTable, annealed, initial_table
 
 __all__ = ["LocalPrivateLDA"]
 
-SWEEPS = 100  # as PrivateCGSLDA without noise
+SWEEPS = 100  # as PrivateCGSLDA without noise; not tuned
 
 
 class LocalPrivateLDA(BaseTopicModel):
@@ -339,7 +339,7 @@ class LocalPrivateLDA(BaseTopicModel):
         with closing(sharded.pool) if sharded else nullcontext():
             reports = self._reports(X, channel, randomness, batch)
             present = self._present(reports, channel, rates)
-            if self.reconstruction != "likelihood":  # from here on the bits count as the true ones
+            if self.reconstruction != "likelihood":  # the reconstructed bits are then taken as exact
                 reports = reconstruct(reports, present, np.random.default_rng([randomness.key, batch]))
                 channel = BitChannel(math.inf, "symmetric", n_words)
             noise = 0.0 if prior.any() else float(moment_variance(0, n_documents / self.n_components, channel))

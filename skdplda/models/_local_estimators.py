@@ -10,23 +10,10 @@ __all__ = ["bayes_estimate", "document_lengths", "moment_estimate", "moment_vari
 
 
 def moment_estimate(ones, n_reports, channel, clip=True):
-    """Estimate in how many documents each word is, from how many reports have its bit.
+    """Estimate in how many documents each word is: (n_t - q M) / (p - q), of shape (n_words,).
 
-    Parameters
-    ----------
-    ones : ndarray of shape (n_words,)
-        Reports with the word's bit, called n_t in the papers.
-    n_reports : int
-        Number of reports, M.
-    channel : BitChannel
-        Their law.
-    clip : bool, default=True
-        Whether to move estimates into [0, M]. The unclipped ones are unbiased.
-
-    Returns
-    -------
-    present : ndarray of shape (n_words,)
-        (n_t - q M) / (p - q).
+    `ones` has the number of reports with each word's bit, called n_t in the papers, of M = `n_reports`, whose law is
+    the channel. With `clip`, estimates are moved into [0, M]; the unclipped ones are unbiased.
     """
     p, q = channel.one_if_present, channel.one_if_absent
     present = (np.asarray(ones, dtype=np.float64) - q * n_reports) / (p - q)
@@ -34,21 +21,9 @@ def moment_estimate(ones, n_reports, channel, clip=True):
 
 
 def moment_variance(present, n_reports, channel):
-    """Variance of the unclipped moment estimate, given the true counts.
+    """Variance of the unclipped moment estimate, given the true counts N = `present`.
 
-    Parameters
-    ----------
-    present : ndarray of shape (n_words,) or float
-        In how many documents the word is. "symmetric" does not depend on it.
-    n_reports : int
-        Number of reports, M.
-    channel : BitChannel
-        Their law.
-
-    Returns
-    -------
-    variance : ndarray of shape (n_words,)
-        (N p (1 - p) + (M - N) q (1 - q)) / (p - q)^2; for "symmetric" (2 - f) f M / (4 (1 - f)^2).
+    (N p (1 - p) + (M - N) q (1 - q)) / (p - q)^2; for "symmetric" (2 - f) f M / (4 (1 - f)^2).
     """
     p, q = channel.one_if_present, channel.one_if_absent
     present = np.asarray(present, dtype=np.float64)
@@ -56,26 +31,10 @@ def moment_variance(present, n_reports, channel):
 
 
 def bayes_estimate(moment, n_reports, channel, mean, weight=None):
-    """Shrink moment estimates towards a prior mean.
+    """Shrink unclipped moment estimates towards a prior mean, called mu_t; return values in [0, M].
 
-    Parameters
-    ----------
-    moment : ndarray of shape (n_words,)
-        Unclipped moment estimates.
-    n_reports : int
-        Number of reports, M.
-    channel : BitChannel
-        Their law.
-    mean : ndarray of shape (n_words,)
-        Prior mean of the counts, called mu_t.
-    weight : float or None, default=None
-        Of the prior, called omega. None: variance / (variance + s^2), with the prior's variance s^2 estimated from how
-        far the estimates lie from their prior means.
-
-    Returns
-    -------
-    present : ndarray of shape (n_words,)
-        In [0, M].
+    `weight` is that of the prior, called omega. None: variance / (variance + s^2), with the prior's variance s^2
+    estimated from how far the estimates lie from their prior means.
     """
     if weight is None:
         variance = moment_variance(np.clip(mean, 0, n_reports), n_reports, channel)
@@ -85,45 +44,19 @@ def bayes_estimate(moment, n_reports, channel, mean, weight=None):
 
 
 def document_lengths(sizes, n_words, channel):
-    """Estimate how many words each document has, from how many ones its report has.
+    """Estimate how many words each document has, in [0, n_words], from the number of ones of its report (`sizes`).
 
     A report is to its words what a word is to its documents, so the formulas are the same: the moment estimate, shrunk
     towards the mean of all.
-
-    Parameters
-    ----------
-    sizes : ndarray of shape (n_reports,)
-        Ones of each report.
-    n_words : int
-        Bits of a report.
-    channel : BitChannel
-        Their law.
-
-    Returns
-    -------
-    lengths : ndarray of shape (n_reports,)
-        In [0, n_words].
     """
     moment = moment_estimate(sizes, n_words, channel, clip=False)
     return bayes_estimate(moment, n_words, channel, np.full(len(sizes), moment.mean()))
 
 
 def reconstruct(reports, present, rng):
-    """Insert or delete random bits until each word is in as many documents as estimated.
+    """Insert or delete random bits until each word is in as many documents as estimated; return an int32 csr_array.
 
-    Parameters
-    ----------
-    reports : csr_array of shape (n_reports, n_words)
-        Noisy presence bits.
-    present : ndarray of shape (n_words,)
-        Estimated counts, in [0, n_reports].
-    rng : numpy.random.Generator
-        Chooses the documents.
-
-    Returns
-    -------
-    bits : csr_array of shape (n_reports, n_words), int32
-        Column sums are the rounded estimates.
+    `present` has the estimates, in [0, n_reports]. The column sums of the result are these, rounded.
     """
     n, columns = reports.shape[0], sp.csc_array(reports)
     indices, kept = columns.indices, []

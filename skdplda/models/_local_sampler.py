@@ -10,7 +10,9 @@ from skdplda.models._local_estimators import document_lengths
 
 __all__ = ["Bits", "NoiseTopic", "ShardedBits", "like_length", "presence", "refuse_raw"]
 
-GROUPS, GROUP_SIZE = 8, 32  # the most groups of documents of like length, and the least documents of a group
+# The most groups of documents of like length, and the least documents of a group. Chosen by hand: more groups follow
+# the lengths more closely, from fewer documents each.
+GROUPS, GROUP_SIZE = 8, 32
 # Tokens and prior of the noise topic: so many that drawn topics do not change its weight.
 STEADY = 2.0**24
 
@@ -43,7 +45,9 @@ def like_length(lengths, most, size):
 
 def refuse_raw(n_ones, n_bits, channel):
     """Refuse bits that are no reports: with fewer ones than noise alone makes."""
-    least = channel.one_if_absent * n_bits  # words or not; less is 1e-9 likely (Chernoff)
+    # Present words only raise the expected number of ones, and by Chernoff's bound fewer than the limit below come with
+    # probability at most 1e-9.
+    least = channel.one_if_absent * n_bits
     if n_ones < least - 6.5 * math.sqrt(least):
         raise ValueError(
             "X has fewer ones than noise alone makes, so these are no reports of this randomizer"
@@ -57,18 +61,10 @@ class NoiseTopic:
 
     Given theta and phi, the bit of a word is 1 with probability q + (p - q) * length * theta . phi_w. So a 1 is noise
     with weight q, and a word of topic k with weight (p - q) * length * theta_k * phi_kw. The length has a gamma prior
-    and is summed out with theta, which makes the weight of a topic s (n_dk + alpha_k) phi_kw, where
-    s = (p - q) / (p - q + sum(alpha) / prior mean of the length). That mean is estimated for each document, and shared
-    by a group of documents of like length. Without noise (q = 0) there is no such topic, and one group.
-
-    Parameters
-    ----------
-    channel : BitChannel
-        The law of the reports.
-    n_topics : int
-        Number of topics, without the noise.
-    n_words : int
-        Size of the vocabulary.
+    and is summed out with theta, which makes the weight of a topic s (n_dk + alpha_k) phi_kw, where s = (p - q) / (p -
+    q + sum(alpha) / prior mean of the length). That mean is estimated for each document, and shared by a group of
+    documents of like length. Without noise (q = 0) there is no such topic, and one group. `n_topics` does not count the
+    noise.
     """
 
     def __init__(self, channel, n_topics, n_words):
@@ -104,17 +100,7 @@ class NoiseTopic:
 
 
 class Bits:
-    """Bits on this machine, of documents in groups.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        Ones, and no stored zeros.
-    n_topics : int
-        That of the noise included.
-    n_threads : int
-        The result does not depend on it.
-    """
+    """Bits on this machine, of documents in groups: X has ones and no stored zeros, `n_topics` counts the noise."""
 
     def __init__(self, X, n_topics, n_threads):
         self._X, self._n_topics, self._n_threads = X, n_topics, n_threads
@@ -124,14 +110,9 @@ class Bits:
         return np.diff(self._X.indptr)
 
     def divide(self, group, first=None):
-        """Form groups, before the first draw.
+        """Form groups, before the first draw: `group` has the number of each document's group.
 
-        Parameters
-        ----------
-        group : ndarray of shape (n_documents,)
-            Number of each document's group.
-        first : list of int or None, default=None
-            Where the documents are a part of all: of each group, the number of documents before.
+        Where the documents are a part of all, `first` has the number of documents before, of each group.
         """
         self._groups, shape = [], (self._X.shape[1], self._n_topics)
         for number in range(int(group.max()) + 1 if first is None else len(first)):
@@ -174,15 +155,7 @@ class PartOfBits(Bits):
 
 
 class ShardedBits:
-    """`Bits` of reports on workers.
-
-    Parameters
-    ----------
-    documents : ShardedDocuments
-        The reports.
-    n_topics : int
-        As in `Bits`.
-    """
+    """`Bits` of reports on workers, from `ShardedDocuments`."""
 
     def __init__(self, documents, n_topics):
         self.shape, self._pool, self._bounds = documents.shape, documents.pool, documents.first

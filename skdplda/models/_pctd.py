@@ -24,12 +24,12 @@ from skdplda._validation import (
     counts_of,
     effective_n_jobs,
     fit_context,
+    tokens_of,
 )
 from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
 from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoundsModel, TrainingData
-from skdplda.models._hdp_sampler import some_tokens, tokens_of
 from skdplda.models._pctd_guarantee import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
 from skdplda.models._pctd_noise import NoisySegmentEStep, noisy_segments
 from skdplda.models._pctd_tables import ConsistentTables, LastTable
@@ -38,14 +38,14 @@ from skdplda.rounds._estep_segments import SegmentEStep
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._sensitivity import shortened
+from skdplda.rounds._sensitivity import shortened, some_tokens
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["PCTD"]
 
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 35  # with noise as PrivateCGSLDA; without, the 35 iterations of Shi et al. (2019)
 PRIVATE_UPDATES, EXACT_UPDATES = 10, 1  # with noise as local sweeps of PrivateCGSLDA; without, plain EM
-TRANSFORM_CELLS = 2**22  # likelihoods of units held at a time
+TRANSFORM_CELLS = 2**22  # likelihoods of segments held at a time
 
 
 class PCTD(BaseRoundsModel):
@@ -286,7 +286,7 @@ class PCTD(BaseRoundsModel):
             X.start.astype(np.int32),
             np.arange(X.n_units, dtype=np.int32),
             np.ones(X.n_units, dtype=np.int32),
-            np.exp(likelihood, out=likelihood),  # a unit is a word of its own, with this row of the table
+            np.exp(likelihood, out=likelihood),  # each segment counts as a word, and this is its row of the table
             self._doc_topic_prior(),
             FOLD_IN_ITERATIONS,
             FOLD_IN_TOLERANCE,
@@ -453,17 +453,7 @@ def shuffled_segments(X, randomness):
 
 
 class PublicPerplexity:
-    """Follows the perplexity of public documents from round to round.
-
-    Parameters
-    ----------
-    public : UnitMatrix, array-like or sparse matrix of shape (n_documents, n_words)
-        The documents.
-    alpha, beta
-        The priors of the model.
-    n_threads : int
-        The result does not depend on it.
-    """
+    """Follows the perplexity of public documents from round to round, under the priors of the model."""
 
     def __init__(self, public, alpha, beta, n_threads):
         X = counts_of(public)

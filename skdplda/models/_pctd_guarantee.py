@@ -7,7 +7,7 @@ from skdplda.rounds._guarantee import NOT_COVERED
 
 __all__ = ["CLAIMED", "GUIDE", "TOKEN_L2", "once_guarantee", "published_guarantee"]
 
-TOKEN_L2 = 2**0.5 * (1 + 1e-12)  # one word in the place of another changes two counts of a unit by 1
+TOKEN_L2 = 2**0.5 * (1 + 1e-12)  # one word in the place of another changes two counts of a segment by 1
 GUIDE = "skdplda theory guide, PCTD"
 REFERENCE = "Shi et al. (2019), Semantic Consistent Topic Discovery with Differential Privacy, Algorithm 1"
 STRUCTURE = "the numbers of documents and of semantic units, and which units belong to which document"
@@ -23,19 +23,9 @@ COMMON = {"unit": "token", "not_covered": (NOT_COVERED[0], STRUCTURE, *NOT_COVER
 
 
 def once_guarantee(plan, epsilon, delta):
-    """Return the guarantee of noise on every unit-word count, drawn once.
+    """Return the guarantee of noise on every unit-word count, drawn once, for one word replaced by another in its unit.
 
-    Parameters
-    ----------
-    plan : NoisePlan
-        One round.
-    epsilon, delta : float
-        Target of the plan.
-
-    Returns
-    -------
-    guarantee : PrivacyGuarantee
-        For one word replaced by another in its unit.
+    The plan has one round; epsilon and delta are its target.
     """
     private = bool(np.isfinite(epsilon))
     noise = (
@@ -63,21 +53,10 @@ def once_guarantee(plan, epsilon, delta):
 
 
 def published_guarantee(plan, epsilon, delta, support):
-    """Return the guarantee of fresh noise in each iteration.
+    """Return the guarantee of fresh noise in each iteration, for one word present or absent.
 
-    Parameters
-    ----------
-    plan : NoisePlan
-        As many rounds as iterations.
-    epsilon, delta : float
-        Target of the plan.
-    support : {"all", "observed"}
-        Which counts get noise.
-
-    Returns
-    -------
-    guarantee : PrivacyGuarantee
-        For one word present or absent. Claimed; infinite where there is no noise on counts that are 0.
+    The plan has as many rounds as there are iterations; epsilon and delta are its target. `support`, "all" or
+    "observed", says which counts get noise. Claimed; infinite where there is no noise on counts that are 0.
     """
     private = bool(np.isfinite(epsilon))
     counted = private and support == "all"

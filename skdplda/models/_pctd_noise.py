@@ -22,27 +22,12 @@ NEGLIGIBLE = 1e-12  # eigenvalues of the topics' Gram matrix below this share of
 
 
 def noisy_segments(X, sigma, randomness, n_threads):
-    """Release every segment's count of every word once, and return what the counts probably were.
+    """Release every segment's count of every word once, and return what the counts probably were, as a UnitMatrix.
 
-    The noise is integer, on counts in fixed point of resolution 1 / GRID. A released block is not kept: each cell
-    becomes the most probable count under a Poisson law whose rate is the word's frequency in the releases, and is
-    stored unless that is 0. All of this is post-processing of the noisy counts and of their shape.
-
-    Parameters
-    ----------
-    X : UnitMatrix
-        The documents.
-    sigma : float
-        Standard deviation of the noise in a count. 0 returns X.
-    randomness : Randomness
-        Of this fit.
-    n_threads : int
-        The result does not depend on it.
-
-    Returns
-    -------
-    X : UnitMatrix
-        As many documents and segments as before.
+    The noise is integer, on counts in fixed point of resolution 1 / GRID, with standard deviation `sigma` in a count; 0
+    returns X. A released block is not kept: each cell becomes the most probable count under a Poisson law whose rate is
+    the word's frequency in the releases, and is stored unless that is 0. All of this is post-processing of the noisy
+    counts and of their shape.
     """
     n_segments, n_words = X.counts.shape
     if sigma == 0 or n_segments == 0:
@@ -109,25 +94,8 @@ def likelihood_noise(log_phi, n_segments, sigma, rng):
     The noise is E, of shape (n_segments, n_words), with independent N(0, sigma^2) entries. With an orthonormal basis Q
     of the span of the topics, log_phi = Q B, the log-likelihoods get E log_phi = (E Q) B; E Q is normal too.
 
-    Parameters
-    ----------
-    log_phi : ndarray of shape (n_words, n_topics)
-        Log-probabilities of words.
-    n_segments : int
-        Number of segments.
-    sigma : float
-        Standard deviation.
-    rng : numpy.random.Generator
-        Of the noise.
-
-    Returns
-    -------
-    noise : ndarray of shape (n_segments, n_topics)
-        E log_phi.
-    along : ndarray of shape (n_segments, rank)
-        E Q.
-    basis : ndarray of shape (n_words, rank)
-        Q.
+    `log_phi`, of shape (n_words, n_topics), has the log-probabilities of words. Returned are E log_phi, E Q and Q, of
+    shapes (n_segments, n_topics), (n_segments, rank) and (n_words, rank).
     """
     size, axes = np.linalg.eigh(log_phi.T @ log_phi)
     kept = size > NEGLIGIBLE * size[-1]
@@ -141,21 +109,8 @@ def sum_noise(r, along, basis, sigma, rng):
 
     Given E Q, the rest E (I - Q Q') is still normal and independent of it, and so of the responsibilities.
 
-    Parameters
-    ----------
-    r : ndarray of shape (n_segments, n_topics)
-        Responsibilities, a function of the counts and of `along`.
-    along, basis
-        From `likelihood_noise`.
-    sigma : float
-        Standard deviation.
-    rng : numpy.random.Generator
-        Of the noise.
-
-    Returns
-    -------
-    noise : ndarray of shape (n_words, n_topics)
-        E' r.
+    `r`, of shape (n_segments, n_topics), has the responsibilities, a function of the counts and of `along`; the rest is
+    that of `likelihood_noise`. Returned is E' r, of shape (n_words, n_topics).
     """
     size, axes = np.linalg.eigh(r.T @ r)
     root = axes * np.sqrt(np.maximum(size, 0.0))  # root root' = r' r
@@ -167,16 +122,8 @@ def sum_noise(r, along, basis, sigma, rng):
 class NoisySegmentEStep(SegmentEStep):
     """Algorithm 1 of Shi et al. (2019): fresh normal noise on the segments' word counts in each iteration.
 
-    Parameters
-    ----------
-    X, units, n_topics, order, alpha, beta, n_updates, n_threads
-        As in `SegmentEStep`.
-    sigma : float
-        Standard deviation of the noise in a count.
-    support : {"all", "observed"}
-        Which counts get noise: those of all words, or those that are not 0.
-    randomness : Randomness
-        Of this fit.
+    `sigma` is its standard deviation; `support` says which counts get it: those of all words ("all"), or those that are
+    not 0 ("observed"). The other parameters are those of `SegmentEStep`.
     """
 
     def __init__(self, X, units=None, *, sigma, support, randomness, **settings):

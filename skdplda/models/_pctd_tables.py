@@ -10,21 +10,8 @@ __all__ = ["ConsistentTables", "LastTable", "consistent"]
 def consistent(table, similarity, tau):
     """Return a table whose topics have moved towards words of similar meaning: eq. (11) of Shi et al. (2019).
 
-    The distribution p of a topic becomes p + tau p (R p) / (p' R p), normalised. The totals of topics stay.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_words, n_topics)
-        Not negative.
-    similarity : csr_array of shape (n_words, n_words) or None
-        Called R. None changes nothing.
-    tau : float
-        At least 0.
-
-    Returns
-    -------
-    table : ndarray of shape (n_words, n_topics)
-        Of the same dtype.
+    The distribution p of a topic becomes p + tau p (R p) / (p' R p), normalised, where R is the similarity of words,
+    None to change nothing, and tau is at least 0. The totals of topics stay, and the dtype.
     """
     if similarity is None or tau == 0:
         return table
@@ -35,17 +22,7 @@ def consistent(table, similarity, tau):
 
 
 class LastTable(OneTable):
-    """Each round starts from the last table, and the last one is the model: EM.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        (n_words, n_topics).
-    key : int
-        Of the first table.
-    similarity, tau
-        As in `consistent`.
-    """
+    """Each round starts from the last table, and the last one is the model: EM, with `consistent` after each round."""
 
     def __init__(self, shape, key, similarity, tau):
         self.table = initial_table(shape, key)
@@ -61,15 +38,7 @@ class LastTable(OneTable):
 
 
 class ConsistentTables(SmoothedTables):
-    """`SmoothedTables`, and word similarity after each round.
-
-    Parameters
-    ----------
-    shape, plan, key
-        As in `SmoothedTables`.
-    similarity, tau
-        As in `LastTable`.
-    """
+    """`SmoothedTables`, and word similarity after each round, as in `consistent`."""
 
     def __init__(self, shape, plan, key, similarity, tau):
         super().__init__(shape, plan, key)

@@ -15,17 +15,11 @@ __all__ = ["PUBLISHED", "PublishedFit", "fit_published"]
 
 @dataclass(frozen=True, eq=False)
 class PublishedFit:
-    """Result of `fit_published`.
+    """Result of `fit_published`, after `n_iter` sweeps.
 
-    Parameters
-    ----------
-    word_topic : ndarray of shape (n_components, n_words)
-        Topic-word counts after the last sweep. Noisy, and possibly negative, for "laplace-first",
-        "laplace-every" and "hybrid"; exact for the other mechanisms, so that they must not be released.
-    monitor : dict of str to ndarray of shape (max_iter,), or None
-        For "inherent", the fields of `InherentPrivacyHistory`.
-    n_iter : int
-        Number of sweeps.
+    `word_topic`, of shape (n_components, n_words), is noisy, and possibly negative, for "laplace-first",
+    "laplace-every" and "hybrid"; exact for the other mechanisms, so that it must not be released. `monitor` has, for
+    "inherent", the fields of `InherentPrivacyHistory`, of shape (max_iter,); else it is None.
     """
 
     word_topic: np.ndarray
@@ -102,12 +96,14 @@ def fit_published(
 ):
     """Fit LDA by sequential collapsed Gibbs sampling with a published form of privacy.
 
+    Negative noisy counts stay in the running counts; each counts as 0 when a weight is computed.
+
     Parameters
     ----------
     X : sparse array or matrix of shape (n_documents, n_words)
         Non-negative integer counts.
-    n_components : int
-        Number of topics, below 65,536.
+    n_components, max_iter : int
+        Number of topics, below 65,536; number of sweeps, without the extra one of "laplace-last".
     mechanism : {"inherent", "laplace-first", "laplace-every", "laplace-last", "hybrid"}
         A row of `PUBLISHED`, or the one of `HDPLDA`. "inherent" is Algorithm 2 of [1]_ and does not use `epsilon`;
         "laplace-first" and "laplace-every" are called CDP-LDA and CDP-LDA+ in [2]_, "hybrid" is its Algorithm 1;
@@ -116,16 +112,11 @@ def fit_published(
         The paper's parameter, which no proof supports: per count matrix and per noise addition for
         "laplace-first" and "laplace-every", per draw for "laplace-last", per sweep's noise for "hybrid". `inf` means
         no noise.
-    doc_topic_prior : float or array-like of shape (n_components,)
-        Called alpha in [1]_.
-    topic_word_prior : float
-        Called beta in [1]_.
-    max_iter : int
-        Number of sweeps, without the extra one of "laplace-last".
+    doc_topic_prior, topic_word_prior : float or array-like of shape (n_components,), float
+        Called alpha and beta in [1]_.
     seed : int or None, default=None
-        `None` seeds the sampler and the noise from the operating system's entropy; an integer makes the
-        fit reproducible. The noise is the papers' continuous Laplace noise from NumPy's generator, whose
-        low-order bits leak; it is kept because the published form is what is asked for.
+        `None` seeds the sampler and the noise from the operating system's entropy. The noise is the papers' continuous
+        Laplace noise from NumPy's generator, whose low-order bits leak; the published form is what is asked for.
     n_max : int or None, default=None
         Number of tokens removed at the monitor's document level. `None` takes the longest document.
     callback : callable, default=None
@@ -136,22 +127,6 @@ def fit_published(
         Called after each sweep with what its adversary sees: the topic-word table (n_words, n_components) at the
         sweep's start, after noise, and the topics of the tokens, in the order of documents and words. Copies.
 
-    Returns
-    -------
-    fit : PublishedFit
-        The topic-word counts and, for "inherent", the monitor's history.
-
-    Raises
-    ------
-    ValueError
-        If `mechanism`, `epsilon`, `n_components`, `n_max` or `seed` is outside what is stated above.
-    TypeError
-        If the counts are not integers.
-
-    Notes
-    -----
-    Negative noisy counts stay in the running counts; each counts as 0 when a weight is computed.
-
     References
     ----------
     .. [1] Zhao, Ren, Yang and Yang (2019). On Privacy Protection of Latent Dirichlet Allocation Model
@@ -160,15 +135,6 @@ def fit_published(
        Differential Privacy. IEEE TIFS 16. Section on experiments.
     .. [3] Zhu, Li, Zhou, Xiong and Yuan (2016). Privacy-preserving topic model for tagging recommender
        systems. Knowledge and Information Systems 46(1).
-
-    Examples
-    --------
-    >>> import scipy.sparse as sp
-    >>> X = sp.csr_array([[2, 1, 0], [0, 1, 3]])
-    >>> priors = {"doc_topic_prior": 0.1, "topic_word_prior": 0.01}
-    >>> fit = fit_published(X, 2, mechanism="inherent", max_iter=5, seed=0, **priors)
-    >>> fit.word_topic.sum(axis=0)
-    array([2., 2., 3.])
     """
     if mechanism not in ALL:
         raise ValueError(f"mechanism={mechanism!r} is unknown; it must be one of {', '.join(ALL)}.")

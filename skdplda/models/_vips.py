@@ -44,8 +44,11 @@ from skdplda.rounds._tables import OnlineTables, SmoothedTables, annealed, const
 
 __all__ = ["VIPSLDA"]
 
+# frontier_ablation.csv, rows "10 rounds" and "40 rounds"; without noise, not tuned.
 PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 50
+# Not tuned: a pass more costs noise or time. Row "mini-batches of a tenth" shows what the stochastic form loses.
 PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all documents on average
+# Row "prior of topics 0.01": the private one matters little. Without noise, chosen by hand.
 PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
 # Of the adaptive form, whose cells are posterior means already.
 ADAPTIVE_TOPIC_WORD_PRIOR = 0.01
@@ -63,7 +66,7 @@ OFFSET = 0.4
 REMEMBERED_UPDATES, FRESH_UPDATES = 16, 50
 CUT = "the tokens kept of different documents are drawn independently"
 # Shape of the Gamma initialisation, chosen on Enron, news and NIPS: topics that start far apart settle too early. In
-# frontier_ablation.csv, row "first table uneven" (shape 1), there is little difference.
+# frontier_ablation.csv, row "Gamma initialisation of shape 1", there is little difference.
 GAMMA_SHAPE = 10.0
 
 

@@ -20,7 +20,7 @@ MARKERS = 8  # a curve: they tell curves apart, not points
 
 
 class MonitorDisplay:
-    """Loss over the iterations of a live sampler, as its monitor measured it: a diagnostic, not a guarantee.
+    """Loss over the iterations of sequential Gibbs sampling, as the monitor measured it: a diagnostic, no guarantee.
 
     All curves are dotted: none is the epsilon of a guarantee, for the reasons that
     :class:`~skdplda.privacy.InherentPrivacyHistory` gives.

@@ -21,7 +21,7 @@ from skdplda.privacy._events import (
 
 __all__ = ["delta_of", "epsilon_of", "epsilon_with_sampler_error", "parts_of"]
 
-ULP = 2.0**-52
+ULP = 2.0**-52  # of doubles near 1
 OUTWARDS = 1 + 2.0**-40  # covers the rounding error of the formulas that have no finer bound
 DRAWN = 2.0**-40  # more than 2**50 noise values add to epsilon, and to delta in relation to it
 PLD_SLACK = 1e-12  # above the error of long FFT convolutions, measured against exact binomial sums: 1e-14

@@ -7,8 +7,8 @@ from skdplda.privacy._events import check_delta, check_epsilon, check_steps, gau
 
 __all__ = ["calibrate_gaussian", "calibrate_laplace"]
 
-CALIBRATION_RTOL = 4e-4
-LEAST_NOISE = 0.05  # where delta alone pays for everything, calibration stops here
+CALIBRATION_RTOL = 4e-4  # of the noise, too much at most: chosen by hand, for less time than a fit takes
+LEAST_NOISE = 0.05  # where delta alone covers every loss, any noise would do: calibration stops here
 
 
 def calibrate_gaussian(epsilon: float, delta: float, steps: int = 1, sampling_rate: float = 1.0) -> float:

@@ -289,12 +289,7 @@ def leaves_of(event, count=1):
 def gaussian_part(event: Any) -> tuple[float, Any]:
     """Split a composition into its plain Gaussian releases, which amount to one, and the rest.
 
-    Returns
-    -------
-    noise_multiplier : float
-        Of that one release; inf if there is none.
-    rest : dp_accounting.DpEvent
-        Everything else.
+    Returns the noise multiplier of that one release, inf if there is none, and an event of everything else.
     """
     precision, rest = 0.0, []
     for leaf, count in leaves_of(event):

@@ -26,16 +26,9 @@ ORDERS = (*range(2, 65), *(2**power for power in range(7, 12)))
 class Rule:
     """A filter for one budget.
 
-    Parameters
-    ----------
-    name : {"basic", "gaussian", "renyi"}
-        Adds up epsilons, the precisions of Gaussian noise, or Renyi divergences of one order.
-    epsilon, delta : float
-        The budget.
-    reserve : float
-        Part of delta for what the first number of a charge leaves out; not used by "basic", where it is all of it.
-    order : float, default=0.0
-        Of the divergence.
+    "basic" adds up epsilons, "gaussian" the precisions of Gaussian noise, "renyi" Renyi divergences of one `order`.
+    `reserve` is the part of delta for what the first number of a charge leaves out; "basic" does not use it, as there
+    it is all.
     """
 
     name: str
@@ -105,23 +98,10 @@ class Rule:
 
 @lru_cache(maxsize=64)
 def choose_rule(name, epsilon, delta, reserve, first):
-    """Return the rule of a ledger whose first guarantee this is.
+    """Return the rule of a ledger whose first guarantee that costs anything is this; nothing was released before.
 
-    Parameters
-    ----------
-    name : {"auto", "basic", "gaussian", "renyi"}
-        "auto": the one that would afford the first guarantee most often.
-    epsilon, delta : float
-        The budget.
-    reserve : float or None
-        None: what the first guarantee takes from it, or a quarter of delta if that is more; nothing if it takes
-        nothing.
-    first : PrivacyGuarantee
-        The first one that costs anything. Nothing has been released when it is known.
-
-    Returns
-    -------
-    rule : Rule
+    "auto" is the rule that would afford the first guarantee most often. A `reserve` of None is what the first guarantee
+    takes from it, or a quarter of delta if that is more; nothing if it takes nothing.
     """
     kept = reserve
     if kept is None:

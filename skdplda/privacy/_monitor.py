@@ -12,7 +12,7 @@ __all__ = ["InherentPrivacyHistory", "exact_draw_loss", "monitor_draw"]
 
 @dataclass(frozen=True, eq=False)
 class InherentPrivacyHistory:
-    """What the monitor measured up to each iteration of a live collapsed Gibbs sampler.
+    """What the monitor measured up to each iteration of a sequential collapsed Gibbs sampler.
 
     All numbers are in nats and belong to one run on one corpus, as seen by someone who is shown every
     topic assignment. They describe that run; they guarantee nothing about what was released:

@@ -25,9 +25,9 @@ LARGEST_SCALE = 2.0**50  # that the samplers take
 PRECISION = 384  # bits of the fixed-point numbers that tables are made from
 CUT = 2.0**-64  # probability, at least, of what is drawn from the tail and not from the table
 NEGLIGIBLE = 14  # standard deviations beyond which a Gaussian has less than 2**-140
-BUCKETS_PER_SCALE = 32  # at least; less than twice as many
+BUCKETS_PER_SCALE = 32  # at least; less than twice as many. More take memory, fewer draw wedges more often
 GAUSSIAN_REACH, LAPLACE_REACH = 12.5, 80.0  # scales covered by a table, beyond the cut by far
-GUIDE_BITS = 13
+GUIDE_BITS = 13  # leading bits that index a table; time only
 FOLDED_BITS = 18  # offsets of at most this many bits come from the word that chose the bucket
 LAPLACE_DOMAIN, GAUSSIAN_DOMAIN, TAIL_DOMAIN = 1, 2, 4  # a tail has both numbers of its own and its law's
 
@@ -459,25 +459,11 @@ def _gaussian_tail(z, density):
 
 
 def _pack(tails, floors, shift, alpha, beta, cut):
-    """Return the Table of a law on magnitudes.
+    """Return the Table of a law on magnitudes: zero, the rectangle of each bucket, the wedge of each bucket.
 
-    Parameters
-    ----------
-    tails : sequence of int
-        P(magnitude > k 2**shift), k = 0, 1, ..., n_buckets.
-    floors : sequence of int
-        Mass of the largest rectangle under the density in each bucket; not used when a bucket is one integer.
-    shift : int
-        log2 of the integers in a bucket.
-    alpha, beta : mpmath.mpf
-        Log-density inside a bucket; see ``_kernels/wedge.h``.
-    cut : float
-        Least probability of what is left to the law's tail.
-
-    Returns
-    -------
-    Table
-        Entries in the order: zero, the rectangle of each bucket, the wedge of each bucket.
+    `tails` has P(magnitude > k 2**shift), k = 0, 1, ..., n_buckets; `floors` the mass of the largest rectangle under
+    the density in each bucket, not used when a bucket is one integer; `alpha` and `beta` the log-density inside a
+    bucket, see ``_kernels/wedge.h``; `cut` the least probability of what is left to the law's tail.
     """
     least_tail = int(math.ldexp(cut, 128)) << (PRECISION - 128)
     tails = [max(tails[0], least_tail), *tails[1:]]  # at tiny scales; `_tail_draw` sends back what is too much

@@ -17,7 +17,7 @@ from skdplda.privacy._units import Status
 
 __all__ = ["Randomness", "is_guessable_seed", "seeded_guarantee"]
 
-LEAST_BYTES = 16
+LEAST_BYTES = 16  # 128 bits: nobody tries that many seeds
 SECRET_SEED = "the seed (random_state) is secret, random and never reused"
 
 

@@ -6,8 +6,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 __all__ = ["round_up", "statement"]
 
-WIDTH = 92
-LABEL = 14
+WIDTH, LABEL = 92, 14  # characters of a line and of its label
 NEIGHBOURS = {
     "add-remove": "data sets that differ by one {unit} being present or absent are hard to tell apart",
     "replace": "data sets that differ by the content of one {unit}, their number being known, are hard to tell apart",
@@ -26,18 +25,9 @@ MEANINGLESS = ("Status", "Neighbours", "Trust")  # where nothing is protected
 
 
 def round_up(value, digits=4):
-    """Write a number with few digits, never smaller than it is.
+    """Write a number from 0, or inf, with few significant digits, never smaller than it is.
 
-    Parameters
-    ----------
-    value : float
-        At least 0, or inf. A float stands for its shortest decimal form: 0.1 is written "0.1".
-    digits : int, default=4
-        Significant digits.
-
-    Returns
-    -------
-    text : str
+    A float stands for its shortest decimal form: 0.1 is written "0.1".
 
     Examples
     --------
@@ -79,18 +69,7 @@ def _listed(items):
 
 
 def statement(guarantee):
-    """Write a guarantee as a privacy statement.
-
-    Parameters
-    ----------
-    guarantee : PrivacyGuarantee
-        The guarantee to describe.
-
-    Returns
-    -------
-    text : str
-        One labelled paragraph for each field; epsilon and delta are rounded up.
-    """
+    """Write a guarantee as a privacy statement: one labelled paragraph a field; epsilon and delta are rounded up."""
     unit, adjacency, trust = guarantee.unit, guarantee.adjacency, guarantee.trust
     presence = "presence and " if adjacency == "add-remove" else ""
     rows = {

@@ -19,18 +19,8 @@ FILLS = {
 class UnitWords:
     """The words that privacy units use, at most `most` of each. Methods return sums over units, still without noise.
 
-    Parameters
-    ----------
-    start, words, counts : ndarray
-        As in `select_partitions`.
-    n_words : int
-        Number of words.
-    most : int
-        Words that a unit keeps, at random.
-    key : int
-        Of these draws; those of a unit depend on its number as well.
-    numbers : ndarray of shape (n_units,), int64, or None, default=None
-        Of the units, where they are a part of all.
+    `start`, `words` and `counts` are as in `select_partitions`. A unit keeps words at random: the draws follow from the
+    key and the unit's number, which `numbers` has where the units are a part of all.
     """
 
     def __init__(
@@ -60,37 +50,16 @@ class UnitWords:
         return flags
 
     def shared(self, active: np.ndarray, share: np.ndarray) -> np.ndarray:
-        """Add up weights where a unit with n active words gives share[n] to each of them.
+        """Add up weights, of shape (n_words,), where a unit with n active words gives share[n] to each of them.
 
-        Parameters
-        ----------
-        active : ndarray of shape (n_words,), uint8
-            1 for the words that take part.
-        share : ndarray of shape (most + 1,), int64
-            As above.
-
-        Returns
-        -------
-        total : ndarray of shape (n_words,), int64
-            The weights of the words.
+        `active`, uint8, is 1 for the words that take part; `share`, int64, has the shape (most + 1,).
         """
         total = np.zeros(self._n_words, dtype=np.int64)
         _partition.share_equally(self._start, self._words, np.array(active), np.array(share), total)
         return total
 
     def filled(self, plan: Any) -> np.ndarray:
-        """Add up weights where units give one after the other.
-
-        Parameters
-        ----------
-        plan : PartitionPlan
-            With a mechanism of `IN_TURN`.
-
-        Returns
-        -------
-        total : ndarray of shape (n_words,), int64
-            The weights of the words.
-        """
+        """Add up weights, of shape (n_words,), where units give one after the other, by a plan of `IN_TURN`."""
         total, words, n_units = np.zeros(self._n_words, dtype=np.int64), self._words, len(self._start) - 1
         if plan.mechanism.startswith("item_frequency"):  # ties stay in their random order
             words = words[np.lexsort((-self._counts, np.repeat(np.arange(n_units), np.diff(self._start))))]

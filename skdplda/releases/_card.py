@@ -9,7 +9,7 @@ from pathlib import Path
 
 __all__ = ["cards", "path_of"]
 
-N_TOP = 10
+N_TOP = 10  # words of a topic
 FORMAT, VERSION = "skdplda.ModelCard", 1
 GUARANTEE = "Differentially private: the statement below says what is protected, and on what assumptions."
 NOT_PROTECTED = (

@@ -18,19 +18,9 @@ HEADER, TOPICS, CHECKSUM = "header.json", "topic_word.npy", "sha256.txt"
 
 
 def pack(values: dict[str, Any], topic_word: np.ndarray) -> bytes:
-    """Return the content of a model's file.
+    """Return the content of a model's file: `values`, as JSON can hold them, and the topics, (n_components, n_words).
 
-    Parameters
-    ----------
-    values : dict
-        All values but the topics, as JSON can hold them.
-    topic_word : ndarray of shape (n_components, n_words)
-        The topics.
-
-    Returns
-    -------
-    content : bytes
-        A function of these values alone: no time, no path, no user.
+    It is a function of these values alone: no time, no path, no user.
     """
     members = _members(values, topic_word)
     members[CHECKSUM] = _digest(members).encode()

@@ -16,18 +16,7 @@ VERSION = 3
 
 
 def fingerprint(*arrays):
-    """Return a digest of arrays, to tell whether a checkpoint belongs to these data.
-
-    Parameters
-    ----------
-    *arrays : ndarray
-        Any number of arrays.
-
-    Returns
-    -------
-    digest : str
-        Hexadecimal.
-    """
+    """Return a hexadecimal digest of arrays, to tell whether a checkpoint belongs to these data."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(f"{array.dtype}{array.shape}".encode())
@@ -36,17 +25,10 @@ def fingerprint(*arrays):
 
 
 def save(path, header, arrays):
-    """Write a checkpoint; the former one stays whole until the new one is.
+    """Write a checkpoint, of values that JSON can hold and arrays; the former one stays whole until the new one is.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file. It holds hidden state and the key of the noise, and is as private as the data: whoever reads it
-        subtracts the noise of every round. It is readable by its owner only.
-    header : dict
-        Of values that JSON can hold.
-    arrays : dict of str to ndarray
-        The state.
+    It holds hidden state and the key of the noise, and is as private as the data: whoever reads it subtracts the noise
+    of every round. It is readable by its owner only.
     """
     header = json.dumps({"format": FORMAT, "version": VERSION, **header})
     with whole_file(path, PRIVATE) as file:
@@ -54,25 +36,7 @@ def save(path, header, arrays):
 
 
 def load(path):
-    """Read a checkpoint.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    header : dict
-        As saved.
-    arrays : dict of str to ndarray
-        As saved.
-
-    Raises
-    ------
-    ValueError
-        If the file is no checkpoint, damaged, or of another version.
-    """
+    """Return (header, arrays) as saved; ValueError for a file that is no checkpoint, damaged, or of another version."""
     try:
         with zipfile.ZipFile(path) as archive:
             found = {name.removesuffix(".npy"): read_array(part) for name, part in read_stored(archive).items()}
@@ -91,24 +55,10 @@ def load(path):
 
 
 def interrupted(path):
-    """Return what names the interrupted run that a checkpoint goes on with.
+    """Return (run, key) of the interrupted run that a checkpoint goes on with, (None, None) if there is no such file.
 
-    Parameters
-    ----------
-    path : str, path-like or None
-        The file, which may not exist.
-
-    Returns
-    -------
-    run : str or None
-        Its name, by which a ledger knows whether it was charged; None without a file.
-    key : bytes or None
-        The 256 bits from which all of its randomness is derived.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read.
+    `run` is its name, by which a ledger knows whether it was charged; `key` has the 256 bits from which all of its
+    randomness is derived. ValueError if the file cannot be read.
     """
     if path is None or not os.path.exists(path):
         return None, None

@@ -14,27 +14,11 @@ NOT_COVERED = (
 
 
 def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **changes):
-    """Return the guarantee of `run_rounds`.
+    """Return the guarantee of `run_rounds` for a plan and a privacy unit, without a limit for `epsilon=inf`.
 
-    Parameters
-    ----------
-    plan : NoisePlan
-        Of the fit.
-    unit : {"document", "user"}
-        The privacy unit.
-    epsilon, delta : float
-        Target of the plan; delta is not used by mechanisms of pure epsilon.
-    hidden : str
-        The assumption on the random draws in the hidden state; empty if there are none.
-    assumptions : tuple of str, default=()
-        Further assumptions, where there is noise.
-    **changes : dict
-        Other fields of the guarantee, in place of those of proven rounds.
-
-    Returns
-    -------
-    guarantee : PrivacyGuarantee
-        Without a limit for `epsilon=inf`.
+    Epsilon and delta are the plan's target; mechanisms of pure epsilon do not use delta. `hidden` is the assumption on
+    the random draws in the hidden state, empty if there are none; `assumptions` are further ones, where there is noise.
+    `changes` are other fields of the guarantee, in place of those of proven rounds.
     """
     private = np.isfinite(epsilon)
     law = plan.law

@@ -4,13 +4,24 @@ Documents that contribute soft counts, the default of `PrivateCGSLDA` and `VIPSL
 kernel itself: `add_scaled_soft_counts` of `_kernels/variational_document.h`.
 """
 
+import hashlib
+
 import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import unit_of_documents
 from skdplda.semantics import UnitMatrix
 
-__all__ = ["GRID", "MOST_TOKENS", "NORM_BOUND", "equal_contributions", "shortened", "unit_weights", "word_weights"]
+__all__ = [
+    "GRID",
+    "MOST_TOKENS",
+    "NORM_BOUND",
+    "equal_contributions",
+    "shortened",
+    "some_tokens",
+    "unit_weights",
+    "word_weights",
+]
 
 # Norm bound of a privacy unit's contribution in fixed point: sums are integers, and 1 / GRID is the resolution. Large,
 # so that rounding is far below the noise; small enough that the sum of 2**40 units fits into 64 bits.
@@ -27,59 +38,81 @@ MARGIN = 1e-9
 def shortened(X):
     """Return documents of at most MOST_TOKENS tokens each: longer ones lose tokens evenly, without a warning.
 
-    A warning would tell that there is such a document.
+    A warning would tell that there is such a document. X is a csr_array or a UnitMatrix of counts, and is returned as
+    it is if no document is longer.
 
     If t of a document's n tokens stand up to and including a word, floor(t MOST_TOKENS / n) are left up to it. So what
     is left is a function of the document alone, and of no draw.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words) or UnitMatrix
-        Counts.
-
-    Returns
-    -------
-    X : csr_array or UnitMatrix
-        The same object if no document is longer.
     """
     counts, bounds = (X.counts, X.counts.indptr[X.start]) if isinstance(X, UnitMatrix) else (X, X.indptr)
+
+    def evenly(document, before):
+        return np.diff(np.floor(before / before[-1] * MOST_TOKENS), prepend=0)
+
+    cut = _cut(counts, bounds, evenly)
+    if cut is None:
+        return X
+    return UnitMatrix(X.start, cut) if isinstance(X, UnitMatrix) else cut
+
+
+def some_tokens(X, key, first_document=0):
+    """Return documents of at most MOST_TOKENS tokens each: of longer ones a random subset, all subsets alike.
+
+    Which of a document's tokens stay depends on their number, which is public, and not on their words: a token in the
+    place of another stays or goes as that one does. The draws are words of SHAKE-256, from a key of eight uint32 and
+    the document's number; `first_document` is that of the first one, where these are a part of a corpus. The same
+    object is returned if no document is longer.
+    """
+
+    def at_random(document, before):
+        stream = hashlib.shake_256(b"tokens" + key.tobytes() + int(first_document + document).to_bytes(8, "little"))
+        entries = np.searchsorted(before, _subset(int(before[-1]), MOST_TOKENS, stream), side="right")
+        return np.bincount(entries, minlength=len(before))
+
+    cut = _cut(X, X.indptr, at_random)
+    return X if cut is None else cut
+
+
+def _cut(counts, bounds, left):
+    """Return counts where a document of more than MOST_TOKENS tokens has `left(document, running totals)`, or None."""
     ends = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])[bounds]
     long = np.flatnonzero(np.diff(ends) > MOST_TOKENS)
     if not len(long):
-        return X
+        return None
     data = counts.data.copy()
     for d in long:
         entries = slice(bounds[d], bounds[d + 1])
-        before = np.cumsum(data[entries], dtype=np.int64)
-        data[entries] = np.diff(np.floor(before / before[-1] * MOST_TOKENS), prepend=0)
+        data[entries] = left(d, np.cumsum(data[entries], dtype=np.int64))
     cut = sp.csr_array((data, counts.indices, counts.indptr), shape=counts.shape)
-    if isinstance(X, UnitMatrix):
-        return UnitMatrix(X.start, cut)
-    cut.indptr, cut.indices = X.indptr, X.indices  # the constructor may narrow them
+    cut.indptr, cut.indices = counts.indptr, counts.indices  # the constructor may narrow them
     return cut
+
+
+def _subset(n, size, stream):
+    """Return `size` different numbers below n, all such sets alike: the first different ones of a sequence."""
+    if 2 * size > n:
+        kept = np.ones(n, bool)
+        kept[_subset(n, n - size, stream)] = False
+        return np.flatnonzero(kept)
+    length = 16 * size + 64  # bytes, where about 11 are enough
+    while True:
+        words = np.frombuffer(stream.digest(length), "<u8")
+        words = words[words <= 2**64 - 1 - 2**64 % n] % np.uint64(
+            n
+        )  # the remainders are uniform: equally many words give each
+        numbers, first = np.unique(words, return_index=True)
+        if len(numbers) >= size:
+            return numbers[np.argsort(first)[:size]].astype(np.int64)
+        length *= 2
 
 
 def unit_weights(X, units, order, least=1.0):
     """Return what each token of a document adds to a sum: one integer a document, the same for all of its unit.
 
     Contribution bounding: whatever its topics are, a unit's counts of (word, topic) have at most the norm of its counts
-    of words. The weight scales that norm to GRID, rounded down.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        As from `check_counts`.
-    units : tuple of ndarray
-        As from `check_groups`.
-    order : {1, 2}
-        Of the norm.
-    least : float, default=1.0
-        At least 1. Units of a smaller norm get the weight of this norm, and stay below GRID.
-
-    Returns
-    -------
-    weight : ndarray of shape (n_documents,), int32
-        0 where the norm exceeds GRID.
+    of words, of order 1 or 2. The weight, int32, scales that norm to GRID, rounded down; it is 0 where the norm exceeds
+    GRID. Units of a norm below `least`, which is at least 1, get the weight of this norm, and stay below GRID. X and
+    `units` are as from `check_counts` and `check_groups`.
     """
     start, documents = units
     n_units = len(start) - 1
@@ -95,26 +128,13 @@ def unit_weights(X, units, order, least=1.0):
 
 
 def equal_contributions(X, privacy_units, order):
-    """Return what each word of each segment adds to the sums, over all topics.
+    """Return what each word of each segment of a UnitMatrix adds to the sums, over all topics: (n_segments, n_words).
 
     A word that stands c times in a document adds sqrt(c) in all, 1 / sqrt(c) each time, because repeated words would
     otherwise take most of the norm. Then the cells (word, topic) of a privacy unit have at most the norm of its words'
-    square roots, whatever the topics are, and the integer weight scales that norm to GRID. Rounding every term towards
-    zero cannot make it larger.
-
-    Parameters
-    ----------
-    X : UnitMatrix
-        The documents.
-    privacy_units : tuple of ndarray
-        As from `check_groups`.
-    order : {1, 2}
-        Of the norm.
-
-    Returns
-    -------
-    weighted : csr_array of shape (n_segments, n_words), float64
-        Zero in the segments of a privacy unit whose norm exceeds GRID.
+    square roots, of order 1 or 2, whatever the topics are, and the integer weight scales that norm to GRID. Rounding
+    every term towards zero cannot make it larger. The segments of a privacy unit whose norm exceeds GRID have zeros.
+    `privacy_units` are as from `check_groups`.
     """
     damped, counts = X.to_counts().astype(np.float64), X.counts.tocoo()
     damped.data = np.sqrt(damped.data)

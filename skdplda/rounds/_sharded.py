@@ -37,19 +37,9 @@ class PartialEStep:
 class ShardedEStep:
     """E-step of the private loop over documents on workers; see `run_rounds`.
 
-    Its checkpoints hold the public tables and the key of the hidden draws. Hidden state follows from both, and stays on
-    the workers.
-
-    Parameters
-    ----------
-    documents : ShardedDocuments
-        As from `load_documents`.
-    make : callable
-        `make(X, units, first_document=, randomness=, n_threads=)` returns the E-step of a part.
-    randomness : Randomness
-        Of this fit. Its key travels to the workers, and nothing else of it.
-    stateless : bool, default=False
-        Whether the E-steps keep nothing between rounds.
+    `make(X, units, first_document=, randomness=, n_threads=)` returns the E-step of a part; `stateless` says that it
+    keeps nothing between rounds. The key of the randomness travels to the workers, and nothing else of it. Checkpoints
+    hold the public tables and the key of the hidden draws. Hidden state follows from both, and stays on the workers.
     """
 
     def __init__(self, documents, make, randomness, *, stateless=False):

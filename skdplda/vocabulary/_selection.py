@@ -143,16 +143,9 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         return load_documents(X, groups)
 
     def _select(self, X, groups, charge):
-        """Return numbers and noisy weights of the words that may be named.
+        """Return numbers and noisy weights of the words that may be named; charge before anything is released.
 
-        Parameters
-        ----------
-        X : sparse matrix of shape (n_documents, n_words) or ShardedDocuments
-            A document uses the words with entries that are not zero.
-        groups : array-like of shape (n_documents,) or None
-            The user of each document.
-        charge : BudgetCharge
-            Charged before anything is released.
+        A document uses the words with entries that are not zero. `groups` has the user of each document, or is None.
         """
         plan, randomness = self._plan(), Randomness(self.random_state, type(self).__name__)
         if plan.noise is not None:
@@ -217,15 +210,7 @@ class PartOfWords(UnitWords):
 
 
 class ShardedWords:
-    """`UnitWords` of documents on workers.
-
-    Parameters
-    ----------
-    documents : ShardedDocuments
-        Of all parts.
-    most, key : int
-        As in `UnitWords`.
-    """
+    """`UnitWords` of documents on workers, from `ShardedDocuments`."""
 
     def __init__(self, documents, most, key):
         self._pool = documents.pool
