@@ -23,7 +23,7 @@ __all__ = ["AdaptiveTables", "Question", "least_share"]
 # Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "What was tried".
 WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
 # The votes are asked for when so much is spent: later, topics are clearer; earlier, more is left if they do not pay.
-VOTES_AFTER = 0.4
+VOTES_AFTER = 0.3
 # In the votes topics are mixed half and half with the word frequencies, as the final shrinkage would: topics that are
 # right but noisy get a chance.
 BLEND = 0.5
@@ -32,6 +32,8 @@ ENOUGH_VOTES = 1.0
 # Topic rounds: START + signal / STEP, in [FEWEST, MOST]; HELPED by vectors, fewer are enough. The signal is a topic's
 # mass over the noise that the whole budget would leave in a topic's column.
 START, FEWEST, STEP, MOST, FEWEST_HELPED, STEP_HELPED, MOST_HELPED = 4, 8, 6.0, 20, 5, 20.0, 12
+# The signals below which no topics are tried: all that is left goes to the word frequencies.
+LEAST_SIGNAL, LEAST_SIGNAL_HELPED = 8.0, 4.0
 FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
 # Vectors: the share that asks whether they fit, and how many standard deviations of its noise say yes; the share and
 # the rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
@@ -182,8 +184,11 @@ class AdaptiveTables:
             self._plan_topics("clusters")
 
     def _plan_topics(self, first):
-        """Plan the topic rounds, the first of which may be one of clusters."""
+        """Plan the topic rounds, the first of which may be one of clusters; none if the signal is too weak for them."""
         n_rounds, helped = self._n_rounds, self._vectors is not None
+        if self._signal < (LEAST_SIGNAL_HELPED if helped else LEAST_SIGNAL):
+            self._todo = [("words", 1 - math.fsum(self.spent))]
+            return
         if n_rounds is None:
             least, step, most = (FEWEST_HELPED, STEP_HELPED, MOST_HELPED) if helped else (FEWEST, STEP, MOST)
             n_rounds = int(np.clip(np.rint(START + self._signal / step), least, most))

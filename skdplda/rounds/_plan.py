@@ -265,8 +265,8 @@ class BudgetPlan(NoisePlan):
     def describe(self, unit: str) -> str:
         """Return the noise in words, for a privacy unit."""
         return (
-            f"{self.law.label} noise on word counts, votes and topic-word counts, which divide the precision of noise of"
-            f" scale {self.multipliers[0]:.4g} times the L{self.law.norm} norm of a {unit}'s contribution"
+            f"{self.law.label} noise on word counts, votes and topic-word counts, which divide the precision of noise"
+            f" of scale {self.multipliers[0]:.4g} times the L{self.law.norm} norm of a {unit}'s contribution"
         )
 
     def planned(self, tables: Any) -> int:
