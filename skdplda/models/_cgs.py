@@ -17,7 +17,7 @@ from skdplda.models._base import BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import AdaptiveTables, least_share
+from skdplda.rounds._adaptive import MOST, AdaptiveTables, least_share, planned_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
@@ -216,7 +216,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         The unit is that of `components_`: a document of 25 different words counts each of them once, and every
         document (user) weighs the same. A cell far above the noise in the model is certainly not noise. With Gaussian
         noise, and without `groups`, the numbers are those of a word of mean frequency: a word r times as frequent has
-        r ** (1 / 4) times the noise, where that is in [1 / 5, 5].
+        r ** (1 / 4) times the noise, where that is in [1 / 5, 5]. With Gaussian noise they are also those before
+        `components_` are shrunk, and with `max_iter=None` those of the most rounds that the releases may ask for.
 
         Returns
         -------
@@ -227,6 +228,9 @@ class PrivateCGSLDA(BaseRoundsModel):
         plan = self._plan()
         if plan is None or plan.noiseless:
             return None
+        if self._adaptive():
+            first, last, model = (float(NORM_BOUND * noise) for noise in planned_noise(plan, self.max_iter))
+            return {"first_round": first, "last_round": last, "in_model": model, "rounds": self.max_iter or MOST}
         scale = NORM_BOUND / plan.sampling_rate
         return {
             "first_round": scale * plan.deviation(0),

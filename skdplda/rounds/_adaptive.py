@@ -18,7 +18,7 @@ from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 from skdplda.rounds._shrinkage import loglinear, principal, shrink_frequencies, shrink_ratios, unit_columns
 from skdplda.rounds._tables import FORGET, initial_table
 
-__all__ = ["AdaptiveTables", "Question", "least_share"]
+__all__ = ["MOST", "AdaptiveTables", "Question", "least_share", "planned_noise"]
 
 # Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "What was tried".
 WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
@@ -47,6 +47,44 @@ CELL = 1000.0
 def least_share(n_rounds):
     """Return a bound below the share of every release, of at most `n_rounds` (None: MOST) topic rounds."""
     return min(FIT_SHARE, (1 - 0.2) / (PRECISION_RATIO * (n_rounds or MOST)))
+
+
+def topic_shares(n_rounds, left):
+    """Return the shares of topic rounds, and leave some of what is left for the votes.
+
+    Parameters
+    ----------
+    n_rounds : int
+        How many.
+    left : float
+        Of the budget.
+    """
+    ratio = PRECISION_RATIO if n_rounds > FEW else FEW_RATIO
+    precisions = ratio ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
+    left -= VOTES_SHARE * (n_rounds > 1)  # after a single round, nothing is to decide
+    return (precisions * (left / precisions.sum())).tolist()
+
+
+def planned_noise(plan, n_rounds=None):
+    """Return the standard deviations of noise in a cell of released topics, without data.
+
+    Parameters
+    ----------
+    plan : BudgetPlan
+        The budget.
+    n_rounds : int or None, default=None
+        Topic rounds; None for the most that releases may ask for.
+
+    Returns
+    -------
+    noise : tuple of float
+        Of the first and the last round, and of the weighted mean of all; over the norm of a contribution.
+    """
+    shares = topic_shares(n_rounds or MOST, 1 - WORDS_SHARE)
+    weight = squares = 0.0
+    for share in shares:
+        weight, squares = (1 - FORGET) * weight + share, (1 - FORGET) ** 2 * squares + share
+    return tuple(plan.deviation(0) * np.array([shares[0] ** -0.5, shares[-1] ** -0.5, squares**0.5 / weight]))
 
 
 class Question(NamedTuple):
@@ -192,11 +230,8 @@ class AdaptiveTables:
         if n_rounds is None:
             least, step, most = (FEWEST_HELPED, STEP_HELPED, MOST_HELPED) if helped else (FEWEST, STEP, MOST)
             n_rounds = int(np.clip(np.rint(START + self._signal / step), least, most))
-        ratio = PRECISION_RATIO if n_rounds > FEW else FEW_RATIO
-        precisions = ratio ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
-        precisions *= (1 - VOTES_SHARE - math.fsum(self.spent)) / precisions.sum()
-        self._todo = [("topics", float(share)) for share in precisions]
-        self._todo[0] = (first, self._todo[0][1])
+        shares = topic_shares(n_rounds, 1 - math.fsum(self.spent))
+        self._todo = [(first, shares[0]), *(("topics", share) for share in shares[1:])]
 
     def _take_clusters(self, sums, share):
         self._take_topics(sums, share)
@@ -214,7 +249,7 @@ class AdaptiveTables:
             expected = expected / expected.sum(axis=0)
         floor = self._smoothing * deviation * len(weights) * expected
         self.table = self._scaled(np.maximum(released, 0) + floor)
-        if not self._voted and math.fsum(self.spent) >= VOTES_AFTER:
+        if not self._voted and self._todo and math.fsum(self.spent) + self._todo[0][1] / 2 >= VOTES_AFTER:
             self._voted = True
             self._todo.insert(0, ("votes", VOTES_SHARE))
 

@@ -70,6 +70,8 @@ class AdaptiveEStep:
         if question.kind == "topics":
             return self._topics.collect(np.ascontiguousarray(question.table), round_, active)
         total = 0
+        if question.kind == "nothing":  # the place of a question that leaves the hidden state alone
+            return total
         for X, units in self._parts():
             total = total + getattr(self, f"_sum_{question.kind}")(X, units, question)
         return total

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from skdplda._validation import check_groups
+from skdplda.rounds._adaptive import Question
 from skdplda.rounds._sensitivity import shortened
 
 __all__ = ["ShardedEStep"]
@@ -69,13 +70,20 @@ class ShardedEStep:
         if self._stateless:
             return {}
         tables, flags = zip(*self._history, strict=True)
+        if isinstance(tables[0], Question):  # of those, topics alone move the hidden state
+            asked = {str(i): q.table for i, q in enumerate(tables) if q.kind == "topics"}
+            return {f"asked_{i}": table for i, table in asked.items()} | {"n": np.array(len(tables))}
         return {"tables": np.stack(tables)} | ({} if flags[0] is None else {"flags": np.stack(flags)})
 
     def restore(self, arrays):
         """Let the workers repeat the rounds up to the checkpoint."""
         if self._stateless:
             return
-        tables = arrays["tables"]
+        if "n" in arrays:
+            tables = [Question("topics", arrays[f"asked_{i}"]) if f"asked_{i}" in arrays else Question("nothing")
+                      for i in range(int(arrays["n"]))]  # fmt: skip
+        else:
+            tables = arrays["tables"]
         self._history = list(zip(tables, arrays.get("flags", [None] * len(tables)), strict=True))
         n_parts = len(self._documents.pool.parts)
         calls = [self._call(table, round_, flags) for round_, (table, flags) in enumerate(self._history)]
