@@ -1,6 +1,7 @@
-"""Search over hyper-parameters whose own cost is part of the guarantee."""
+"""Search over hyper-parameters whose own cost is part of the guarantee, and how many topics a budget allows."""
 
 from skdplda.model_selection._cost import search_cost
 from skdplda.model_selection._search import PrivateSearchCV
+from skdplda.model_selection._suggest import TopicSuggestion, suggest_n_components
 
-__all__ = ["PrivateSearchCV", "search_cost"]
+__all__ = ["PrivateSearchCV", "TopicSuggestion", "search_cost", "suggest_n_components"]
