@@ -39,6 +39,7 @@ FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
 # the rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
 FIT_SHARE, ENOUGH_FIT, VECTORS_SHARE, VECTORS_ROUNDS, START_SIGNAL, MOST_SIGNAL = 0.01, 2.0, 0.1, 4, 100.0, 250.0
 ROUND_STEPS, FINAL_STEPS = 6, 15  # of the log-linear model, in a round and in the end
+SMOOTHING = 1.0  # of the next table, in standard deviations of the noise, towards what vectors or word frequencies say
 GAMMA_SHAPE = 10.0  # of the Gamma initialisation: topics that start far apart settle too early
 # Mean of a cell of the table that an E-step gets, so large that its priors, which stand for counts, do not matter.
 CELL = 1000.0
@@ -126,13 +127,13 @@ class AdaptiveTables:
         Whether contributions to topics are weighted by `word_weights` of the table.
     n_rounds : int or None, default=None
         Topic rounds; None lets the signal decide.
-    smoothing : float, default=1.0
-        Of the next table towards the word frequencies (what the prior expects), in standard deviations of the noise.
+    smoothing : float, default=SMOOTHING
+        Of the next table towards the word frequencies, in standard deviations of the noise.
     prior : WordPrior or None, default=None
         Public knowledge.
     """
 
-    def __init__(self, shape, plan, key, *, weighted, n_rounds=None, smoothing=1.0, prior=None):
+    def __init__(self, shape, plan, key, *, weighted, n_rounds=None, smoothing=SMOOTHING, prior=None):
         self.table = initial_table(shape, key, GAMMA_SHAPE)
         self._plan, self._weighted, self._n_rounds, self._smoothing = plan, weighted, n_rounds, smoothing
         self._prior = WordPrior() if prior is None else prior
@@ -247,7 +248,8 @@ class AdaptiveTables:
             masses = np.maximum(released.sum(axis=0), deviation * np.sqrt(np.sum(weights**-2.0)))
             expected = loglinear(released, expected * masses, deviation / weights, self._vectors, ROUND_STEPS)
             expected = expected / expected.sum(axis=0)
-        floor = self._smoothing * deviation * len(weights) * expected
+        smoothing = self._smoothing if self._vectors is None else SMOOTHING
+        floor = smoothing * deviation * len(weights) * expected
         self.table = self._scaled(np.maximum(released, 0) + floor)
         if not self._voted and self._todo and math.fsum(self.spent) + self._todo[0][1] / 2 >= VOTES_AFTER:
             self._voted = True
