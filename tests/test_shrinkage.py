@@ -12,6 +12,7 @@ from skdplda.rounds._shrinkage import (
     BELOW,
     DIMENSIONS,
     FREQUENCY_STEPS,
+    GRID_WIDTH,
     LEAST_FREQUENCY,
     MISFIT,
     MOST_FACTOR,
@@ -78,8 +79,15 @@ def slow_frequencies(sums, deviation):
     n, mean = len(sums), max(np.mean(sums), np.mean(deviation) / np.sqrt(len(sums)) / 2)
     most = min(max(max(sums) / mean, 2.0), MOST_FACTOR)
     factors = [*np.geomspace(LEAST_FREQUENCY, 1, BELOW)[:-1], *np.geomspace(1, most, ABOVE)]
+    widths = [0.0 if f == 1 else GRID_WIDTH * mean * f for f in factors]
+    variances = [[s**2 + w**2 for w in widths] for s in deviation]
     density = [
-        [np.exp(-((y - mean * f) ** 2) / (2 * s**2)) for f in factors] for y, s in zip(sums, deviation, strict=True)
+        [s / v**0.5 * np.exp(-((y - mean * f) ** 2) / (2 * v)) for f, v in zip(factors, row, strict=True)]
+        for y, s, row in zip(sums, deviation, variances, strict=True)
+    ]
+    means = [
+        [max((mean * f * s**2 + y * w**2) / v, mean * factors[0]) for f, w, v in zip(factors, widths, row, strict=True)]
+        for y, s, row in zip(sums, deviation, variances, strict=True)
     ]
     first = np.full(len(factors), (1 - AT_MEAN) / len(factors))
     first[BELOW - 1] += AT_MEAN
@@ -89,7 +97,7 @@ def slow_frequencies(sums, deviation):
         for row in density:
             total = total + np.array(row) * weights / np.dot(row, weights)
         weights = total / total.sum()
-    return [mean * np.dot(density[i], factors * weights) / np.dot(density[i], weights) for i in range(n)]
+    return [np.dot(density[i], means[i] * weights) / np.dot(density[i], weights) for i in range(n)]
 
 
 def test_frequencies_are_posterior_means(rng):

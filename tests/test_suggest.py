@@ -6,8 +6,8 @@ import pytest
 
 from skdplda.model_selection import suggest_n_components
 
-# Documents, words a document, words, epsilon, and the best of 2, 3, 5, 8, 12, 20, 35 and 60 topics; more than one, where
-# the perplexities are within 1 % of the best.
+# Documents, words a document, words, epsilon, and the best of 2, 3, 5, 8, 12, 20, 35 and 60 topics; more than one,
+# where the perplexities are within 1 % of the best.
 MEASURED = [
     (2929, 60.7, 1000, 1.0, (3, 5, 8, 12, 20)),
     (2929, 60.7, 1000, 5.0, (5, 8, 12, 20)),

@@ -61,7 +61,7 @@ def suggest_n_components(
     Raises
     ------
     ValueError
-        If a number is out of range, or epsilon is infinite: without noise, the data alone say how many topics there are.
+        If a number is out of range, or epsilon is infinite: without noise, only the data say how many topics there are.
 
     Examples
     --------

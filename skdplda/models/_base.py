@@ -544,6 +544,8 @@ class BaseRoundsModel(BaseTopicModel):
                 value = getattr(prior, name)
                 if value is not None and value.shape[axis] != n_words:
                     raise ValueError(f"prior is for {value.shape[axis]} words, and X has {n_words}.")
+                if value is not None and not (np.isfinite(value).all() and np.any(value)):
+                    raise ValueError(f"prior.{name} must be finite numbers, and not all zero.")
             if len(prior.names) > self.n_components:
                 raise ValueError(
                     f"prior names {len(prior.names)} topics, more than n_components={self.n_components}; give at least"

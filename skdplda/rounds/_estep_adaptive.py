@@ -20,6 +20,7 @@ DOUBT = 0.05
 SHARPNESS = 8.0
 # Relative margin of a contribution, above what floating point may add.
 MARGIN = 1e-9
+LEAST_LENGTH = 1e-100  # of a vector that is scaled to length 1
 CHUNK = 2**24  # numbers in memory at a time
 
 
@@ -31,8 +32,10 @@ def chunks(n_documents, width):
 
 
 def unit_rows(rows):
-    """Return rows of length 1; zeros stay."""
-    return rows / np.maximum(np.sqrt((rows**2).sum(axis=1, keepdims=True)), 1e-300)
+    """Return rows of length 1, or zeros where all numbers are below LEAST_LENGTH; no square overflows or underflows."""
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    scaled = np.divide(rows, largest, out=np.zeros(rows.shape), where=largest > LEAST_LENGTH)
+    return scaled / np.maximum(np.sqrt((scaled**2).sum(axis=1, keepdims=True)), 1.0)
 
 
 def nearest(X, question):
@@ -40,10 +43,13 @@ def nearest(X, question):
 
     Directions have length 1, or 0 for documents without a vector; rows of the division sum to 1.
     """
-    directions = unit_rows(X @ question.vectors)
-    closeness = SHARPNESS * (directions @ question.centres)
+    sums = X @ question.vectors
+    length = np.sqrt((sums**2).sum(axis=1, keepdims=True))
+    # A sparse product goes row by row: a document's numbers do not depend, in the last bit, on those beside it.
+    closeness = X @ (question.vectors @ question.centres)
+    closeness = np.divide(SHARPNESS * closeness, length, out=np.zeros(closeness.shape), where=length > LEAST_LENGTH)
     clusters = np.exp(closeness - closeness.max(axis=1, keepdims=True))
-    return directions, clusters / clusters.sum(axis=1, keepdims=True)
+    return unit_rows(sums), clusters / clusters.sum(axis=1, keepdims=True)
 
 
 class AdaptiveEStep:
@@ -103,7 +109,7 @@ class AdaptiveEStep:
         A document's vote is the sum of the products of its words' vectors in pairs, over that of each with itself, in
         [-1, 1], less DOUBT.
         """
-        vectors = question.vectors
+        vectors, X = question.vectors, X.astype(np.float64)
         alone = X.multiply(X) @ (vectors**2).sum(axis=1)
         pairs = ((X @ vectors) ** 2).sum(axis=1) - alone
         ratio = np.divide(pairs, alone, out=np.zeros(len(pairs)), where=alone > 0)

@@ -27,6 +27,7 @@ AT_ONE, PSEUDO_RATIOS, WIDTH = 0.95, 40.0, 0.25
 # many free weights as the grid has gain by chance.
 PENALTY = 5.0
 FREQUENCY_STEPS, RATIO_STEPS = 200, 40  # of EM
+GRID_WIDTH = 0.1  # of a component of word frequencies, over its centre: about the distance of two points of the grid
 MOST_FACTOR = 1e6  # of a word's frequency over its public one
 # Of the log-linear model: dimensions of the vectors that are used, relative error of its expectation, bounds of the
 # exponent and of the prior variance, and the first variance.
@@ -81,7 +82,10 @@ def shrink_frequencies(sums, deviation, public=None):
         below, above = np.geomspace(LEAST_FREQUENCY, 1, BELOW), np.geomspace(1, most, ABOVE)
         factors = np.concatenate([below[:-1], above])
         grid = centre[:, None] * factors
-        log_likelihood = -((sums[:, None] - grid) ** 2) / (2 * deviation**2)
+        width = (GRID_WIDTH * grid) ** 2
+        width[:, BELOW - 1] = 0
+        total = deviation**2 + width
+        log_likelihood = -((sums[:, None] - grid) ** 2) / (2 * total) - np.log(total / deviation**2) / 2
         top = log_likelihood.max(axis=1, keepdims=True)
         likelihood = np.exp(log_likelihood - top)
         first = np.full(len(factors), (1 - AT_MEAN) / len(factors))
@@ -90,7 +94,8 @@ def shrink_frequencies(sums, deviation, public=None):
         density = likelihood @ weights
         evidence = np.sum(np.log(np.maximum(density, 1e-300)) + top[:, 0])
         if evidence > best:
-            best, frequencies = evidence, ((likelihood * grid) @ weights) / np.maximum(density, 1e-300)
+            means = np.maximum((grid * deviation**2 + sums[:, None] * width) / total, grid[:, :1])
+            best, frequencies = evidence, ((likelihood * means) @ weights) / np.maximum(density, 1e-300)
     return frequencies
 
 
