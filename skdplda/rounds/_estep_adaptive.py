@@ -35,7 +35,7 @@ def unit_rows(rows):
     """Return rows of length 1, or zeros where all numbers are below LEAST_LENGTH; no square overflows or underflows."""
     largest = np.abs(rows).max(axis=1, keepdims=True)
     scaled = np.divide(rows, largest, out=np.zeros(rows.shape), where=largest > LEAST_LENGTH)
-    return scaled / np.maximum(np.sqrt((scaled**2).sum(axis=1, keepdims=True)), 1.0)
+    return scaled / np.sqrt(np.maximum(np.einsum("ij,ij->i", scaled, scaled), 1.0))[:, None]
 
 
 def nearest(X, question):
