@@ -20,6 +20,7 @@ ROOT = Path(skdplda.__file__).parent
 # words of units (`used`, `shared`, `filled`) and of workers (`total`).
 SUMS = {"sum_weighted", "word_sums", "count_topics", "share_equally", "fill_gaussian", "fill_level", "fill_first"}
 SUM_CALLS = {"e_step", "add.at", "add.reduceat", "collect", "used", "shared", "filled", "total"}
+SUM_METHODS = ("_sum_", "_votes")  # how methods begin that add up by other means: those of E-steps, by convention
 # Samplers of noise, `Mechanism.sampler` and `NoisePlan.draw`; randomized response; topics whose draws are released; and
 # NumPy's laws, of which published forms are made.
 NOISE = {"rounded_gaussian", "discrete_laplace", "discrete_gaussian", "sampler", "randomize", "randomize_bits"}
@@ -39,12 +40,20 @@ MAP = {
             "rounds/_estep_gibbs.py:GibbsEStep.restore",  # the counts from which the next sweep goes on
             "rounds/_estep_segments.py:SegmentEStep.collect",
             "rounds/_estep_variational.py:VariationalEStep.collect",
+            # Where releases divide the budget; lemmas are those of doc/theory/adaptive.rst.
+            "rounds/_estep_adaptive.py:AdaptiveEStep.collect",  # topics: bounded by the E-step of the model
+            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_words",  # unit_weights of rounds/_sensitivity.py: Lemma 1
+            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_fit",  # of clipped numbers, by _votes
+            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_votes",  # the same
+            "rounds/_estep_adaptive.py:AdaptiveEStep._votes",  # the mean of a unit's: Lemma 2
+            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_vectors",  # products of rows of length 1: Lemma 3
+            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_clusters",  # the same, or unit_weights for users: Lemma 4
             "rounds/_sharded.py:PartialEStep.collect",
             "rounds/_sharded.py:ShardedEStep.collect",
             "distributed/_actor.py:Actor.total",
             "distributed/_pool.py:ActorPool.total.ask",
         },
-        {"rounds/_loop.py:run_round", "rounds/_plan.py:NoisePlan.draw"},
+        {"rounds/_loop.py:run_round", "rounds/_plan.py:NoisePlan.draw"},  # of the scale of NoisePlan.multiplier
     ),
     "models/_hdp_sampler.py": (
         "HDPLDA: counts in which one token moves two cells by 1, noisy tables, and draws that are released.",
@@ -137,9 +146,14 @@ def places(names, calls):
 
 
 def functions_with(node, names, calls, where=()):
-    """Yield the path of each function, or "" for the module, in which a name is used or something is called."""
+    """Yield the path of each function, or "" for the module, in which a name is used or something is called.
+
+    Where sums are sought, functions that are named like `SUM_METHODS` are found by their own names.
+    """
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         where = (*where, node.name)
+        if calls >= SUM_CALLS and node.name.startswith(SUM_METHODS):
+            yield ".".join(where)
     variable = isinstance(node, ast.Name) and node.id == "sampler"  # of any kind
     used, called = None if variable else last_name(node), last_name(node.func) if isinstance(node, ast.Call) else None
     if used in names or called in calls:
@@ -185,6 +199,13 @@ def test_a_new_place_would_be_found(code, column):
     tree = ast.parse(f"class Model:\n    def fit(self):\n        {code}")
     names, calls = (SUMS, SUM_CALLS) if column == 1 else (NOISE, NOISE_CALLS)
     assert list(functions_with(tree, names, calls)) == ["Model.fit"]
+
+
+def test_a_new_question_would_be_found():
+    """`AdaptiveEStep` answers a question by the method `_sum_` of its kind, with any sum of NumPy's."""
+    tree = ast.parse("class AdaptiveEStep:\n    def _sum_lengths(self, X):\n        return X.sum()")
+    assert list(functions_with(tree, SUMS, SUM_CALLS)) == ["AdaptiveEStep._sum_lengths"]
+    assert not list(functions_with(tree, NOISE, NOISE_CALLS))
 
 
 def test_every_other_place_is_still_there():

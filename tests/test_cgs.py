@@ -17,8 +17,10 @@ from skdplda.metrics import perplexity
 from skdplda.models._cgs import GAMMA_SHAPE
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import Randomness, calibrate_gaussian
+from skdplda.rounds._adaptive import AdaptiveTables
+from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._sensitivity import word_weights
+from skdplda.rounds._sensitivity import GRID, word_weights
 from skdplda.rounds._tables import initial_table
 
 INF = math.inf
@@ -74,8 +76,22 @@ def test_empty_documents_are_documents():
     with_gaps = sp.vstack([X, sp.csr_array((3, 8), dtype=int)]).tocsr()
     fitted = model().fit(with_gaps)
     np.testing.assert_allclose(fitted.transform(with_gaps)[-1], 1 / 2)
-    empty = model().fit(np.zeros((5, 8), dtype=int))
+    empty = model(mechanism="discrete-gaussian").fit(np.zeros((5, 8), dtype=int))
     assert empty.components_.std() > 0  # noise, though there is nothing to hide
+
+
+def test_all_that_is_released_of_empty_documents_is_noise(monkeypatch):
+    released, update = [], AdaptiveTables.update
+
+    def note(self, noisy, round_):
+        released.append(noisy)
+        update(self, noisy, round_)
+
+    monkeypatch.setattr(AdaptiveTables, "update", note)
+    empty = model().fit(np.zeros((5, 8), dtype=int))
+    assert len(released) == empty.n_iter_ > 1
+    assert all(len(np.unique(noisy)) == noisy.size for noisy in released)
+    assert np.isfinite(empty.components_).all() and empty.components_.min() > 0
 
 
 PARAMETERS = [  # parameters, what the message must say: the name, the value, what is allowed
@@ -339,18 +355,27 @@ def test_noise_shrinks_with_epsilon_until_the_samplers_error_sets_in():
         noise(5.0, 1e-15)
 
 
-def test_a_callback_sees_each_round():
+@pytest.mark.parametrize("parameters", [{}, {"mechanism": "laplace"}, {"sampling_rate": 0.5}])
+def test_a_callback_sees_each_round(parameters):
     reports = []
-    model(3, max_iter=4, callback=reports.append).fit(X)
-    assert [(report.n_done, report.n_rounds) for report in reports] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    fitted = model(3, max_iter=4, callback=reports.append, **parameters).fit(X)
+    assert [report.n_done for report in reports] == list(range(1, fitted.n_iter_ + 1))
+    assert all(report.n_done <= report.n_rounds for report in reports[:-1])
+    assert reports[-1].n_done == reports[-1].n_rounds
     assert all(report.table.shape == (8, 3) and report.table.min() >= 0 for report in reports)
+    if parameters:
+        assert {report.n_rounds for report in reports} == {4}
+    else:  # word counts, at most four rounds of topics, votes, word counts again; what is planned may change
+        assert 2 <= fitted.n_iter_ <= 7
 
 
 def test_a_progress_bar_only_on_request(capfd):
     model().fit(X)
     assert capfd.readouterr() == ("", "")
-    model(verbose=1).fit(X)
+    model(verbose=1, mechanism="laplace").fit(X)
     assert "2/2" in capfd.readouterr().err
+    fitted = model(verbose=1).fit(X)
+    assert f"{fitted.n_iter_}/{fitted.n_iter_}" in capfd.readouterr().err
 
 
 # --- the noise that is told --------------------------------------------------------------------------------
@@ -375,7 +400,7 @@ def test_the_noise_of_laplace_and_of_sampled_rounds_is_told():
 
 
 @pytest.mark.parametrize("rounds", [1, 4])
-@pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+@pytest.mark.parametrize("mechanism", ["discrete-gaussian", "laplace"])
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_a_fit_has_the_noise_that_is_told(mechanism, rounds):
     """Documents without words: the model is the positive part of noise; fixed seed, 100,000 cells."""
@@ -388,7 +413,40 @@ def test_a_fit_has_the_noise_that_is_told(mechanism, rounds):
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_documents_without_groups_get_as_much_noise_before_their_words_are_weighted():
-    private = PrivateCGSLDA(10, epsilon=2.0, max_iter=1, random_state=1).fit(np.zeros((6, 10_000)))
+    private = PrivateCGSLDA(10, epsilon=2.0, max_iter=1, mechanism="discrete-gaussian", random_state=1)
+    private.fit(np.zeros((6, 10_000)))
     table = initial_table((10_000, 10), Randomness(1).key, GAMMA_SHAPE)
     cells = (private.components_ - 0.01) * word_weights(table)
     assert (cells**2).mean() == pytest.approx(private.noise_deviation()["in_model"] ** 2 / 2, rel=0.04)
+
+
+@pytest.mark.parametrize("rounds", [1, 4, 8])
+@pytest.mark.parametrize("users", [False, True])
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_releases_of_topics_have_the_noise_that_is_told(rounds, users, monkeypatch):
+    """What is released less what was summed, in each round and in their mean; fixed seed, 20,000 cells."""
+    X, kinds, sums, noise = make_lda_corpus(400, 4000, 5, mean_length=60, random_state=0).data, [], [], []
+    collect, update = AdaptiveEStep.collect, AdaptiveTables.update
+
+    def note_sum(self, question, *arguments):
+        kinds.append(question.kind)
+        sums.append(collect(self, question, *arguments))
+        return sums[-1].copy()
+
+    def note_release(self, noisy, round_):
+        noise.append((noisy - sums[-1]) * (5 / GRID))  # a document of 25 different words counts each once
+        update(self, noisy, round_)
+
+    monkeypatch.setattr(AdaptiveEStep, "collect", note_sum)
+    monkeypatch.setattr(AdaptiveTables, "update", note_release)
+    private = PrivateCGSLDA(5, epsilon=20.0, max_iter=rounds, local_sweeps=2, random_state=1)
+    private.fit(X, groups=np.arange(X.shape[0]) if users else None)
+    told = private.noise_deviation()
+    topics = [cells for kind, cells in zip(kinds, noise, strict=True) if kind == "topics"]
+    assert kinds[0] == "words" and kinds.count("votes") == (rounds > 1) and kinds.count("topics") == rounds
+    deviations = np.array([cells.std() for cells in topics])
+    assert deviations[[0, -1]] == pytest.approx([told["first_round"], told["last_round"]], rel=0.02)
+    weights = 0.8 ** np.arange(rounds)[::-1] / deviations**2
+    mean = np.tensordot(weights / weights.sum(), topics, axes=1)
+    assert mean.std() == pytest.approx(told["in_model"], rel=0.02)
+    assert abs(mean.mean()) < 4 * told["in_model"] / np.sqrt(mean.size)

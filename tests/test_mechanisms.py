@@ -121,7 +121,7 @@ def test_a_new_mechanism_is_a_row_and_nothing_else(monkeypatch):
     monkeypatch.setitem(MECHANISMS, row.name, row)
     plan = NoisePlan.calibrate(row.name, 2.0, 0.0, 4)
     assert plan.law is row and plan.deviation(0) == plan.multipliers[0] * 2**0.5
-    noise = plan.draw(0, (50, 20), None, 1)
+    noise = plan.draw(plan.multiplier(0, None), (50, 20), None, 1)
     assert noise.dtype == np.int64 and noise.any()
     with pytest.raises(ValueError, match=r"sampling_rate must be 1\.0"):
         NoisePlan.calibrate(row.name, 2.0, 0.0, 4, 0.5)
