@@ -155,7 +155,18 @@ class NoisePlan:
         return ("noisy topic-word counts of every round",)
 
     def describe(self, unit: str) -> str:
-        """Return the noise in words, for a privacy unit."""
+        """Return the noise in words, for a privacy unit.
+
+        Parameters
+        ----------
+        unit : str
+            "document" or "user".
+
+        Returns
+        -------
+        description : str
+            For `PrivacyGuarantee.mechanism`.
+        """
         return (
             f"{self.law.label} noise on the topic-word counts of {self.n_rounds} rounds, of scale"
             f" {self.multipliers[0]:.4g} in the first and {self.multipliers[-1]:.4g} in the last times the"
@@ -163,7 +174,18 @@ class NoisePlan:
         )
 
     def planned(self, tables: Any) -> int:
-        """Return the number of releases that are planned as of now."""
+        """Return the number of releases that are planned as of now.
+
+        Parameters
+        ----------
+        tables : Tables
+            Of the fit.
+
+        Returns
+        -------
+        n_releases : int
+            Those that are done included.
+        """
         return self.n_rounds
 
     def multiplier(self, round_: int, tables: Any) -> float:
@@ -175,6 +197,11 @@ class NoisePlan:
             Number of the round.
         tables : Tables
             Of the fit.
+
+        Returns
+        -------
+        multiplier : float
+            0 for no noise.
         """
         return self.multipliers[round_]
 
