@@ -64,9 +64,9 @@ from skdplda.attacks import membership_experiment
 from skdplda.datasets import load_20newsgroups, load_uci_bow, make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, unigram_perplexity
+from skdplda.models import _vips
 from skdplda.privacy import epsilon_of
-from skdplda.rounds import _estep_gibbs, _plan
-from skdplda.rounds._tables import constant, initial_table
+from skdplda.rounds import _adaptive, _estep_gibbs
 from skdplda.semantics import SemanticUnitVectorizer
 
 EPSILONS, DELTA, N_WORDS, SPLIT_SEED = (0.5, 1.0, 2.0, 5.0, 10.0, math.inf), 1e-5, 1000, 0
@@ -474,9 +474,11 @@ def with_e_step(settings):
             def _make_e_step(self, plan, randomness, data):
                 make = super()._make_e_step(plan, randomness, data)
                 found = settings(self)
-                if unknown := found.keys() - make.keywords.keys():
+                topics = make.keywords.get("make", make)  # of an `AdaptiveEStep`, or the E-step itself
+                if unknown := found.keys() - topics.keywords.keys():
                     raise AttributeError(f"the E-step of {kind.__name__} has no settings {sorted(unknown)}")
-                return partial(make, **found)
+                topics = partial(topics, **found)
+                return partial(make, make=topics) if "make" in make.keywords else topics
 
         return Ablated
 
@@ -508,31 +510,9 @@ def known(thing, name):
     return name
 
 
-def forgetting(share):
-    """Return the ablation in which older releases weigh less by another share in the model."""
-
-    def change(tables, model, randomness):
-        update = tables.update
-
-        def update_and_forget(noisy, round_):
-            before, weight = tables._sum * (1 - share), tables._weight * (1 - share)
-            tables._sum, tables._weight = np.zeros_like(before), 0.0
-            update(noisy, round_)
-            tables._sum, tables._weight = before + tables._sum, weight + tables._weight
-
-        tables.update = update_and_forget
-
-    return with_tables(change)
-
-
 def smoothing(deviations):
     """Return the ablation that smooths tables between rounds otherwise."""
     return with_tables(lambda tables, model, randomness: setattr(tables, known(tables, "_smoothing"), deviations))
-
-
-def start_with_shape_one(tables, model, randomness):
-    """Start from the table of a flat Dirichlet distribution."""
-    tables.table = initial_table(tables.table.shape, randomness.table_key, 1.0)
 
 
 def weigh_alike(tables, model, randomness):
@@ -540,16 +520,11 @@ def weigh_alike(tables, model, randomness):
     setattr(tables, known(tables, "_weighted"), False)
 
 
-def alpha_as_it_is(model):
-    """Return the priors of rounds without an offset."""
-    return {"priors": partial(constant, model._doc_topic_prior(), model._topic_word_prior())}
-
-
 COUNTS = "counts"  # a change of the data, not of the estimator
 OPTIONS = (  # a name, of which models, and what is changed: parameters, or an ablation of the class
     ("as it is", BOTH, {}),
-    ("model: last table only", BOTH, forgetting(1.0)),
-    ("model: no forgetting", BOTH, forgetting(0.0)),
+    ("model: last table only", BOTH, with_constant(_adaptive, "FORGET", 1.0)),
+    ("model: no forgetting", BOTH, with_constant(_adaptive, "FORGET", 0.0)),
     ("no smoothing between rounds", BOTH, smoothing(0.0)),
     ("smoothing 0.2 between rounds", BOTH[1:], smoothing(0.2)),
     ("smoothing 1 between rounds", BOTH[:1], smoothing(1.0)),
@@ -561,9 +536,9 @@ OPTIONS = (  # a name, of which models, and what is changed: parameters, or an a
         BOTH[:1],
         both(with_e_step(lambda model: {"soft_counts": False}), with_tables(weigh_alike)),
     ),
-    ("alpha not raised in rounds", BOTH[1:], with_e_step(alpha_as_it_is)),
-    ("Gamma initialisation of shape 1", BOTH, with_tables(start_with_shape_one)),
-    ("equal noise in all rounds", BOTH, with_constant(_plan, "PRECISION_RATIO", 1.0)),
+    ("alpha not halved in rounds", BOTH[1:], with_constant(_vips, "ROUND_ALPHA", 1.0)),
+    ("Gamma initialisation of shape 1", BOTH, with_constant(_adaptive, "GAMMA_SHAPE", 1.0)),
+    ("equal noise in all rounds", BOTH, with_constant(_adaptive, "PRECISION_RATIO", 1.0)),
     ("10 rounds", BOTH, {"max_iter": 10}),
     ("40 rounds", BOTH, {"max_iter": 40}),
     ("half of the documents a round", BOTH, {"sampling_rate": 0.5}),

@@ -56,7 +56,7 @@ def test_ablations_run_and_differ_from_the_estimator_as_it_is(frontier, tmp_path
 
 def test_an_ablation_whose_name_is_gone_fails(frontier, monkeypatch):
     make = frontier.plain(frontier.VIPSLDA)
-    gone = frontier.with_constant(frontier._plan, "NO_SUCH_NAME", 1.0)
+    gone = frontier.with_constant(frontier._adaptive, "NO_SUCH_NAME", 1.0)
     with pytest.raises(AttributeError, match="NO_SUCH_NAME"):
         frontier.mark_of_option(make, 3, 5.0, "gone", gone)
     with pytest.raises(AttributeError, match="no_such_setting"):
