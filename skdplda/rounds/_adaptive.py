@@ -31,13 +31,13 @@ BLEND = 0.5
 ENOUGH_VOTES = 1.0
 # Topic rounds: START + signal / STEP, in [FEWEST, MOST]; HELPED by vectors, fewer are enough. The signal is a topic's
 # mass over the noise that the whole budget would leave in a topic's column.
-START, FEWEST, STEP, MOST, FEWEST_HELPED, STEP_HELPED, MOST_HELPED = 4, 8, 6.0, 20, 5, 20.0, 12
+START, FEWEST, STEP, MOST, FEWEST_HELPED, STEP_HELPED, MOST_HELPED = 4, 8, 6.0, 20, 5, 9.0, 20
 # The signals below which no topics are tried: all that is left goes to the word frequencies.
 LEAST_SIGNAL, LEAST_SIGNAL_HELPED = 8.0, 4.0
 FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
 # Vectors: the share that asks whether they fit, and how many standard deviations of its noise say yes; the share and
 # the rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
-FIT_SHARE, ENOUGH_FIT, VECTORS_SHARE, VECTORS_ROUNDS, START_SIGNAL, MOST_SIGNAL = 0.01, 2.0, 0.1, 4, 100.0, 250.0
+FIT_SHARE, ENOUGH_FIT, VECTORS_SHARE, VECTORS_ROUNDS, START_SIGNAL, MOST_SIGNAL = 0.01, 2.0, 0.1, 4, 100.0, 170.0
 ROUND_STEPS, FINAL_STEPS = 6, 15  # of the log-linear model, in a round and in the end
 SMOOTHING = 1.0  # of the next table, in standard deviations of the noise, towards what vectors or word frequencies say
 GAMMA_SHAPE = 10.0  # of the Gamma initialisation: topics that start far apart settle too early
