@@ -8,9 +8,10 @@ completion. The share is
     (unigram - private) / (unigram - non-private),
 
 where the non-private model is the same estimator with epsilon=inf and the same seed. Seeds make the numbers
-reproducible, so the private fits would warn; the split is the same for all seeds.
+reproducible, so the private fits would warn; the split is the same for all seeds. Each private model is fitted without
+public knowledge, with GloVe vectors as a `PublicPrior`, and with the same vectors given to the wrong words.
 
-    python benchmarks/utility.py --data FOLDER --epsilon 1 2 5 10 --topics 10 20 --output utility.csv
+    python benchmarks/utility.py --data FOLDER --epsilon 0.5 1 2 5 10 --topics 10 20 --output utility.csv
 """
 
 import argparse
@@ -25,7 +26,7 @@ import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
-from skdplda import VIPSLDA, PrivateCGSLDA
+from skdplda import VIPSLDA, PrivateCGSLDA, PublicPrior
 from skdplda.datasets import load_20newsgroups
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import unigram_perplexity
@@ -42,12 +43,27 @@ def corpus(data):
     vectorizer = CountVectorizer(stop_words="english", max_features=1000, binary=True)
     X_train = vectorizer.fit_transform([posts[i] for i in order[n_test:]])
     X_test = vectorizer.transform([posts[i] for i in order[:n_test]])
-    return [X[np.asarray(X.sum(axis=1)).ravel() >= LEAST_WORDS] for X in (X_train, X_test)]
+    X_train, X_test = (X[np.asarray(X.sum(axis=1)).ravel() >= LEAST_WORDS] for X in (X_train, X_test))
+    return X_train, X_test, vectorizer.get_feature_names_out()
 
 
-def fit(name, X_train, X_test, n_topics, epsilon, seed, jobs):
+def priors(data, words):
+    """Return the public knowledge of each row of the table, for the words."""
+    glove = np.load(data / "glove6B_100d_top60k_f16.npz")
+    names, vectors = str(glove["words"]).split("\n"), glove["vectors"].astype(np.float32)
+    vectors = vectors[: len(names)]
+    known = np.flatnonzero(np.isin(names, words))
+    mixed = np.random.default_rng(SPLIT_SEED).permutation(known)
+    chosen = [names[i] for i in known]
+    true, wrong = (PublicPrior.from_vectors((chosen, vectors[rows])).for_words(words) for rows in (known, mixed))
+    return {"none": None, "GloVe": true, "GloVe of other words": wrong}
+
+
+def fit(name, X_train, X_test, n_topics, epsilon, seed, jobs, prior=None):
     """Return the held-out perplexity of one fit, and its seconds."""
-    model = MODELS[name](n_components=n_topics, epsilon=epsilon, delta=1e-5, n_jobs=jobs, random_state=seed)
+    model = MODELS[name](
+        n_components=n_topics, epsilon=epsilon, delta=1e-5, n_jobs=jobs, random_state=seed, prior=prior
+    )
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
@@ -70,20 +86,21 @@ def main():
     if arguments.data is None:
         parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
 
-    X_train, X_test = corpus(arguments.data)
+    X_train, X_test, words = corpus(arguments.data)
     unigram = unigram_perplexity(X_train, X_test)
     print(f"{X_train.shape[0]:,} training and {X_test.shape[0]:,} test documents, {X_train.shape[1]:,} words")
     rows = []
     for name, n_topics in product(arguments.models, arguments.topics):
         for seed in arguments.seeds:
             exact, exact_seconds = fit(name, X_train, X_test, n_topics, math.inf, seed, arguments.jobs)
-            for epsilon in arguments.epsilon:
-                private, seconds = fit(name, X_train, X_test, n_topics, epsilon, seed, arguments.jobs)
+            for epsilon, (kind, prior) in product(arguments.epsilon, priors(arguments.data, words).items()):
+                private, seconds = fit(name, X_train, X_test, n_topics, epsilon, seed, arguments.jobs, prior)
                 rows.append(
                     {
                         "model": name,
                         "topics": n_topics,
                         "epsilon": epsilon,
+                        "prior": kind,
                         "seed": str(seed),
                         "unigram": unigram,
                         "non-private": exact,
@@ -94,8 +111,12 @@ def main():
                     }
                 )
     table = pd.DataFrame(rows)
-    mean = table.groupby(["model", "topics", "epsilon"], as_index=False).mean(numeric_only=True).assign(seed="mean")
-    table = pd.concat([table, mean]).sort_values(["model", "topics", "epsilon"], kind="stable")
+    mean = (
+        table.groupby(["model", "topics", "epsilon", "prior"], as_index=False)
+        .mean(numeric_only=True)
+        .assign(seed="mean")
+    )
+    table = pd.concat([table, mean]).sort_values(["model", "topics", "epsilon", "prior"], kind="stable")
     print(table.to_string(index=False, float_format="{:.3f}".format))
     if arguments.output:
         table.to_csv(arguments.output, index=False, float_format="%.4f", lineterminator="\n")
