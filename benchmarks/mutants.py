@@ -64,14 +64,15 @@ class Mutant(NamedTuple):
 
 
 ROUNDS = "test_tables test_loop test_plan test_sensitivity test_estep_gibbs test_randomness"
+ADAPTIVE = "test_adaptive test_cgs"
 GIBBS, HDP = "test_kernels test_gibbs", "test_hdp test_hdp_exact"
 ACCOUNTING = "test_calibration test_guarantee test_selection"
 MUTANTS = [
     # --- the private loop ---
     Mutant(
         "round noise times 0.6",
-        "return self.law.sampler(self.multipliers[round_] * GRID, shape",
-        "return self.law.sampler(0.6 * self.multipliers[round_] * GRID, shape",
+        "return self.law.sampler(multiplier * GRID, shape",
+        "return self.law.sampler(0.6 * multiplier * GRID, shape",
         "less noise than is paid for",
         ROUNDS,
     ),
@@ -133,8 +134,8 @@ MUTANTS = [
     ),
     Mutant(
         "one round costs as much as all",
-        'return cls("gaussian", sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, steps, sampling_rate))',
-        'return cls("gaussian", sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, 1, sampling_rate))',
+        'cls("gaussian", sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, steps, sampling_rate))',
+        'cls("gaussian", sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, 1, sampling_rate))',
         "the event tells less than happened",
         ROUNDS + " test_cgs test_vips",
     ),
@@ -265,6 +266,49 @@ MUTANTS = [
         "the measured utility",
         ROUNDS,
     ),
+    # --- a budget that releases divide ---
+    Mutant(
+        "shares beyond the budget",
+        "if not share > 0 or math.fsum([*tables.spent, share]) > 1 + ROUNDING:",
+        "if not share > 0:",
+        "a fault in the tables would release more than is paid for",
+        ADAPTIVE,
+    ),
+    Mutant(
+        "all of the budget for each release",
+        "return self.multipliers[0] * math.sqrt((1 + 2 * ROUNDING) / share)",
+        "return self.multipliers[0] * math.sqrt(1 + 2 * ROUNDING)",
+        "less noise than is paid for",
+        ADAPTIVE,
+    ),
+    Mutant(
+        "a spent share is forgotten",
+        "        self.spent.append(share)\n",
+        "        self.spent.append(share / 2)\n",
+        "releases together take more than the budget",
+        ADAPTIVE,
+    ),
+    Mutant(
+        "votes are not clipped",
+        "self._votes(np.clip(VOTES_PER_NAT * np.nan_to_num(gain, posinf=0.0, neginf=0.0), -1, 1), units)",
+        "self._votes(VOTES_PER_NAT * np.nan_to_num(gain, posinf=0.0, neginf=0.0), units)",
+        "a contribution is larger than the sensitivity",
+        ADAPTIVE,
+    ),
+    Mutant(
+        "each of a user's documents votes",
+        "return np.diff(units[0])[unit_of_documents(units)]",
+        "return np.ones(len(unit_of_documents(units)))",
+        "a user contributes more than the sensitivity",
+        ADAPTIVE,
+    ),
+    Mutant(
+        "share of word counts",
+        "WORDS_SHARE, VOTES_SHARE = 0.06, 0.02",
+        "WORDS_SHARE, VOTES_SHARE = 0.08, 0.02",
+        "what noise_deviation says",
+        "test_cgs test_cli",
+    ),
     # --- randomness ---
     Mutant(
         "sampling probability rounded up",
@@ -362,30 +406,30 @@ MUTANTS = [
     # --- HDPLDA ---
     Mutant(
         "half the noise of HDPLDA",
-        "return sampler(self.scale, shape, random_state, n_threads)",
-        "return sampler(self.scale / 2, shape, random_state, n_threads)",
+        "return self.law.sampler(self.scale, shape, random_state, n_threads)",
+        "return self.law.sampler(self.scale / 2, shape, random_state, n_threads)",
         "less noise than is paid for",
         HDP,
     ),
     Mutant(
         "Laplace scale of a sweep",
-        '2 / left if noise == "laplace" else left**-0.5',
-        '1 / left if noise == "laplace" else left**-0.5',
+        "if delta else math.sqrt(moved) / left, eta",
+        "if delta else 1 / left, eta",
         "less noise than is paid for",
         HDP,
     ),
     Mutant(
         "sensitivity of a Gaussian table",
-        "table = gaussian_event(self.scale / math.sqrt(2) / n_tokens, self.n_sweeps)",
-        "table = gaussian_event(self.scale / n_tokens, self.n_sweeps)",
-        "the event tells less than happened",
+        "MOVED = {1: 4, 2: 2}",
+        "MOVED = {1: 4, 2: 1}",
+        "noise for less than a token moves, and an event that says nothing of it",
         HDP,
     ),
     Mutant(
         "sensitivity of a Laplace table",
-        "table = pure_event(2 * n_tokens / self.scale if",
-        "table = pure_event(n_tokens / self.scale if",
-        "the event tells less than happened",
+        "MOVED = {1: 4, 2: 2}",
+        "MOVED = {1: 1, 2: 2}",
+        "noise for less than a token moves, and an event that says nothing of it",
         HDP,
     ),
     Mutant(
@@ -646,8 +690,8 @@ MUTANTS = [
     ),
     Mutant(
         "all of delta for the noise",
-        "    sigma = calibrate_gaussian(epsilon, delta / 2)\n    scales",
-        "    sigma = calibrate_gaussian(epsilon, delta)\n    scales",
+        "multipliers, event = law.calibrate(epsilon, delta / 2, shares)",
+        "multipliers, event = law.calibrate(epsilon, delta, shares)",
         "delta is spent twice",
         "test_partition test_vocabulary",
     ),
