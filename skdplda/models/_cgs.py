@@ -72,6 +72,11 @@ class PrivateCGSLDA(BaseRoundsModel):
     is no bound to choose. With Gaussian noise a document contributes expected topic counts of its words, in place of
     drawn topics, and rare words weigh more; both make better topics. Without noise each token counts 1.
 
+    With Gaussian noise the releases decide how the budget is divided: word frequencies come first, then rounds of
+    topics, and a vote of the documents tells whether topics explain them better than word frequencies do. If not, the
+    rest of the budget goes to the frequencies, and all topics are alike. The model is what the releases prove
+    (empirical Bayes), so that cells full of noise fade into the word frequencies; `prior` adds what is publicly known.
+
     Parameters
     ----------
     n_components : int, default=10
@@ -90,8 +95,9 @@ class PrivateCGSLDA(BaseRoundsModel):
         * "inherent" [1]_, "laplace-first", "laplace-every" [2]_, "laplace-last" [3]_: the published forms, to
           reproduce the papers. They warn on every fit: their privacy claims do not hold, or claim nothing.
     max_iter : int or None, default=None
-        Number of rounds, each of which spends budget; sweeps for the published forms. None: 20 with noise, 100
-        with `epsilon=inf`, 300 for the published forms. Affects privacy: no, the noise is calibrated to it.
+        Number of rounds of topics, each of which spends budget; sweeps for the published forms. None: with Gaussian
+        noise 5 to 20, as the first releases tell of signal and noise; 20 with other noise and with samples, 100 with
+        `epsilon=inf`, 300 for the published forms. Affects privacy: no, the noise is calibrated to it.
     local_sweeps : int or None, default=None
         Gibbs sweeps over a document's tokens within a round. None: 10 with noise, else 1. Affects privacy: no.
     sampling_rate : float, default=1.0

@@ -78,6 +78,12 @@ class VIPSLDA(BaseRoundsModel):
     `learning_method="batch"`, a document goes on from its topics of the last round, which are never released. On disk,
     and in streams, it starts anew; that costs quality at small epsilon.
 
+    In full batches the releases decide how the budget is divided: word frequencies come first, then rounds of topics,
+    and a vote of the documents tells whether topics explain them better than word frequencies do. If not, the rest of
+    the budget goes to the frequencies, and all topics are alike. The model is what the releases prove (empirical
+    Bayes), so that cells full of noise fade into the word frequencies; `prior` adds what is publicly known. Documents'
+    topics are inferred by collapsed variational inference (CVB0 [3]_), which suits short texts.
+
     Parameters
     ----------
     n_components : int, default=10
@@ -94,11 +100,12 @@ class VIPSLDA(BaseRoundsModel):
     learning_method : {"batch", "online"}, default="batch"
         Affects privacy: no, the noise is calibrated to it.
 
-        * "batch": each round starts from its predecessor's release, with falling noise; the model is their mean.
+        * "batch": each round starts from its predecessor's release, with falling noise.
         * "online": the stochastic form of [1]_, for mini-batches and streams. Each step moves the table by
           (`learning_offset` + step) ** -`learning_decay` towards its release; noise stays the same.
     max_iter : int or None, default=None
-        Number of rounds or steps, each of which spends budget; `partial_fit` refuses more. None: 20 with noise, 50
+        Number of rounds of topics, or steps, each of which spends budget; `partial_fit` refuses more. None: with noise
+        5 to 20, as the first releases tell of signal and noise (20 with samples, `max_norm` or another accounting), 50
         without; for "online" two passes with noise, five without. Affects privacy: no, the noise is calibrated to it.
     sampling_rate : float or None, default=None
         Probability that a document (user) takes part in a round of `fit` (Poisson sampling). None: `batch_size` /
@@ -173,6 +180,8 @@ class VIPSLDA(BaseRoundsModel):
     ----------
     .. [1] M. Park, J. Foulds, K. Chaudhuri, M. Welling (2016). Private topic modeling. arXiv:1609.04120. Algorithm 1.
     .. [2] M. Hoffman, D. Blei, F. Bach (2010). Online learning for latent Dirichlet allocation. NIPS. Algorithm 2.
+    .. [3] A. Asuncion, M. Welling, P. Smyth, Y. W. Teh (2009). On smoothing and inference for topic models. UAI.
+       Equation 9.
 
     Examples
     --------
