@@ -29,6 +29,7 @@ from skdplda.privacy import (
 )
 from skdplda.privacy._noise import _is_below
 from skdplda.rounds import NoisePlan
+from skdplda.rounds._sensitivity import GRID
 
 every_mechanism = pytest.mark.parametrize("name", list(MECHANISMS))
 
@@ -54,6 +55,22 @@ def test_large_discrete_gaussians_have_their_moments():
     assert abs(draws.mean()) < 5 / math.sqrt(len(draws))
     assert abs((draws**2).mean() - 1) < 5 * math.sqrt(2 / len(draws))
     assert abs((draws**4).mean() - 3) < 5 * math.sqrt(96 / len(draws))
+
+
+@every_mechanism
+def test_plans_and_samplers_agree_on_the_largest_noise(name):
+    """2**50 itself was planned, paid for, and then refused by the discrete Gaussian's sampler."""
+    law = MECHANISMS[name]
+    multiplier = 2.0**50 / GRID
+    largest = NoisePlan(name, 1.0, (multiplier,), law.event(multiplier))
+    assert largest._that_can_be_drawn(1e-9) is largest
+    draws = largest.draw(0, (20_000,), b"0123456789abcdef" * 2, 1) / 2.0**50
+    assert abs((draws**2).mean() / law.deviation**2 - 1) < 5 * math.sqrt(5 / len(draws))
+    above = math.nextafter(2.0**50, math.inf)
+    with pytest.raises(ValueError, match="2\\*\\*50"):
+        replace(largest, multipliers=(above / GRID,))._that_can_be_drawn(1e-9)
+    with pytest.raises(ValueError, match="2\\*\\*50"):
+        law.sampler(above, (1,), None, 1)
 
 
 @pytest.mark.parametrize("proposal", [0, 3, -3, 40, 200])

@@ -27,11 +27,18 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import Pipeline
 
-from skdplda import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA
+from skdplda import (
+    HDPLDA,
+    BudgetExceededError,
+    IncompatibleGuaranteeError,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    PrivateCGSLDA,
+)
 from skdplda.datasets import make_lda_corpus
 from skdplda.model_selection import PrivateSearchCV, search_cost
 from skdplda.model_selection._trials import GRID, draw_trials, private_score
-from skdplda.privacy import epsilon_of
+from skdplda.privacy import PrivacyGuarantee, epsilon_of, gaussian_event, mechanism_of
 
 GRID_OF_TWO = {"n_components": [2, 3]}
 
@@ -56,6 +63,100 @@ def test_the_total_is_what_was_asked_for(epsilon, shape, public):
     spent = epsilon_of(guarantee.event, guarantee.delta)
     assert 0.99 * epsilon < spent <= epsilon
     assert found.trial_epsilon(public=public) < epsilon
+
+
+ORDERS = 1 + np.exp(np.linspace(-4, 14, 361))
+
+
+def bound_of_trials(curve, delta, mean, beside=0.0):
+    """Epsilon of the best of a geometric number of trials with these Renyi divergences: Theorem 2, written out.
+
+    `beside` is the zero-concentrated parameter of a further release.
+    """
+    other = np.min(2 * (1 - 1 / ORDERS) * curve + 2 * math.log(mean) / ORDERS)
+    joint = curve + other + math.log(mean) / (ORDERS - 1) + beside * ORDERS
+    return np.min(joint + np.log1p(-1 / ORDERS) - (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1))
+
+
+def curve_of(mechanism, trial_epsilon):
+    """Renyi divergences of one round: of randomized response for Laplace noise, of the Gaussian mechanism else."""
+    event = PrivateCGSLDA(mechanism=mechanism, epsilon=trial_epsilon, delta=1e-3, max_iter=1).privacy_cost().event
+    if mechanism != "laplace":
+        rho = event.rho if mechanism == "discrete-gaussian" else 0.5 / event.noise_multiplier**2
+        return rho * ORDERS
+    pure = event.noise_parameter
+    return np.minimum(pure**2 / 2 * ORDERS, pure)
+
+
+@pytest.mark.parametrize("laws", [("gaussian", "laplace"), ("laplace", "discrete-gaussian"), ("laplace", "gaussian")])
+def test_a_grid_of_several_laws_costs_the_largest_divergence_at_each_order(laws):
+    """Their curves cross: 3.0 was stated at a delta at which the theorem gives 3.66, and also at a delta of 3e-12."""
+    model = PrivateCGSLDA(max_iter=1)
+    mixed = search(model, {"mechanism": list(laws)}, epsilon=3.0, delta=1e-3, mean_trials=10)
+    cost, trial = mixed.privacy_cost(public=True), mixed.trial_epsilon(public=True)
+    assert cost.status == "proven" and cost.epsilon == 3.0
+    assert epsilon_of(cost.event, 0.0) == math.inf  # the Gaussian candidate is not pure
+    largest = np.max([curve_of(law, trial) for law in laws], axis=0)
+    assert bound_of_trials(largest, cost.delta - cost.event_delta, 10.0) <= 3.0
+    release = PrivacyGuarantee(epsilon=3.0, delta=1e-3, status="proven", event=gaussian_event(2.0))
+    both = cost.compose(release)
+    for delta in (1e-10, 1e-9, 1e-6, 1e-4, 1e-3, 0.01):
+        assert cost.epsilon_at(delta) >= min(3.0 if delta >= 1e-3 else math.inf, bound_of_trials(largest, delta, 10.0))
+        assert cost.delta_at(cost.epsilon_at(delta)) <= delta * (1 + 1e-6) + cost.event_delta
+        if delta < 1e-3:
+            assert both.epsilon_at(delta) >= bound_of_trials(largest, delta, 10.0, beside=0.125)
+    for law in laws:
+        one = search(model, {"mechanism": [law]}, epsilon=3.0, delta=1e-3, mean_trials=10)
+        assert one.trial_epsilon(public=True) > trial
+        assert mechanism_of(law).label in cost.mechanism
+
+
+def test_what_a_pure_search_costs_is_still_pure():
+    found = search(PrivateCGSLDA(mechanism="laplace"), {"max_iter": [1, 5]}, epsilon=3.0)
+    cost = found.privacy_cost(public=True)
+    assert epsilon_of(cost.event, 0.0) <= 3.0
+    assert found.trial_epsilon(public=True) == pytest.approx(1.0, rel=1e-3)  # (2 + shape) times as much
+
+
+@pytest.mark.parametrize(
+    ("law", "public", "trial"),
+    [
+        ("gaussian", False, 1.027946489023756),
+        ("gaussian", True, 1.027946489023756),
+        ("laplace", False, 0.3614866534151603),
+        ("laplace", True, 1.0001500519768147),
+        ("discrete-gaussian", False, 0.7298324073695981),
+        ("discrete-gaussian", True, 1.18130099412751),
+    ],
+)
+def test_the_numbers_of_a_grid_of_one_law(law, public, trial):
+    """As they were before grids of several laws had a bound of their own."""
+    found = search(PrivateCGSLDA(mechanism=law), {"max_iter": [1, 5, 20]}, epsilon=3.0, delta=1e-3, mean_trials=10)
+    assert found.trial_epsilon(public=public) == pytest.approx(trial, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "grid"),
+    [
+        ({}, {"sampling_rate": [0.1, 1.0]}),
+        ({"sampling_rate": 0.1}, {"max_iter": [2, 5]}),
+        ({"sampling_rate": 0.1}, [{"mechanism": ["gaussian"]}, {"mechanism": ["laplace"], "sampling_rate": [1.0]}]),
+    ],
+)
+def test_sampled_candidates_whose_curves_cross_are_refused_before_data_are_read(change, grid):
+    mixed = search(PrivateCGSLDA(**{"max_iter": 2, **change}), grid)
+    for cost in (mixed.privacy_cost, mixed.trial_epsilon, lambda: mixed.fit("not looked at")):
+        with pytest.raises(ValueError, match=r"different laws.*sampling rate.*search each law on its own"):
+            cost()
+    assert search(PrivateCGSLDA(sampling_rate=0.1, max_iter=2)).privacy_cost().status == "proven"
+
+
+def test_candidates_of_several_units_are_refused():
+    """The guarantee of the first was stated for whichever candidate is chosen."""
+    mixed = search(Pipeline([("lda", PrivateCGSLDA(max_iter=2))]), {"lda": [PrivateCGSLDA(), HDPLDA()]})
+    mixed.set_params(epsilon_parameter="lda__epsilon")
+    with pytest.raises(IncompatibleGuaranteeError, match="unit 'document' and 'token'"):
+        mixed.privacy_cost(public=True)
 
 
 def test_a_search_keeps_the_best_trial_under_its_own_guarantee(corpus):

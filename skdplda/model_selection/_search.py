@@ -24,7 +24,9 @@ from skdplda.privacy import (
     Randomness,
     Status,
     calibrate_gaussian,
+    check_compatible,
     compose_events,
+    dearest_event,
     delta_slack,
     epsilon_of,
     gaussian_event,
@@ -68,7 +70,9 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         A private model with `privacy_cost`, or a pipeline of private steps. Its `random_state` must be None: trials
         need noise of their own. Affects privacy: no.
     param_grid : dict or list of dict
-        As for scikit-learn's `GridSearchCV`. Affects privacy: no, but it must not be chosen by looking at the data.
+        As for scikit-learn's `GridSearchCV`. Candidates of several laws of noise cost as much as one that bounds them
+        all; sampling rates, and numbers of rounds of sampled documents, need a search each. Affects privacy: no, but it
+        must not be chosen by looking at the data.
     epsilon : float, default=5.0
         Privacy loss of the whole search. `inf` searches without noise. Affects privacy: yes.
     delta : float, default=1e-5
@@ -188,7 +192,10 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         BudgetExceededError
             If an open accountant cannot afford the search. No data were read.
         ValueError
-            For parameters that are not as described, or no trial drawn.
+            For parameters that are not as described, a grid that mixes laws whose costs cannot be compared, or no trial
+            drawn.
+        IncompatibleGuaranteeError
+            If candidates differ in privacy unit, adjacency or trust model.
         """
         candidates, epsilon, deviation, guarantee = self._plan(groups is not None, X_public is not None)
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
@@ -363,13 +370,18 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
                 f" what a trial's event leaves out of delta comes to {slack:.1e}. Use a larger delta, or a smaller one"
                 " in the steps that the search does not set."
             )
-        deviations = dict(self._run(cost, public) for cost in costs)
-        totals = {
-            event: epsilon_of(selection_event(event, self.mean_trials, self.shape), self.delta - slack)
-            for event in deviations
-        }
-        worst = max(totals, key=totals.get)
-        return totals[worst], selection_event(worst, self.mean_trials, self.shape), slack, max(deviations.values())
+        check_compatible(*costs)
+        runs = [self._run(cost, public) for cost in costs]
+        one = dearest_event([event for event, _ in runs], self.shape)
+        if one is None:
+            laws = dict(zip([event for event, _ in runs], [cost.mechanism for cost in costs], strict=True))
+            raise ValueError(
+                "param_grid mixes candidates of different laws, none of which is the dearest at every Renyi order:"
+                f" {'; '.join(dict.fromkeys(laws.values()))}. The cost of choosing among them is not known here: search"
+                " each law on its own, with candidates of one sampling rate and one number of sampled rounds."
+            )
+        event = selection_event(one, self.mean_trials, self.shape)
+        return epsilon_of(event, self.delta - slack), event, slack, max(deviation for _, deviation in runs)
 
     def _cost_of(self, parameters, epsilon, groups):
         cost = privacy_guarantee(self._trial(parameters, epsilon), groups=groups)
@@ -402,7 +414,9 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         return compose_events([gaussian_event(deviation), rest]), deviation
 
     def _guarantee(self, costs, event, slack, public):
-        first = costs[0]
+        first, laws = costs[0], tuple(dict.fromkeys(cost.mechanism for cost in costs))
+        released = tuple(dict.fromkeys(item for cost in costs for item in cost.released))
+        references = tuple(dict.fromkeys(cost.reference for cost in costs))
         law = {0: "logarithmic", 1: "geometric", math.inf: "Poisson"}.get(self.shape, "truncated negative binomial")
         guarantee = replace(
             first,
@@ -410,9 +424,9 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
             delta=self.delta,
             mechanism=(
                 f"best of a {law} number of trials, {self.mean_trials:g} on average,"
-                f" {PUBLIC if public else PRIVATE}; a trial: {first.mechanism}"
+                f" {PUBLIC if public else PRIVATE}; a trial: {' or '.join(laws)}"
             ),
-            released=("best_params_", "best_score_", *(f"{item} of best_estimator_" for item in first.released)),
+            released=("best_params_", "best_score_", *(f"{item} of best_estimator_" for item in released)),
             not_covered=tuple(dict.fromkeys(item for cost in costs for item in cost.not_covered if TUNED not in item))
             + (
                 "best_estimator_ as an object, whose steps may hold words and numbers of the documents: publish what"
@@ -420,7 +434,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
                 "the running time and the number of trials",
             ),
             assumptions=tuple(dict.fromkeys(item for cost in costs for item in cost.assumptions)),
-            reference="Papernot and Steinke (2022), Theorems 2 and 6; " + first.reference,
+            reference="Papernot and Steinke (2022), Theorems 2 and 6; " + "; ".join(references),
             event=event,
             event_delta=slack,
         )

@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant, active_accountant
-from skdplda.privacy._accounting import delta_of, epsilon_of, epsilon_with_sampler_error
+from skdplda.privacy._accounting import dearest_event, delta_of, epsilon_of, epsilon_with_sampler_error
 from skdplda.privacy._budget_charge import BudgetCharge
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._composition import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, noise_multiplier
@@ -25,7 +25,7 @@ from skdplda.privacy._events import (
     selection_event,
     zcdp_event,
 )
-from skdplda.privacy._guarantee import PrivacyGuarantee
+from skdplda.privacy._guarantee import PrivacyGuarantee, check_compatible
 from skdplda.privacy._mechanisms import (
     MECHANISMS,
     MOST_DRAWS,

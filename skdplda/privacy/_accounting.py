@@ -17,9 +17,10 @@ from skdplda.privacy._events import (
     check_nonnegative,
     check_real,
     leaves_of,
+    zcdp_event,
 )
 
-__all__ = ["delta_of", "epsilon_of", "epsilon_with_sampler_error", "parts_of"]
+__all__ = ["dearest_event", "delta_of", "epsilon_of", "epsilon_with_sampler_error", "parts_of"]
 
 ULP = 2.0**-52  # of doubles near 1
 OUTWARDS = 1 + 2.0**-40  # covers the rounding error of the formulas that have no finer bound
@@ -140,6 +141,29 @@ SAMPLED_HANDLERS = {
     "DiscreteLaplaceDpEvent": _add_discrete_laplace,
 }
 HANDLERS = {**SAMPLED_HANDLERS, "ZCDpEvent": _add_zcdp, "RepeatAndSelectDpEvent": _add_selected}
+
+
+def dearest_event(events, shape):
+    """Return an event that costs no less than each of several, where the best of a random number of runs is released.
+
+    One run has any of these events. Its Renyi divergence is at most the largest of theirs, at every order, and it is
+    pure only if all of them are (doc/theory/search.rst). `shape` is that of `selection_event`. None where no
+    event is known whose divergence is the largest at every order.
+    """
+    found = {event: parts_of(event) for event in events}
+    for event, parts in found.items():
+        if not parts.private:
+            return event
+    if math.isfinite(shape) and all(parts.only_pure for parts in found.values()):
+        return max(found, key=lambda event: found[event].pure_sum)
+    event = max(found, key=lambda event: found[event].concentrated)
+    dearest = found[event]
+    for parts in found.values():
+        if parts.xi > dearest.xi or parts.sampled != dearest.sampled or parts.selected != dearest.selected:
+            return None
+    if dearest.only_pure and not all(parts.only_pure for parts in found.values()):
+        return zcdp_event(dearest.concentrated)
+    return event
 
 
 # --- the cost of an event -----------------------------------------------------------------------------

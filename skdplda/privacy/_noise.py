@@ -183,7 +183,7 @@ def discrete_gaussian(sigma: float, shape: int | tuple[int, ...], random_state: 
     """
     sigma, n_threads = _check_scale(sigma, "sigma"), _check_threads(n_threads)
     key, out = _key_of(random_state).tobytes(), np.zeros(shape, dtype=np.int64)
-    cells, scale = out.reshape(-1), math.floor(sigma) + 1
+    cells, scale = out.reshape(-1), min(math.floor(sigma) + 1, LARGEST_SCALE)  # any scale of proposals is right
     left, attempt = np.arange(cells.size if sigma else 0), 0
     while left.size:  # rejection from discrete Laplace proposals
         for_proposals, for_coins = (hashlib.sha256(key + b" %d %d" % (attempt, use)).digest() for use in (0, 1))
