@@ -381,10 +381,13 @@ def test_a_progress_bar_only_on_request(capfd):
 # --- the noise that is told --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "rounds"), [(1.0, 1e-6, 1), (5.0, 1e-5, 20), (0.3, 1e-3, 7)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rounds"),
+    [(1.0, 1e-6, 1), (5.0, 1e-5, 20), (0.3, 1e-3, 7), (2.0, 1e-6, 6), (5.0, 1e-5, None)],
+)
 def test_the_noise_is_told_without_data(epsilon, delta, rounds, stated_noise):
     told = PrivateCGSLDA(epsilon=epsilon, delta=delta, max_iter=rounds).noise_deviation()
-    assert told == pytest.approx(stated_noise(epsilon, delta, rounds), rel=1e-5)
+    assert told == pytest.approx(stated_noise(epsilon, delta, rounds or 20), rel=1e-5)  # the most that may be asked for
 
 
 def test_the_noise_of_laplace_and_of_sampled_rounds_is_told():
