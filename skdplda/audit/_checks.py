@@ -1,6 +1,7 @@
 """Audits of one mechanism each: an estimator in, whether the privacy it claims was refuted and what was seen out."""
 
 import warnings
+from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +12,7 @@ from skdplda.audit._audit import audit
 from skdplda.audit._canaries import topics_of
 from skdplda.exceptions import EmptySelectionError, PrivacyLeakWarning
 from skdplda.privacy import epsilon_of
+from skdplda.rounds._plan import BudgetPlan
 
 __all__ = [
     "CERTAIN",
@@ -76,16 +78,18 @@ def many_canaries(estimator):
 def contribution(estimator):
     """Compare sums with and without a document under equal hidden draws: they may differ by the bound at most.
 
-    The sums are those of the first round, in integers, before noise.
+    The sums are those of the first round of topics, of words and of votes, in integers, before noise.
     """
     X, largest, rng = corpus(), 0.0, np.random.default_rng(3)
-    for n_topics in (1, 2):  # one topic comes nearest to the bound, two have hidden draws
+    kinds = ("topics", "words", "votes") if isinstance(estimator._plan(), BudgetPlan) else ("topics",)
+    for n_topics, kind in product((1, 2), kinds):  # one topic comes nearest to the bound, two have hidden draws
         model = clone(estimator).set_params(n_components=n_topics, random_state=1)
-        without, norm, bound = model.audit_contributions(X)
+        without, norm, bound = model.audit_contributions(X, released=kind)
         for scale in (0, 1, 1, 3, 30, 1000, 100_000):
             document = rng.poisson(scale, (1, N_WORDS)).astype(np.int32)
             document[0, rng.integers(N_WORDS)] += scale
-            total = model.audit_contributions(sp.vstack([X, sp.csr_array(document)], format="csr"))[0]
+            wider = sp.vstack([X, sp.csr_array(document)], format="csr")
+            total = model.audit_contributions(wider, released=kind)[0]
             moved = (total - without).astype(object)  # exact: squares do not fit in 64 bits
             size = np.abs(moved).sum() if norm == 1 else (moved**2).sum() ** 0.5
             largest = max(largest, float(size))

@@ -385,8 +385,10 @@ class BaseRoundsModel(BaseTopicModel):
         """
         return self._guarantee("user" if groups else "document", self._plan())
 
-    def audit_contributions(self, X: Matrix, groups: ArrayLike | None = None) -> tuple[np.ndarray, int, int]:
-        """Compute what the first round of a fit would release, before noise.
+    def audit_contributions(
+        self, X: Matrix, groups: ArrayLike | None = None, *, released: Literal["topics", "words", "votes"] = "topics"
+    ) -> tuple[np.ndarray, int, int]:
+        """Compute what the first round of topics would release, before noise, or another release of the fit.
 
         For audits by the curator: the sum is the data. Fits of equal `random_state` have equal hidden draws, so the
         sums of two corpora that differ by one privacy unit differ by what it contributes.
@@ -397,10 +399,12 @@ class BaseRoundsModel(BaseTopicModel):
             Word counts.
         groups : array-like of shape (n_documents,), default=None
             As in `fit`.
+        released : {"topics", "words", "votes"}, default="topics"
+            Which release; the latter two only of fits whose releases divide the budget. Votes are on the first topics.
 
         Returns
         -------
-        total : ndarray of shape (n_words, n_components), int64
+        total : ndarray of shape (n_words, n_components), (n_words, 1) or (1, 1), int64
             The sum of the units' contributions, on the fixed-point grid.
         norm : {1, 2}
             Order of the norm in which a contribution is bounded.
@@ -420,8 +424,10 @@ class BaseRoundsModel(BaseTopicModel):
         data = copy._read(X, groups, plan, randomness)
         tables = copy._make_tables(plan, randomness, data)
         question = tables.question
-        if isinstance(question, Question):  # topics, of which a unit contributes the most numbers
-            question = Question("topics", tables.table)
+        if isinstance(question, Question):
+            question = Question(released, tables.table)
+        elif released != "topics":
+            raise ValueError(f"released={released!r} is for fits whose releases divide the budget; use 'topics'.")
         return copy._e_step(plan, randomness, data).collect(question, 0, None), plan.law.norm, GRID
 
     def _fit(self, X, groups, watch=None):

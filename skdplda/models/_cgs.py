@@ -234,6 +234,9 @@ class PrivateCGSLDA(BaseRoundsModel):
         plan = self._plan()
         if plan is None or plan.noiseless:
             return None
+        if self._adaptive() and self.n_components == 1:  # word frequencies alone, released once
+            noise = float(NORM_BOUND * plan.deviation(0))
+            return {"first_round": noise, "last_round": noise, "in_model": noise, "rounds": 1}
         if self._adaptive():
             first, last, model = (float(NORM_BOUND * noise) for noise in planned_noise(plan, self.max_iter))
             return {"first_round": first, "last_round": last, "in_model": model, "rounds": self.max_iter or MOST}
