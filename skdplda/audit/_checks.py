@@ -12,7 +12,6 @@ from skdplda.audit._audit import audit
 from skdplda.audit._canaries import topics_of
 from skdplda.exceptions import EmptySelectionError, PrivacyLeakWarning
 from skdplda.privacy import epsilon_of
-from skdplda.rounds._plan import BudgetPlan
 
 __all__ = [
     "CERTAIN",
@@ -81,7 +80,8 @@ def contribution(estimator):
     The sums are those of the first round of topics, of words and of votes, in integers, before noise.
     """
     X, largest, rng = corpus(), 0.0, np.random.default_rng(3)
-    kinds = ("topics", "words", "votes") if isinstance(estimator._plan(), BudgetPlan) else ("topics",)
+    divided = getattr(estimator, "_adaptive", None)  # whether releases divide the budget
+    kinds = ("topics", "words", "votes") if divided is not None and divided() else ("topics",)
     for n_topics, kind in product((1, 2), kinds):  # one topic comes nearest to the bound, two have hidden draws
         model = clone(estimator).set_params(n_components=n_topics, random_state=1)
         without, norm, bound = model.audit_contributions(X, released=kind)

@@ -139,8 +139,8 @@ class NoisePlan:
         scale = max(self.multipliers) * GRID
         if not scale <= LARGEST_SCALE:
             raise ValueError(
-                f"epsilon={epsilon!r} is too small: a round needs noise of scale {scale:.3g}, above the 2**50 that can be"
-                " drawn. Use a larger epsilon, or fewer rounds."
+                f"epsilon={epsilon!r} is too small: a round needs noise of scale {scale:.3g}, above the 2**50 that can"
+                " be drawn. Use a larger epsilon, or fewer rounds."
             )
         return self
 
