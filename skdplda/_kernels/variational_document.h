@@ -47,45 +47,53 @@ INLINE void TARGET(gather)(document_scratch *a, const int32_t *counts, int64_t w
     if (n <= FEW) for (int32_t j = 0; j < n; j++) total[j] = held[j];
 }
 
-INLINE float TARGET(lane_sum)(v16 a) {
-    lanes x = {.all = a};
-    float sum = 0;
-    for (int32_t j = 0; j < LANES; j++) sum += x.lane[j];
-    return sum;
-}
-
-/* The same for CVB0, where total[k] is the sum of the words' soft counts; with `keep`, `row` becomes B T' / T, so that
+/* The same for CVB0, where total[k] is the sum of the words' soft counts. With `keep`, `row` becomes B T' / T, so that
  * T row ratio are the soft counts. */
 INLINE void TARGET(gather_collapsed)(document_scratch *a, const int32_t *counts, int64_t words, int32_t n, int keep) {
     const v16 *theta = (const v16 *)a->theta, *alpha = (const v16 *)a->alpha;
-    v16 *total = (v16 *)a->total, *other = (v16 *)a->other;
+    v16 *total = (v16 *)a->total, *other = (v16 *)a->other, held[FEW];
     for (int32_t j = 0; j < n; j++) total[j] = (v16){0};
-    for (int64_t i = 0; i < words; i++) {
-        const v16 *row = (const v16 *)a->row[i];
-        v16 *to = (v16 *)(a->block + i * n * LANES), part = {0};
-        for (int32_t j = 0; j < n; j++) part += row[j] * theta[j];
-        const float t = TARGET(lane_sum)(part);
-        if (!(t > 0)) {
-            a->ratio[i] = 0;
-            continue;
+    if (n <= FEW) for (int32_t j = 0; j < n; j++) held[j] = (v16){0};
+    for (int64_t first = 0; first < words; first += LANES) {
+        const int32_t some = words - first < LANES ? (int32_t)(words - first) : LANES;
+        const float **row = a->row + first;
+        v16 part[LANES], c = {0};
+        lanes inverse, ratio;
+        for (int32_t i = 0; i < LANES; i++) part[i] = (v16){0};
+        for (int32_t i = 0; i < some; i++)
+            for (int32_t j = 0; j < n; j++) part[i] += ((const v16 *)row[i])[j] * theta[j];
+        const v16 t = TARGET(sums)(part);
+        inverse.all = 1.0f / t;
+        for (int32_t i = 0; i < some; i++) {
+            const v16 *r = (const v16 *)row[i];
+            v16 *o = other + i * n, sum = {0};
+            for (int32_t j = 0; j < n; j++) {
+                const v16 soft = theta[j] * r[j] * inverse.lane[i], left = theta[j] - soft;
+                const i16 more = left > alpha[j]; /* false where `left` is no number */
+                o[j] = r[j] * (v16)(((i16)left & more) | ((i16)alpha[j] & ~more));
+                sum += o[j];
+            }
+            part[i] = sum;
         }
-        part = (v16){0};
-        for (int32_t j = 0; j < n; j++) {
-            const v16 left = theta[j] - theta[j] * row[j] / t;
-            const i16 more = left > alpha[j];
-            other[j] = row[j] * (v16)(((i16)left & more) | ((i16)alpha[j] & ~more));
-            part += other[j];
+        for (int32_t i = 0; i < some; i++) ((lanes *)&c)->lane[i] = (float)counts[first + i];
+        const v16 left = TARGET(sums)(part), quotient = c / left;
+        ratio.all = (v16)((i16)quotient & (t > 0) & (left > 0) & (quotient < 3e38f));
+        *(v16 *)(a->ratio + first) = ratio.all;
+        for (int32_t i = 0; i < some; i++) {
+            const v16 *o = other + i * n;
+            if (n <= FEW) for (int32_t j = 0; j < n; j++) held[j] += ratio.lane[i] * o[j];
+            else for (int32_t j = 0; j < n; j++) total[j] += ratio.lane[i] * o[j];
         }
-        const float quotient = (float)counts[i] / TARGET(lane_sum)(part);
-        a->ratio[i] = quotient > 0 && quotient < 3e38f ? quotient : 0;
-        for (int32_t j = 0; j < n; j++) total[j] += a->ratio[i] * other[j];
-        if (!keep) continue;
-        for (int32_t j = 0; j < n; j++) {
-            const i16 some = theta[j] > 0;
-            to[j] = (v16)((i16)(other[j] / theta[j]) & some);
+        for (int32_t i = 0; keep && i < some; i++) {
+            v16 *to = (v16 *)(a->block + (first + i) * n * LANES);
+            for (int32_t j = 0; j < n; j++) {
+                const i16 used = theta[j] > 0;
+                to[j] = (v16)((i16)(other[i * n + j] / theta[j]) & used);
+            }
+            row[i] = (const float *)to;
         }
-        a->row[i] = (const float *)to;
     }
+    if (n <= FEW) for (int32_t j = 0; j < n; j++) total[j] = held[j];
 }
 
 INLINE void TARGET(gather_any)(document_scratch *a, const int32_t *counts, int64_t words, int32_t n) {
@@ -93,6 +101,15 @@ INLINE void TARGET(gather_any)(document_scratch *a, const int32_t *counts, int64
     switch (n) { /* a copy for each small number of vectors */
         ONE_TO_EIGHT(CASE)
         default: TARGET(gather)(a, counts, words, n);
+    }
+#undef CASE
+}
+
+INLINE void TARGET(gather_any_collapsed)(document_scratch *a, const int32_t *counts, int64_t words, int32_t n, int keep) {
+#define CASE(n) case n: TARGET(gather_collapsed)(a, counts, words, n, keep); break;
+    switch (n) {
+        ONE_TO_EIGHT(CASE)
+        default: TARGET(gather_collapsed)(a, counts, words, n, keep);
     }
 #undef CASE
 }
@@ -225,7 +242,7 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
         for (int32_t j = 0; j < n; j++)
             ((v16 *)a->theta)[j] = p->collapsed ? ((v16 *)a->gamma)[j] : TARGET(exp_digamma)(((v16 *)a->gamma)[j]);
         for (int32_t j = k; j < n * LANES; j++) a->theta[j] = 0;
-        if (p->collapsed) TARGET(gather_collapsed)(a, counts, words, n, 0);
+        if (p->collapsed) TARGET(gather_any_collapsed)(a, counts, words, n, 0);
         else TARGET(gather_any)(a, counts, words, n);
         lanes moved = {.all = {0}};
         for (int32_t j = 0; j < n; j++) {
@@ -242,7 +259,7 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
             next_drop *= 2;
         }
     } while (iteration < p->max_iter && change > p->tol * p->n_topics);
-    if (p->collapsed) TARGET(gather_collapsed)(a, counts, words, padded(k) / LANES, 1);
+    if (p->collapsed) TARGET(gather_any_collapsed)(a, counts, words, padded(k) / LANES, 1);
     if (state) {
         memset(state, 0, p->n_topics * sizeof(float));
         for (int32_t j = 0; j < k; j++) state[a->topic[j]] = a->gamma[j] > a->alpha[j] ? a->gamma[j] - a->alpha[j] : 0;

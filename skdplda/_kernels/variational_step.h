@@ -65,7 +65,7 @@ static document_scratch *scratch_new(int64_t words, int32_t stride) {
     const size_t whole = (words + LANES) / LANES * LANES;
     if (!a) return NULL;
     a->words = words;
-    a->memory = aligned_alloc(64, (5 * (size_t)stride + whole + whole * (size_t)stride) * sizeof(float));
+    a->memory = aligned_alloc(64, ((4 + LANES) * (size_t)stride + whole + whole * (size_t)stride) * sizeof(float));
     a->row = malloc(whole * sizeof(float *));
     a->topic = aligned_alloc(64, 2 * (size_t)stride * sizeof(int32_t));
     if (!a->memory || !a->row || !a->topic) {
@@ -77,7 +77,7 @@ static document_scratch *scratch_new(int64_t words, int32_t stride) {
     a->total = a->theta + stride;
     a->alpha = a->total + stride;
     a->other = a->alpha + stride;
-    a->ratio = a->other + stride;
+    a->ratio = a->other + (size_t)LANES * stride;
     a->block = a->ratio + whole;
     a->cell = a->topic + stride;
     return a;
