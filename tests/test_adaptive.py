@@ -19,6 +19,7 @@ from skdplda._validation import check_groups
 from skdplda.datasets import _disk as disk
 from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.metrics import perplexity
+from skdplda.models._base import settings_of
 from skdplda.privacy import epsilon_of, gaussian_event
 from skdplda.rounds._adaptive import AdaptiveTables, Question, least_share
 from skdplda.rounds._estep_adaptive import AdaptiveEStep, nearest, unit_rows
@@ -469,3 +470,27 @@ def test_a_model_is_no_worse_than_private_word_frequencies(epsilon):
         floor = min(perplexity(test, (mix * noisy + (1 - mix) / 150)[None]) for mix in np.linspace(0, 0.95, 20))
         excess.append(np.log(fitted.perplexity(test) / floor))
     assert np.mean(excess) <= np.log(1.1)
+
+
+def test_a_checkpoint_belongs_to_the_words_that_the_prior_met(tmp_path):
+    """With other names of columns a prior asks other questions: another release, which was not paid for."""
+    rng = np.random.default_rng(4)
+    words = np.array([f"word{i}" for i in range(30)])
+    prior = PublicPrior.from_vectors((words, rng.standard_normal((30, 5)).astype(np.float32)))
+    X = pd.DataFrame(rng.poisson(1.0, (80, 30)), columns=words)
+
+    def stop(report):
+        raise KeyboardInterrupt
+
+    model = VIPSLDA(3, epsilon=20.0, prior=prior, checkpoint=tmp_path / "fit", callback=stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    model.set_params(callback=None)
+    with pytest.raises(ValueError, match="other parameters or other data"):
+        model.fit(X.rename(columns=dict(zip(words, words[::-1], strict=True))))
+    assert model.fit(X).n_iter_ > 1
+
+
+def test_settings_of_long_arrays_are_compared_by_content():
+    one, other = (VIPSLDA(2000, doc_topic_prior=np.where(np.arange(2000) == 1000, a, 0.1)) for a in (0.1, 5.0))
+    assert settings_of(one) != settings_of(other)

@@ -19,6 +19,7 @@ CANARY = 7919  # tokens of one word in one document; prime, and nowhere else
 N_DOCUMENTS, N_WORDS = 977, 12
 PARAMETERS = set(PrivateCGSLDA().get_params())
 ALLOWED = {"components_", "topic_word_", "privacy_guarantee_", "n_iter_", "n_features_in_", "feature_names_in_"}
+ALLOWED |= {"signal_to_noise_", "topic_signal_to_noise_"}
 ALLOWED |= {"_fitted_parameters"}  # the constructor's, as the caller gave them
 
 
@@ -66,7 +67,8 @@ def found_in(model, X):
             entries = np.asarray(value.data if sp.issparse(value) else value)
             if N_DOCUMENTS in entries.shape or X.sum() in entries.shape:
                 yield f"an array of shape {entries.shape}"
-            if entries.dtype.kind in "iu" or (entries.dtype.kind == "f" and (entries == np.rint(entries)).all()):
+            whole = entries.dtype.kind == "f" and entries.any() and (entries == np.rint(entries)).all()
+            if entries.dtype.kind in "iu" or whole:
                 yield f"integers, {entries}"
             for sums in (entries, *(entries.sum(axis=axis) for axis in range(entries.ndim))):
                 if any(np.shape(sums) == array.shape and np.allclose(sums, array) for array in arrays):

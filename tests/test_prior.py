@@ -475,3 +475,21 @@ def test_bad_requests_for_starting_topics_are_refused(everything):
     with pytest.raises(ValueError, match=r"marginal must have shape \(15,\)"):
         starting_topics(words, 3, np.ones(4))
     assert starting_topics(WordPrior(frequencies=words.frequencies), 3) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"topics": np.array([[0.5, -0.1], [0.2, 0.8]])}, "topics of a WordPrior must not be negative; got -0.1"),
+        ({"frequencies": np.array([1.5, -0.5])}, "frequencies of a WordPrior must not be negative"),
+        ({"vectors": np.array([[np.nan, 1.0]])}, "vectors of a WordPrior must be finite"),
+        ({"vectors": np.zeros((2, 3))}, "not all zero"),
+        ({"vectors": np.full((2, 3), 1e7)}, "up to 1e\\+06"),
+        ({"frequencies": np.ones((2, 2))}, "frequencies of a WordPrior must be an array of floats"),
+        ({"topics": np.ones((1, 2), int)}, "topics of a WordPrior must be an array of floats"),
+    ],
+)
+def test_a_word_prior_of_any_origin_holds_what_it_says(change, said):
+    """Users' soft counts were not bounded where seeded topics were negative."""
+    with pytest.raises(ValueError, match=said):
+        WordPrior(**change)

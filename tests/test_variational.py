@@ -312,3 +312,19 @@ def test_no_collapsed_document_exceeds_its_bounds(K):
                     assert "norm" in options or (out.sum(axis=1) <= weight * row).all()
                     assert sum(int(n) ** 2 for n in out.ravel()) <= 2**40
                     assert (state >= 0).all() or not row.any()
+
+
+@pytest.mark.parametrize("collapsed", [False, True])
+def test_no_table_makes_cells_of_both_signs(collapsed):
+    """The bound of a user's soft counts is on their sum: cells of both signs would pass it at any size."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        K, V = 3, 4
+        expected = expected_topics(np.ones((V, K), np.float32), np.ones(K), 0.5, 1)
+        expected[:, :K] = rng.standard_normal((V, K)) * 10.0 ** rng.uniform(-3, 3, (V, K))
+        out, weight = np.zeros((V, K), np.int64), 1000
+        e_step(
+            np.array([0, V]), np.arange(V, dtype=np.int32), np.ones(V, np.int32), np.array([0]), expected,
+            np.full(K, 0.05, np.float32), None, weight, 0, 5, 0.0, 0.0, out, collapsed=collapsed,
+        )  # fmt: skip
+        assert out.min() >= 0 and out.sum(axis=1).max() <= weight

@@ -147,9 +147,10 @@ INLINE void TARGET(add_soft_counts)(document_scratch *a, const float *row, float
     int64_t excess = -most;
     if (!(scale > 0 && scale < 3e38f)) return; /* a word that no topic explains; of others all products are finite */
     if (most < 1 << 30) {
-        int32_t all = 0;
+        int64_t all = 0; /* of at most 2^16 cells of 2^31 */
         for (int32_t j = 0; j < k; j++) {
-            a->cell[j] = (int32_t)(a->theta[j] * row[j] * scale);
+            const int32_t cell = (int32_t)(a->theta[j] * row[j] * scale);
+            a->cell[j] = cell > 0 ? cell : 0; /* none is negative, whatever the table holds */
             all += a->cell[j];
         }
         excess += all;

@@ -460,7 +460,9 @@ class BaseRoundsModel(BaseTopicModel):
         e_step, tables = self._e_step(plan, randomness, data), self._make_tables(plan, randomness, data)
         identity = ""
         if self.checkpoint is not None:
-            identity = f"{type(self).__name__} {settings_of(self)} {fingerprint(*data.contents)}"
+            # A prior says other things of other columns.
+            said = "" if getattr(self, "prior", None) is None else self._word_prior(data)
+            identity = f"{type(self).__name__} {settings_of(self)} {fingerprint(*data.contents)} {said!r}"
         with closing(e_step) if hasattr(e_step, "close") else nullcontext():
             run_rounds(
                 e_step,
@@ -486,7 +488,11 @@ class BaseRoundsModel(BaseTopicModel):
     def _model_of(self, tables, n_iter):
         """Return the fitted attributes that follow from the tables."""
         components = np.ascontiguousarray(tables.pseudo_counts().T) + self._topic_word_prior()
-        return {"components_": components, "n_iter_": n_iter}
+        attributes = {"components_": components, "n_iter_": n_iter}
+        told = tables.signal_to_noise() if hasattr(tables, "signal_to_noise") else None
+        if told is not None:
+            attributes |= {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
+        return attributes
 
     def _read(self, X, groups, plan, randomness):
         """Return the `TrainingData`, checked and grouped by privacy unit."""
@@ -550,8 +556,6 @@ class BaseRoundsModel(BaseTopicModel):
                 value = getattr(prior, name)
                 if value is not None and value.shape[axis] != n_words:
                     raise ValueError(f"prior is for {value.shape[axis]} words, and X has {n_words}.")
-                if value is not None and not (np.isfinite(value).all() and np.any(value)):
-                    raise ValueError(f"prior.{name} must be finite numbers, and not all zero.")
             if len(prior.names) > self.n_components:
                 raise ValueError(
                     f"prior names {len(prior.names)} topics, more than n_components={self.n_components}; give at least"
@@ -574,11 +578,15 @@ class BaseRoundsModel(BaseTopicModel):
 def settings_of(estimator):
     """Return, as text, the parameters that another run of the same fit must not change.
 
-    A generator counts by its type: its address and its state are others in each run.
+    A generator counts by its type: its address and its state are others in each run. Arrays count by their content,
+    because their text is abbreviated.
     """
     settings = {name: value for name, value in estimator.get_params().items() if name not in MAY_CHANGE}
     if isinstance(settings["random_state"], np.random.RandomState):
         settings["random_state"] = np.random.RandomState
+    for name, value in settings.items():
+        if isinstance(value, np.ndarray | list | tuple):
+            settings[name] = fingerprint(np.asarray(value))
     return str(sorted(settings.items()))
 
 

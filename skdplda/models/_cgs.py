@@ -135,6 +135,12 @@ class PrivateCGSLDA(BaseRoundsModel):
         What is guaranteed; print it for a statement to publish.
     inherent_privacy_ : InherentPrivacyHistory
         Only for "inherent": the monitor's measurements.
+    signal_to_noise_ : ndarray of shape (n_components, n_words)
+        By how many standard deviations of the noise a released count exceeds that of a topic with the word frequencies
+        of all; zeros where topics did not pay. Beyond about 4, a word is no noise. Not without noise, and not where no
+        tables are averaged.
+    topic_signal_to_noise_ : ndarray of shape (n_components,)
+        The same for whole topics, 0 for noise alone: a topic below about 0.2 says little.
     n_iter_ : int
         Rounds (sweeps) done.
     n_features_in_ : int

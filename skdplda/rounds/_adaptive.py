@@ -16,7 +16,7 @@ from skdplda.rounds._plan import PRECISION_RATIO
 from skdplda.rounds._prior import WordPrior, starting_topics
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 from skdplda.rounds._shrinkage import loglinear, principal, shrink_frequencies, shrink_ratios, unit_columns
-from skdplda.rounds._tables import FORGET, initial_table
+from skdplda.rounds._tables import FORGET, initial_table, signal_to_noise
 
 __all__ = ["MOST", "AdaptiveTables", "Question", "least_share", "planned_noise"]
 
@@ -38,6 +38,7 @@ FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
 # Vectors: the share that asks whether they fit, and how many standard deviations of its noise say yes; the share and
 # the rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
 FIT_SHARE, ENOUGH_FIT, VECTORS_SHARE, VECTORS_ROUNDS, START_SIGNAL, MOST_SIGNAL = 0.01, 2.0, 0.1, 4, 100.0, 170.0
+LEAST_PUBLIC = 1e-6  # least public frequency of a word, over that of the uniform distribution
 ROUND_STEPS, FINAL_STEPS = 6, 15  # of the log-linear model, in a round and in the end
 SMOOTHING = 1.0  # of the next table, in standard deviations of the noise, towards what vectors or word frequencies say
 GAMMA_SHAPE = 10.0  # of the Gamma initialisation: topics that start far apart settle too early
@@ -137,7 +138,9 @@ class AdaptiveTables:
         self.table = initial_table(shape, key, GAMMA_SHAPE)
         self._plan, self._weighted, self._n_rounds, self._smoothing = plan, weighted, n_rounds, smoothing
         self._prior = WordPrior() if prior is None else prior
-        self._public = None if self._prior.frequencies is None else self._prior.frequencies
+        self._public = self._prior.frequencies
+        if self._public is not None:  # no word has probability 0
+            self._public = np.maximum(self._public, LEAST_PUBLIC / shape[0])
         self._seed = int(np.random.default_rng(key).integers(2**32))
         self._vectors, self._centres = None, None  # of words, once they fit, and of topics
         n_words, n_topics = shape
@@ -264,7 +267,8 @@ class AdaptiveTables:
         return word_weights(self.table) if self._weighted else np.ones(len(self.table), np.float32)
 
     def _scaled(self, table):
-        """Return a table whose words have the word frequencies, and whose mean cell is CELL."""
+        """Return a table whose words have the word frequencies, and whose mean cell is CELL; no cell is negative."""
+        table = np.maximum(table, 0.0)
         rows = self._frequencies / np.maximum(table.sum(axis=1), 1e-300)
         return (table * (rows * (CELL * table.size))[:, None]).astype(np.float32)
 
@@ -276,9 +280,8 @@ class AdaptiveTables:
 
     def _shrunk(self):
         """Return what the releases prove, (n_words, n_topics), in norms of a contribution."""
-        weights, n_topics = self._word_weights(), self._sum.shape[1]
-        counts = self._sum / self._share
-        deviation = self._deviation(1.0) * np.sqrt(self._squares) / self._share / weights
+        counts, deviation = self._mean_release()
+        n_topics = counts.shape[1]
         # Word frequencies from both kinds of release, on the scale of the topics' mass.
         words, total = self._words / self._words_share, counts.sum(axis=1)
         scale = max(total.sum(), 1e-9) / max(words.sum(), 1e-9)
@@ -298,6 +301,17 @@ class AdaptiveTables:
         mass = max(self._words.sum() / self._words_share, self._deviation(self._words_share))
         n_topics = self.table.shape[1]
         return np.repeat((NORM_BOUND * mass / n_topics * self._frequencies)[:, None], n_topics, axis=1)
+
+    def signal_to_noise(self):
+        """Return the numbers of cells and topics, as `signal_to_noise` does; zeros where topics do not pay."""
+        if not self._topics_pay:
+            return np.zeros(self._sum.shape[::-1], np.float32), np.zeros(self._sum.shape[1])
+        return signal_to_noise(*self._mean_release())
+
+    def _mean_release(self):
+        """Return the weighted mean of the topic releases, and the deviation of its noise in the cells of each word."""
+        deviation = self._deviation(1.0) * np.sqrt(self._squares) / self._share
+        return self._sum / self._share, deviation / self._word_weights()
 
     def arrays(self):
         """Return the state."""

@@ -287,7 +287,10 @@ class BudgetPlan(NoisePlan):
     @property
     def released(self) -> tuple[str, ...]:
         """What the rounds release."""
-        return ("noisy word counts, votes on topics, and topic-word counts of every round",)
+        return (
+            "noisy word counts, votes, topic-word counts of every round, and with public vectors sums of documents'"
+            " directions and clusters",
+        )
 
     def describe(self, unit: str) -> str:
         """Return the noise in words, for a privacy unit."""
@@ -309,6 +312,6 @@ class BudgetPlan(NoisePlan):
             If the shares exceed the budget. Nothing was released.
         """
         share = tables.next_share
-        if not share > 0 or math.fsum([*tables.spent, share]) > 1 + ROUNDING:
+        if not share > 0 or not math.fsum([*tables.spent, share]) <= 1 + ROUNDING:
             raise RuntimeError(f"a share of {share!r} exceeds what is left after {tables.spent}; please report this.")
         return self.multipliers[0] * math.sqrt((1 + 2 * ROUNDING) / share)

@@ -42,6 +42,7 @@ SEEDED_SHARE = 0.5
 LEAST_MARGINAL = 1e-3
 # Runs of k-means from different starts; the best is taken.
 N_INIT = 10
+MOST_VALUE = 1e6  # of a number in a `WordPrior`, whose vectors have length 1 and whose distributions sum to 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +65,20 @@ class WordPrior:
     frequencies: np.ndarray | None = None
     topics: np.ndarray | None = None
     names: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        for name in ("vectors", "frequencies", "topics"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            array = np.asarray(value)
+            if array.ndim != (1 if name == "frequencies" else 2) or array.dtype.kind != "f":
+                raise ValueError(f"{name} of a WordPrior must be an array of floats as described; got {array.dtype} of"
+                                 f" shape {array.shape}.")  # fmt: skip
+            if not (np.isfinite(array).all() and array.any() and np.abs(array).max() <= MOST_VALUE):
+                raise ValueError(f"{name} of a WordPrior must be finite numbers up to {MOST_VALUE:g}, not all zero.")
+            if name != "vectors" and array.min() < 0:
+                raise ValueError(f"{name} of a WordPrior must not be negative; got {array.min()}.")
 
     def __repr__(self):
         digest = hashlib.sha256(repr(self.names).encode())

@@ -13,6 +13,7 @@ __all__ = [
     "constant",
     "initial_table",
     "model_noise",
+    "signal_to_noise",
 ]
 
 # About as many tables have the model without noise as their mean. Neighbouring tables are alike, so that more of them
@@ -38,6 +39,31 @@ def model_noise(plan, norm_bound=NORM_BOUND):
     deviation = np.array([plan.deviation(t) for t in range(plan.n_rounds)])
     weight = (1 - FORGET) ** np.arange(plan.n_rounds)[::-1] / deviation**2
     return float(np.sqrt(np.sum((weight * deviation) ** 2)) / weight.sum() * norm_bound / plan.sampling_rate)
+
+
+def signal_to_noise(counts, deviation):
+    """Return how far topics stand out from the word frequencies, in standard deviations of the noise.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_words, n_topics)
+        Weighted means of releases, with noise.
+    deviation : float or ndarray of shape (n_words,)
+        Standard deviation of the noise in a cell.
+
+    Returns
+    -------
+    cells : ndarray of shape (n_topics, n_words), float32
+        Count less what the topic would have with the word frequencies of all, over the deviation; about normal where a
+        topic is noise.
+    topics : ndarray of shape (n_topics,)
+        Root mean square of that, less the 1 of the noise under the root: 0 for noise.
+    """
+    deviation = np.broadcast_to(deviation, len(counts))[:, None]
+    words = np.maximum(counts.sum(axis=1, keepdims=True), 0)
+    masses = np.maximum(counts.sum(axis=0), 0)
+    cells = (counts - words * (masses / max(masses.sum(), 1e-300))) / deviation
+    return cells.T.astype(np.float32), np.sqrt(np.maximum((cells**2).mean(axis=0) - 1, 0))
 
 
 def initial_table(shape, key, gamma_shape=1.0):
@@ -183,6 +209,15 @@ class SmoothedTables(AskedByTable):
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
         return np.maximum(self._sum, 0) / self._weight
+
+    def signal_to_noise(self):
+        """Return the numbers of cells and topics, as `signal_to_noise` does; None without noise."""
+        if self._plan.noiseless:
+            return None
+        deviation = model_noise(self._plan, self._scale * self._plan.sampling_rate)
+        return signal_to_noise(
+            self._sum / self._weight, deviation / word_weights(self.table) if self._weighted else deviation
+        )
 
     def arrays(self):
         """Return the state."""
