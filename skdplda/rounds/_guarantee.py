@@ -33,7 +33,14 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **ch
         stated.append("which units take part in a round stays secret")
     fields = {
         "mechanism": plan.describe(unit),
-        "released": (*plan.released, "components_", "topic_word_", "n_iter_", "signal_to_noise_", "topic_signal_to_noise_"),
+        "released": (
+            *plan.released,
+            "components_",
+            "topic_word_",
+            "n_iter_",
+            "signal_to_noise_",
+            "topic_signal_to_noise_",
+        ),
         "assumptions": tuple(stated),
         "status": "proven",
         "reference": "skdplda theory guide, private rounds",
