@@ -269,7 +269,7 @@ MUTANTS = [
     # --- a budget that releases divide ---
     Mutant(
         "shares beyond the budget",
-        "if not share > 0 or math.fsum([*tables.spent, share]) > 1 + ROUNDING:",
+        "if not share > 0 or not math.fsum([*tables.spent, share]) <= 1 + ROUNDING:",
         "if not share > 0:",
         "a fault in the tables would release more than is paid for",
         ADAPTIVE,

@@ -475,7 +475,7 @@ def test_a_model_is_no_worse_than_private_word_frequencies(epsilon):
 def test_a_checkpoint_belongs_to_the_words_that_the_prior_met(tmp_path):
     """With other names of columns a prior asks other questions: another release, which was not paid for."""
     rng = np.random.default_rng(4)
-    words = np.array([f"word{i}" for i in range(30)])
+    words = [f"word{i}" for i in range(30)]
     prior = PublicPrior.from_vectors((words, rng.standard_normal((30, 5)).astype(np.float32)))
     X = pd.DataFrame(rng.poisson(1.0, (80, 30)), columns=words)
 
