@@ -14,7 +14,7 @@ from random_units import counts_of, norm, random_corpus
 from scipy.optimize import brentq
 from scipy.stats import norm as normal
 
-from skdplda import VIPSLDA, PrivateCGSLDA, PublicPrior
+from skdplda import VIPSLDA, PrivateCGSLDA, PublicPrior, make_fdptm_pipeline, privacy_guarantee
 from skdplda._validation import check_groups
 from skdplda.datasets import _disk as disk
 from skdplda.datasets import make_lda_corpus, write_counts
@@ -494,3 +494,49 @@ def test_a_checkpoint_belongs_to_the_words_that_the_prior_met(tmp_path):
 def test_settings_of_long_arrays_are_compared_by_content():
     one, other = (VIPSLDA(2000, doc_topic_prior=np.where(np.arange(2000) == 1000, a, 0.1)) for a in (0.1, 5.0))
     assert settings_of(one) != settings_of(other)
+
+
+def test_named_topics_keep_their_number_and_name():
+    rng = np.random.default_rng(0)
+    words = [f"word{i}" for i in range(40)]
+    topics = np.full((4, 40), 0.2)
+    for k in range(4):
+        topics[k, 10 * k : 10 * k + 10] = 5.0
+    rows = topics[rng.integers(4, size=3000)]
+    X = pd.DataFrame(rng.poisson(rows / rows.sum(axis=1, keepdims=True) * 12), columns=words)
+    prior = PublicPrior.from_seed_words({"thirties": ["word31", "word35"], "tens": ["word12", "word17"]})
+    for estimator in (VIPSLDA, PrivateCGSLDA):
+        model = estimator(4, epsilon=5.0, prior=prior, random_state=0).fit(X)
+        assert model.get_feature_names_out()[:2].tolist() == ["thirties", "tens"]
+        top = model.top_words(8)
+        assert set(top.loc["thirties"]) <= set(words[30:]) and set(top.loc["tens"]) <= set(words[10:20])
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateCGSLDA(3, mechanism="laplace"),
+        PrivateCGSLDA(3, sampling_rate=0.5),
+        VIPSLDA(3, max_norm=5.0),
+        VIPSLDA(3, learning_method="online", sampling_rate=0.5),
+    ],
+)
+def test_forms_that_have_no_use_for_a_prior_refuse_it(estimator):
+    estimator.set_params(prior=PublicPrior.from_seed_words({"a": ["word"]}))
+    with pytest.raises(ValueError, match="prior must be None for this form"):
+        estimator.privacy_cost()
+
+
+def test_a_column_called_words_is_no_list_of_words():
+    X = pd.DataFrame(np.ones((20, 3), int), columns=["words", 1, 2])
+    with pytest.raises((TypeError, ValueError)):
+        VIPSLDA(2, prior=PublicPrior.from_seed_words({"a": ["words"]})).fit(X)
+
+
+def test_pipelines_give_the_prior_the_words_that_were_selected():
+    rng = np.random.default_rng(1)
+    texts = [" ".join(rng.choice(["hockey", "team", "orbit", "moon", "tea"], 6)) for _ in range(2000)]
+    prior = PublicPrior.from_seed_words({"space": ["orbit", "moon"], "sport": ["hockey", "team"]})
+    pipeline = make_fdptm_pipeline(20.0, 1e-6, n_components=2, prior=prior).fit(texts)
+    assert pipeline[-1].get_feature_names_out().tolist() == ["space", "sport"]
+    assert any("public prior" in said for said in privacy_guarantee(pipeline).assumptions)

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from skdplda._kernels._foldin import fold_in
@@ -499,7 +500,8 @@ class BaseRoundsModel(BaseTopicModel):
         sharded = self._load_on_workers(X, groups)
         if sharded is not None:
             return TrainingData(sharded, None, groups is not None, sharded.data)
-        words, X = getattr(X, "words", None), shortened(check_counts(self, X, reset=True))
+        words = getattr(X, "words", None) if sp.issparse(X) else None  # those of a `DPCountVectorizer`
+        X = shortened(check_counts(self, X, reset=True))
         words = getattr(self, "feature_names_in_", words)
         units = None if groups is None else check_groups(groups, X.shape[0])
         return TrainingData(X, units, groups is not None, (X.indptr, X.indices, X.data, *(units or ())), words)
@@ -533,6 +535,33 @@ class BaseRoundsModel(BaseTopicModel):
         """Return the guarantee of a plan for the privacy unit "document" or "user"."""
         guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden="")
         return seeded_guarantee(guarantee, self.random_state)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of topics: those of a prior's seeded topics first, then the class name with the number.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of shape (n_components,)
+            Of str objects.
+        """
+        names = super().get_feature_names_out(input_features)
+        prior = getattr(self, "prior", None)
+        given = () if prior is None else prior.topic_names if isinstance(prior, PublicPrior) else prior.names
+        names[: len(given)] = given
+        return names
+
+    def _check_prior(self, adaptive):
+        """Refuse a prior that a private form has no use for."""
+        if self.prior is not None and not adaptive and np.isfinite(self.epsilon):
+            raise ValueError(
+                "prior must be None for this form: only Gaussian noise, on all units in every round, has a use for it."
+                f" Use the defaults of {type(self).__name__} beside prior."
+            )
 
     def _prior_assumption(self):
         """Return what the guarantee assumes of the public prior, in a tuple that is empty without one."""

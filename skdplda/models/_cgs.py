@@ -108,8 +108,8 @@ class PrivateCGSLDA(BaseRoundsModel):
     topic_word_prior : float or None, default=None
         Dirichlet prior of topics, called beta in [1]_. None: 0.01. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
-        Public knowledge of words and topics, for the default form with noise. Affects privacy: no, if it does not
-        depend on the private texts.
+        Public knowledge of words and topics, for the default form; unused without noise, and refused by other private
+        forms. Affects privacy: no, if it does not depend on the private texts.
     checkpoint : str, path-like or None, default=None
         File written after each round and removed at the end. A later `fit` with the same parameters and data goes
         on from it, without spending again. It is as private as the data. Affects privacy: no.
@@ -301,6 +301,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         """Return the noise of the fit, from the parameters alone; None for the published forms."""
         self._doc_topic_prior()
         self._topic_word_prior()
+        self._check_prior(self._adaptive())
         if self.mechanism in PUBLISHED:
             for name in ("checkpoint", "callback"):
                 if getattr(self, name) is not None:

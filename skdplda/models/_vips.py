@@ -139,8 +139,8 @@ class VIPSLDA(BaseRoundsModel):
         Dirichlet prior of topics, called eta in [1]_. None: 0.01 with noise (1.0 in streams and mini-batches), 0.03
         without. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
-        Public knowledge of words and topics, for the default form with noise. Affects privacy: no, if it does not
-        depend on the private texts.
+        Public knowledge of words and topics, for the default form; unused without noise, and refused by other private
+        forms. Affects privacy: no, if it does not depend on the private texts.
     checkpoint : str, path-like or None, default=None
         File written after each round of `fit` and removed at the end. A later `fit` with the same parameters and data
         goes on from it, without spending again. It is as private as the data. Affects privacy: no.
@@ -394,6 +394,7 @@ class VIPSLDA(BaseRoundsModel):
         """Return the noise of the fit, from the parameters alone."""
         self._doc_topic_prior()
         self._topic_word_prior()
+        self._check_prior(self._adaptive() and not stream)
         rate, online, exact = self._rate(), self.learning_method == "online", np.isinf(self.epsilon)
         rounds = self.max_iter
         if rounds is None and online:

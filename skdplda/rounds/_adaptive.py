@@ -20,7 +20,7 @@ from skdplda.rounds._tables import FORGET, initial_table, signal_to_noise
 
 __all__ = ["MOST", "AdaptiveTables", "Question", "least_share", "planned_noise"]
 
-# Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "What was tried".
+# Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget".
 WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
 # The votes are asked for when so much is spent: later, topics are clearer; earlier, more is left if they do not pay.
 VOTES_AFTER = 0.3

@@ -14,7 +14,7 @@ import numpy as np
 
 __all__ = ["loglinear", "principal", "shrink_frequencies", "shrink_ratios", "unit_columns"]
 
-# The constants below were chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "What was tried".
+# The constants below were chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget".
 # Of word frequencies: grid points below and above the mean, weight of the mean in the first mixture, and what that
 # counts as, in words.
 BELOW, ABOVE, LEAST_FREQUENCY, AT_MEAN, PSEUDO_WORDS = 25, 36, 0.02, 0.7, 5.0
