@@ -477,7 +477,11 @@ class BaseRoundsModel(BaseTopicModel):
                 callback=callback,
                 verbose=self.verbose,
             )
-        return self._model_of(tables, plan.planned(tables))
+            return self._inferred(e_step, self._model_of(tables, plan.planned(tables)))
+
+    def _inferred(self, e_step, attributes):
+        """Return the fitted attributes with what the E-step inferred beside."""
+        return attributes
 
     def _e_step(self, plan, randomness, data):
         """Return the E-step of all documents, here or on workers."""

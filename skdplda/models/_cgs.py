@@ -4,13 +4,13 @@ import warnings
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 from uuid import uuid4
 
 import numpy as np
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
-from skdplda._validation import Interval, StrOptions, check_counts, fit_context, tokens_of
+from skdplda._validation import Interval, StrOptions, check_counts, check_prior, fit_context, tokens_of
 from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseRoundsModel
@@ -19,7 +19,7 @@ from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._adaptive import MOST, AdaptiveTables, least_share, planned_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
-from skdplda.rounds._estep_gibbs import GibbsEStep
+from skdplda.rounds._estep_gibbs import GibbsEStep, InferredPriors
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
 from skdplda.rounds._prior import PublicPrior, WordPrior
@@ -32,6 +32,7 @@ __all__ = ["PrivateCGSLDA"]
 # "20 sweeps a round". Without noise: 100 rounds of one sweep, not tuned. Published: 300, as Zhao et al. (2019, 2021).
 PRIVATE_ROUNDS, EXACT_ROUNDS, PUBLISHED_SWEEPS = 20, 100, 300
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
+FIRST_PRIOR = 0.1  # of priors that are inferred
 # Of `AdaptiveTables`; draws of topics need less smoothing than soft counts do. Chosen on KOS.
 SMOOTHING = 0.2
 # Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of
@@ -103,10 +104,13 @@ class PrivateCGSLDA(BaseRoundsModel):
     sampling_rate : float, default=1.0
         Probability that a unit takes part in a round (Poisson sampling). "gaussian" only. Affects privacy: no,
         the noise is calibrated to it.
-    doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
-        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
-    topic_word_prior : float or None, default=None
-        Dirichlet prior of topics, called beta in [1]_. None: 0.01. Affects privacy: no.
+    doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
+        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer": without noise, the most likely
+        one, found while topics are; with noise, 0.1 a topic on average, in proportion to the topics' released masses.
+        Affects privacy: no.
+    topic_word_prior : float, "infer" or None, default=None
+        Dirichlet prior of topics, called beta in [1]_. None: 0.01. "infer": without noise, the most likely one; short
+        texts need larger ones. With noise 0.01. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
         Public knowledge of words and topics, for the default form; unused without noise, and refused by other private
         forms. Affects privacy: no, if it does not depend on the private texts.
@@ -141,6 +145,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         tables are averaged.
     topic_signal_to_noise_ : ndarray of shape (n_components,)
         The same for whole topics, 0 for noise alone: a topic below about 0.2 says little.
+    doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float
+        The priors that were inferred without noise.
     n_iter_ : int
         Rounds (sweeps) done.
     n_features_in_ : int
@@ -177,6 +183,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         **BaseRoundsModel._parameter_constraints,
         "prior": [PublicPrior, WordPrior, None],
         "mechanism": [StrOptions({*MECHANISMS, *PUBLISHED})],
+        "doc_topic_prior": [Real, "array-like", StrOptions({"infer"}), None],
+        "topic_word_prior": [Real, StrOptions({"infer"}), None],
         "local_sweeps": [Interval(Integral, 1, None, closed="left"), None],
         "sampling_rate": [Interval(Real, 0, 1, closed="right")],
     }
@@ -191,8 +199,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         max_iter: int | None = None,
         local_sweeps: int | None = None,
         sampling_rate: float = 1.0,
-        doc_topic_prior: ArrayLike | None = None,
-        topic_word_prior: float | None = None,
+        doc_topic_prior: ArrayLike | Literal["infer"] | None = None,
+        topic_word_prior: float | Literal["infer"] | None = None,
         prior: PublicPrior | WordPrior | None = None,
         checkpoint: PathLike | None = None,
         callback: Function | None = None,
@@ -340,6 +348,11 @@ class PrivateCGSLDA(BaseRoundsModel):
                 f"X must be on this machine for mechanism={self.mechanism!r}: the published forms run in one piece. Use"
                 " mechanism='gaussian' on a cluster."
             )
+        if any(self._infers()) and (plan is None or (np.isinf(self.epsilon) and shards_of(X) is not None)):
+            raise ValueError(
+                "doc_topic_prior and topic_word_prior cannot be 'infer' for the published forms, nor without noise on a"
+                " cluster. Give numbers."
+            )
         if plan is None and groups is not None:
             raise ValueError(
                 f"groups must be None for mechanism={self.mechanism!r}: the published forms know documents and words"
@@ -361,6 +374,30 @@ class PrivateCGSLDA(BaseRoundsModel):
         """Whether the releases decide how the budget is divided: Gaussian noise, and all units in every round."""
         return self.mechanism == "gaussian" and self.sampling_rate == 1 and np.isfinite(self.epsilon)
 
+    def _infers(self):
+        """Whether the priors of topic proportions, and of words, are inferred."""
+        return isinstance(self.doc_topic_prior, str), isinstance(self.topic_word_prior, str)
+
+    def _doc_topic_prior(self):
+        if not self._infers()[0]:
+            return super()._doc_topic_prior()
+        if hasattr(self, "doc_topic_prior_"):
+            return self.doc_topic_prior_
+        masses = self.components_.sum(axis=1) if hasattr(self, "components_") else np.ones(self.n_components)
+        return FIRST_PRIOR * self.n_components * masses / masses.sum()
+
+    def _topic_word_prior(self):
+        if not self._infers()[1]:
+            return super()._topic_word_prior()
+        return check_prior("topic_word_prior", None, 0.01)
+
+    def _inferred(self, e_step, attributes):
+        if not any(self._infers()) or not np.isinf(self.epsilon) or self.sampling_rate < 1:
+            return attributes
+        priors = e_step.priors
+        attributes["components_"] += priors.beta - self._topic_word_prior() if self._infers()[1] else 0.0
+        return attributes | {"doc_topic_prior_": priors.alpha, "topic_word_prior_": priors.beta}
+
     def _order(self, plan):
         """Return the order of the norm that is bounded; None without noise, where each token counts 1."""
         if plan.noiseless and plan.sampling_rate == 1:
@@ -373,8 +410,13 @@ class PrivateCGSLDA(BaseRoundsModel):
 
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, order = self._doc_topic_prior(), self._topic_word_prior(), self._order(plan)
-        priors = partial(constant, alpha, beta)
-        if order is None:
+        priors, infers = partial(constant, alpha, beta), self._infers()
+        if infers[0]:  # not those of an earlier fit
+            alpha = np.full(self.n_components, FIRST_PRIOR)
+            priors = partial(constant, alpha, beta)
+        if order is None and any(infers):
+            priors = InferredPriors(alpha, FIRST_PRIOR if infers[1] else beta, infers, plan.n_rounds)
+        elif order is None:
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
         make = partial(
             GibbsEStep,

@@ -395,14 +395,14 @@ class VIPSLDA(BaseRoundsModel):
         self._doc_topic_prior()
         self._topic_word_prior()
         self._check_prior(self._adaptive() and not stream)
+        if self._adaptive():
+            return BudgetPlan.of(self.epsilon, self.delta, least_share(self.max_iter))
         rate, online, exact = self._rate(), self.learning_method == "online", np.isinf(self.epsilon)
         rounds = self.max_iter
         if rounds is None and online:
             rounds = math.ceil((EXACT_PASSES if exact else PRIVATE_PASSES) / rate)
         elif rounds is None:
             rounds = EXACT_ROUNDS if exact else PRIVATE_ROUNDS
-        if self._adaptive():
-            return BudgetPlan.of(self.epsilon, self.delta, least_share(self.max_iter))
         if stream:
             return NoisePlan.equal(self.epsilon, self.delta, rounds, 1.0, self.accounting, self.max_visits)
         if online or self.accounting != "pld":

@@ -31,7 +31,7 @@ BLEND = 0.5
 ENOUGH_VOTES = 1.0
 # Topic rounds: START + signal / STEP, in [FEWEST, MOST]; HELPED by vectors, fewer are enough. The signal is a topic's
 # mass over the noise that the whole budget would leave in a topic's column.
-START, FEWEST, STEP, MOST, FEWEST_HELPED, STEP_HELPED, MOST_HELPED = 4, 8, 6.0, 20, 5, 9.0, 20
+START, FEWEST, STEP, MOST, FEWEST_HELPED, STEP_HELPED = 4, 8, 6.0, 20, 5, 9.0
 # The signals below which no topics are tried: all that is left goes to the word frequencies.
 LEAST_SIGNAL, LEAST_SIGNAL_HELPED = 8.0, 4.0
 FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
@@ -48,7 +48,8 @@ CELL = 1000.0
 
 def least_share(n_rounds):
     """Return a bound below the share of every release, of at most `n_rounds` (None: MOST) topic rounds."""
-    return min(FIT_SHARE, (1 - 0.2) / (PRECISION_RATIO * (n_rounds or MOST)))
+    left = 1 - (WORDS_SHARE + FIT_SHARE + VECTORS_SHARE + VOTES_SHARE)
+    return min(FIT_SHARE, left / (PRECISION_RATIO * (n_rounds or MOST)) * (1 - 1e-9))
 
 
 def topic_shares(n_rounds, left):
@@ -94,8 +95,8 @@ class Question(NamedTuple):
 
     Parameters
     ----------
-    kind : {"words", "fit", "vectors", "clusters", "topics", "votes"}
-        What is to be summed.
+    kind : {"words", "fit", "vectors", "clusters", "topics", "votes", "nothing"}
+        What is to be summed. "nothing" stands for one of the past, when shards do again what moved their hidden state.
     table : ndarray of shape (n_words, n_topics) or None
         For "clusters", "topics" and "votes": the public table.
     vectors : ndarray of shape (n_words, n_dimensions) or None
@@ -194,14 +195,13 @@ class AdaptiveTables:
             self._topics_pay = False
             self.table = self._scaled(np.repeat(self._frequencies[:, None], self.table.shape[1], axis=1))
             return
-        self.table = self._scaled(self._start * self._frequencies[:, None])
         n_words, n_topics = self.table.shape
         self._signal = words.sum() / n_topics / np.sqrt(n_words) / self._deviation(1.0)
         if self._prior.topics is not None:
             start = starting_topics(self._prior, n_topics, self._frequencies, self._seed)
             seeded = len(self._prior.topics)
             self._start[:, :seeded] = (start / np.maximum(self._frequencies, 1e-300)[:, None])[:, :seeded]
-            self.table = self._scaled(self._start * self._frequencies[:, None])
+        self.table = self._scaled(self._start * self._frequencies[:, None])
         if self._prior.vectors is not None and self._signal < MOST_SIGNAL:
             self._vectors = principal(self._prior.vectors, self._frequencies)
             self._todo = [("fit", FIT_SHARE)]
@@ -232,8 +232,8 @@ class AdaptiveTables:
             self._todo = [("words", 1 - math.fsum(self.spent))]
             return
         if n_rounds is None:
-            least, step, most = (FEWEST_HELPED, STEP_HELPED, MOST_HELPED) if helped else (FEWEST, STEP, MOST)
-            n_rounds = int(np.clip(np.rint(START + self._signal / step), least, most))
+            least, step = (FEWEST_HELPED, STEP_HELPED) if helped else (FEWEST, STEP)
+            n_rounds = int(np.clip(np.rint(START + self._signal / step), least, MOST))
         shares = topic_shares(n_rounds, 1 - math.fsum(self.spent))
         self._todo = [(first, shares[0]), *(("topics", share) for share in shares[1:])]
 

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.metrics import score_samples
-from skdplda.rounds._sensitivity import GRID, shortened, unit_weights
+from skdplda.rounds._sensitivity import GRID, MARGIN, shortened, unit_weights
 
 __all__ = ["AdaptiveEStep"]
 
@@ -18,8 +18,6 @@ JUDGE_PRIOR = 0.1
 DOUBT = 0.05
 # How much the cosine of a document and a centre counts, when the document is divided among the clusters.
 SHARPNESS = 8.0
-# Relative margin of a contribution, above what floating point may add.
-MARGIN = 1e-9
 LEAST_LENGTH = 1e-100  # of a vector that is scaled to length 1
 CHUNK = 2**24  # numbers in memory at a time
 
