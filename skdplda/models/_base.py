@@ -541,7 +541,7 @@ class BaseRoundsModel(BaseTopicModel):
         return seeded_guarantee(guarantee, self.random_state)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of topics: those of a prior's seeded topics first, then the class name with the number.
+        """Name the topics: first those of seeded topics of the prior, then the class name with a number.
 
         Parameters
         ----------
