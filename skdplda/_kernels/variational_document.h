@@ -15,6 +15,26 @@ INLINE v16 TARGET(sums)(v16 *a) {
          + SHUFFLE(i16, a[0], a[1], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
 }
 
+/* t_w = sum_k theta[k] B[w, k] of `some` words, in the lanes. */
+INLINE v16 TARGET(explained)(const float **row, const v16 *theta, int32_t some, int32_t n) {
+    v16 part[LANES];
+    for (int32_t i = 0; i < some; i++) {
+        const v16 *r = (const v16 *)row[i];
+        v16 product = r[0] * theta[0];
+        for (int32_t j = 1; j < n; j++) product += r[j] * theta[j];
+        part[i] = product;
+    }
+    for (int32_t i = some; i < LANES; i++) part[i] = (v16){0};
+    return TARGET(sums)(part);
+}
+
+/* Counts of `some` words, in the lanes. */
+INLINE v16 TARGET(in_lanes)(const int32_t *counts, int32_t some) {
+    lanes c = {.all = {0}};
+    for (int32_t i = 0; i < some; i++) c.lane[i] = (float)counts[i];
+    return c.all;
+}
+
 /* ratio[w] = counts[w] / t_w (0 where t_w is no positive number), total = sum_w ratio[w] row_w. `n` vectors a row. */
 INLINE void TARGET(gather)(document_scratch *a, const int32_t *counts, int64_t words, int32_t n) {
     const v16 *theta = (const v16 *)a->theta;
@@ -24,18 +44,9 @@ INLINE void TARGET(gather)(document_scratch *a, const int32_t *counts, int64_t w
     for (int64_t first = 0; first < words; first += LANES) {
         const int32_t some = words - first < LANES ? (int32_t)(words - first) : LANES;
         const float **row = a->row + first;
-        v16 part[LANES], c = {0};
         lanes ratio;
-        for (int32_t i = 0; i < some; i++) {
-            const v16 *r = (const v16 *)row[i];
-            v16 product = r[0] * theta[0];
-            for (int32_t j = 1; j < n; j++) product += r[j] * theta[j];
-            part[i] = product;
-        }
-        for (int32_t i = some; i < LANES; i++) part[i] = (v16){0};
-        for (int32_t i = 0; i < some; i++) ((lanes *)&c)->lane[i] = (float)counts[first + i];
-        const v16 t = TARGET(sums)(part);
-        const v16 quotient = c / t;
+        const v16 t = TARGET(explained)(row, theta, some, n);
+        const v16 quotient = TARGET(in_lanes)(counts + first, some) / t;
         ratio.all = (v16)((i16)quotient & (t > 0) & (quotient < 3e38f));
         *(v16 *)(a->ratio + first) = ratio.all;
         for (int32_t i = 0; i < some; i++) {
@@ -57,13 +68,11 @@ INLINE void TARGET(gather_collapsed)(document_scratch *a, const int32_t *counts,
     for (int64_t first = 0; first < words; first += LANES) {
         const int32_t some = words - first < LANES ? (int32_t)(words - first) : LANES;
         const float **row = a->row + first;
-        v16 part[LANES], c = {0};
+        v16 part[LANES];
         lanes inverse, ratio;
-        for (int32_t i = 0; i < LANES; i++) part[i] = (v16){0};
-        for (int32_t i = 0; i < some; i++)
-            for (int32_t j = 0; j < n; j++) part[i] += ((const v16 *)row[i])[j] * theta[j];
-        const v16 t = TARGET(sums)(part);
+        const v16 t = TARGET(explained)(row, theta, some, n);
         inverse.all = 1.0f / t;
+        for (int32_t i = some; i < LANES; i++) part[i] = (v16){0};
         for (int32_t i = 0; i < some; i++) {
             const v16 *r = (const v16 *)row[i];
             v16 *o = other + i * n, sum = {0};
@@ -75,8 +84,7 @@ INLINE void TARGET(gather_collapsed)(document_scratch *a, const int32_t *counts,
             }
             part[i] = sum;
         }
-        for (int32_t i = 0; i < some; i++) ((lanes *)&c)->lane[i] = (float)counts[first + i];
-        const v16 left = TARGET(sums)(part), quotient = c / left;
+        const v16 left = TARGET(sums)(part), quotient = TARGET(in_lanes)(counts + first, some) / left;
         ratio.all = (v16)((i16)quotient & (t > 0) & (left > 0) & (quotient < 3e38f));
         *(v16 *)(a->ratio + first) = ratio.all;
         for (int32_t i = 0; i < some; i++) {

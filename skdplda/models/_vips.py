@@ -34,7 +34,8 @@ from skdplda.privacy import (
 )
 from skdplda.rounds._adaptive import AdaptiveTables, least_share
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
-from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep, cut_documents
+from skdplda.rounds._estep_gibbs import HALF
+from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
 from skdplda.rounds._loop import run_round
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
@@ -53,7 +54,6 @@ PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
 # Of the adaptive form, whose cells are posterior means already.
 ADAPTIVE_TOPIC_WORD_PRIOR = 0.01
 ROUND_ALPHA = 0.5  # of the prior of topic proportions: in rounds, documents are better divided among fewer topics
-HALF = 0.5  # added to a cell of a table of large numbers, because exp(digamma(x + 1/2)) is about x
 # Of `SmoothedTables`, where soft counts of documents are summed; frontier_ablation.csv, rows "smoothing 0.2 between
 # rounds" and "no smoothing between rounds" of VIPSLDA.
 SMOOTHING = 1.0
@@ -492,8 +492,7 @@ class VIPSLDA(BaseRoundsModel):
         )
         if not self._adaptive():
             return make
-        prepare = None if self.max_doc_length is None else partial(prepared, self.max_doc_length)
-        return partial(AdaptiveEStep, make=make, prepare=prepare)
+        return partial(AdaptiveEStep, make=make, max_length=self.max_doc_length)
 
     def _make_tables(self, plan, randomness, data):
         shape, key, bound = (data.n_words, self.n_components), randomness.table_key, self._norm_bound(plan)
@@ -506,11 +505,6 @@ class VIPSLDA(BaseRoundsModel):
             )
         smoothing = SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
-
-
-def prepared(max_length, X, key, numbers):
-    """Return documents of at most `max_length` tokens, those of the E-step."""
-    return cut_documents(X, max_length, key, numbers)
 
 
 def sampled_share(sampling_rate, batch_size, nominal_size):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdplda.rounds._plan import PRECISION_RATIO
+from skdplda.rounds._plan import PRECISION_RATIO, growing
 from skdplda.rounds._prior import WordPrior, starting_topics
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 from skdplda.rounds._shrinkage import loglinear, principal, shrink_frequencies, shrink_ratios, unit_columns
@@ -62,8 +62,7 @@ def topic_shares(n_rounds, left):
     left : float
         Of the budget.
     """
-    ratio = PRECISION_RATIO if n_rounds > FEW else FEW_RATIO
-    precisions = ratio ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
+    precisions = growing(n_rounds, PRECISION_RATIO if n_rounds > FEW else FEW_RATIO)
     left -= VOTES_SHARE * (n_rounds > 1)  # after a single round, nothing is to decide
     return (precisions * (left / precisions.sum())).tolist()
 

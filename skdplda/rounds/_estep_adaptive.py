@@ -5,6 +5,7 @@ import scipy.sparse as sp
 
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.metrics import score_samples
+from skdplda.rounds._estep_variational import cut_documents
 from skdplda.rounds._sensitivity import GRID, MARGIN, shortened, unit_weights
 
 __all__ = ["AdaptiveEStep"]
@@ -59,15 +60,15 @@ class AdaptiveEStep:
         As in `skdplda.rounds.EStep`; X as from `check_counts`, or a `DiskCounts`.
     make : callable
         Returns the model's E-step; takes the same.
-    prepare : callable or None, default=None
-        `prepare(X, key, numbers)` returns documents as they take part, for the other questions.
+    max_length : int or None, default=None
+        As in `cut_documents`, for the other questions; the model's E-step cuts documents alike.
     """
 
-    def __init__(self, X, units=None, *, make, randomness, n_threads, first_document=0, prepare=None):
+    def __init__(self, X, units=None, *, make, randomness, n_threads, first_document=0, max_length=None):
         self._topics = make(X, units, randomness=randomness, n_threads=n_threads, first_document=first_document)
         self.n_units = self._topics.n_units
         self._X, self._units, self._n_threads = X, units, n_threads
-        self._randomness, self._first, self._prepare = randomness, first_document, prepare
+        self._randomness, self._first, self._max_length = randomness, first_document, max_length
 
     def collect(self, question, round_, active):
         """Return the sum of the units' contributions to a question."""
@@ -84,14 +85,14 @@ class AdaptiveEStep:
         """Yield (documents, units): all of them, or the blocks of a file."""
         if sp.issparse(self._X):
             numbers = self._first + np.arange(self._X.shape[0])
-            yield self._prepared(self._X, numbers), self._units or check_groups(None, self._X.shape[0])
+            yield self._cut(self._X, numbers), self._units or check_groups(None, self._X.shape[0])
             return
         for numbers, block in self._X.blocks(None):
-            X = self._prepared(shortened(block), numbers)
+            X = self._cut(shortened(block), numbers)
             yield X, check_groups(None, X.shape[0])
 
-    def _prepared(self, X, numbers):
-        return X if self._prepare is None else self._prepare(X, self._randomness.key, numbers)
+    def _cut(self, X, numbers):
+        return cut_documents(X, self._max_length, self._randomness.key, numbers)
 
     def _sum_words(self, X, units, question):
         """Return the sum of word counts, each unit's scaled to the L2 norm GRID, rounded down."""
@@ -115,22 +116,22 @@ class AdaptiveEStep:
 
     def _sum_vectors(self, X, units, question):
         """Return the sum of outer products of a document's direction and its clusters, (n_dimensions, n_clusters)."""
-        total = np.zeros(question.centres.shape)
+        total, scale = np.zeros(question.centres.shape), GRID * (1 - MARGIN) / self._size(units)
         for rows in chunks(X.shape[0], question.centres.size):
             directions, clusters = nearest(X[rows], question)
             products = directions[:, :, None] * unit_rows(clusters)[:, None, :]
-            scale = GRID * (1 - MARGIN) / self._size(units)[rows]
-            total += np.trunc(products * scale[:, None, None]).sum(axis=0)
+            total += np.trunc(products * scale[rows, None, None]).sum(axis=0)
         return total.astype(np.int64)
 
     def _sum_clusters(self, X, units, question):
         """Return the first topic-word counts, in which all words of a document have its clusters as topics."""
         total = np.zeros(question.table.shape)
+        user_scale = unit_weights(X, units, 2).astype(np.float64) if question.word_weights is None else None
         for rows in chunks(X.shape[0], question.table.shape[1]):
             counts = X[rows].astype(np.float64)
             _, clusters = nearest(counts, question)
-            if question.word_weights is None:  # users
-                scale = unit_weights(X, units, 2)[rows].astype(np.float64)
+            if user_scale is not None:
+                scale = user_scale[rows]
             else:
                 counts = sp.csr_array(counts * question.word_weights)
                 clusters = unit_rows(clusters)

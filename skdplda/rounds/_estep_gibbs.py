@@ -11,7 +11,7 @@ from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._sensitivity import GRID, unit_weights, word_weights
 from skdplda.rounds._tables import annealed
 
-__all__ = ["GibbsEStep", "InferredPriors"]
+__all__ = ["HALF", "GibbsEStep", "InferredPriors"]
 
 HALF = 0.5  # added to a count, because exp(digamma(x + 1/2)) is about x, for x above 1/2
 

@@ -18,7 +18,7 @@ from skdplda.privacy import (
 )
 from skdplda.rounds._sensitivity import GRID
 
-__all__ = ["PRECISION_RATIO", "BudgetPlan", "NoisePlan"]
+__all__ = ["PRECISION_RATIO", "BudgetPlan", "NoisePlan", "growing"]
 
 # Precision (inverse variance) of the last round over that of the first: early rounds only have to break the symmetry of
 # the topics. frontier_ablation.csv, row "equal noise in all rounds": perplexity of PrivateCGSLDA is 1 to 4 % higher on
@@ -26,6 +26,11 @@ __all__ = ["PRECISION_RATIO", "BudgetPlan", "NoisePlan"]
 PRECISION_RATIO = 10.0
 # What rounding may add to shares that add up to one. Noise is larger by as much.
 ROUNDING = 1e-12
+
+
+def growing(n_rounds, ratio):
+    """Return the precisions of rounds, (n_rounds,), which grow geometrically from 1 to the ratio."""
+    return ratio ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class NoisePlan:
                     f" got {sampling_rate!r}. Use {sampled} to sample documents."
                 )
             return replace(cls.equal(epsilon, delta, n_rounds, sampling_rate), mechanism=mechanism)
-        precisions = PRECISION_RATIO ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
+        precisions = growing(n_rounds, PRECISION_RATIO)
         exact = without_slack(epsilon, delta) if law.has_delta else (epsilon, delta)
         return cls(mechanism, sampling_rate, *law.calibrate(*exact, precisions))._that_can_be_drawn(epsilon)
 
