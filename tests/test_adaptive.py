@@ -53,14 +53,21 @@ def e_step(X, groups, n_topics, model):
     return AdaptiveEStep(X, units, make=make, randomness=SimpleNamespace(key=7), n_threads=1)
 
 
+def kind_of(question):
+    """Return what is asked: a table asks for topics."""
+    return "topics" if isinstance(question, np.ndarray) else question.kind
+
+
 def random_question(kind, n_words, rng, *, for_users):
     """Return a question of public arrays; some words have no vector, and the first two have opposite ones."""
     n_topics, n_dimensions = rng.integers(1, 6, 2)
     table = rng.gamma(0.3, 100.0, (n_words, n_topics)).astype(np.float32) + np.float32(1e-3)
     if kind == "votes":
         return Question(kind, table.astype(np.float64))
-    if kind not in ("fit", "vectors", "clusters"):
-        return Question(kind, table if kind == "topics" else None)
+    if kind == "topics":
+        return table
+    if kind == "words":
+        return Question(kind)
     vectors = rng.standard_normal((n_words, n_dimensions)) * (rng.random(n_words) < 0.8)[:, None]
     vectors[1 % n_words] = -vectors[0]
     centres = rng.standard_normal((n_dimensions, n_topics))
@@ -98,7 +105,8 @@ def test_a_unit_contributes_no_more_than_the_grid(kind, model):
     for X, groups in corpora(rng, 36 if sampled else 90):
         X = np.minimum(X, 10**4) if sampled else X  # sampling takes time
         question = random_question(kind, X.shape[1], rng, for_users=groups is not None)
-        n_topics = 3 if question.table is None else question.table.shape[1]
+        table = question if kind == "topics" else question.table
+        n_topics = 3 if table is None else table.shape[1]
         others = slice(None, len(X) - 1) if groups is None else groups < 9
         rest = None if groups is None else groups[others]
         collect = partial(e_step, n_topics=n_topics, model=model)
@@ -171,12 +179,10 @@ def test_words_that_come_often_do_not_turn_the_fit_vote():
 
 
 def shape_of(question, shape):
-    return {
-        "words": (shape[0], 1),
-        "fit": (1, 1),
-        "votes": (1, 1),
-        "vectors": None if question.centres is None else question.centres.shape,
-    }.get(question.kind, shape)
+    kind = kind_of(question)
+    if kind == "vectors":
+        return question.centres.shape
+    return {"words": (shape[0], 1), "fit": (1, 1), "votes": (1, 1)}.get(kind, shape)
 
 
 def fakes(rng, multiplier):
@@ -229,10 +235,10 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
             multiplier = plan.multiplier(len(tables.spent), tables)
             assert multiplier <= plan.multipliers[0] * math.sqrt((1 + 1e-9) / least_share(n_rounds))
             question = tables.question
-            kinds.append(question.kind)
+            kinds.append(kind_of(question))
             fake = always if i < len(some) else some[rng.integers(len(some))]
             fake = fake(shape_of(question, shape))
-            if question.kind == "words" and level and len(kinds) == 1:  # a signal for which vectors may be worth it
+            if kind_of(question) == "words" and level and len(kinds) == 1:  # a signal for which vectors may be worth it
                 fake = np.rint(level * rng.gamma(1.0, 1.0, fake.shape)).astype(np.int64)
             with np.errstate(all="raise", under="ignore"):
                 tables.update(fake, len(tables.spent))
@@ -260,7 +266,7 @@ def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter):
     while tables.next_share is not None:
         assert tables.next_share >= least_share(max_iter)
         plan.multiplier(len(tables.spent), tables)
-        sign = 1 if tables.question.kind == "words" else -1  # many documents, and a vote that says no
+        sign = 1 if kind_of(tables.question) == "words" else -1  # many documents, and a vote that says no
         tables.update(np.full(shape_of(tables.question, (6, 3)), sign * 2**40), len(tables.spent))
     assert math.fsum(tables.spent) <= 1 + 1e-12
 
@@ -284,7 +290,7 @@ def seen(monkeypatch):
     update, draw = AdaptiveTables.update, NoisePlan.draw
 
     def noted_update(self, noisy, round_):
-        notes.kinds.append(self.question.kind)
+        notes.kinds.append(kind_of(self.question))
         notes.shares.append(self.next_share)
         notes.tables = self
         update(self, noisy, round_)

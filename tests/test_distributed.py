@@ -224,12 +224,15 @@ def test_full_disk_on_checkpoint(X, shards, client, tmp_path, monkeypatch):
     [
         (
             "gibbs, laplace",
-            {"e_tables": (1, 60, 4), "r_table": (60, 4), "r_sum": (60, 4), "r_words": (60,), "r_weight": ()},
+            {
+                **{"e_tables": (1, 60, 4), "e_rounds": (1,)},
+                **{"r_table": (60, 4), "r_sum": (60, 4), "r_words": (60,), "r_weight": ()},
+            },
         ),
         (
             "gibbs",
             {
-                **{"e_n": (), "e_asked_1": (60, 4), "e_asked_2": (60, 4)},
+                **{"e_tables": (2, 60, 4), "e_rounds": (2,)},
                 **{"r_table": (60, 4), "r_start": (60, 4), "r_sum": (60, 4), "r_words": (60,), "r_frequencies": (60,)},
                 **{"r_spent": (3,), "r_kinds": (3,), "r_shares": (3,), "r_numbers": (6,)},  # votes and two of topics
             },

@@ -11,9 +11,8 @@ from scipy import stats
 
 from skdplda.privacy import Randomness, delta_of
 from skdplda.rounds._estep_gibbs import GibbsEStep
-from skdplda.rounds._loop import run_rounds
+from skdplda.rounds._loop import Tables, run_rounds
 from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._tables import AskedByTable
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
 FIRST_TABLE = np.array([[3.0, 0.5], [0.2, 2.0]], dtype=np.float32)
@@ -176,7 +175,7 @@ class Silence:
         return np.zeros((500, 40), np.int32)
 
 
-class Recorder(AskedByTable):
+class Recorder(Tables):
     """A tables that keeps what was released."""
 
     table = np.zeros((500, 40), np.float32)

@@ -562,8 +562,7 @@ def test_what_is_needed_is_told_without_data():
     with pytest.raises(ValueError, match="delta must be above 1e-15"):
         plan_partition("sieve", 1.0, 1e-16, 10, 3.0)
     runs = [
-        select_partitions(plan, *lists_of([[*range(10)]] * n), 10, Randomness(7))[0]
-        for n in (needed // 2, 2 * needed)
+        select_partitions(plan, *lists_of([[*range(10)]] * n), 10, Randomness(7))[0] for n in (needed // 2, 2 * needed)
     ]
     assert len(runs[0]) <= 2 and len(runs[1]) == 10
 

@@ -31,7 +31,7 @@ from skdplda.rounds._adaptive import Question
 from skdplda.rounds._checkpoint import fingerprint, interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
-from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._plan import BudgetPlan, NoisePlan
 from skdplda.rounds._prior import PublicPrior
 from skdplda.rounds._sensitivity import GRID, shortened
 from skdplda.rounds._sharded import ShardedEStep
@@ -424,11 +424,9 @@ class BaseRoundsModel(BaseTopicModel):
         randomness = Randomness(self.random_state, type(self).__name__)
         data = copy._read(X, groups, plan, randomness)
         tables = copy._make_tables(plan, randomness, data)
-        question = tables.question
-        if isinstance(question, Question):
-            question = Question(released, tables.table)
-        elif released != "topics":
+        if released != "topics" and not isinstance(plan, BudgetPlan):
             raise ValueError(f"released={released!r} is for fits whose releases divide the budget; use 'topics'.")
+        question = tables.table if released == "topics" else Question(released, tables.table)
         return copy._e_step(plan, randomness, data).collect(question, 0, None), plan.law.norm, GRID
 
     def _fit(self, X, groups, watch=None):

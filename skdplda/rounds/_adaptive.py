@@ -90,14 +90,14 @@ def planned_noise(plan, n_rounds=None):
 
 
 class Question(NamedTuple):
-    """What the E-step is asked in a round.
+    """What the E-step is asked in a round that is not one of topics, where the table is the question.
 
     Parameters
     ----------
-    kind : {"words", "fit", "vectors", "clusters", "topics", "votes", "nothing"}
-        What is to be summed. "nothing" stands for one of the past, when shards do again what moved their hidden state.
+    kind : {"words", "fit", "vectors", "clusters", "votes"}
+        What is to be summed. None of them moves hidden state.
     table : ndarray of shape (n_words, n_topics) or None
-        For "clusters", "topics" and "votes": the public table.
+        For "clusters" and "votes": the public table.
     vectors : ndarray of shape (n_words, n_dimensions) or None
         For "fit", "vectors" and "clusters": public vectors of words, times their weights.
     centres : ndarray of shape (n_dimensions, n_topics) or None
@@ -169,7 +169,7 @@ class AdaptiveTables:
         if kind == "votes":
             return Question(kind, self._voted_table())
         if kind == "topics":
-            return Question(kind, self.table)
+            return self.table
         weights = self._word_weights() if self._weighted else None
         vectors = self._vectors * np.clip((self._frequencies * len(self.table)) ** -0.5, 0.2, 5)[:, None]
         return Question(kind, self.table if kind == "clusters" else None, vectors, self._centres, weights)

@@ -52,7 +52,7 @@ def nearest(X, question):
 
 
 class AdaptiveEStep:
-    """E-step of the private loop for every `Question`; topics are asked of the E-step of the model.
+    """E-step of the private loop that answers every `Question`; topics are asked of the E-step of the model.
 
     Parameters
     ----------
@@ -71,12 +71,10 @@ class AdaptiveEStep:
         self._randomness, self._first, self._max_length = randomness, first_document, max_length
 
     def collect(self, question, round_, active):
-        """Return the sum of the units' contributions to a question."""
-        if question.kind == "topics":
-            return self._topics.collect(np.ascontiguousarray(question.table), round_, active)
+        """Return the sum of the units' contributions to a `Question`, or to a table, which asks for topics."""
+        if isinstance(question, np.ndarray):
+            return self._topics.collect(question, round_, active)
         total = 0
-        if question.kind == "nothing":  # the place of a question that leaves the hidden state alone
-            return total
         for X, units in self._parts():
             total = total + getattr(self, f"_sum_{question.kind}")(X, units, question)
         return total

@@ -51,13 +51,13 @@ class EStep(Protocol):
 
     n_units: int
 
-    def collect(self, table: np.ndarray, round_: int, active: np.ndarray | None) -> np.ndarray:
+    def collect(self, table: Any, round_: int, active: np.ndarray | None) -> np.ndarray:
         """Return the sum of the active units' contributions.
 
         Parameters
         ----------
         table : ndarray of shape (n_words, n_components)
-            The public table of this round.
+            The public table of this round; or what else `Tables.question` asks.
         round_ : int
             Its number.
         active : ndarray of shape (n_units,), uint8, or None

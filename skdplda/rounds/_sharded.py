@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 
 from skdplda._validation import check_groups
-from skdplda.rounds._adaptive import Question
 from skdplda.rounds._sensitivity import shortened
 
 __all__ = ["ShardedEStep"]
@@ -25,14 +24,14 @@ class PartialEStep:
             shortened(X), units, first_document=first_document, randomness=self._randomness, n_threads=n_threads
         )
 
-    def collect(self, table, round_, key, n_units=0, active=None):
+    def collect(self, question, round_, key, n_units=0, active=None):
         """Return the sum of the part's active units; flags come eight in a byte."""
         self._randomness.key = key
         if active is not None:
             active = np.unpackbits(np.asarray(active), count=n_units)
-        if isinstance(table, np.ndarray):
-            table = np.ascontiguousarray(table)
-        return self._e_step.collect(table, round_, active)
+        if isinstance(question, np.ndarray):
+            question = np.ascontiguousarray(question)
+        return self._e_step.collect(question, round_, active)
 
 
 class ShardedEStep:
@@ -47,46 +46,40 @@ class ShardedEStep:
         documents.pool.build(partial(PartialEStep, make, randomness.key), documents.arguments(), replays=not stateless)
         self.n_units = documents.n_units
         self._documents, self._randomness, self._stateless = documents, randomness, stateless
-        self._history = []  # (table, packed flags of the active units or None) of each round
+        self._history = []  # (table, round, packed flags of the active units or None), where hidden state moved
 
-    def collect(self, table, round_, active):
+    def collect(self, question, round_, active):
         """Return the sum of the active units' contributions."""
         flags = None if active is None else np.packbits(active)
-        total = self._documents.pool.total(*self._call(table, round_, flags))
-        if not self._stateless:
-            self._history.append((table, flags))
+        total = self._documents.pool.total(*self._call(question, round_, flags))
+        if not self._stateless and isinstance(question, np.ndarray):
+            self._history.append((question, round_, flags))
         return total
 
-    def _call(self, table, round_, flags):
+    def _call(self, question, round_, flags):
         own = None
         if flags is not None:
             active = np.unpackbits(flags, count=self.n_units)
             parts = [active[self._documents.units_of(p)] for p in range(len(self._documents.pool.parts))]
             own = [(len(part), np.packbits(part)) for part in parts]
-        return "collect", (table, round_, self._randomness.key), own
+        return "collect", (question, round_, self._randomness.key), own
 
     def arrays(self):
         """Return the tables and samples that the hidden state follows from."""
-        if self._stateless:
+        if not self._history:
             return {}
-        tables, flags = zip(*self._history, strict=True)
-        if isinstance(tables[0], Question):  # of those, topics alone move the hidden state
-            asked = {str(i): q.table for i, q in enumerate(tables) if q.kind == "topics"}
-            return {f"asked_{i}": table for i, table in asked.items()} | {"n": np.array(len(tables))}
-        return {"tables": np.stack(tables)} | ({} if flags[0] is None else {"flags": np.stack(flags)})
+        tables, rounds, flags = zip(*self._history, strict=True)
+        sampled = {} if flags[0] is None else {"flags": np.stack(flags)}
+        return {"tables": np.stack(tables), "rounds": np.array(rounds), **sampled}
 
     def restore(self, arrays):
         """Let the workers repeat the rounds up to the checkpoint."""
-        if self._stateless:
+        if not arrays:
             return
-        if "n" in arrays:
-            tables = [Question("topics", arrays[f"asked_{i}"]) if f"asked_{i}" in arrays else Question("nothing")
-                      for i in range(int(arrays["n"]))]  # fmt: skip
-        else:
-            tables = arrays["tables"]
-        self._history = list(zip(tables, arrays.get("flags", [None] * len(tables)), strict=True))
+        tables, rounds = arrays["tables"], arrays["rounds"].tolist()
+        self._history = list(zip(tables, rounds, arrays.get("flags", [None] * len(tables)), strict=True))
         n_parts = len(self._documents.pool.parts)
-        calls = [self._call(table, round_, flags) for round_, (table, flags) in enumerate(self._history)]
+        calls = [self._call(*call) for call in self._history]
         self._documents.pool.replay([(name, shared, own or [()] * n_parts) for name, shared, own in calls])
 
     def close(self):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skdplda.rounds._loop import Tables
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 
 __all__ = [
@@ -118,16 +119,7 @@ class MeanTable:
         return self.sum / self.n
 
 
-class AskedByTable:
-    """Tables whose E-step is asked with the table itself."""
-
-    @property
-    def question(self):
-        """What the E-step is asked."""
-        return self.table
-
-
-class ExactTables(AskedByTable):
+class ExactTables(Tables):
     """Without noise, each round starts from the last table, and the model is a `MeanTable`.
 
     Parameters
@@ -161,7 +153,7 @@ class ExactTables(AskedByTable):
         self.table, self._mean.sum, self._mean.n = arrays["table"], arrays["sum"], int(arrays["n"])
 
 
-class SmoothedTables(AskedByTable):
+class SmoothedTables(Tables):
     """Each round starts from the last release, smoothed; the model is a weighted mean of all releases.
 
     Recent and precise releases weigh more. Only the model is a mean, because a mean that is fed back would carry the
@@ -229,7 +221,7 @@ class SmoothedTables(AskedByTable):
         self._weight = float(arrays["weight"])
 
 
-class OneTable(AskedByTable):
+class OneTable(Tables):
     """Tables whose state is the last table alone."""
 
     def arrays(self):
