@@ -295,6 +295,8 @@ class TrainingData(NamedTuple):
         What a checkpoint must belong to.
     words : ndarray of shape (n_words,) or None, default=None
         The words of the columns, if these have names.
+    prior : WordPrior or None, default=None
+        What the public prior says of these words, where the fit has a use for it.
     """
 
     documents: Any
@@ -302,6 +304,7 @@ class TrainingData(NamedTuple):
     grouped: bool
     contents: tuple
     words: Any = None
+    prior: Any = None
 
     @property
     def on_workers(self):
@@ -422,7 +425,7 @@ class BaseRoundsModel(BaseTopicModel):
             raise ValueError("only a private form has contributions of bounded norm; give a finite epsilon.")
         copy = clone(self)
         randomness = Randomness(self.random_state, type(self).__name__)
-        data = copy._read(X, groups, plan, randomness)
+        data = copy._training_data(X, groups, plan, randomness)
         tables = copy._make_tables(plan, randomness, data)
         if released != "topics" and not isinstance(plan, BudgetPlan):
             raise ValueError(f"released={released!r} is for fits whose releases divide the budget; use 'topics'.")
@@ -439,7 +442,7 @@ class BaseRoundsModel(BaseTopicModel):
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
         charge.check(interrupted(self.checkpoint)[0])
         randomness = self._randomness()
-        data = self._read(X, groups, plan, randomness)
+        data = self._training_data(X, groups, plan, randomness)
         if watch is not None:
             watch.check(data.n_words)
         self._warn(plan, guarantee, data.n_words)
@@ -460,8 +463,7 @@ class BaseRoundsModel(BaseTopicModel):
         identity = ""
         if self.checkpoint is not None:
             # A prior says other things of other columns.
-            said = "" if getattr(self, "prior", None) is None else self._word_prior(data)
-            identity = f"{type(self).__name__} {settings_of(self)} {fingerprint(*data.contents)} {said!r}"
+            identity = f"{type(self).__name__} {settings_of(self)} {fingerprint(*data.contents)} {data.prior!r}"
         with closing(e_step) if hasattr(e_step, "close") else nullcontext():
             run_rounds(
                 e_step,
@@ -496,6 +498,13 @@ class BaseRoundsModel(BaseTopicModel):
         if told is not None:
             attributes |= {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
         return attributes
+
+    def _training_data(self, X, groups, plan, randomness):
+        """Return the `TrainingData` of a fit, the public prior included."""
+        data = self._read(X, groups, plan, randomness)
+        if isinstance(plan, BudgetPlan) and self.prior is not None:
+            data = data._replace(prior=self._word_prior(data))
+        return data
 
     def _read(self, X, groups, plan, randomness):
         """Return the `TrainingData`, checked and grouped by privacy unit."""
@@ -572,7 +581,7 @@ class BaseRoundsModel(BaseTopicModel):
         return (getattr(self.prior, "description", "the public prior is independent of the private texts"),)
 
     def _word_prior(self, data):
-        """Return what the public prior says of the words of X, or None without a prior."""
+        """Return what the public prior says of the words of X."""
         prior, n_words = self.prior, data.n_words
         if isinstance(prior, PublicPrior):
             if data.words is None:
@@ -582,16 +591,15 @@ class BaseRoundsModel(BaseTopicModel):
                     " the columns."
                 )
             prior = prior.for_words(data.words)
-        if prior is not None:
-            for name, axis in (("vectors", 0), ("frequencies", 0), ("topics", 1)):
-                value = getattr(prior, name)
-                if value is not None and value.shape[axis] != n_words:
-                    raise ValueError(f"prior is for {value.shape[axis]} words, and X has {n_words}.")
-            if len(prior.names) > self.n_components:
-                raise ValueError(
-                    f"prior names {len(prior.names)} topics, more than n_components={self.n_components}; give at least"
-                    " as many."
-                )
+        for name, axis in (("vectors", 0), ("frequencies", 0), ("topics", 1)):
+            value = getattr(prior, name)
+            if value is not None and value.shape[axis] != n_words:
+                raise ValueError(f"prior is for {value.shape[axis]} words, and X has {n_words}.")
+        if len(prior.names) > self.n_components:
+            raise ValueError(
+                f"prior names {len(prior.names)} topics, more than n_components={self.n_components}; give at least"
+                " as many."
+            )
         return prior
 
     def _make_e_step(self, plan, randomness, data):

@@ -435,7 +435,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         if self._adaptive():
             return AdaptiveTables(
                 shape, plan, key, weighted=self._soft_counts(plan, data), n_rounds=self.max_iter, smoothing=SMOOTHING,
-                prior=self._word_prior(data),
+                prior=data.prior,
             )  # fmt: skip
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)

@@ -500,9 +500,7 @@ class VIPSLDA(BaseRoundsModel):
             return OnlineTables(shape, self._rate(), key, bound, self.learning_offset, self.learning_decay, GAMMA_SHAPE)
         weighted = self._weighted(plan, data)
         if self._adaptive():
-            return AdaptiveTables(
-                shape, plan, key, weighted=weighted, n_rounds=self.max_iter, prior=self._word_prior(data)
-            )
+            return AdaptiveTables(shape, plan, key, weighted=weighted, n_rounds=self.max_iter, prior=data.prior)
         smoothing = SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
 

@@ -43,7 +43,7 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **ch
         ),
         "assumptions": tuple(stated),
         "status": "proven",
-        "reference": "skdplda theory guide, private rounds",
+        "reference": f"skdplda theory guide, {plan.theorem}",
         "event": plan.event,
         **changes,
     }

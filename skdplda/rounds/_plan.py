@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -154,6 +154,8 @@ class NoisePlan:
         """Number of releases."""
         return len(self.multipliers)
 
+    theorem: ClassVar[str] = "private rounds"  # page of the theory guide
+
     @property
     def released(self) -> tuple[str, ...]:
         """What the rounds release."""
@@ -263,6 +265,8 @@ class BudgetPlan(NoisePlan):
     The releases decide how it is divided, so that the number of rounds is not known before. The shares of the precision
     add up to one at most, and all releases together are worth one Gaussian release: doc/theory/adaptive.rst.
     """
+
+    theorem: ClassVar[str] = "a budget that releases divide"
 
     @classmethod
     def of(cls, epsilon: float, delta: float, least_share: float) -> "BudgetPlan":
