@@ -17,7 +17,7 @@ from skdplda.models._base import BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import MOST, AdaptiveTables, least_share, planned_noise
+from skdplda.rounds._adaptive import MOST_ROUNDS, AdaptiveTables, least_share, planned_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep, InferredPriors
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
@@ -34,7 +34,7 @@ PRIVATE_ROUNDS, EXACT_ROUNDS, PUBLISHED_SWEEPS = 20, 100, 300
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
 FIRST_PRIOR = 0.1  # of priors that are inferred
 # Of `AdaptiveTables`; draws of topics need less smoothing than soft counts do. Chosen on KOS.
-SMOOTHING = 0.2
+ADAPTIVE_SMOOTHING = 0.2
 # Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of
 # shape 1": hardly any difference.
 GAMMA_SHAPE = 3.0
@@ -253,7 +253,7 @@ class PrivateCGSLDA(BaseRoundsModel):
             return {"first_round": noise, "last_round": noise, "in_model": noise, "rounds": 1}
         if self._adaptive():
             first, last, model = (float(NORM_BOUND * noise) for noise in planned_noise(plan, self.max_iter))
-            return {"first_round": first, "last_round": last, "in_model": model, "rounds": self.max_iter or MOST}
+            return {"first_round": first, "last_round": last, "in_model": model, "rounds": self.max_iter or MOST_ROUNDS}
         scale = NORM_BOUND / plan.sampling_rate
         return {
             "first_round": scale * plan.deviation(0),
@@ -434,9 +434,14 @@ class PrivateCGSLDA(BaseRoundsModel):
             return ExactTables(shape, plan, key)
         if self._adaptive():
             return AdaptiveTables(
-                shape, plan, key, weighted=self._soft_counts(plan, data), n_rounds=self.max_iter, smoothing=SMOOTHING,
+                shape,
+                plan,
+                key,
+                weighted=self._soft_counts(plan, data),
+                n_rounds=self.max_iter,
+                smoothing=ADAPTIVE_SMOOTHING,
                 prior=data.prior,
-            )  # fmt: skip
+            )
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)
 

@@ -56,7 +56,7 @@ ADAPTIVE_TOPIC_WORD_PRIOR = 0.01
 ROUND_ALPHA = 0.5  # of the prior of topic proportions: in rounds, documents are better divided among fewer topics
 # Of `SmoothedTables`, where soft counts of documents are summed; frontier_ablation.csv, rows "smoothing 0.2 between
 # rounds" and "no smoothing between rounds" of VIPSLDA.
-SMOOTHING = 1.0
+ROUNDS_SMOOTHING = 1.0
 # Added to alpha in private rounds that are not adaptive: exp(digamma(x + 1/2)) is about x, so that a topic of few
 # counts in a document is not lost. With alpha = 0.1 the sum is that 1/2; frontier_ablation.csv, row "alpha not raised
 # in rounds".
@@ -501,7 +501,7 @@ class VIPSLDA(BaseRoundsModel):
         weighted = self._weighted(plan, data)
         if self._adaptive():
             return AdaptiveTables(shape, plan, key, weighted=weighted, n_rounds=self.max_iter, prior=data.prior)
-        smoothing = SMOOTHING if weighted else None
+        smoothing = ROUNDS_SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
 
 

@@ -18,7 +18,7 @@ from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 from skdplda.rounds._shrinkage import loglinear, principal, shrink_frequencies, shrink_ratios, unit_columns
 from skdplda.rounds._tables import FORGET, initial_table, signal_to_noise
 
-__all__ = ["MOST", "AdaptiveTables", "Question", "least_share", "planned_noise"]
+__all__ = ["MOST_ROUNDS", "AdaptiveTables", "Question", "least_share", "planned_noise"]
 
 # Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget".
 WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
@@ -29,9 +29,9 @@ VOTES_AFTER = 0.3
 BLEND = 0.5
 # Standard deviations of their noise above which votes, the noise included, let topics go on.
 ENOUGH_VOTES = 1.0
-# Topic rounds: START + signal / STEP, in [FEWEST, MOST]; HELPED by vectors, fewer are enough. The signal is a topic's
-# mass over the noise that the whole budget would leave in a topic's column.
-START, FEWEST, STEP, MOST, FEWEST_HELPED, STEP_HELPED = 4, 8, 6.0, 20, 5, 9.0
+# Topic rounds: START + signal / STEP, in [FEWEST, MOST_ROUNDS]; HELPED by vectors, fewer are enough. The signal is a
+# topic's mass over the noise that the whole budget would leave in a topic's column.
+START, FEWEST, STEP, MOST_ROUNDS, FEWEST_HELPED, STEP_HELPED = 4, 8, 6.0, 20, 5, 9.0
 # The signals below which no topics are tried: all that is left goes to the word frequencies.
 LEAST_SIGNAL, LEAST_SIGNAL_HELPED = 8.0, 4.0
 FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
@@ -47,9 +47,9 @@ CELL = 1000.0
 
 
 def least_share(n_rounds):
-    """Return a bound below the share of every release, of at most `n_rounds` (None: MOST) topic rounds."""
+    """Return a bound below the share of every release, of at most `n_rounds` (None: MOST_ROUNDS) topic rounds."""
     left = 1 - (WORDS_SHARE + FIT_SHARE + VECTORS_SHARE + VOTES_SHARE)
-    return min(FIT_SHARE, left / (PRECISION_RATIO * (n_rounds or MOST)) * (1 - 1e-9))
+    return min(FIT_SHARE, left / (PRECISION_RATIO * (n_rounds or MOST_ROUNDS)) * (1 - 1e-9))
 
 
 def topic_shares(n_rounds, left):
@@ -82,7 +82,7 @@ def planned_noise(plan, n_rounds=None):
     noise : tuple of float
         Of the first and the last round, and of the weighted mean of all; over the norm of a contribution.
     """
-    shares = topic_shares(n_rounds or MOST, 1 - WORDS_SHARE)
+    shares = topic_shares(n_rounds or MOST_ROUNDS, 1 - WORDS_SHARE)
     weight = squares = 0.0
     for share in shares:
         weight, squares = (1 - FORGET) * weight + share, (1 - FORGET) ** 2 * squares + share
@@ -232,7 +232,7 @@ class AdaptiveTables:
             return
         if n_rounds is None:
             least, step = (FEWEST_HELPED, STEP_HELPED) if helped else (FEWEST, STEP)
-            n_rounds = int(np.clip(np.rint(START + self._signal / step), least, MOST))
+            n_rounds = int(np.clip(np.rint(START + self._signal / step), least, MOST_ROUNDS))
         shares = topic_shares(n_rounds, 1 - math.fsum(self.spent))
         self._todo = [(first, shares[0]), *(("topics", share) for share in shares[1:])]
 
