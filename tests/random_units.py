@@ -15,7 +15,10 @@ def random_corpus(rng):
     """Return counts and the user of each document, or None."""
     shape = rng.integers(1, [12, 15])
     X = rng.poisson(rng.choice([0.3, 2.0, 8.0, 1e5]), size=shape)
-    groups = None if rng.random() < 0.5 else np.sort(rng.integers(4, size=shape[0]))  # the last user comes last
+    # Users of several documents or of one each, in any order, but that the last user comes last.
+    users = rng.integers(4, size=shape[0]) if rng.random() < 0.5 else rng.permutation(shape[0])
+    users = np.concatenate([users[users < users.max()], users[users == users.max()]])
+    groups = None if rng.random() < 0.5 else users
     return X.astype(np.int32), groups
 
 

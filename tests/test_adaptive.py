@@ -93,7 +93,7 @@ def corpora(rng, n):
         copies = 1 if groups is None else rng.integers(1, 4)
         X = np.concatenate([X, np.repeat(last, copies, axis=0)])
         if groups is not None:
-            groups = np.append(groups, np.full(copies, 9))
+            groups = np.append(groups, np.full(copies, 99))
         yield X, groups
 
 
@@ -107,7 +107,7 @@ def test_a_unit_contributes_no_more_than_the_grid(kind, model):
         question = random_question(kind, X.shape[1], rng, for_users=groups is not None)
         table = question if kind == "topics" else question.table
         n_topics = 3 if table is None else table.shape[1]
-        others = slice(None, len(X) - 1) if groups is None else groups < 9
+        others = slice(None, len(X) - 1) if groups is None else groups < 99
         rest = None if groups is None else groups[others]
         collect = partial(e_step, n_topics=n_topics, model=model)
         without = collect(X[others], rest).collect(question, 0, None).copy()
@@ -116,7 +116,7 @@ def test_a_unit_contributes_no_more_than_the_grid(kind, model):
         assert square <= GRID**2
         largest[groups is None] = max(largest[groups is None], square)
         if not sampled:
-            own = slice(len(X) - 1, None) if groups is None else groups == 9
+            own = slice(len(X) - 1, None) if groups is None else groups == 99
             alone = collect(X[own], None if groups is None else groups[own]).collect(question, 0, None)
             assert_array_equal(contribution, alone)
         else:

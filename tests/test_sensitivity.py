@@ -31,6 +31,13 @@ def test_a_unit_that_is_too_large_contributes_nothing():
     assert unit_weights(X, check_groups(None, 2), 1).tolist() == [0, GRID - 1]
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_units_of_one_document_each_have_their_own_weights_in_any_order(order):
+    X = counts_of(np.array([[1, 0], [100, 0], [10, 0]]))
+    units = check_groups(["c", "a", "b"], 3)
+    np.testing.assert_array_equal(unit_weights(X, units, order), unit_weights(X, check_groups(None, 3), order))
+
+
 def test_what_is_left_of_a_long_document_is_its_own():
     """The same, whatever other documents there are; the public number of tokens; no count grows."""
     rng = np.random.default_rng(0)

@@ -117,7 +117,7 @@ def unit_weights(X, units, order, least=1.0):
     start, documents = units
     n_units = len(start) - 1
     counts = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), shape=X.shape)
-    if n_units < len(documents):
+    if not np.array_equal(documents, np.arange(n_units)):  # else each document, in its place, is a unit
         members = sp.csr_array((np.ones(len(documents)), documents, start), shape=(n_units, len(documents)))
         counts = members @ counts
     total = (counts**order).sum(axis=1)
