@@ -17,6 +17,7 @@ from skdplda.datasets import (
     load_lee,
     load_uci_bow,
     make_lda_corpus,
+    make_news_corpus,
     topic_recovery,
 )
 from skdplda.datasets._synthetic import _alias_table
@@ -309,3 +310,17 @@ def test_20newsgroups_corpus(corpora):
     train = load_20newsgroups(path=corpora / "20news_bydate_raw.jsonl.xz")
     assert len(train.data) == 11_314 and len(train.target_names) == 20
     assert not any(text.startswith("From:") for text in train.data[:100])
+
+
+def test_news_corpus_has_real_words_and_the_same_topics_for_every_seed():
+    first, again, other = (make_news_corpus(300, 60, 3, random_state=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.data.toarray(), again.data.toarray())
+    np.testing.assert_array_equal(first.topic_word, other.topic_word)
+    assert (first.data != other.data).nnz
+    assert all(word.isalpha() for word in first.feature_names)
+    lengths = np.asarray(first.data.sum(axis=1)).ravel()
+    expected = (lengths[:, None] * first.doc_topic).sum(axis=0) @ first.topic_word
+    found = np.asarray(first.data.sum(axis=0)).ravel()
+    assert (np.abs(found - expected) < 6 * np.sqrt(expected) + 6).all()  # six deviations: false alarm below 1e-6
+    with pytest.raises(ValueError, match="n_words must be at most 5000, got 5001"):
+        make_news_corpus(10, 5001)
