@@ -433,7 +433,7 @@ def test_an_event_gives_its_own_epsilon():
     guarantee = PrivacyGuarantee.from_event(event, 1e-6, unit="user", status="proven", event_delta=4e-7)
     assert guarantee.epsilon == epsilon_of(event, 1e-6 - 4e-7)
     assert guarantee.unit == PrivacyUnit.USER and guarantee.event_delta == 4e-7
-    with pytest.raises(ValueError, match="delta must be >= event_delta and <= 1; got 2.0"):
+    with pytest.raises(ValueError, match="delta must be >= event_delta and <= 1; got 2"):
         PrivacyGuarantee.from_event(event, 2.0)
     with pytest.raises(ValueError, match="delta must be >= event_delta and <= 1; got 1e-06"):
         PrivacyGuarantee.from_event(event, 1e-6, event_delta=1e-5)
