@@ -293,15 +293,12 @@ def _select_words(args, vectorizer, texts, users):
 
 def _private_words(args, model):
     """Return an unfitted vectorizer and model that share the budget."""
-    from skdplda.vocabulary import DPCountVectorizer
-
     if args.delta is None:
         raise ValueError("--delta is needed for --private-words: no word could be released without it.")
     pipeline = make_fdptm_pipeline(
         args.epsilon,
         args.delta,
         vocabulary_share=args.private_words,
-        vectorizer=DPCountVectorizer(stop_words="english"),
         model=model,
         groups=args.users is not None,
     )

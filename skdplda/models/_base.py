@@ -219,7 +219,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAw
         if feature_names.shape != (n_words,):
             raise ValueError(f"feature_names must name {n_words} words; got shape {feature_names.shape}.")
         order = np.argsort(-self.topic_word_, axis=1, kind="stable")[:, :n]
-        return pd.DataFrame(feature_names[order], index=self.get_feature_names_out())
+        return pd.DataFrame(feature_names[order], index=self.get_feature_names_out(), dtype=object)
 
     def _doc_topic_prior(self):
         """Return the prior of topic proportions, of shape (n_components,)."""

@@ -11,6 +11,7 @@ from skdplda._validation import check_is_fitted, fitted_parameter
 from skdplda.privacy import Randomness
 from skdplda.releases._guarantee import flat_steps, is_private, privacy_guarantee, selects
 from skdplda.releases._model import TEXT_SETTINGS, ReleasedTopicModel
+from skdplda.vocabulary import DPCountVectorizer
 
 __all__ = ["release"]
 
@@ -145,9 +146,10 @@ def _text_settings(steps):
             f"{', '.join(map(repr, strange))} cannot be saved for raw texts. Use CountVectorizer alone (binary=True for"
             " presence), or pass raw_text=False: the released model then takes counts."
         )
+    own = vectorizer._text_settings() if isinstance(vectorizer, DPCountVectorizer) else vars(vectorizer)
     settings = {}
     for setting in TEXT_SETTINGS + ("preprocessor", "tokenizer"):
-        value = getattr(vectorizer, setting)
+        value = own[setting]
         if callable(value):
             raise ValueError(
                 f"{setting} of {name!r} is a function, which cannot be saved without pickle. Say it by token_pattern,"
