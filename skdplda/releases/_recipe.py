@@ -19,7 +19,7 @@ from skdplda.vocabulary import DPCountVectorizer
 __all__ = ["make_fdptm_pipeline"]
 
 TOLERANCE = 1e-5  # of the total epsilon, that may stay unspent
-LEAST = 1e-3  # of a ledger's epsilon, that must remain for a pipeline to be made
+LEAST = 0.02  # of a ledger's epsilon, that must remain for a pipeline to be made
 
 
 def make_fdptm_pipeline(
