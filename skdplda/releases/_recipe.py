@@ -46,7 +46,7 @@ def make_fdptm_pipeline(
     ----------
     epsilon : float or "remaining", default=5.0
         Total privacy loss of words and topics; inf for none. "remaining" takes all that the open `PrivacyAccountant`
-        can still pay, by the ledger's own rule: fit the pipeline next.
+        can still pay, by the ledger's own rule, and at most its epsilon: fit the pipeline next.
     delta : float, default=1e-5
         Total delta; one half goes to each step. What the first does not need for its noise is accounted to both. With
         "remaining" at most that of the ledger.
