@@ -190,7 +190,10 @@ class ReleasedTopicModel(BaseTopicModel):
         ValueError
             If `n` is outside 1..n_words or the names do not fit the vocabulary.
         """
-        return super().top_words(n, self.vocabulary_ if feature_names is None else feature_names)
+        return super().top_words(n, feature_names)
+
+    def _names_of_words(self, feature_names):
+        return super()._names_of_words(self.vocabulary_ if feature_names is None else feature_names)
 
     @property
     def id2word(self) -> Any:
