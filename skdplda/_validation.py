@@ -174,8 +174,9 @@ def refuse_bags(X):
     first = next((bag for bag in X if not isinstance(bag, (list, tuple)) or bag), None)
     if isinstance(first, (list, tuple)) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in first):
         raise ValueError(
-            "X must be counts of shape (n_documents, n_words); got a gensim corpus. skdplda.datasets.load_gensim_corpus("
-            "corpus, dictionary).data has its counts, and feature_names its words."
+            "X must be counts of shape (n_documents, n_words); got a gensim corpus."
+            " skdplda.datasets.load_gensim_corpus(corpus, dictionary) has its counts as data, its words as"
+            " feature_names."
         )
 
 

@@ -34,7 +34,7 @@ def test_other_names_fail_as_ever():
     with pytest.raises(TypeError, match="unexpected keyword argument 'n_component'"):
         VIPSLDA(n_component=3)
     with pytest.raises(AttributeError, match=r"'VIPSLDA' object has no attribute 'topic_words_'$"):
-        getattr(VIPSLDA(), "topic_words_")
+        VIPSLDA().topic_words_  # noqa: B018
     assert VIPSLDA(learning_method="online").partial_fit
 
 
