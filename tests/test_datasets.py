@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
+from skdplda import PrivateCGSLDA
 from skdplda.datasets import (
     load_20newsgroups,
     load_gensim_corpus,
@@ -220,6 +221,24 @@ def test_no_error_shows_a_line_of_a_private_file(write, line):
     with pytest.raises(ValueError, match=f"line {line + 1}") as error:
         load_uci_bow(write("\n".join(lines)))
     assert "ann" not in str(error.value)
+
+
+def test_a_gensim_corpus_on_disk_has_floats(tmp_path):
+    from gensim.corpora import MmCorpus
+
+    bags = [[(0, 2), (1, 1)], [], [(1, 3)]]
+    MmCorpus.serialize(str(tmp_path / "corpus.mm"), bags)
+    corpus = MmCorpus(str(tmp_path / "corpus.mm"))
+    assert isinstance(next(iter(corpus))[0][1], float)
+    words = {0: "iron", 1: "zinc"}
+    assert load_gensim_corpus(corpus, words).data.toarray().tolist() == [[2, 1], [0, 0], [0, 3]]
+    for count in (1.5, float("nan"), float("inf"), -2.0):
+        with pytest.raises(ValueError, match="document 0: must hold pairs"):
+            load_gensim_corpus([[(0, count)]], words)
+    with pytest.raises(ValueError, match=r"got a gensim corpus. skdplda.datasets.load_gensim_corpus"):
+        PrivateCGSLDA(2).fit(bags)
+    with pytest.raises(ValueError, match="got a gensim corpus"):
+        PrivateCGSLDA(2).fit(corpus)
 
 
 def test_no_error_shows_a_document_of_a_gensim_corpus():

@@ -7,10 +7,12 @@ import re
 from dataclasses import FrozenInstanceError, replace
 from decimal import Decimal
 from pathlib import Path
+from html import escape
 
 import numpy as np
 import pytest
 
+from skdplda import PrivateCGSLDA
 from skdplda.exceptions import IncompatibleGuaranteeError
 from skdplda.privacy import (
     Adjacency,
@@ -448,3 +450,14 @@ def test_the_published_schema_has_the_fields_and_words_of_a_guarantee():
         assert schema["properties"][name]["enum"] == [word.value for word in kind]
     for name in ("format", "version"):
         assert schema["properties"][name]["const"] == written[name]
+
+
+def test_a_notebook_shows_the_statement_and_no_markup_of_its_fields():
+    guarantee = PrivateCGSLDA(epsilon=2.0, delta=1e-6).privacy_cost()
+    page = replace(guarantee, not_covered=("<script>alert(1)</script> & more",))._repr_html_()
+    assert "<script>" not in page and "&lt;script&gt;" in page and "&amp; more" in page
+    assert "epsilon = 2, delta = 1e-6" in page and escape(guarantee.mechanism) in page
+    parts = re.findall(r"<(/?)(div|table|tr|td|th|details)\b", page)
+    assert sum(1 if not end else -1 for end, _ in parts) == 0
+    labels = re.findall(r"<th[^>]*>([^<]*)", page)
+    assert labels == re.findall(r"^  (\w[\w ]*):", str(guarantee), re.M)

@@ -25,7 +25,8 @@ from skdplda._validation import (
     note_parameters,
 )
 from skdplda.distributed import ShardedDocuments, load_documents
-from skdplda.metrics import perplexity, score, score_samples
+from skdplda.metrics import make_gensim_model, perplexity, score, score_samples
+from skdplda.models._hints import HintsMixin
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._adaptive import Question
 from skdplda.rounds._checkpoint import fingerprint, interrupted
@@ -46,7 +47,7 @@ OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # fitted attributes that c
 MAY_CHANGE = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that may differ when a fit is resumed
 
 
-class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAwareMixin, BaseEstimator):
+class BaseTopicModel(HintsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAwareMixin, BaseEstimator):
     """Base of the topic models; a subclass has `topic_word_` when it is fitted.
 
     It has `n_components`, `n_jobs`, `doc_topic_prior` and `topic_word_prior` among its parameters.
@@ -213,13 +214,45 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAw
         n_words = self.topic_word_.shape[1]
         if not 1 <= n <= n_words:
             raise ValueError(f"n must be between 1 and the {n_words} words of the vocabulary; got {n}.")
+        feature_names = self._names_of_words(feature_names)
+        order = np.argsort(-self.topic_word_, axis=1, kind="stable")[:, :n]
+        return pd.DataFrame(feature_names[order], index=self.get_feature_names_out(), dtype=object)
+
+    def to_gensim(self, feature_names: ArrayLike | None = None) -> Any:
+        """Make a gensim `LdaModel` of the fitted topics.
+
+        It holds what is released and nothing else, and gensim can show, save and load it and infer the topics of
+        documents. It cannot be updated: that would be a fit without noise.
+
+        Parameters
+        ----------
+        feature_names : array-like of str of shape (n_words,), default=None
+            The vocabulary. None takes the words that the model knows, else column numbers as "x0", "x1", ...
+
+        Returns
+        -------
+        model : gensim.models.LdaModel
+            Its `get_topics()` are `topic_word_`, in single precision.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If the names do not fit the vocabulary.
+        """
+        check_is_fitted(self)
+        return make_gensim_model(self.topic_word_, self._names_of_words(feature_names), self._doc_topic_prior())
+
+    def _names_of_words(self, feature_names):
+        """Return the words of the columns, or column numbers as words."""
+        n_words = self.topic_word_.shape[1]
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", [f"x{w}" for w in range(n_words)])
         feature_names = np.asarray(feature_names, dtype=object)
         if feature_names.shape != (n_words,):
             raise ValueError(f"feature_names must name {n_words} words; got shape {feature_names.shape}.")
-        order = np.argsort(-self.topic_word_, axis=1, kind="stable")[:, :n]
-        return pd.DataFrame(feature_names[order], index=self.get_feature_names_out())
+        return feature_names
 
     def _doc_topic_prior(self):
         """Return the prior of topic proportions, of shape (n_components,)."""

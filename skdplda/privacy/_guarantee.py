@@ -18,7 +18,7 @@ from skdplda.privacy._events import (
     number_from_json,
     number_to_json,
 )
-from skdplda.privacy._statement import round_up, statement
+from skdplda.privacy._statement import round_up, statement, statement_html
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
 __all__ = ["PrivacyGuarantee"]
@@ -36,7 +36,8 @@ GROUPS = "group privacy: Vadhan (2017), Lemma 2.2"
 class PrivacyGuarantee:
     """A differential privacy guarantee and everything needed to state it, compare it and compose it.
 
-    Immutable, hashable, picklable. `str` gives a statement to publish, `to_json` a file to keep.
+    Immutable, hashable, picklable. `str` gives a statement to publish, `to_json` a file to keep. Notebooks show the
+    statement as a table.
 
     Parameters
     ----------
@@ -378,6 +379,9 @@ class PrivacyGuarantee:
 
     def __str__(self):
         return statement(self)
+
+    def _repr_html_(self):
+        return statement_html(self)
 
     def __repr__(self):
         words = ", ".join([self.unit, self.adjacency, self.trust, self.status])

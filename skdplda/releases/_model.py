@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._files import DAMAGE, refuse_existing, whole_file
+from skdplda._texts import check_texts, holds_texts
 from skdplda._types import ArrayLike, PathLike, Sequence
 from skdplda._validation import check_prior, is_integer
 from skdplda.models import BaseTopicModel
@@ -189,7 +190,10 @@ class ReleasedTopicModel(BaseTopicModel):
         ValueError
             If `n` is outside 1..n_words or the names do not fit the vocabulary.
         """
-        return super().top_words(n, self.vocabulary_ if feature_names is None else feature_names)
+        return super().top_words(n, feature_names)
+
+    def _names_of_words(self, feature_names):
+        return super()._names_of_words(self.vocabulary_ if feature_names is None else feature_names)
 
     @property
     def id2word(self) -> Any:
@@ -289,15 +293,12 @@ class ReleasedTopicModel(BaseTopicModel):
     def _counts(self, X):
         if isinstance(X, (str, bytes)):
             raise ValueError("X must be a list of texts, or counts; got one text. Put it into a list.")
-        if len(getattr(X, "shape", ())) == 2:
+        if len(getattr(X, "shape", ())) == 2 and not holds_texts(X):
             X = self._check_columns(X)
         else:
             X = X if hasattr(X, "__len__") else list(X)
-            are_texts = {isinstance(text, (str, bytes)) for text in X}
-            if are_texts == {True}:
-                X = self.make_vectorizer().transform(X)
-            elif True in are_texts:
-                raise ValueError("X must hold texts only, or counts only; got both. Missing texts are empty: ''.")
+            if len(getattr(X, "shape", ())) == 2 or any(isinstance(text, (str, bytes)) for text in X):
+                X = self.make_vectorizer().transform(check_texts(X, "X"))
         return super()._counts(X)
 
     def _check_columns(self, X):
