@@ -58,6 +58,7 @@ _PACKAGES = (
     "metrics",
     "model_selection",
     "plots",
+    "reports",
     "semantics",
 )
 
