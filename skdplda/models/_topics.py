@@ -24,6 +24,8 @@ NOISE_FLOOR, CLEAR_WORDS = 1.0, 10
 class TopicsMixin:
     """Methods of a model that has `topic_word_` when it is fitted; they read released values only."""
 
+    topic_word_: np.ndarray
+
     def top_words(
         self,
         n: int = 10,
@@ -72,7 +74,7 @@ class TopicsMixin:
         Parameters
         ----------
         n_words : int, default=10
-            Words a topic.
+            Words a topic, or all of a smaller vocabulary.
         feature_names : array-like of str of shape (n_words,), default=None
             As in `top_words`.
 
@@ -89,9 +91,10 @@ class TopicsMixin:
         Raises
         ------
         ValueError
-            If `n_words` is outside 1..n_words or the names do not fit the vocabulary.
+            If `n_words` is below 1 or the names do not fit the vocabulary.
         """
-        top = self.top_words(n_words, feature_names)
+        check_is_fitted(self)
+        top = self.top_words(min(n_words, self.topic_word_.shape[1]), feature_names)
         sizes, signal = self._topic_sizes(), self._topic_signal()
         unknown = np.full(len(top), np.nan)
         noise = self._noise_topics()
@@ -226,8 +229,19 @@ class TopicsMixin:
             seen |= set(numbers)
             place[numbers] = min(numbers, default=0)
         kept = np.unique(place)
-        members = (place == kept[:, None]).astype(float)
-        return self._merged(members, [str(self.get_feature_names_out()[topic]) for topic in kept])
+        members, cells, sizes = (place == kept[:, None]).astype(float), self._word_signal(), self._topic_sizes()
+        counts = getattr(self, "components_", self.topic_word_ * (1 / n_topics if sizes is None else sizes[:, None]))
+        if cells is not None:  # noise of different topics is independent
+            cells = (members @ cells / np.sqrt(members.sum(axis=1, keepdims=True))).astype(np.float32)
+        return self._merged(
+            {
+                "components_": members @ counts,
+                "topic_names_": self.get_feature_names_out()[kept],
+                "merged_prior_": members @ self._prior_of_topics(),
+                "signal_to_noise_": cells,
+                "topic_signal_to_noise_": None if cells is None else root_mean_square(cells),
+            }
+        )
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the topics: as `rename_topics` did, else by seeded topics of a prior, else "topic_0", "topic_1", ...
@@ -253,20 +267,14 @@ class TopicsMixin:
         """Return the names of the first topics."""
         return ()
 
-    def _merged(self, members, names):
-        """Return a copy whose topics are sums of topics; `members` is of shape (n_merged, n_components)."""
+    def _merged(self, tables):
+        """Return a copy with these fitted attributes."""
         model = copy(self)
-        model.components_ = members @ self.components_
-        model.topic_word_ = model.components_ / model.components_.sum(axis=1, keepdims=True)
-        model.topic_names_ = checked_names(names, len(members))
-        model.merged_prior_ = members @ self._prior_of_topics()
-        cells = self._word_signal()
-        for name in ("signal_to_noise_", "topic_signal_to_noise_"):
+        for name, value in tables.items():
             vars(model).pop(name, None)
-        if cells is not None:  # noise of different topics is independent
-            cells = (members @ cells / np.sqrt(members.sum(axis=1, keepdims=True))).astype(np.float32)
-            model.signal_to_noise_ = cells
-            model.topic_signal_to_noise_ = np.sqrt(np.maximum((cells.astype(float) ** 2).mean(axis=1) - 1, 0))
+            if value is not None:
+                setattr(model, name, value)
+        model.topic_word_ = model.components_ / model.components_.sum(axis=1, keepdims=True)
         return model
 
     def _prior_of_topics(self):
@@ -324,7 +332,8 @@ class TopicsMixin:
 
     def _topic_signal(self):
         """Return the signal-to-noise ratio of each topic, or None."""
-        return getattr(self, "topic_signal_to_noise_", None)
+        cells = self._word_signal()
+        return None if cells is None else getattr(self, "topic_signal_to_noise_", root_mean_square(cells))
 
     def _clear_words(self):
         """Return whether each word stands out of the noise in each topic, (n_components, n_words), or None.
@@ -344,6 +353,11 @@ class TopicsMixin:
             top = self._top_columns(min(CLEAR_WORDS, clear.shape[1]), RELEVANCE)
             noise &= ~np.take_along_axis(clear, top, axis=1).all(axis=1)
         return noise
+
+
+def root_mean_square(cells):
+    """Return the signal-to-noise ratios of topics from those of their words, less the 1 of the noise under the root."""
+    return np.sqrt(np.maximum((np.asarray(cells, dtype=float) ** 2).mean(axis=1) - 1, 0))
 
 
 def checked_names(names, n_topics):

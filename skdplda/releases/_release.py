@@ -108,6 +108,9 @@ def release(
         text=_text_settings(steps) if raw_text else None,
         details={"estimator": type(model).__name__, "parameters": _parameters(model)},
         n_jobs=model.n_jobs,
+        topic_sizes=model._topic_sizes(),
+        topic_names=model.get_feature_names_out(),
+        signal_to_noise=model._word_signal(),
     )
 
 

@@ -164,13 +164,12 @@ class _Shown:
     """What is read from a model, once."""
 
     def __init__(self, model, vocabulary):
-        self.info = model.topic_info(1, vocabulary)  # which says NotFittedError, or that names do not fit
+        self.info = model.topic_info(N_WORDS, vocabulary)  # which says NotFittedError, or that names do not fit
         self.guarantee = model.privacy_guarantee_
         self.tree = np.asarray(model.topic_hierarchy(), dtype=float)
         self.topic_word = getattr(model, "topic_word_", None)
-        n_words = N_WORDS if self.topic_word is None else min(N_WORDS, self.topic_word.shape[1])
-        self.words = model.top_words(n_words, vocabulary).to_numpy()
-        self.noisy = model.top_words(n_words, vocabulary, mark_noise=True).to_numpy() != self.words
+        self.words = np.array(self.info["words"].tolist(), dtype=object)
+        self.noisy = model.top_words(self.words.shape[1], vocabulary, mark_noise=True).to_numpy() != self.words
         self.n_topics = len(self.info)
         self.n_words = None if self.topic_word is None else self.topic_word.shape[1]
         self.sizes = self.info["size"].to_numpy(dtype=float)
