@@ -385,15 +385,18 @@ def test_settings_of_another_kind_are_refused(values, tmp_path):
 
 def test_what_is_told_of_topics_is_kept_in_the_file(fitted, released, tmp_path):
     fitted_info = fitted[-1].topic_info(3, WORDS)
-    released.rename_topics({0: "fruit", "topic_1": "metal"}).save(tmp_path / "model.zip")
+    released.save(tmp_path / "first.zip")
+    load_released(tmp_path / "first.zip").rename_topics({0: "fruit", "topic_1": "metal"}).save(tmp_path / "model.zip")
     again = load_released(tmp_path / "model.zip")
     pd.testing.assert_frame_equal(again.topic_info(3).drop(columns="name"), fitted_info.drop(columns="name"))
     assert again.topic_info().name.tolist() == ["fruit", "metal"]
-    assert again.top_words(6, mark_noise=True).equals(released.top_words(6, mark_noise=True))
+    assert again.top_words(6, mark_noise=True).to_numpy().tolist() == (
+        released.top_words(6, mark_noise=True).to_numpy().tolist()
+    )
     card = json.loads(again.card("json"))
     assert [topic["name"] for topic in card["topics"]] == ["fruit", "metal"]
     assert card["topics"][0]["size"] == again.topic_info()["size"][0] and "| fruit |" in again.card()
-    assert again.merge_topics([["fruit", "metal"]]).topic_info()["size"].tolist() == [1.0]
+    assert again.merge_topics([["fruit", "metal"]]).topic_info()["size"].tolist() == pytest.approx([1.0])
     with pytest.raises(ValueError, match="control characters"):
         again.rename_topics({0: "a\x1b[2J"})
     with pytest.raises(ValueError, match="signal_to_noise must be finite"):

@@ -25,7 +25,7 @@ from skdplda._validation import (
 )
 from skdplda.distributed import ShardedDocuments, load_documents
 from skdplda.metrics import perplexity, score, score_samples
-from skdplda.models._topics import TopicsMixin
+from skdplda.models._topics import TopicsMixin, warn_of_noise
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._adaptive import Question
 from skdplda.rounds._checkpoint import fingerprint, interrupted
@@ -423,6 +423,7 @@ class BaseRoundsModel(BaseTopicModel):
                 observer(report)
 
         self._set_fitted(guarantee, **self._run(plan, randomness, data, charge, callback))
+        warn_of_noise(self, stacklevel=5)
         return self
 
     def _run(self, plan, randomness, data, charge, callback):

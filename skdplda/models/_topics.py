@@ -1,5 +1,6 @@
 """What fitted and released models tell of their topics: words, sizes, noise, names. All of it is post-processing."""
 
+import warnings
 from copy import copy
 from numbers import Integral
 from typing import Any, Self
@@ -11,9 +12,10 @@ from scipy.spatial.distance import squareform
 
 from skdplda._types import ArrayLike
 from skdplda._validation import check_is_fitted
+from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import topic_distances, topic_relevance
 
-__all__ = ["RELEVANCE", "TopicsMixin"]
+__all__ = ["RELEVANCE", "TopicsMixin", "warn_of_noise"]
 
 RELEVANCE = 0.6  # default of `relevance`: where Sievert and Shirley's readers named topics best
 # A topic below this signal-to-noise ratio holds more noise than topic. The ratio is a mean over all words, which a few
@@ -353,6 +355,22 @@ class TopicsMixin:
             top = self._top_columns(min(CLEAR_WORDS, clear.shape[1]), RELEVANCE)
             noise &= ~np.take_along_axis(clear, top, axis=1).all(axis=1)
         return noise
+
+
+def warn_of_noise(model, stacklevel=4):
+    """Warn the caller of `fit` where most topics are noise, from released values and parameters alone."""
+    noise = model._noise_topics()
+    if noise is None or 2 * noise.sum() <= len(noise):
+        return
+    most, prior = float(np.max(model._topic_signal())), ", a public prior" if "prior" in model.get_params() else ""
+    warnings.warn(
+        f"{noise.sum()} of {len(noise)} topics hold more noise than topic: their signal_to_noise in topic_info() is"
+        f" below {NOISE_FLOOR:g}, and the largest of all is {most:.2g}. More documents, fewer topics than"
+        f" {len(noise)}, fewer words than {model.topic_word_.shape[1]}{prior} or an epsilon above {model.epsilon:g}"
+        " would help.",
+        NoisyTopicsWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def root_mean_square(cells):
