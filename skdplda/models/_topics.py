@@ -61,7 +61,7 @@ class TopicsMixin:
         ValueError
             If `n` is outside 1..n_words, the names do not fit the vocabulary or `relevance` is outside 0..1.
         """
-        names, order = self._words_of_columns(feature_names), self._top_columns(n, relevance)
+        names, order = self._names_of_words(feature_names), self._top_columns(n, relevance)
         words, clear = names[order], self._clear_words()
         if mark_noise and clear is not None:
             rows = np.arange(len(order))[:, None]
@@ -133,7 +133,7 @@ class TopicsMixin:
         ValueError
             If the word is not in the vocabulary.
         """
-        names = self._words_of_columns(feature_names)
+        names = self._names_of_words(feature_names)
         found = np.flatnonzero(names == word)
         if len(found) != 1:
             near = [name for name in names if isinstance(name, str) and str(word).lower() in name.lower()][:5]
@@ -297,7 +297,7 @@ class TopicsMixin:
         """Return the words of the columns, or None."""
         return getattr(self, "feature_names_in_", None)
 
-    def _words_of_columns(self, feature_names):
+    def _names_of_words(self, feature_names):
         """Return a name for each column, of shape (n_words,)."""
         check_is_fitted(self)
         n_words = self.topic_word_.shape[1]

@@ -177,7 +177,7 @@ class _Shown:
         self.is_noise = self.info["noise"].fillna(False).to_numpy(dtype=bool)
         self.noise_known = not np.isnan(self.signal).all()
         self.labels = [_label(number, name) for number, name in enumerate(self.info["name"])]
-        self.price = price_of(self.guarantee)
+        self.price = self.guarantee.caption
         over = "" if self.n_words is None else f" over {self.n_words:,} words"
         self.caption = f"{self.n_topics} topics{over}; {self.price}"
 
@@ -189,15 +189,6 @@ class _Shown:
 
 def _label(number, name):
     return f"Topic {number}" if name == f"topic_{number}" else f"{number} {name}"
-
-
-def price_of(guarantee):
-    """Return epsilon and delta, as the guarantee writes them: rounded up."""
-    numbers = re.match(r"PrivacyGuarantee\(epsilon=([^,]+), delta=([^,]+),", repr(guarantee))
-    if not protects(guarantee):
-        return "no privacy protection"
-    status = "" if guarantee.status == "proven" else f", {guarantee.status}"
-    return f"epsilon = {numbers[1]}, delta = {numbers[2]} per {guarantee.unit}{status}"
 
 
 def protects(guarantee):
