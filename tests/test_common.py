@@ -168,7 +168,7 @@ def test_pandas_in_and_out(corpus):
     frame = pd.DataFrame(corpus.data.toarray(), columns=corpus.feature_names)
     model = PrivateCGSLDA(n_components=3, max_iter=2).set_output(transform="pandas").fit(frame)
     out = model.transform(frame)
-    assert list(out.columns) == ["privatecgslda0", "privatecgslda1", "privatecgslda2"]
+    assert list(out.columns) == ["topic_0", "topic_1", "topic_2"]
     assert list(model.top_words(4).index) == list(out.columns)
     assert model.top_words(4).isin(corpus.feature_names).all(axis=None)
 

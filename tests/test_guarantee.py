@@ -6,8 +6,8 @@ import pickle
 import re
 from dataclasses import FrozenInstanceError, replace
 from decimal import Decimal
-from pathlib import Path
 from html import escape
+from pathlib import Path
 
 import numpy as np
 import pytest

@@ -327,6 +327,9 @@ def _released(args, vectorizer, model, words):
         doc_topic_prior=found.doc_topic_prior_,
         text=found.text_,
         details={**found.details_, "leaky_vocabulary": True},
+        topic_sizes=found.topic_sizes_,
+        topic_names=found.topic_names_,
+        signal_to_noise=found.signal_to_noise_,
     )
 
 

@@ -186,6 +186,14 @@ class PrivacyGuarantee:
                     f" {self.epsilon}"
                 )
 
+    @property
+    def caption(self) -> str:
+        """The numbers in a few words, for captions; epsilon and delta are rounded up."""
+        if math.isinf(self.epsilon) or self.delta >= 1:
+            return "no privacy protection"
+        status = "" if self.status == Status.PROVEN else f", {self.status}"
+        return f"epsilon = {round_up(self.epsilon)}, delta = {round_up(self.delta)} per {self.unit}{status}"
+
     def epsilon_at(self, delta: float) -> float:
         """Compute the epsilon that the mechanism gives at another delta.
 

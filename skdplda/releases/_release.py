@@ -109,10 +109,13 @@ def release(
         model.topic_word_,
         words,
         privacy_guarantee=guarantee,
-        doc_topic_prior=model._doc_topic_prior(),
+        doc_topic_prior=model._prior_of_topics(),
         text=_text_settings(steps) if raw_text else None,
         details={"estimator": type(model).__name__, "parameters": _parameters(model)},
         n_jobs=model.n_jobs,
+        topic_sizes=model._topic_sizes(),
+        topic_names=model.get_feature_names_out(),
+        signal_to_noise=model._word_signal(),
     )
 
 
