@@ -146,7 +146,7 @@ def test_a_model_without_a_pipeline():
 def test_bad_input(released):
     with pytest.raises(ValueError, match="Put it into a list"):
         released.transform("one text")
-    with pytest.raises(ValueError, match="got both"):
+    with pytest.raises(ValueError, match="row 1, counted from 0, has none"):
         released.transform(pd.Series(["plum", None]))
     with pytest.raises(ValueError, match="features"):
         released.transform([[1, 2]])

@@ -1,7 +1,7 @@
 """How good topics are: held-out likelihood, coherence, diversity. Arrays in, floats out."""
 
 from skdplda.metrics._coherence import topic_diversity, u_mass_coherence
-from skdplda.metrics._gensim import coherence, gensim_dictionary, make_coherence_scorer
+from skdplda.metrics._gensim import coherence, gensim_dictionary, make_coherence_scorer, make_gensim_model
 from skdplda.metrics._likelihood import (
     held_out_log_likelihood,
     log_likelihood,
@@ -18,6 +18,7 @@ __all__ = [
     "held_out_log_likelihood",
     "log_likelihood",
     "make_coherence_scorer",
+    "make_gensim_model",
     "perplexity",
     "score",
     "score_samples",

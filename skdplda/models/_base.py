@@ -24,7 +24,8 @@ from skdplda._validation import (
     note_parameters,
 )
 from skdplda.distributed import ShardedDocuments, load_documents
-from skdplda.metrics import perplexity, score, score_samples
+from skdplda.metrics import make_gensim_model, perplexity, score, score_samples
+from skdplda.models._hints import HintsMixin
 from skdplda.models._topics import TopicsMixin, warn_of_noise
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._adaptive import Question
@@ -46,7 +47,9 @@ OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # fitted attributes that c
 MAY_CHANGE = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that may differ when a fit is resumed
 
 
-class BaseTopicModel(TopicsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAwareMixin, BaseEstimator):
+class BaseTopicModel(
+    HintsMixin, TopicsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAwareMixin, BaseEstimator
+):
     """Base of the topic models; a subclass has `topic_word_` when it is fitted.
 
     It has `n_components`, `n_jobs`, `doc_topic_prior` and `topic_word_prior` among its parameters.
@@ -188,6 +191,32 @@ class BaseTopicModel(TopicsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         """
         check_is_fitted(self)
         return self.topic_word_
+
+    def to_gensim(self, feature_names: ArrayLike | None = None) -> Any:
+        """Make a gensim `LdaModel` of the fitted topics.
+
+        It holds what is released and nothing else, and gensim can show, save and load it and infer the topics of
+        documents. It cannot be updated: that would be a fit without noise.
+
+        Parameters
+        ----------
+        feature_names : array-like of str of shape (n_words,), default=None
+            The vocabulary. None takes the words that the model knows, else column numbers as "x0", "x1", ...
+
+        Returns
+        -------
+        model : gensim.models.LdaModel
+            Its `get_topics()` are `topic_word_`, in single precision.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If the names do not fit the vocabulary.
+        """
+        check_is_fitted(self)
+        return make_gensim_model(self.topic_word_, self._names_of_words(feature_names), self._doc_topic_prior())
 
     def _doc_topic_prior(self):
         """Return the prior of topic proportions, of shape (n_components,)."""

@@ -1,5 +1,7 @@
 """Curves over epsilon: what privacy costs in utility, and how many words a selection names."""
 
+import warnings
+
 import numpy as np
 from sklearn.base import clone
 
@@ -303,8 +305,10 @@ class VocabularySizeDisplay:
 
 
 def _size(selector, X, options):
-    """Return how many words a selector names; none is a size too."""
+    """Return how many words a selector names; none is a size too, of which it warns or which it raises."""
     try:
-        return len(selector.fit(X, **options).get_feature_names_out())
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "No word was used by enough", UserWarning)
+            return len(selector.fit(X, **options).get_feature_names_out())
     except EmptySelectionError:
         return 0

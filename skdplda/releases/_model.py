@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._files import DAMAGE, refuse_existing, whole_file
+from skdplda._texts import check_texts, holds_texts
 from skdplda._types import ArrayLike, PathLike, Sequence
 from skdplda._validation import check_prior, is_integer
 from skdplda.models import BaseTopicModel
@@ -328,15 +329,12 @@ class ReleasedTopicModel(BaseTopicModel):
     def _counts(self, X):
         if isinstance(X, (str, bytes)):
             raise ValueError("X must be a list of texts, or counts; got one text. Put it into a list.")
-        if len(getattr(X, "shape", ())) == 2:
+        if len(getattr(X, "shape", ())) == 2 and not holds_texts(X):
             X = self._check_columns(X)
         else:
             X = X if hasattr(X, "__len__") else list(X)
-            are_texts = {isinstance(text, (str, bytes)) for text in X}
-            if are_texts == {True}:
-                X = self.make_vectorizer().transform(X)
-            elif True in are_texts:
-                raise ValueError("X must hold texts only, or counts only; got both. Missing texts are empty: ''.")
+            if len(getattr(X, "shape", ())) == 2 or any(isinstance(text, (str, bytes)) for text in X):
+                X = self.make_vectorizer().transform(check_texts(X, "X"))
         return super()._counts(X)
 
     def _check_columns(self, X):
