@@ -1,6 +1,6 @@
 """Which relevance makes top words that go together: NPMI of private topics on held-out texts.
 
-The default of `top_words(relevance=)` is chosen on 20 Newsgroups and judged on news articles. Posts lose their headers;
+For the default of `top_words(relevance=)`, of 20 Newsgroups and of news articles. Posts lose their headers;
 a random tenth of the texts is the reference of gensim's c_npmi. A document is the counts of its words among the 1,000
 that most training texts have, English stop words apart. (A vocabulary chosen from the data is not private; it is the
 same for all rows.) Top words are the ten of largest relevance; relevance 1 is the order of probabilities.

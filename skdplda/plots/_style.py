@@ -62,7 +62,7 @@ def titled(what, estimator):
 def set_title(ax, title):
     """Write a title above the axes, in more lines if it is longer than they are wide."""
     if title:
-        letters = max(24, int(ax.get_position().width * ax.figure.get_size_inches()[0] * 12))
+        letters = max(24, int(ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi * 12))  # or a subfigure
         ax.set_title(fill(title, letters), fontsize="medium", loc="left")
 
 
