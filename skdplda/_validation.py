@@ -209,6 +209,11 @@ def check_counts(estimator, X, *, reset):
             f"{type(estimator).__name__} takes these data as a matrix in memory; got a {type(X).__name__}, which is on"
             " workers. Call compute() on it, or map the method over its blocks."
         )
+    if hasattr(type(X), "blocks"):  # `DiskCounts`
+        raise TypeError(
+            f"{type(estimator).__name__} takes these data as a matrix in memory; got a {type(X).__name__}, which is on"
+            " disk. VIPSLDA fits documents on disk, and transform of any model takes them."
+        )
     X = check_matrix(estimator, X, reset=reset)
     whom = f"{type(estimator).__name__}. Topic models need word counts"
     check_non_negative(X, whom)

@@ -255,6 +255,8 @@ def test_cost_is_that_of_the_estimator(capsys, stated_noise):
     first, last, model = (f"{noise[name]:.4g}" for name in ("first_round", "last_round", "in_model"))
     assert f"noise of standard deviation {first} in the first and {last} in the last of 8 rounds" in out
     assert f"is left with {model}." in out
+    assert cli.main(["cost", *PRICE, "--rounds", "8", "--model", "vips"]) == 0
+    assert f"is left with {model}." in " ".join(capsys.readouterr().out.split())
 
 
 def test_cost_of_a_published_form_says_that_it_does_not_hold(capsys):

@@ -6,8 +6,9 @@ import stat
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.feature_extraction.text import CountVectorizer
 
-from skdplda import VIPSLDA
+from skdplda import VIPSLDA, PrivateCGSLDA
 from skdplda.datasets import _disk as disk
 from skdplda.datasets import open_counts, write_counts
 
@@ -132,3 +133,25 @@ def test_a_header_with_an_impossible_shape_is_refused(counts, shape):
 def test_counts_on_disk_are_readable_by_their_owner_only(counts, tmp_path):
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "corpus").iterdir()}
     assert modes == dict.fromkeys(["header.json", *disk.ARRAYS], 0o600)
+
+
+def test_texts_are_counted_on_the_way_to_the_disk(tmp_path, capsys):
+    texts = ["iron zinc iron", "pear", "", "zinc pear"] * 5000
+    words = CountVectorizer(vocabulary=["iron", "pear", "zinc"])
+    counts = write_counts(tmp_path / "corpus", (text for text in texts), vectorizer=words, verbose=1)
+    assert "20000 documents" in capsys.readouterr().err
+    assert (sp.vstack([block for _, block in counts.blocks()]) != words.transform(texts)).nnz == 0
+    with pytest.raises(ValueError, match="chunks must hold a text in each row; row 1"):
+        write_counts(tmp_path / "other", ["iron", None], vectorizer=words)
+    with pytest.raises(FileExistsError, match="open_counts opens it if it is complete"):
+        write_counts(tmp_path / "corpus", texts, vectorizer=words)
+
+
+def test_any_model_transforms_documents_on_disk_and_says_who_fits_them(counts):
+    X = sp.vstack([block for _, block in counts.blocks()])
+    model = PrivateCGSLDA(2, max_iter=2).fit(X)
+    np.testing.assert_array_equal(model.transform(counts), model.transform(X))
+    with pytest.raises(TypeError, match="VIPSLDA fits documents on disk"):
+        PrivateCGSLDA(2).fit(counts)
+    with pytest.raises(TypeError, match="which is on disk"):
+        model.score(counts)

@@ -6,11 +6,15 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.pipeline import Pipeline
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import RandomizedSearchCV
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 
 from skdplda import (
     BudgetExceededError,
@@ -21,6 +25,7 @@ from skdplda import (
     privacy_guarantee,
     release,
 )
+from skdplda.model_selection import search_cost
 from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
 CANARY = "zzqxcanaryvv"
@@ -260,3 +265,30 @@ def test_a_remainder_needs_a_ledger():
         make_fdptm_pipeline("remaining")
     with pytest.raises(ValueError, match="epsilon must be a number or 'remaining'; got 'rest'"):
         make_fdptm_pipeline("rest")
+
+
+# --- from a data frame to a colleague ------------------------------------------------------------------------------
+
+
+def test_a_data_frame_becomes_a_file_with_which_a_colleague_classifies(tmp_path, texts):
+    notes = pd.DataFrame({"ward": np.arange(N_DOCUMENTS) % 2, "note": [f"The {text} and 12" for text in texts]})
+    pipeline = make_fdptm_pipeline(8.0, 1e-6, n_components=2).fit(notes[["note"]])
+    release(pipeline).save(tmp_path / "topics.zip")
+
+    topics = load_released(tmp_path / "topics.zip")  # the colleague has the file, and notes of her own
+    assert {word for word in topics.vocabulary_} == {*FRUIT, *METAL}
+    own = notes.head(200)
+    classifier = make_pipeline(topics, LogisticRegression())
+    search = RandomizedSearchCV(classifier, {"logisticregression__C": [0.1, 1.0]}, n_iter=2, cv=2, random_state=0)
+    assert search.fit(own["note"], own["ward"]).best_score_ > 0.9
+    columns = ColumnTransformer([("topics", topics, "note"), ("ward", "passthrough", ["ward"])])
+    assert columns.fit_transform(own).shape == (200, 3)
+    union = FeatureUnion([("topics", topics), ("words", topics.make_vectorizer())])
+    assert union.fit_transform(own["note"]).shape == (200, 2 + 8)
+
+
+def test_a_randomized_search_over_the_whole_pipeline_and_its_price(texts):
+    pipeline = make_fdptm_pipeline(8.0, 1e-6, model=PrivateCGSLDA(2, max_iter=2))
+    search = RandomizedSearchCV(pipeline, {"topics__n_components": [2, 3]}, n_iter=2, cv=2, random_state=0)
+    assert search_cost(search).epsilon > 8.0
+    assert search.fit(pd.DataFrame({"note": texts})).best_estimator_.transform(texts[:3]).shape[0] == 3

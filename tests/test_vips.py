@@ -406,3 +406,11 @@ def test_planted_topics_come_back():
         models = [VIPSLDA(4, random_state=seed, **parameters).fit(planted.data) for seed in range(4)]
         recovered = sorted(topic_recovery(planted.topic_word, found.topic_word_).mean for found in models)
         assert recovered[rank] > least
+
+
+@pytest.mark.parametrize("rounds", [1, 7, None])
+def test_the_noise_of_full_batches_is_told_without_data(rounds, stated_noise):
+    told = VIPSLDA(epsilon=2.0, delta=1e-6, max_iter=rounds).noise_deviation()
+    assert told == pytest.approx(stated_noise(2.0, 1e-6, rounds or 20), rel=1e-5)
+    for other in ({"learning_method": "online"}, {"max_norm": 3.0}, {"epsilon": np.inf}, {"sampling_rate": 0.5}):
+        assert VIPSLDA(**other).noise_deviation() is None

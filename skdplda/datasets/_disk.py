@@ -4,12 +4,15 @@ import hashlib
 import json
 import os
 from contextlib import ExitStack
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from tqdm import tqdm
 
 from skdplda._files import PRIVATE, whole_file
+from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Iterator, PathLike
 from skdplda._validation import check_block, check_structure, is_integer
 
@@ -22,7 +25,7 @@ BLOCK = 8192  # documents read at a time
 CHUNK = 2**22  # bytes hashed at a time
 
 
-def write_counts(path: PathLike, chunks: Any) -> "DiskCounts":
+def write_counts(path: PathLike, chunks: Any, *, vectorizer: Any = None, verbose: int = 0) -> "DiskCounts":
     """Write a stream of documents to a folder, to be fitted without holding them in memory.
 
     Parameters
@@ -30,8 +33,14 @@ def write_counts(path: PathLike, chunks: Any) -> "DiskCounts":
     path : str or path-like
         A new folder, readable by its owner only, as are its files. It is complete when the function returns; before,
         it cannot be opened.
-    chunks : iterable of sparse matrix or array-like, each of shape (n_documents, n_words)
-        Word counts, over one vocabulary. One chunk is held at a time.
+    chunks : iterable of sparse matrix or array-like, each of shape (n_documents, n_words), or iterable of str
+        Word counts, over one vocabulary. One chunk is held at a time. With `vectorizer`, texts: some thousand are held
+        at a time.
+    vectorizer : vectorizer or None, default=None
+        Fitted, or with a vocabulary, such as `DPCountVectorizer` or ``CountVectorizer(vocabulary=words)``: it counts
+        the texts.
+    verbose : int, default=0
+        Progress bar of documents if positive.
 
     Returns
     -------
@@ -41,7 +50,7 @@ def write_counts(path: PathLike, chunks: Any) -> "DiskCounts":
     Raises
     ------
     FileExistsError
-        If the folder is there.
+        If the folder is there; `open_counts` opens it.
     ValueError
         If a chunk holds anything but counts below 2**31, its vocabulary has another size than the first one's, or
         there are no documents. The folder then stays incomplete.
@@ -56,7 +65,14 @@ def write_counts(path: PathLike, chunks: Any) -> "DiskCounts":
     (100, 20)
     """
     path = os.fspath(path)
-    os.mkdir(path, 0o700)
+    if vectorizer is not None:
+        chunks = _counted(check_texts(chunks, "chunks", own=True), vectorizer)
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        raise FileExistsError(
+            f"{path!r} is there already: open_counts opens it if it is complete; else remove it, or give another name."
+        ) from None
     n_documents, n_entries, n_words = 0, 0, None
     digests = {name: hashlib.sha256() for name in ARRAYS}
     with ExitStack() as stack:
@@ -68,8 +84,10 @@ def write_counts(path: PathLike, chunks: Any) -> "DiskCounts":
             files[name].write(content)
 
         write("indptr", np.zeros(1))
+        bar = stack.enter_context(tqdm(unit=" documents", disable=not verbose))
         for number, chunk in enumerate(chunks):
             X = check_block(chunk, f"chunk {number}")
+            bar.update(X.shape[0])
             if n_words not in (None, X.shape[1]):
                 raise ValueError(
                     f"chunk {number} has {X.shape[1]} words and the first {n_words}: the vocabulary changed."
@@ -86,6 +104,13 @@ def write_counts(path: PathLike, chunks: Any) -> "DiskCounts":
     with whole_file(os.path.join(path, "header.json"), PRIVATE) as file:
         file.write(json.dumps(header).encode())
     return DiskCounts(path, shape, header["digest"])
+
+
+def _counted(texts, vectorizer):
+    """Yield the counts of some thousand texts at a time."""
+    texts = iter(texts)
+    while chunk := list(islice(texts, BLOCK)):
+        yield vectorizer.transform(chunk)
 
 
 def open_counts(path: PathLike) -> "DiskCounts":

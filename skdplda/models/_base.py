@@ -23,6 +23,7 @@ from skdplda._validation import (
     fit_context,
     note_parameters,
 )
+from skdplda.datasets import DiskCounts
 from skdplda.distributed import ShardedDocuments, load_documents
 from skdplda.metrics import make_gensim_model, perplexity, score, score_samples
 from skdplda.models._hints import HintsMixin
@@ -75,8 +76,8 @@ class BaseTopicModel(
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts.
+        X : array-like, sparse matrix or DiskCounts of shape (n_documents, n_words)
+            Word counts. Those of a `skdplda.datasets.DiskCounts` are read some thousand documents at a time.
 
         Returns
         -------
@@ -91,6 +92,8 @@ class BaseTopicModel(
             If X is no matrix of counts or has another number of words.
         """
         check_is_fitted(self)
+        if isinstance(X, DiskCounts):
+            return np.concatenate([self.transform(block) for _, block in X.blocks()])
         X = self._counts(X)
         return fold_in(
             X.indptr.astype(np.int32) if X.indptr[-1] < 2**31 else X.indptr,

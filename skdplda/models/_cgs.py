@@ -17,7 +17,7 @@ from skdplda.models._base import BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import MOST_ROUNDS, AdaptiveTables, least_share, planned_noise
+from skdplda.rounds._adaptive import AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep, InferredPriors
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
@@ -248,12 +248,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         plan = self._plan()
         if plan is None or plan.noiseless:
             return None
-        if self._adaptive() and self.n_components == 1:  # word frequencies alone, released once
-            noise = float(NORM_BOUND * plan.deviation(0))
-            return {"first_round": noise, "last_round": noise, "in_model": noise, "rounds": 1}
         if self._adaptive():
-            first, last, model = (float(NORM_BOUND * noise) for noise in planned_noise(plan, self.max_iter))
-            return {"first_round": first, "last_round": last, "in_model": model, "rounds": self.max_iter or MOST_ROUNDS}
+            return told_noise(plan, NORM_BOUND, self.n_components, self.max_iter)
         scale = NORM_BOUND / plan.sampling_rate
         return {
             "first_round": scale * plan.deviation(0),

@@ -32,7 +32,7 @@ from skdplda.privacy import (
     Randomness,
     seeded_guarantee,
 )
-from skdplda.rounds._adaptive import AdaptiveTables, least_share
+from skdplda.rounds._adaptive import AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import HALF
 from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep
@@ -370,6 +370,21 @@ class VIPSLDA(BaseRoundsModel):
             Equal to `privacy_guarantee_` after the fit.
         """
         return self._guarantee("user" if groups else "document", self._plan(stream), stream)
+
+    def noise_deviation(self) -> dict[str, Any] | None:
+        """Standard deviation of the noise in a cell of the topic-word tables, without data.
+
+        As that of `PrivateCGSLDA`, whose divided budget this model has in full batches.
+
+        Returns
+        -------
+        noise : dict or None
+            "first_round" and "last_round", of the released tables; "in_model", of `components_`; "rounds". None without
+            noise, and for online learning, samples, `max_norm` and other accountings.
+        """
+        if not self._adaptive():
+            return None
+        return told_noise(self._plan(), NORM_BOUND, self.n_components, self.max_iter)
 
     def _topic_word_prior(self):
         default = EXACT_TOPIC_WORD_PRIOR if np.isinf(self.epsilon) else PRIVATE_TOPIC_WORD_PRIOR

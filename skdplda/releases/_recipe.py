@@ -1,7 +1,7 @@
 """Fully differentially private topic modelling: one budget for the words and the topics."""
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 from scipy.optimize import brentq
 from sklearn import get_config
@@ -106,8 +106,8 @@ def make_fdptm_pipeline(
     PrivacyGuarantee(epsilon=2, delta=1e-6, document, add-remove, central, proven)
     """
     if isinstance(epsilon, str):
-        options = {"n_components": n_components, "vocabulary_share": vocabulary_share, "vectorizer": vectorizer}
-        options |= {"model": model, "prior": prior, "groups": groups}
+        options: dict[str, Any] = {"n_components": n_components, "vocabulary_share": vocabulary_share, "groups": groups}
+        options |= {"vectorizer": vectorizer, "model": model, "prior": prior}
         return _for_the_rest(epsilon, check_delta(delta), options)
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if not is_real(vocabulary_share) or not 0 < vocabulary_share < 1:

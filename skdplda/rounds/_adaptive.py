@@ -18,7 +18,7 @@ from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 from skdplda.rounds._shrinkage import loglinear, principal, shrink_frequencies, shrink_ratios, unit_columns
 from skdplda.rounds._tables import FORGET, initial_table, signal_to_noise
 
-__all__ = ["MOST_ROUNDS", "AdaptiveTables", "Question", "least_share", "planned_noise"]
+__all__ = ["MOST_ROUNDS", "AdaptiveTables", "Question", "least_share", "told_noise"]
 
 # Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget".
 WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
@@ -87,6 +87,17 @@ def planned_noise(plan, n_rounds=None):
     for share in shares:
         weight, squares = (1 - FORGET) * weight + share, (1 - FORGET) ** 2 * squares + share
     return tuple(plan.deviation(0) * np.array([shares[0] ** -0.5, shares[-1] ** -0.5, squares**0.5 / weight]))
+
+
+def told_noise(plan, norm_bound, n_components, max_iter):
+    """Return what `noise_deviation` of an estimator tells of this form, with `norm_bound` in tokens."""
+    if n_components == 1:  # word frequencies alone, released once
+        first = last = model = float(norm_bound * plan.deviation(0))
+        rounds = 1
+    else:
+        first, last, model = (float(norm_bound * noise) for noise in planned_noise(plan, max_iter))
+        rounds = max_iter or MOST_ROUNDS
+    return {"first_round": first, "last_round": last, "in_model": model, "rounds": rounds}
 
 
 class Question(NamedTuple):
