@@ -58,6 +58,22 @@ class UnitWords:
         _partition.share_equally(self._start, self._words, np.array(active), np.array(share), total)
         return total
 
+    def size(self) -> int:
+        """Return the number of units."""
+        return len(self._start) - 1
+
+    def rerouted(self, active: np.ndarray, share: np.ndarray, back: np.ndarray, back_share: np.ndarray) -> np.ndarray:
+        """Add up weights, of shape (n_words,), where a unit also gives what comes back to it.
+
+        A unit with n active words gives share[n] to each of them, and back_share[n] times the sum of `back` over them,
+        rounded down. `active` and `share` are as in `shared`; `back`, of shape (n_words,), has the part of a word's
+        weight that comes back; `back_share` has the shape of `share`.
+        """
+        total = np.zeros(self._n_words, dtype=np.int64)
+        given = (np.array(array) for array in (active, share, back, back_share))
+        _partition.reroute(self._start, self._words, *given, total)
+        return total
+
     def filled(self, plan: Any) -> np.ndarray:
         """Add up weights, of shape (n_words,), where units give one after the other, by a plan of `IN_TURN`."""
         total, words, n_units = np.zeros(self._n_words, dtype=np.int64), self._words, len(self._start) - 1

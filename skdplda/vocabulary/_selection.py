@@ -45,6 +45,8 @@ REFERENCES = {
     "weighted_gaussian": "Gopi et al. (2020), Differentially private set union (weighted Gaussian)",
     "sips": "Swanberg et al. (2023), DP-SIPS: a simpler, more scalable mechanism for differentially private partition"
     " selection",
+    "mad": "Chen et al. (2025), Scalable private partition selection via adaptive weighting (MAD), re-derived",
+    "mad2r": "Chen et al. (2025), Scalable private partition selection via adaptive weighting (MAD2R), re-derived",
     "truncated_geometric": "Desfontaines et al. (2022), Differentially private partition selection",
 }
 EXAMPLE_WORDS = 10  # of a unit, in the error that nothing was selected
@@ -160,14 +162,14 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         if isinstance(X, ShardedDocuments):
             words = ShardedWords(X, plan.max_items, randomness.key)
             charge.charge(uuid4().hex)
-            released, weights = select_words(plan, words, randomness)
+            selected = select_words(plan, words, randomness)
         else:
             lists = unit_words(X, groups)
             charge.charge(uuid4().hex)
-            released, weights = select_partitions(plan, *lists, X.shape[1], randomness)
-        if not len(released):
+            selected = select_partitions(plan, *lists, X.shape[1], randomness)
+        if not len(selected[0]):
             raise EmptySelectionError(self._nothing(plan))
-        return released, weights
+        return selected
 
     def _nothing(self, plan):
         """Say what would be released at which epsilon, from the parameters alone."""
@@ -220,9 +222,17 @@ class ShardedWords:
         """Return a positive number for each word that a unit uses, else 0."""
         return self._pool.total("used", ())
 
+    def size(self):
+        """Return the number of units."""
+        return self._pool.total("size", ())
+
     def shared(self, active, share):
         """Return the weights of the words."""
         return self._pool.total("shared", (active, share))
+
+    def rerouted(self, active, share, back, back_share):
+        """Return the weights of the words, with what comes back to the units."""
+        return self._pool.total("rerouted", (active, share, back, back_share))
 
 
 def refuse_repetitions(words):

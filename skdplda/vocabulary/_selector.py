@@ -176,7 +176,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
             if self.public_vocabulary is not None:
                 chosen, weights = self._public_columns(X.shape[1]), None
             else:
-                chosen, weights = self._select(X, groups, charge)
+                chosen, weights, _ = self._select(X, groups, charge)
         self.support_ = np.zeros(X.shape[1], dtype=bool)
         self.support_[chosen] = True
         self.__dict__.pop("noisy_weights_", None)  # of an earlier fit

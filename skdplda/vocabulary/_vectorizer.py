@@ -207,7 +207,7 @@ class DPCountVectorizer(PrivateSelection):
             words, weights = self._public_words(), None
         else:
             X, names = count(documents, counter.build_analyzer())
-            chosen, weights = self._select(X, groups, charge)
+            chosen, weights, _ = self._select(X, groups, charge)
             words = [names[j] for j in chosen]
             order = sorted(range(len(words)), key=words.__getitem__)  # the order of appearance is not covered
             words, weights = [words[i] for i in order], weights[order]
