@@ -25,7 +25,16 @@ from skdplda.privacy._noise import LARGEST_SCALE, delta_slack
 from skdplda.privacy._survivors import MeanOfRounds, passing
 from skdplda.privacy._unit_words import FILLS, UnitWords
 
-__all__ = ["PartitionPlan", "epsilon_needed", "noises_of", "plan_partition", "select_partitions", "select_words"]
+__all__ = [
+    "PartitionPlan",
+    "epsilon_needed",
+    "has_levels",
+    "level_parts",
+    "noises_of",
+    "plan_partition",
+    "select_partitions",
+    "select_words",
+]
 
 GRID = 2**20  # weight that one unit gives, where sums are exact in integers
 FINE_GRID = 44  # log2 of the same for "policy_gaussian", whose steps are rounded
@@ -58,6 +67,7 @@ ROUNDS = {
     "mad": Rounds((1.0,)),
     "mad2r": Rounds((0.1, 0.9), (0.0,)),
 }
+LEVEL_RATIO = 0.5  # of the precision that n-grams get, to that of the n-grams of one word less; not tuned
 # The order of the norm in which a unit's weights are bounded, where the theorem is for any noise of that norm.
 NORM = {**dict.fromkeys(ROUNDS, 2), "policy_gaussian": 2, "policy_laplace": 1, "item_frequency": 1}
 
@@ -179,7 +189,13 @@ def noises_of(mechanism):
 
 
 def plan_partition(
-    mechanism: str, epsilon: float, delta: float, max_items: int, cutoff: float, noise: str | None = None
+    mechanism: str,
+    epsilon: float,
+    delta: float,
+    max_items: int,
+    cutoff: float,
+    noise: str | None = None,
+    part: float = 1.0,
 ) -> PartitionPlan:
     """Find noise and thresholds for a privacy budget.
 
@@ -198,6 +214,8 @@ def plan_partition(
     noise : str, default=None
         One of `skdplda.privacy.MECHANISMS` that is for the norm in which the mechanism bounds what a unit gives. None:
         the first of them.
+    part : float, default=1.0
+        Of the precision and of delta that this selection has, where several share the budget; see `has_levels`.
 
     Returns
     -------
@@ -220,18 +238,19 @@ def plan_partition(
     law = mechanism_of(noise or known[0]) if known else None
     if math.isinf(epsilon):
         return PartitionPlan("weighted_gaussian", max_items, GRID, None, (0.0,), (0,), (), 0, gaussian_event(0.0), 0.0)
-    if delta / 4 <= delta_slack(MOST_DRAWS, 0.0):
+    if delta * part / 4 <= delta_slack(MOST_DRAWS, 0.0):
         raise ValueError(
-            f"delta must be above 1e-15; got {delta!r}. Without delta no word can be learned from the data, because a"
-            " word tells by its presence that somebody used it. Use public_vocabulary to spend nothing."
+            f"delta must be above {1e-15 / part:.1g}; got {delta!r}. Without delta no word can be learned"
+            " from the data, because a word tells by its presence that somebody used it. Use public_vocabulary to spend"
+            " nothing."
         )
-    target = min(epsilon, math.log(delta / 2 / delta_slack(MOST_DRAWS, 0.0) - 1))
+    target = min(epsilon, math.log(delta * part / 2 / delta_slack(MOST_DRAWS, 0.0) - 1))
     slack = delta_slack(MOST_DRAWS, target)
     try:
         if mechanism == "truncated_geometric":
             plan = _plan_counts(target, delta, slack, max_items)
         elif mechanism in ROUNDS:
-            plan = _plan_rounds(mechanism, law, target, delta, slack, max_items, cutoff)
+            plan = _plan_rounds(mechanism, law, target, delta, slack, max_items, cutoff, part)
         else:
             plan = _plan_policy(mechanism, law, target, delta, slack, max_items, cutoff)
     except OverflowError:  # a threshold beyond int64
@@ -242,6 +261,17 @@ def plan_partition(
             f" {epsilon!r}, which asks for more noise than can be drawn."
         )
     return plan
+
+
+def has_levels(mechanism: str, noise: str | None) -> bool:
+    """Say whether n-grams can be selected by levels: the parts of a budget must add up to one event."""
+    return mechanism in ROUNDS and mechanism_of(noise or noises_of(mechanism)[0]).adds_precisions
+
+
+def level_parts(n_levels: int) -> list[float]:
+    """Return the part of a budget of n-grams of 1, ..., `n_levels` words, each for `plan_partition`."""
+    parts = LEVEL_RATIO ** np.arange(n_levels)
+    return (parts / parts.sum()).tolist()
 
 
 def _can_be_drawn(plan):
@@ -270,11 +300,13 @@ def epsilon_needed(
     return epsilons[first] if first < len(epsilons) else math.inf
 
 
-def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff):
+def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff, part):
     rounds = ROUNDS[mechanism]
     shares, deltas = np.array(rounds.shares), np.array(rounds.deltas or rounds.shares)
-    spent = delta / 2 if law.has_delta else delta
+    spent = part * (delta / 2 if law.has_delta else delta)
     multipliers, event = law.calibrate(epsilon, delta / 2, shares)
+    if part < 1:
+        multipliers, event = _divided(law, epsilon, delta / 2, shares, part)
     grid, sensitivity = GRID, 1.0
     if mechanism in REROUTED:
         grid = 2 ** min(REROUTED_GRID, 49 - math.frexp(max(multipliers))[1])  # the sampler's largest scale is 2**50
@@ -296,6 +328,12 @@ def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff):
     # no weight is sent on from a word that is not far above the last threshold; above what one unit gives
     cap = max(grid, math.ceil(min(thresholds[-1] + cutoff * scales[-1], HIGHEST_CAP))) if mechanism in REROUTED else 0
     return replace(plan, thresholds=thresholds, cap=cap)
+
+
+def _divided(law, epsilon, delta, shares, part):
+    """Return multipliers and event of rounds that have a part of the precision of an (epsilon, delta) release."""
+    whole = law.multiplier(epsilon, delta, 1) / math.sqrt(part) * (1 + 1e-12)  # above what rounding took
+    return tuple((whole / np.sqrt(shares / shares.sum()) * (1 + 1e-12)).tolist()), law.event(whole)
 
 
 def _plan_policy(mechanism, law, epsilon, delta, slack, max_items, cutoff):
