@@ -188,6 +188,7 @@ def noises_of(mechanism):
     return [law.name for law in MECHANISMS.values() if law.norm == NORM.get(mechanism) and law.log_cdf is not None]
 
 
+@lru_cache(maxsize=64)
 def plan_partition(
     mechanism: str,
     epsilon: float,

@@ -1,6 +1,7 @@
 """Fully differentially private topic modelling: one budget for the words and the topics."""
 
 import math
+from typing import Literal
 
 from scipy.optimize import brentq
 from sklearn import get_config
@@ -8,7 +9,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from skdplda._types import Estimator
-from skdplda._validation import is_real
+from skdplda._validation import is_integer, is_real
 from skdplda.models import VIPSLDA
 from skdplda.privacy import check_delta, check_epsilon
 from skdplda.rounds import PublicPrior
@@ -16,6 +17,9 @@ from skdplda.vocabulary import DPCountVectorizer
 
 __all__ = ["make_fdptm_pipeline"]
 
+# Words that topics can carry, per unit of their epsilon: private words are then nearly as near to topics without noise
+# as 1,000 fixed words (20 Newsgroups in benchmarks/results/vocabulary_caps.csv; chosen there, not judged elsewhere).
+WORDS_PER_EPSILON = 300
 TOLERANCE = 1e-5  # of the total epsilon, that may stay unspent
 
 
@@ -25,6 +29,7 @@ def make_fdptm_pipeline(
     *,
     n_components: int | None = None,
     vocabulary_share: float = 0.3,
+    max_words: int | Literal["auto"] | None = None,
     vectorizer: DPCountVectorizer | None = None,
     model: Estimator | None = None,
     prior: PublicPrior | None = None,
@@ -49,6 +54,10 @@ def make_fdptm_pipeline(
         Number of topics. None leaves that of `model`.
     vocabulary_share : float, default=0.3
         Share of epsilon that selects the words, in (0, 1). The topics get much more than the rest.
+    max_words : int, "auto" or None, default=None
+        Of the selected words keep so many, those of the largest released weight: fewer words have better topics, more
+        words tell of more of the texts. "auto" takes 300 for each unit of the epsilon of the topics, a public number.
+        None leaves that of `vectorizer`. It costs nothing. Affects privacy: no.
     vectorizer : DPCountVectorizer or None, default=None
         Its text settings and mechanism are kept, its budget is replaced.
     model : private topic model or None, default=None
@@ -67,7 +76,7 @@ def make_fdptm_pipeline(
     Raises
     ------
     ValueError
-        If the budget or the share is out of range, or a step refuses its part.
+        If the budget, the share or the number of words is out of range, or a step refuses its part.
 
     References
     ----------
@@ -93,10 +102,22 @@ def make_fdptm_pipeline(
         topics.set_params(n_components=n_components)
     if math.isfinite(epsilon):
         _calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
+    if isinstance(max_words, str) and max_words == "auto":
+        if math.isfinite(topics.epsilon):
+            words.set_params(max_words=math.ceil(WORDS_PER_EPSILON * topics.epsilon))
+    elif max_words is not None:
+        words.set_params(max_words=check_max_words(max_words))
     if groups and get_config()["enable_metadata_routing"]:
         words.set_fit_request(groups=True)
         topics.set_fit_request(groups=True)
     return Pipeline([("words", words), ("topics", topics)])
+
+
+def check_max_words(max_words):
+    """Return the number of words; refuse what is none."""
+    if not is_integer(max_words) or max_words < 1:
+        raise ValueError(f'max_words must be an integer from 1, "auto" or None; got {max_words!r}.')
+    return int(max_words)
 
 
 def _calibrate(topics, epsilon, words_cost, groups):
