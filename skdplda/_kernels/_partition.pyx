@@ -18,7 +18,7 @@ __all__ = ["fill_first", "fill_gaussian", "fill_level", "reroute", "share_equall
 def truncate(
     const int64_t[::1] start,   # IN    (n_units + 1,)
     int32_t[::1] words,         # INOUT (n_entries,) shuffled within each unit
-    double[::1] counts,         # INOUT (n_entries,) moved along
+    double[::1] counts,         # INOUT (n_entries,) moved along; may be None
     int64_t most,               # words that a unit keeps
     uint64_t seed,
     const int64_t[::1] numbers=None,  # IN (n_units,) where these units are a part of all
@@ -38,7 +38,7 @@ def truncate(
     """
     cdef Py_ssize_t u, n_units = start.shape[0] - 1
     cdef int64_t i, j
-    cdef bint numbered = numbers is not None
+    cdef bint numbered = numbers is not None, counted = counts is not None
     cdef random_stream stream
     kept = np.empty(words.shape[0], dtype=np.uint8)
     cdef uint8_t[::1] keep = kept
@@ -48,7 +48,8 @@ def truncate(
             for i in range(start[u], start[u + 1]):
                 j = i + <int64_t>(stream_double(&stream) * (start[u + 1] - i))
                 words[i], words[j] = words[j], words[i]
-                counts[i], counts[j] = counts[j], counts[i]
+                if counted:
+                    counts[i], counts[j] = counts[j], counts[i]
                 keep[i] = i - start[u] < most
     return kept.view(bool)
 

@@ -125,6 +125,11 @@ class PartitionPlan:
         return MeanOfRounds(self.coefficients, self.scales) if self.coefficients else None
 
     @property
+    def by_frequency(self) -> bool:
+        """Whether it asks how often a unit uses a word."""
+        return self.mechanism.startswith("item_frequency")
+
+    @property
     def law(self) -> Mechanism:
         """The mechanism of the noise, as an object."""
         return mechanism_of(LAW.get(self.noise, self.noise))
@@ -165,7 +170,7 @@ class PartitionPlan:
             return self.thresholds[-1] + 1
         one = self.noise is not None and self.law.norm == 1
         share = self.grid / n_words if one else equal_share(self.grid, n_words)
-        if self.mechanism.startswith("item_frequency"):
+        if self.by_frequency:
             share = self.grid  # if it is everyone's favourite
         return math.floor(self.thresholds[-1] / share) + 1
 
@@ -455,7 +460,12 @@ def _least(safe):
 
 
 def select_partitions(
-    plan: PartitionPlan, start: np.ndarray, words: np.ndarray, counts: np.ndarray, n_words: int, randomness: Any
+    plan: PartitionPlan,
+    start: np.ndarray,
+    words: np.ndarray,
+    counts: np.ndarray | None,
+    n_words: int,
+    randomness: Any,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run a selection.
 
@@ -467,8 +477,8 @@ def select_partitions(
         Into `words`: those of each unit, none twice.
     words : ndarray of shape (n_entries,), int32
         Word numbers. Shuffled within units.
-    counts : ndarray of shape (n_entries,), float64
-        How often the unit uses the word; only "item_frequency" asks. Moved along.
+    counts : ndarray of shape (n_entries,), float64, or None
+        How often the unit uses the word; only a plan `by_frequency` asks. Moved along.
     n_words : int
         Number of words.
     randomness : Randomness

@@ -177,7 +177,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             charge.charge(uuid4().hex)
             selected = select_words(plan, words, randomness)
         else:
-            lists = unit_words(X, groups)
+            lists = unit_words(X, groups, plan.by_frequency)
             charge.charge(uuid4().hex)
             selected = select_partitions(plan, *lists, X.shape[1], randomness)
         if not len(selected[0]):
@@ -217,19 +217,20 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         return text + " A public_vocabulary costs nothing."
 
 
-def unit_words(X, groups):
-    """Return (start, words, counts): the words of each unit, each once, and how often it uses them."""
+def unit_words(X, groups, counted=False):
+    """Return (start, words, counts): the words of each unit, each once, and how often it uses them, or None."""
     start, documents = check_groups(groups, X.shape[0])
     X = sp.csr_array(X)
-    counts = np.abs(X.data).astype(np.float64, copy=False)
-    X = sp.csr_array((counts, X.indices, X.indptr), shape=X.shape)  # the caller's indices, which must not change
+    used = np.abs(X.data).astype(np.float64, copy=False) if counted else X.data != 0
+    X = sp.csr_array((used, X.indices, X.indptr), shape=X.shape)  # the caller's indices, which must not change
     if groups is not None:
-        X = sp.csr_array((np.ones(len(documents)), documents, start), shape=(len(start) - 1, X.shape[0])) @ X
+        ones = np.ones(len(documents), dtype=used.dtype)
+        X = sp.csr_array((ones, documents, start), shape=(len(start) - 1, X.shape[0])) @ X
     if not (X.has_canonical_format and X.data.all()):
         X = X.copy()
         X.sum_duplicates()
         X.eliminate_zeros()
-    return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+    return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data if counted else None
 
 
 class PartOfWords(UnitWords):
