@@ -59,6 +59,7 @@ def main():
     parser.add_argument("--epsilon", type=float, nargs="+", default=[5.0])
     parser.add_argument("--topics", type=int, nargs="+", default=[10, 20])
     parser.add_argument("--models", choices=tuple(KINDS), nargs="+", default=["VIPSLDA"])
+    parser.add_argument("--caps", choices=("fixed", "auto", "all"), nargs="+", default=["fixed", "auto", "all"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--corpus", choices=("20news", "tweets"), default="20news")
     parser.add_argument("--output", type=Path, help="folder for vocabulary_caps.csv")
@@ -70,7 +71,7 @@ def main():
     rows = []
     cells = [(name, k, e, s) for name in args.models for s in args.seeds for k in args.topics for e in args.epsilon]
     for name, n_topics, epsilon, seed in cells:
-        for cap in ("fixed", "auto", "all"):
+        for cap in args.caps:
             arguments = corpus, name, n_topics, epsilon, seed
             row = fixed(*arguments) if cap == "fixed" else private(*arguments, cap)
             rows.append(

@@ -101,7 +101,7 @@ def main():
     print(row)
     if args.output:
         path = args.output / "vocabulary_scale.csv"
-        table = pd.concat([pd.read_csv(path)] * path.exists() + [pd.DataFrame([row])])
+        table = pd.concat([*([pd.read_csv(path)] if path.exists() else []), pd.DataFrame([row])])
         table.to_csv(path, index=False, float_format="%.4g", lineterminator="\n")
 
 

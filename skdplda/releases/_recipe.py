@@ -19,7 +19,7 @@ __all__ = ["make_fdptm_pipeline"]
 
 # Words that topics can carry, per unit of their epsilon: private words are then nearly as near to topics without noise
 # as 1,000 fixed words (20 Newsgroups in benchmarks/results/vocabulary_caps.csv; chosen there, not judged elsewhere).
-WORDS_PER_EPSILON = 300
+WORDS_PER_EPSILON = 250
 TOLERANCE = 1e-5  # of the total epsilon, that may stay unspent
 
 
@@ -56,7 +56,7 @@ def make_fdptm_pipeline(
         Share of epsilon that selects the words, in (0, 1). The topics get much more than the rest.
     max_words : int, "auto" or None, default=None
         Of the selected words keep so many, those of the largest released weight: fewer words have better topics, more
-        words tell of more of the texts. "auto" takes 300 for each unit of the epsilon of the topics, a public number.
+        words tell of more of the texts. "auto" takes 250 for each unit of the epsilon of the topics, a public number.
         None leaves that of `vectorizer`. It costs nothing. Affects privacy: no.
     vectorizer : DPCountVectorizer or None, default=None
         Its text settings and mechanism are kept, its budget is replaced.
