@@ -14,7 +14,7 @@ from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._mixture import word_sums
 from skdplda._kernels._noise import expm1, keystream, rough
-from skdplda._kernels._partition import fill_first, fill_gaussian, fill_level, share_equally, truncate
+from skdplda._kernels._partition import fill_first, fill_gaussian, fill_level, reroute, share_equally, truncate
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
 from skdplda._kernels._reports import positions, randomize
 from skdplda._kernels._sequential import laplace_last_sweep, sequential_sweep
@@ -153,6 +153,9 @@ def partition():
     total = np.zeros(n_words, np.int64)
     share_equally(indptr, indices, (np.arange(n_words) % 3 > 0).astype(np.uint8), share, total)
     yield from (kept, indices, total)
+    back = np.arange(n_words) / n_words
+    reroute(indptr, indices, np.ones(n_words, np.uint8), share, back, share * 0.4, total := np.zeros(n_words, np.int64))
+    yield total
     for give in (fill_gaussian, fill_first, fill_level):
         give(indptr, indices, np.arange(n_units)[::-1].copy(), 9 << 20, 1 << 20, total := np.zeros(n_words, np.int64))
         yield total

@@ -18,7 +18,16 @@ ROOT = Path(skdplda.__file__).parent
 
 # Kernels that add up contributions; NumPy's grouped sums; and methods that return a sum: of E-steps (`collect`), of the
 # words of units (`used`, `shared`, `filled`) and of workers (`total`).
-SUMS = {"sum_weighted", "word_sums", "count_topics", "share_equally", "fill_gaussian", "fill_level", "fill_first"}
+SUMS = {
+    "sum_weighted",
+    "word_sums",
+    "count_topics",
+    "share_equally",
+    "reroute",
+    "fill_gaussian",
+    "fill_level",
+    "fill_first",
+}
 SUM_CALLS = {"e_step", "add.at", "add.reduceat", "collect", "used", "shared", "filled", "total"}
 SUM_METHODS = ("_sum_", "_votes")  # how methods begin that add up by other means: those of E-steps, by convention
 # Samplers of noise, `Mechanism.sampler` and `NoisePlan.draw`; randomized response; topics whose draws are released; and
@@ -104,10 +113,14 @@ MAP = {
         "Words: each unit gives at most one unit of weight, in privacy/_unit_words.py.",
         {
             "privacy/_partition.py:select_words",
+            "privacy/_partition.py:reroute",
             "privacy/_unit_words.py:",
             "privacy/_unit_words.py:UnitWords.shared",
+            "privacy/_unit_words.py:UnitWords.rerouted",
             "vocabulary/_selection.py:ShardedWords.used",
             "vocabulary/_selection.py:ShardedWords.shared",
+            "vocabulary/_selection.py:ShardedWords.rerouted",
+            "vocabulary/_selection.py:ShardedWords.size",
         },
         {"privacy/_partition.py:_noise"},
     ),

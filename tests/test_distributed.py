@@ -452,7 +452,7 @@ class sums_of:
         return factor * self.sum
 
 
-@pytest.mark.parametrize("mechanism", ["sieve", "weighted_gaussian", "sips", "truncated_geometric"])
+@pytest.mark.parametrize("mechanism", ["sieve", "weighted_gaussian", "sips", "mad2r", "truncated_geometric"])
 @pytest.mark.parametrize("users", [False, True])
 def test_selection(mechanism, users, X, shards):
     groups = np.repeat([5, 1, 3], SIZES) * 100 + np.arange(400) % 40 if users else None

@@ -1,6 +1,7 @@
 """Fully private topics end to end: one budget, raw texts to a file, and nothing of a single document in it."""
 
 import json
+import math
 import pickle
 import subprocess
 import sys
@@ -215,6 +216,19 @@ def test_nothing_selected_is_an_error_that_says_what_would_be(texts):
             pipeline.fit(["one", "two", "three"])
 
 
+def test_a_cap_on_words_costs_nothing_and_follows_from_public_numbers(texts):
+    plain = make_fdptm_pipeline(5.0, 1e-6, n_components=2)
+    auto = make_fdptm_pipeline(5.0, 1e-6, n_components=2, max_words="auto")
+    assert plain["words"].max_words is None
+    assert auto["words"].max_words == math.ceil(250 * auto["topics"].epsilon) > 1150
+    assert privacy_guarantee(auto) == privacy_guarantee(plain)
+    assert make_fdptm_pipeline(math.inf, max_words="auto")["words"].max_words is None
+    capped = make_fdptm_pipeline(5.0, 1e-6, n_components=2, max_words=5).fit(texts)
+    assert len(capped["words"].vocabulary_) == 5 and capped["topics"].components_.shape == (2, 5)
+    kept = DPCountVectorizer(max_words=7)
+    assert make_fdptm_pipeline(5.0, 1e-6, vectorizer=kept)["words"].max_words == 7
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [
@@ -224,6 +238,8 @@ def test_nothing_selected_is_an_error_that_says_what_would_be(texts):
         ({"vocabulary_share": 0}, "vocabulary_share must be a number above 0 and below 1; got 0"),
         ({"vocabulary_share": 1.0}, "vocabulary_share must be"),
         ({"vocabulary_share": "half"}, "vocabulary_share must be"),
+        ({"max_words": 0}, 'max_words must be an integer from 1, "auto" or None; got 0'),
+        ({"max_words": "many"}, "max_words must be"),
         ({"model": PrivateCGSLDA(mechanism="inherent")}, "epsilon"),
     ],
 )

@@ -20,8 +20,20 @@ from skdplda.privacy import (
     gaussian_event,
     plan_partition,
     select_partitions,
+    select_words,
 )
-from skdplda.privacy._partition import FILLS, GRID, ROUNDS, equal_share
+from skdplda.privacy._partition import (
+    FILLS,
+    GRID,
+    MOST_ADAPTIVE,
+    MOST_UNITS_REROUTED,
+    REROUTED,
+    ROUNDS,
+    discount,
+    equal_share,
+    reroute,
+)
+from skdplda.privacy._survivors import MeanOfRounds, passing
 
 SOUND = [name for name in PartitionPlan.MECHANISMS if name != "item_frequency_published"]
 FALSE_ALARM = 1e-8  # of each statistical bound; there are 122 of them
@@ -102,6 +114,22 @@ def test_equal_shares_equal_the_reference():
         assert n * equal_share(GRID, n) ** 2 <= GRID**2 < n * (equal_share(GRID, n) + 1) ** 2
 
 
+def test_what_comes_back_equals_the_reference():
+    rng = np.random.default_rng(6)
+    start, words, _ = lists_of(random_units(rng))
+    active = (rng.random(12) < 0.7).astype(np.uint8)
+    share, back = rng.integers(0, 2**39, 7), rng.random(12)
+    back_share = rng.random(7) * 2**38
+    found, expected = np.zeros(12, np.int64), np.zeros(12, np.int64)
+    _partition.reroute(start, words, active, share, back, back_share, found)
+    for u in range(len(start) - 1):
+        chosen = words[start[u] : start[u + 1]]
+        chosen = chosen[active[chosen] > 0]
+        if len(chosen):
+            expected[chosen] += share[len(chosen)] + int(back_share[len(chosen)] * np.cumsum(back[chosen])[-1])
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_truncation_keeps_a_random_part_of_each_unit_and_moves_counts_along():
     n_units, n_words, most = 4000, 6, 2
     start = np.arange(0, n_units * n_words + 1, n_words)
@@ -123,7 +151,7 @@ def test_kernels_take_empty_input():
     start, words, counts = np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0)
     for mechanism in PartitionPlan.MECHANISMS:
         plan = plan_partition(mechanism, 1.0, 1e-3, 5, 3.0)
-        released, weights = select_partitions(plan, start, words, counts, 4, Randomness(None))
+        released, weights, _ = select_partitions(plan, start, words, counts, 4, Randomness(None))
         assert len(released) == len(weights) == 0
 
 
@@ -165,6 +193,58 @@ def test_policies_never_widen_the_gap_between_neighbours(kernel, norm, slack):
             else:
                 assert weights.max() <= equal_share(budget, len(new))
     assert closest > 0.99  # the bound is met
+
+
+def test_what_comes_back_never_moves_the_sums_by_more_than_a_unit():
+    """Fuzz "mad" at small caps, where nearly all comes back, with many small units beside: and the bound is met."""
+    rng = np.random.default_rng(8)
+    share = np.array([0] + [equal_share(2**39, n + 1) for n in range(60)])
+    closest, plan = 0.0, plan_partition("mad", 1.0, 1e-3, 60, 3.0)
+    for trial in range(300):
+        cap = int(2**39 * rng.choice([1.0, 1.5, 3.0]))
+        plan = replace(plan, grid=2**39, cap=cap)
+        n, sink = int(rng.choice([1, 2, 3, 9, 40, MOST_ADAPTIVE, MOST_ADAPTIVE + 1])), int(rng.integers(2))
+        longest = 1 + int(rng.integers(3))
+        others = [rng.permutation(60)[: rng.integers(1, longest + 1)].tolist() for _ in range(rng.integers(0, 300))]
+        if trial % 2:  # all of the others' words are beyond the cap but one, to which all that comes back may go
+            others += [[word, 0 if sink else 60] for word in range(1, n)] * 5
+        gone = rng.permutation(60)[:n].tolist() if trial % 3 else [*range(n)]
+        active = np.ones(61, np.uint8)
+        sums = [
+            reroute(UnitWords(*lists_of(units), 61, 60, 1), active, share, plan) for units in ([*others, gone], others)
+        ]
+        old = sorted({word for unit in others for word in unit})
+        moved = np.linalg.norm((sums[0] - sums[1])[old].astype(float)) / 2**39
+        assert moved <= 1 + 4 * (len(others) + 1) * MOST_ADAPTIVE**0.5 / 2**39, trial
+        closest = max(closest, moved)
+        new = sorted(set(gone) - set(old))
+        if new:
+            assert sums[0][new].max() <= equal_share(2**39, len(new))
+    assert closest > 0.99
+
+
+def test_the_discount_is_the_most_that_the_bound_allows():
+    """Every way to cut a unit's words in those whose weight comes back and the others; the worst place to go."""
+    for n in range(1, MOST_ADAPTIVE + 1):
+        first, last = 1 / n, 1 / n**0.5
+        for k in range(n + 1):  # of k words all comes back, and goes to one other word, or one of the k, or elsewhere
+            to = discount() * k * first
+            rest = k * (last - first) ** 2 + (n - k) * last**2
+            places = [rest + to**2]
+            places += [rest - last**2 + (last + to) ** 2] if k < n else []
+            places += [rest - (last - first) ** 2 + (last - first + to) ** 2] if k else []
+            assert max(places) <= 1 + 1e-12
+    assert 0.39 <= discount() < 0.4
+
+
+@pytest.mark.parametrize("mechanism", REROUTED)
+def test_rerouting_refuses_more_units_than_its_proof_has(mechanism):
+    class Many:
+        def size(self):
+            return MOST_UNITS_REROUTED + 1
+
+    with pytest.raises(ValueError, match="takes at most 4194304 units"):
+        select_words(plan_partition(mechanism, 1.0, 1e-3, 5, 3.0), Many(), Randomness(0))
 
 
 def test_a_rounded_step_is_off_by_less_than_one():
@@ -220,8 +300,14 @@ def test_one_unit_against_nothing_has_the_stated_probability(mechanism, n_words,
         stay = np.array([hidden(plan, round_, int(weight)) for weight in weights])
         exact = -np.expm1(np.sum(np.log1p(-(1 - stay))))
         stated = plan.new_word_delta(n_words, round_)
-        if mechanism == "sieve" and round_:  # the floors before have dropped most
-            stays = np.array([hidden(plan, round_, equal_share(GRID, n)) for n in range(1, n_words + 1)])
+        if mechanism == "sieve":  # of the mean of rounds: a bound, close for one word
+            one = stats.norm.sf((plan.thresholds[round_] - GRID) / plan.mean.deviations[round_])
+            np.testing.assert_allclose(plan.new_word_delta(1, round_), one, rtol=1e-3)
+            assert stated <= n_words * one * (1 + 1e-3)
+            assert round_ or stated >= exact
+            continue
+        if mechanism == "mad2r" and round_:  # the floors before have dropped most
+            stays = np.array([hidden(plan, round_, equal_share(plan.grid, n)) for n in range(1, n_words + 1)])
             worst = -np.expm1(np.arange(1, n_words + 1) * np.log1p(-(1 - stays)))
             assert 0 < stated <= worst.max() * (1 + 2e-4)
             continue
@@ -232,20 +318,90 @@ def test_one_unit_against_nothing_has_the_stated_probability(mechanism, n_words,
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (1.0, 0.05), (8.0, 1e-6)])
 def test_one_new_word_through_all_rounds_of_the_sieve(epsilon, delta):
-    """The exact probability, floors included, against the bound; and many words, by simulation."""
+    """The sum over rounds of what a word exceeds by its noise, against the bound; and many words, by simulation."""
     plan = plan_partition("sieve", epsilon, delta, 100, 3.0)
-    stays, escapes = 1.0, 0.0
-    for round_, (scale, threshold) in enumerate(zip(plan.scales, plan.thresholds, strict=True)):
-        escapes += stays * stats.norm.sf((threshold - GRID + 0.5) / scale)
-        below = stats.norm.cdf((threshold - GRID + 0.5) / scale)
-        if round_ < len(plan.floors):
-            stays *= below - stats.norm.cdf((math.floor(plan.floors[round_]) - GRID + 0.5) / scale)
-    assert escapes <= plan.new_word_delta(1) <= 1.2 * escapes
+    sums = np.sqrt(np.cumsum([(a * s) ** 2 for a, s in zip(plan.coefficients, plan.scales, strict=True)]))
+    escapes = stats.norm.sf((np.array(plan.thresholds) - GRID) * np.cumsum(plan.coefficients) / sums).sum()
+    assert plan.new_word_delta(1) == pytest.approx(escapes, rel=1e-3)
     if delta == 0.05:
-        for n_words in (2, 7, 100):
+        for n_words in (1, 2, 7, 100):
             n_runs = 2_000_000 // n_words // 10
             hits = int(answers(plan, [[*range(n_words)]], n_words, n_runs, 9).any(axis=1).sum())
             assert clopper_pearson(hits, n_runs, False) <= plan.new_word_delta(n_words) <= delta / 2
+
+
+def test_the_number_of_words_that_noise_keeps_is_never_overrated():
+    """The law of a new word's mean weight: exact binomial chains of two rounds, where all rungs are single numbers."""
+    mean = MeanOfRounds((1.0, 2.0, 4.0), (3.0, 2.0, 1.5))
+    floors = tuple(f * d for f, d in zip((0.3, 1.1), mean.deviations, strict=False))
+    bound = passing(mean, floors, 4, 3, 2)(6.0)
+    kept = [stats.norm.sf((floor + 1) / d) for floor, d in zip(floors, mean.deviations, strict=False)]
+    exact = []
+    for t in (1, 2, 3):
+        total = 0.0
+        for first in range(t):
+            for second in range(first + 1):
+                chance = stats.binom.pmf(first, t - 1, kept[0]) * stats.binom.pmf(second, first, kept[1])
+                weight = 4 * (1 / t**0.5 + 2 / (1 + first) ** 0.5 + 4 / (1 + second) ** 0.5) / 7
+                total += chance * stats.norm.sf((6.0 - 1 - weight) / mean.deviations[2])
+        exact.append(t * total)
+    assert (bound >= exact).all()
+    np.testing.assert_allclose(bound, exact, rtol=0.05)
+
+
+def told_by_means(n_others, present, plan):
+    """Return the exact law of all that two rounds tell, judged by their mean, for the words "o" and "n" as above."""
+    noise, (a, b) = np.arange(-60, 61), (int(c) for c in plan.coefficients)
+    law, pmf = Counter(), [np.diff(stats.norm.cdf((np.append(noise, 61) - 0.5) / s)) for s in plan.scales]
+    words = ("o", "n") if present else ("o",)
+
+    def first(word):  # kept first sums, what is told, probability of being dropped
+        values = noise + present * equal_share(plan.grid, len(words)) + (n_others * plan.grid if word == "o" else 0)
+        passed, kept = values > plan.thresholds[0], values > plan.floors[0]
+        told = {((word, 0, int(v)),): p for v, p in zip(values[passed], pmf[0][passed], strict=True)}
+        return values[kept & ~passed], pmf[0][kept & ~passed], told, pmf[0][~kept].sum()
+
+    def second(word, values, chances, n_left):  # what is told of a word that was kept
+        more = noise + present * equal_share(plan.grid, n_left) + (n_others * plan.grid if word == "o" else 0)
+        told = Counter()
+        joint, sums = np.outer(chances, pmf[1]), a * values[:, None] + b * more
+        passed = sums > plan.thresholds[1] * (a + b)
+        np.add.at(where := np.zeros(sums.max() - sums.min() + 1), sums[passed] - sums.min(), joint[passed])
+        for k in np.flatnonzero(where):
+            told[((word, 1, int(k + sums.min())),)] = where[k]
+        told[()] += joint[~passed].sum()
+        return told
+
+    starts = {word: first(word) for word in words}
+    for stay in ([()], [("o",), ()], [("o", "n"), ("o",), ("n",), ()])[len(words)]:
+        parts = []
+        for word in words:
+            values, chances, told, dropped = starts[word]
+            parts.append(
+                second(word, values, chances, len(stay)) if word in stay else Counter(told) + Counter({(): dropped})
+            )
+        outcomes = parts[0] if len(parts) == 1 else None
+        if outcomes is None:
+            outcomes = {x + y: p * q for x, p in parts[0].items() for y, q in parts[1].items() if p * q > 1e-14}
+        for told, p in outcomes.items():
+            law[told] += p
+    return law
+
+
+@pytest.mark.parametrize("floor", [-np.inf, 0.0, 3.0])
+@pytest.mark.parametrize("coefficients", [(1.0, 1.0), (1.0, 3.0)])
+@pytest.mark.parametrize(("scales", "thresholds"), [((2.5, 2.0), (9, 7)), ((4.0, 2.5), (12, 8))])
+def test_rounds_judged_by_their_mean_have_their_guarantee_by_enumeration(floor, coefficients, scales, thresholds):
+    event = gaussian_event(sum((4 / scale) ** 2 for scale in scales) ** -0.5)
+    plan = PartitionPlan("sieve", 2, 4, "gaussian", scales, thresholds, (floor,), 0, event, 0.0, coefficients)
+    law, without = told_by_means(1, 1, plan), told_by_means(1, 0, plan)
+    assert math.fsum(law.values()) == pytest.approx(1, abs=1e-6) == math.fsum(without.values())
+    new = math.fsum(p for told, p in law.items() if any(word == "n" for word, *_ in told))
+    assert 0 < new <= plan.new_word_delta(1)
+    for epsilon in (0.0, 1.0, 3.0):
+        stated = delta_of(event, epsilon) + plan.new_word_delta(1)
+        for p, q in ((law, without), (without, law)):
+            assert math.fsum(max(0.0, p[told] - math.exp(epsilon) * q[told]) for told in p) <= stated + 1e-9
 
 
 def transcripts(plan, n_others, present):
@@ -372,7 +528,7 @@ def test_noise_that_cannot_be_drawn_is_refused_beforehand(mechanism):
 @pytest.mark.parametrize("mechanism", [name for name in FILLS if name != "item_frequency_published"])
 def test_any_cutoff_fits_into_integers(mechanism):
     plan = plan_partition(mechanism, 1.0, 1e-3, 3, 1e300)
-    released, weights = select_partitions(plan, *lists_of([[0, 1, 2]] * 500), 3, Randomness(None))
+    released, weights, _ = select_partitions(plan, *lists_of([[0, 1, 2]] * 500), 3, Randomness(None))
     assert released.tolist() == [0, 1, 2] and (weights > 1).all()
 
 
@@ -390,8 +546,8 @@ def test_a_threshold_is_strict(mechanism):
     else:
         total += 3 * plan.grid
     for threshold, expected in ((total[0], []), (total[0] - 1, [0])):
-        quiet = replace(plan, noise=None, scales=(0.0,), thresholds=(int(threshold),), floors=())
-        released, weights = select_partitions(quiet, start, words, counts, 1, Randomness(None))
+        quiet = replace(plan, noise=None, scales=(0.0,), thresholds=(int(threshold),), floors=(), coefficients=())
+        released, weights, _ = select_partitions(quiet, start, words, counts, 1, Randomness(None))
         assert released.tolist() == expected
         np.testing.assert_allclose(weights, [3] * len(expected), rtol=1e-11)
 
@@ -401,12 +557,12 @@ def test_rounds_equal_their_reference(floors):
     """Without noise: who is released leaves, who is at a floor is dropped, and the weight goes to the others."""
     rng = np.random.default_rng(4)
     units = [np.unique(rng.zipf(1.3, 9) % 30).tolist() for _ in range(80)]
-    plan = plan_partition("sieve", 1.0, 1e-3, 30, 3.0)
+    plan = plan_partition("sips", 1.0, 1e-3, 30, 3.0)
     thresholds = (30 * GRID, 20 * GRID, 8 * GRID)
     quiet = replace(
         plan, noise=None, scales=(0.0,) * 3, thresholds=thresholds, floors=tuple(floor * GRID for floor in floors)
     )
-    released, weights = select_partitions(quiet, *lists_of(units), 30, Randomness(None))
+    released, weights, _ = select_partitions(quiet, *lists_of(units), 30, Randomness(None))
     candidates, expected = {word for unit in units for word in unit}, {}
     for threshold, floor in zip(thresholds, (*floors, -np.inf), strict=True):
         total = dict.fromkeys(candidates, 0)
@@ -420,13 +576,34 @@ def test_rounds_equal_their_reference(floors):
     assert len(expected) > 5
 
 
+def test_the_mean_of_rounds_equals_its_reference():
+    """Without noise: words are judged by the mean of their rounds, in which later ones count more."""
+    rng = np.random.default_rng(5)
+    units = [np.unique(rng.zipf(1.3, 9) % 30).tolist() for _ in range(80)]
+    plan = plan_partition("sieve", 1.0, 1e-3, 30, 3.0)
+    thresholds, floors, parts = (26 * GRID, 20 * GRID, 6 * GRID), (1.5 * GRID, 2.0 * GRID), (1.0, 2.0, 5.0)
+    quiet = replace(plan, noise=None, scales=(0.0,) * 3, thresholds=thresholds, floors=floors, coefficients=parts)
+    released, weights, rounds = select_partitions(quiet, *lists_of(units), 30, Randomness(None))
+    left, sums, expected = {word for unit in units for word in unit}, Counter(), {}
+    for i, (threshold, floor) in enumerate(zip(thresholds, (*floors, -np.inf), strict=True)):
+        for unit in units:
+            own = left & set(unit)
+            for word in own:
+                sums[word] += parts[i] * equal_share(GRID, len(own))
+        means = {word: sums[word] / sum(parts[: i + 1]) for word in left}
+        expected |= {word: (mean / GRID, i) for word, mean in means.items() if mean > threshold}
+        left = {word for word, mean in means.items() if floor < mean <= threshold}
+    assert dict(zip(released.tolist(), zip(weights.tolist(), rounds.tolist(), strict=True), strict=True)) == expected
+    assert set(rounds.tolist()) == {0, 1, 2}
+
+
 def answers(plan, units, n_words, n_runs, seed, drop=None):
     """Return whether each word is released in each of many runs, at once: disjoint copies do not meet."""
     units = [unit for u, unit in enumerate(units) if u != drop]
     start, words, counts = lists_of(units)
     sizes = np.tile(np.diff(start), n_runs)
     shift = np.repeat(np.arange(n_runs) * n_words, len(words)).astype(np.int32)
-    released, _ = select_partitions(
+    released, _, _ = select_partitions(
         plan,
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         np.tile(words, n_runs) + shift,
@@ -492,7 +669,7 @@ def test_the_audit_refutes_what_is_false():
 def test_frequent_words_are_found_and_weights_are_noisy(mechanism):
     plan = plan_partition(mechanism, 5.0, 1e-5, 3, 30.0)  # at a cut-off of 3 policies miss some
     units = [[0, 1, 2]] * 2000 + [[3]]
-    released, weights = select_partitions(plan, *lists_of(units), 5, Randomness(None))
+    released, weights, _ = select_partitions(plan, *lists_of(units), 5, Randomness(None))
     assert released.tolist() == [0, 1, 2]
     assert (weights > 1).all() and np.isfinite(weights).all()
 
@@ -510,7 +687,7 @@ def test_an_integer_makes_a_selection_reproducible(mechanism):
 
 def test_without_noise_every_used_word_is_selected():
     plan = plan_partition("sieve", math.inf, 1e-5, 10, 3.0)
-    released, weights = select_partitions(plan, *lists_of([[0], [1, 4]]), 6, Randomness(None))
+    released, weights, _ = select_partitions(plan, *lists_of([[0], [1, 4]]), 6, Randomness(None))
     assert released.tolist() == [0, 1, 4]
     np.testing.assert_allclose(weights, [1, 0.5**0.5, 0.5**0.5], atol=1e-5)
 
@@ -532,8 +709,9 @@ def test_rounds_share_one_gaussian_budget():
     sigma = sum((GRID / scale) ** 2 for scale in plan.scales) ** -0.5
     assert sigma >= plan.event.noise_multiplier
     assert sigma == pytest.approx(plan.event.noise_multiplier)
-    for shares, floors in ROUNDS.values():
-        assert sum(shares) == pytest.approx(1) and len(floors) == len(shares) - 1
+    for rounds in ROUNDS.values():
+        assert sum(rounds.shares) == pytest.approx(1) and len(rounds.floors) == len(rounds.shares) - 1
+        assert rounds.deltas is None or sum(rounds.deltas) == pytest.approx(1)
 
 
 def test_joint_accounting_leaves_aside_what_an_event_does_not_tell():
@@ -577,7 +755,7 @@ def test_truncated_noise_releases_each_count_with_its_exact_probability():
     assert k >= 2 and released[0] <= 0.1 and released[2 * k] == 1
     words = np.repeat(np.arange(n * len(counts)), np.repeat(counts, n)).astype(np.int32)
     start = np.arange(len(words) + 1, dtype=np.int64)
-    found, _ = select_partitions(plan, start, words, np.ones(len(words)), n * len(counts), Randomness(4))
+    found, _, _ = select_partitions(plan, start, words, np.ones(len(words)), n * len(counts), Randomness(4))
     seen = np.bincount(found // n, minlength=len(counts))
     for number, probability in zip(seen, released, strict=True):
         assert stats.binomtest(int(number), n, min(probability, 1.0)).pvalue > FALSE_ALARM

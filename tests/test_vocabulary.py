@@ -25,7 +25,8 @@ from skdplda import (
     PrivateCGSLDA,
 )
 from skdplda.metrics import gensim_dictionary
-from skdplda.privacy import PartitionPlan
+from skdplda.privacy import PartitionPlan, level_parts, plan_partition
+from skdplda.vocabulary._levels import Tokens
 
 COMMON = ["apple", "pear", "plum", "iron", "zinc", "tin"]
 CANARY = "wolframite"
@@ -336,6 +337,125 @@ def values(thing):
         yield from thing.ravel().tolist()
     elif isinstance(thing, (int, float, np.number)):
         yield thing
+
+
+# --- a cap on words, and n-grams by levels -------------------------------------------------------------
+
+
+def test_a_cap_breaks_ties_by_the_word_and_not_by_the_order_of_documents():
+    """Without noise all weights tie: one document in front must not decide which of them stays."""
+    words = [f"word{chr(97 + i)}" for i in range(8)]
+    texts = [" ".join(words)] * 60
+    for order in (words, words[::-1], words[3:] + words[:3]):
+        vectorizer = DPCountVectorizer(epsilon=np.inf, max_words=3).fit([" ".join(order), *texts])
+        assert list(vectorizer.vocabulary_) == words[:3]
+    counted = DPCountVectorizer(mechanism="truncated_geometric", epsilon=900.0, max_words_per_unit=8, max_words=3)
+    assert counted.fit_transform(texts).shape[1] == 3 == len(counted.noisy_weights_)
+    selector = DPVocabularySelector(epsilon=np.inf, max_words=3).fit(np.ones((60, 8)))
+    assert np.flatnonzero(selector.support_).tolist() == [0, 1, 2]
+
+
+def test_a_cap_keeps_early_rounds_then_large_weights_then_first_words():
+    vectorizer = DPCountVectorizer(max_words=3)
+    names, weights, rounds = ["e", "d", "c", "b", "a"], np.array([5.0, 9.0, 5.0, 2.0, 5.0]), [1, 1, 1, 0, 2]
+    assert [names[i] for i in vectorizer._heaviest(names, weights, rounds)] == ["d", "c", "b"]
+    assert vectorizer.set_params(max_words=None)._heaviest(names, weights, rounds).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_cap_keeps_the_most_frequent_words():
+    rng = np.random.default_rng(1)
+    texts = [" ".join(f"w{j:02d}" for j in np.flatnonzero(rng.random(30) < 0.9 ** np.arange(30))) for _ in range(3000)]
+    vectorizer = DPCountVectorizer(epsilon=5.0, max_words=10).fit(texts)
+    assert sum(int(word[1:]) < 12 for word in vectorizer.vocabulary_) >= 9
+    assert vectorizer.privacy_guarantee_ == DPCountVectorizer(epsilon=5.0).fit(texts).privacy_guarantee_
+
+
+def all_ngrams(texts, longest, released=None):
+    """Return the units' n-grams of released n-grams, level by level, the slow way."""
+    found = {}
+    for n in range(2, longest + 1):
+        for text in texts:
+            tokens = text.split()
+            for i in range(len(tokens) - n + 1):
+                gram = tokens[i : i + n]
+                if " ".join(gram[1:]) in released and " ".join(gram[:-1]) in released:
+                    found[" ".join(gram)] = found.get(" ".join(gram), 0) + 1
+    return found
+
+
+def test_levels_have_the_ngrams_of_released_ones_only():
+    rng = np.random.default_rng(2)
+    texts = [" ".join(rng.choice(["aa", "bb", "cc", "dd"], rng.integers(0, 9))) for _ in range(40)]
+    tokens = Tokens(texts, str.split)
+    assert tokens.counts().sum() == sum(len(text.split()) for text in texts)
+    released = {"aa", "cc", "dd"}
+    tokens.ascend(np.flatnonzero([name in released for name in tokens.names]))
+    for longest in (2, 3, 4):
+        expected = {gram: n for gram, n in all_ngrams(texts, longest, released).items() if len(gram.split()) == longest}
+        totals = np.asarray(tokens.counts().sum(axis=0)).ravel()
+        assert dict(zip(tokens.names, totals.tolist(), strict=True)) == expected
+        assert tokens.counts().shape == (40, len(expected))
+        for row, text in zip(tokens.counts().toarray(), texts, strict=True):
+            assert all(
+                (f" {text} ".find(f" {name} ") >= 0) == (n > 0) for name, n in zip(tokens.names, row, strict=True)
+            )
+        released |= (kept := {name for name in tokens.names if rng.random() < 0.7})
+        tokens.ascend(np.flatnonzero([name in kept for name in tokens.names]))
+    tokens.ascend(np.array([], dtype=int))
+    assert tokens.names == [] and tokens.counts().shape == (40, 0)
+
+
+@pytest.mark.parametrize("least", [1, 2, 3])
+def test_ngrams_are_selected_by_levels_for_one_guarantee(least):
+    texts = ["big red apple tree", "big red plum tree", "old iron gate big red apple"] * 700 + ["my red secret name"]
+    vectorizer = DPCountVectorizer(epsilon=4.0, ngram_range=(least, 3))
+    X = vectorizer.fit_transform(texts)
+    plain = CountVectorizer(ngram_range=(least, 3), vocabulary=list(vectorizer.vocabulary_)).transform(texts)
+    assert (plain != X).nnz == 0
+    lengths = {len(word.split()) for word in vectorizer.vocabulary_}
+    assert lengths == set(range(least, 4)) and not any("secret" in word for word in vectorizer.vocabulary_)
+    assert "big red apple" in vectorizer.vocabulary_ and len(vectorizer.noisy_weights_) == X.shape[1]
+    guarantee = vectorizer.privacy_guarantee_
+    assert guarantee == vectorizer.privacy_cost() and (guarantee.epsilon, guarantee.delta) == (4.0, 1e-5)
+    assert "n-grams of up to 3 words by levels" in guarantee.mechanism
+    words = DPCountVectorizer(epsilon=4.0).privacy_cost()
+    assert guarantee.event == words.event and guarantee.event_delta == pytest.approx(words.event_delta)
+
+
+def test_levels_cost_together_what_one_selection_costs():
+    whole = plan_partition("sieve", 1.0, 1e-5, 50, 3.0)
+    plans = [plan_partition("sieve", 1.0, 1e-5, 50, 3.0, None, part) for part in level_parts(3)]
+    precision = sum(sum((plan.grid / scale) ** 2 for scale in plan.scales) for plan in plans)
+    assert precision <= whole.event.noise_multiplier**-2 <= precision * (1 + 1e-9)
+    assert sum(plan.event_delta for plan in plans) == pytest.approx(whole.event_delta)
+    for plan in plans:
+        assert max(plan.new_word_delta(n) for n in (1, 2, 7, 50)) <= plan.event_delta
+
+
+def test_ngrams_of_other_mechanisms_are_words():
+    texts = ["big red apple", "big red plum"] * 500
+    for options in ({"mechanism": "policy_gaussian"}, {"analyzer": "char"}):
+        vectorizer = DPCountVectorizer(epsilon=9.0, ngram_range=(2, 2), cutoff=30.0, **options).fit(texts)
+        assert vectorizer._n_levels == 1 and ("bi" if "analyzer" in options else "big red") in vectorizer.vocabulary_
+
+
+def test_no_ngram_is_an_error_that_says_so():
+    texts = [f"apple pear{i}" for i in range(900)]
+    with pytest.raises(ValueError, match="No n-gram of 2 words or more was used by enough"):
+        DPCountVectorizer(epsilon=2.0, ngram_range=(2, 2)).fit(texts)
+
+
+@pytest.mark.parametrize("ngrams", [(1, 1), (1, 2)])
+def test_long_words_and_long_documents_are_bounded(ngrams):
+    """A document of 200,000 words lists a few; a word of a megabyte is none."""
+    long = " ".join(f"x{i}" for i in range(200_000)) + " " + "y" * 1_000_000
+    texts = ["apple pear"] * 800 + [long]
+    vectorizer = DPCountVectorizer(epsilon=4.0, max_words_per_unit=20, ngram_range=ngrams).fit(texts)
+    assert set(vectorizer.vocabulary_) == {"apple", "pear"} | ({"apple pear"} if ngrams[1] > 1 else set())
+    assert len(pickle.dumps(vectorizer)) < 10_000
+    frequent = ["z" * 1001] * 800
+    with pytest.raises(ValueError, match="No word was used by enough"):
+        DPCountVectorizer(epsilon=9.0).fit(frequent)
 
 
 def test_columns_do_not_tell_the_order_of_appearance():

@@ -12,13 +12,13 @@ import numpy as np
 
 from skdplda._kernels._random_stream cimport random_stream, stream_double, stream_of
 
-__all__ = ["fill_first", "fill_gaussian", "fill_level", "share_equally", "truncate"]
+__all__ = ["fill_first", "fill_gaussian", "fill_level", "reroute", "share_equally", "truncate"]
 
 
 def truncate(
     const int64_t[::1] start,   # IN    (n_units + 1,)
     int32_t[::1] words,         # INOUT (n_entries,) shuffled within each unit
-    double[::1] counts,         # INOUT (n_entries,) moved along
+    double[::1] counts,         # INOUT (n_entries,) moved along; may be None
     int64_t most,               # words that a unit keeps
     uint64_t seed,
     const int64_t[::1] numbers=None,  # IN (n_units,) where these units are a part of all
@@ -38,7 +38,7 @@ def truncate(
     """
     cdef Py_ssize_t u, n_units = start.shape[0] - 1
     cdef int64_t i, j
-    cdef bint numbered = numbers is not None
+    cdef bint numbered = numbers is not None, counted = counts is not None
     cdef random_stream stream
     kept = np.empty(words.shape[0], dtype=np.uint8)
     cdef uint8_t[::1] keep = kept
@@ -48,7 +48,8 @@ def truncate(
             for i in range(start[u], start[u + 1]):
                 j = i + <int64_t>(stream_double(&stream) * (start[u + 1] - i))
                 words[i], words[j] = words[j], words[i]
-                counts[i], counts[j] = counts[j], counts[i]
+                if counted:
+                    counts[i], counts[j] = counts[j], counts[i]
                 keep[i] = i - start[u] < most
     return kept.view(bool)
 
@@ -77,6 +78,39 @@ def share_equally(
             for i in range(start[u], start[u + 1]):
                 if active[words[i]]:
                     total[words[i]] += share[n]
+
+
+def reroute(
+    const int64_t[::1] start,      # IN    (n_units + 1,)
+    const int32_t[::1] words,      # IN    (n_entries,)
+    const uint8_t[::1] active,     # IN    (n_words,)
+    const int64_t[::1] share,      # IN    share[n] goes to each word of a unit with n active ones
+    const double[::1] back,        # IN    (n_words,) part of a word's weight that comes back to its units
+    const double[::1] back_share,  # IN    what comes back, times this, goes to each word of a unit with n active ones
+    int64_t[::1] total,            # INOUT (n_words,)
+):
+    """Add to each active word of each unit the unit's equal share, and an equal share of what comes back to the unit.
+
+    Equivalent to, for each unit::
+
+        chosen = words[active[words] > 0]
+        came_back = np.cumsum(back[chosen])[-1]
+        total[chosen] += share[len(chosen)] + int(back_share[len(chosen)] * came_back)
+    """
+    cdef Py_ssize_t u, n_units = start.shape[0] - 1
+    cdef int64_t i, n, given
+    cdef double came_back
+    with nogil:
+        for u in range(n_units):
+            n, came_back = 0, 0
+            for i in range(start[u], start[u + 1]):
+                if active[words[i]]:
+                    n += 1
+                    came_back += back[words[i]]
+            given = share[n] + <int64_t>(back_share[n] * came_back)
+            for i in range(start[u], start[u + 1]):
+                if active[words[i]]:
+                    total[words[i]] += given
 
 
 def fill_gaussian(

@@ -48,6 +48,8 @@ from skdplda.privacy._open_ledgers import LedgerAwareMixin, prepaid
 from skdplda.privacy._partition import (
     PartitionPlan,
     epsilon_needed,
+    has_levels,
+    level_parts,
     noises_of,
     plan_partition,
     select_partitions,

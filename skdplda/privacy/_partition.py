@@ -6,14 +6,15 @@ mechanism. They need two numbers: how far one unit moves the sums of words that 
 likely a word that no other unit uses passes the threshold, which delta bounds.
 
 "sieve" is our own mechanism (Theorem 2 there): rounds of the weighted Gaussian mechanism. Words that a round released,
-and words that it found too rare to be released later, take no weight in the next rounds.
+and words that it found too rare to be released later, take no weight in the next rounds. Each word is judged by the
+weighted mean of all its rounds, so that the noise of all counts.
 """
 
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,26 +22,52 @@ from skdplda.privacy._calibration import calibrate_laplace
 from skdplda.privacy._events import gaussian_event, pure_event
 from skdplda.privacy._mechanisms import MECHANISMS, Mechanism, mechanism_of
 from skdplda.privacy._noise import LARGEST_SCALE, delta_slack
+from skdplda.privacy._survivors import MeanOfRounds, passing
 from skdplda.privacy._unit_words import FILLS, UnitWords
 
-__all__ = ["PartitionPlan", "epsilon_needed", "noises_of", "plan_partition", "select_partitions", "select_words"]
+__all__ = [
+    "PartitionPlan",
+    "epsilon_needed",
+    "has_levels",
+    "level_parts",
+    "noises_of",
+    "plan_partition",
+    "select_partitions",
+    "select_words",
+]
 
 GRID = 2**20  # weight that one unit gives, where sums are exact in integers
 FINE_GRID = 44  # log2 of the same for "policy_gaussian", whose steps are rounded
 HIGHEST_CAP = 2**62  # int64 holds it, and one unit's weight and noise beside
+REROUTED = ("mad", "mad2r")  # units take back part of what they gave
+REROUTED_GRID = 39  # log2 of the same for "mad" and "mad2r", whose sums have no cap
+MOST_ADAPTIVE = 50  # words of a unit that takes part in the rerouting of "mad" and "mad2r"; not tuned, the paper's
+MOST_UNITS_REROUTED = 2**22  # that these take, as their roundings add up
 MOST_UNITS = 2**24  # that "policy_gaussian" takes: its roundings add up
 MOST_DRAWS = 2**40  # more words times rounds than any fit has: the slack of the samplers, without looking at data
 OUTWARDS = 1 + 2.0**-40  # more than the rounding error of the probabilities below
 LAW = {"geometric": "laplace"}  # "geometric" is discrete Laplace noise, drawn again until it is within the threshold
 
-# Rounds of the weighted Gaussian mechanism: their shares of the precision and of the delta for new words, and how many
-# standard deviations of noise a word must exceed to stay for the next round; None keeps all. Those of "sieve" were
-# chosen on the corpora of benchmarks/vocabulary.py, with other seeds; those of "sips" are from Theorem 3.
+
+class Rounds(NamedTuple):
+    """Rounds of one selection: constants."""
+
+    shares: tuple  # of the precision
+    floors: tuple = ()  # deviations of noise that a word must exceed to stay for the next round; None keeps all
+    tilt: float | None = None  # a round counts in the mean by its precision, times this for each round before it
+    deltas: tuple | None = None  # shares of the delta for new words; None: those of the precision
+
+
+# Those of "sieve" were chosen on the corpora of benchmarks/vocabulary.py, with other seeds; those of "sips" are from
+# Theorem 3; those of "mad2r" were not tuned, its first share is that of the paper's experiments.
 ROUNDS = {
-    "sieve": ((0.1, 0.15, 0.25, 0.5), (0.0, 1.0, 2.0)),
-    "weighted_gaussian": ((1.0,), ()),
-    "sips": ((0.09 / 1.39, 0.3 / 1.39, 1 / 1.39), (None, None)),
+    "sieve": Rounds((0.2, 0.2, 0.25, 0.15, 0.2), (0.0, 1.5, 3.0, 3.0), 1.2, (0.02, 0.02, 0.02, 0.02, 0.92)),
+    "weighted_gaussian": Rounds((1.0,)),
+    "sips": Rounds((0.09 / 1.39, 0.3 / 1.39, 1 / 1.39), (None, None)),
+    "mad": Rounds((1.0,)),
+    "mad2r": Rounds((0.1, 0.9), (0.0,)),
 }
+LEVEL_RATIO = 0.5  # of the precision that n-grams get, to that of the n-grams of one word less; not tuned
 # The order of the norm in which a unit's weights are bounded, where the theorem is for any noise of that norm.
 NORM = {**dict.fromkeys(ROUNDS, 2), "policy_gaussian": 2, "policy_laplace": 1, "item_frequency": 1}
 
@@ -86,10 +113,21 @@ class PartitionPlan:
     cap: int
     event: object
     event_delta: float
+    coefficients: tuple = ()
 
     def __post_init__(self):
         if self.noise is not None and self.law.log_cdf is None:
             raise ValueError(f"noise {self.noise!r} has no log_cdf, by which new words are kept from being released.")
+
+    @property
+    def mean(self) -> MeanOfRounds | None:
+        """By what words are judged, where it is not each round alone."""
+        return MeanOfRounds(self.coefficients, self.scales) if self.coefficients else None
+
+    @property
+    def by_frequency(self) -> bool:
+        """Whether it asks how often a unit uses a word."""
+        return self.mechanism.startswith("item_frequency")
 
     @property
     def law(self) -> Mechanism:
@@ -109,10 +147,10 @@ class PartitionPlan:
         Returns
         -------
         probability : float
-            Exact for a unit that is alone, in the first round, where weights are not rounded.
+            Exact for a unit that is alone, in the first round, where weights are not rounded and rounds judge alone.
         """
         if round_ is not None:
-            return float(_escapes(self, round_, self.thresholds[round_], n_words)[-1])
+            return float(_escapes(self, round_, self.max_items)(self.thresholds[round_])[n_words - 1])
         return math.fsum(self.new_word_delta(n_words, i) for i in range(len(self.scales)))
 
     def units_needed(self, n_words: int) -> int:
@@ -132,7 +170,7 @@ class PartitionPlan:
             return self.thresholds[-1] + 1
         one = self.noise is not None and self.law.norm == 1
         share = self.grid / n_words if one else equal_share(self.grid, n_words)
-        if self.mechanism.startswith("item_frequency"):
+        if self.by_frequency:
             share = self.grid  # if it is everyone's favourite
         return math.floor(self.thresholds[-1] / share) + 1
 
@@ -142,13 +180,28 @@ def equal_share(grid, n_words):
     return math.isqrt(grid * grid // n_words)
 
 
+@lru_cache
+def discount():
+    """Return the part of what comes back that "mad" gives again: the most that Theorem 7 allows, rounded down."""
+    n = np.arange(2, MOST_ADAPTIVE + 1)
+    most = (np.sqrt(n + (n - 1) * (2 * np.sqrt(n) - 1)) - np.sqrt(n)) / (n - 1)
+    return math.floor(1000 * float(most.min())) / 1000
+
+
 def noises_of(mechanism):
     """Return the names of the noise that a selection has a theorem for, its default first; none for its own only."""
     return [law.name for law in MECHANISMS.values() if law.norm == NORM.get(mechanism) and law.log_cdf is not None]
 
 
+@lru_cache(maxsize=64)
 def plan_partition(
-    mechanism: str, epsilon: float, delta: float, max_items: int, cutoff: float, noise: str | None = None
+    mechanism: str,
+    epsilon: float,
+    delta: float,
+    max_items: int,
+    cutoff: float,
+    noise: str | None = None,
+    part: float = 1.0,
 ) -> PartitionPlan:
     """Find noise and thresholds for a privacy budget.
 
@@ -167,6 +220,8 @@ def plan_partition(
     noise : str, default=None
         One of `skdplda.privacy.MECHANISMS` that is for the norm in which the mechanism bounds what a unit gives. None:
         the first of them.
+    part : float, default=1.0
+        Of the precision and of delta that this selection has, where several share the budget; see `has_levels`.
 
     Returns
     -------
@@ -189,18 +244,19 @@ def plan_partition(
     law = mechanism_of(noise or known[0]) if known else None
     if math.isinf(epsilon):
         return PartitionPlan("weighted_gaussian", max_items, GRID, None, (0.0,), (0,), (), 0, gaussian_event(0.0), 0.0)
-    if delta / 4 <= delta_slack(MOST_DRAWS, 0.0):
+    if delta * part / 4 <= delta_slack(MOST_DRAWS, 0.0):
         raise ValueError(
-            f"delta must be above 1e-15; got {delta!r}. Without delta no word can be learned from the data, because a"
-            " word tells by its presence that somebody used it. Use public_vocabulary to spend nothing."
+            f"delta must be above {1e-15 / part:.1g}; got {delta!r}. Without delta no word can be learned"
+            " from the data, because a word tells by its presence that somebody used it. Use public_vocabulary to spend"
+            " nothing."
         )
-    target = min(epsilon, math.log(delta / 2 / delta_slack(MOST_DRAWS, 0.0) - 1))
+    target = min(epsilon, math.log(delta * part / 2 / delta_slack(MOST_DRAWS, 0.0) - 1))
     slack = delta_slack(MOST_DRAWS, target)
     try:
         if mechanism == "truncated_geometric":
             plan = _plan_counts(target, delta, slack, max_items)
         elif mechanism in ROUNDS:
-            plan = _plan_rounds(mechanism, law, target, delta, slack, max_items)
+            plan = _plan_rounds(mechanism, law, target, delta, slack, max_items, cutoff, part)
         else:
             plan = _plan_policy(mechanism, law, target, delta, slack, max_items, cutoff)
     except OverflowError:  # a threshold beyond int64
@@ -211,6 +267,17 @@ def plan_partition(
             f" {epsilon!r}, which asks for more noise than can be drawn."
         )
     return plan
+
+
+def has_levels(mechanism: str, noise: str | None) -> bool:
+    """Say whether n-grams can be selected by levels: the parts of a budget must add up to one event."""
+    return mechanism in ROUNDS and mechanism_of(noise or noises_of(mechanism)[0]).adds_precisions
+
+
+def level_parts(n_levels: int) -> list[float]:
+    """Return the part of a budget of n-grams of 1, ..., `n_levels` words, each for `plan_partition`."""
+    parts = LEVEL_RATIO ** np.arange(n_levels)
+    return (parts / parts.sum()).tolist()
 
 
 def _can_be_drawn(plan):
@@ -239,19 +306,40 @@ def epsilon_needed(
     return epsilons[first] if first < len(epsilons) else math.inf
 
 
-def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items):
-    shares, floors = ROUNDS[mechanism]
-    shares = np.array(shares)
-    spent = delta / 2 if law.has_delta else delta
+def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff, part):
+    rounds = ROUNDS[mechanism]
+    shares, deltas = np.array(rounds.shares), np.array(rounds.deltas or rounds.shares)
+    spent = part * (delta / 2 if law.has_delta else delta)
     multipliers, event = law.calibrate(epsilon, delta / 2, shares)
-    scales = tuple(multiplier * GRID for multiplier in multipliers)
+    if part < 1:
+        multipliers, event = _divided(law, epsilon, delta / 2, shares, part)
+    grid, sensitivity = GRID, 1.0
+    if mechanism in REROUTED:
+        grid = 2 ** min(REROUTED_GRID, 49 - math.frexp(max(multipliers))[1])  # the sampler's largest scale is 2**50
+        # what a unit sends on is rounded, by less than 2 a word, on both data sets
+        sensitivity = 1 + 4 * (MOST_UNITS_REROUTED + 1) * math.sqrt(MOST_ADAPTIVE) / grid
+    scales = tuple(multiplier * sensitivity * grid for multiplier in multipliers)
+    coefficients = ()
+    if rounds.tilt is not None:
+        coefficients = tuple((grid / scale) ** 2 * rounds.tilt**i for i, scale in enumerate(scales))
+    plan = PartitionPlan(mechanism, max_items, grid, law.name, scales, (), (), 0, event, spent, coefficients)
+    deviations = plan.mean.deviations if coefficients else scales
     floors = tuple(
-        -np.inf if f is None else f * law.deviation * scale for f, scale in zip(floors, scales[:-1], strict=True)
+        -np.inf if f is None else f * law.deviation * float(scale)
+        for f, scale in zip(rounds.floors, deviations[:-1], strict=True)
     )
-    plan = PartitionPlan(mechanism, max_items, GRID, law.name, scales, (), floors, 0, event, spent)
+    plan = replace(plan, floors=floors)
     left = (spent - slack) / OUTWARDS
-    thresholds = tuple(_threshold(plan, i, left * share) for i, share in enumerate(shares / shares.sum()))
-    return replace(plan, thresholds=thresholds)
+    thresholds = tuple(_threshold(plan, i, left * share) for i, share in enumerate(deltas / deltas.sum()))
+    # no weight is sent on from a word that is not far above the last threshold; above what one unit gives
+    cap = max(grid, math.ceil(min(thresholds[-1] + cutoff * scales[-1], HIGHEST_CAP))) if mechanism in REROUTED else 0
+    return replace(plan, thresholds=thresholds, cap=cap)
+
+
+def _divided(law, epsilon, delta, shares, part):
+    """Return multipliers and event of rounds that have a part of the precision of an (epsilon, delta) release."""
+    whole = law.multiplier(epsilon, delta, 1) / math.sqrt(part) * (1 + 1e-12)  # above what rounding took
+    return tuple((whole / np.sqrt(shares / shares.sum()) * (1 + 1e-12)).tolist()), law.event(whole)
 
 
 def _plan_policy(mechanism, law, epsilon, delta, slack, max_items, cutoff):
@@ -287,7 +375,8 @@ def _plan_counts(epsilon, delta, slack, max_items):
 
 def _threshold(plan, round_, delta):
     """Return the least threshold at which new words of one unit, however many, pass with at most this probability."""
-    return _least(lambda threshold: np.max(_escapes(plan, round_, threshold, plan.max_items)) <= delta)
+    bounds = _escapes(plan, round_, plan.max_items)
+    return _least(lambda threshold: np.max(bounds(threshold)) <= delta)
 
 
 @lru_cache(maxsize=16)
@@ -300,26 +389,44 @@ def _new_weights(mechanism, grid, most):
         return np.full(most, grid), np.zeros(most)  # the cap is above: the first word takes all that is left
     if mechanism == "policy_laplace":
         share = np.minimum(grid, grid // n + 1)
+    elif mechanism in REROUTED:
+        share = _rerouted_weights(grid, most)
     else:
         share = np.array([equal_share(grid, k) for k in n.tolist()])
     return share, share
 
 
-def _escapes(plan, round_, threshold, most):
-    """Return the probability that a new word passes in a round, for 1, ..., `most` new words of one unit.
+def _rerouted_weights(grid, most):
+    """Return the most that each of 1, ..., `most` new words gets from a unit that has others beside (Theorem 7)."""
+    share = np.array([equal_share(grid, k) for k in range(1, most + 1)])
+    for n in range(2, min(MOST_ADAPTIVE, most) + 1):  # all words of the unit; its old words send on all they get
+        new = np.arange(1, n + 1)
+        gained = np.ceil(discount() * (n - new) / n * (grid // n)).astype(np.int64) + 2 * (n > new)
+        share[:n] = np.maximum(share[:n], share[n - 1] + gained)
+    return share
 
-    After floors it is the less of two bounds: so many words are left as is worst, or each word has been above all
-    floors before, with the most weight in each round.
+
+def _escapes(plan, round_, most):
+    """Return a function of a round's threshold: the probability that one of 1, ..., `most` new words of a unit passes.
+
+    After floors, where each round judges alone, it is the less of two bounds: so many words are left as is worst, or
+    each word has been above all floors before, with the most weight in each round.
     """
+    if plan.coefficients:
+        return passing(plan.mean, plan.floors, plan.grid, most, round_)
     n = np.arange(1, most + 1)
-    bound = _escape(plan, round_, threshold, n, *_new_weights(plan.mechanism, plan.grid, most))
-    floors = [floor for floor in plan.floors[:round_] if floor > -math.inf]
-    if not floors:
-        return bound
-    one = _escape(plan, round_, threshold, 1, plan.grid, 0)
-    for i, floor in enumerate(floors):
-        one = one * _escape(plan, i, math.floor(floor), 1, plan.grid, 0)
-    return np.minimum(np.maximum.accumulate(bound), n * one)
+    weights, floors = _new_weights(plan.mechanism, plan.grid, most), plan.floors[:round_]
+
+    def bounds(threshold):
+        bound = _escape(plan, round_, threshold, n, *weights)
+        if max(floors, default=-math.inf) == -math.inf:
+            return bound
+        one = _escape(plan, round_, threshold, 1, plan.grid, 0)
+        for i, floor in enumerate(floors):
+            one = one * (_escape(plan, i, math.floor(floor), 1, plan.grid, 0) if floor > -math.inf else 1)
+        return np.minimum(np.maximum.accumulate(bound), n * one)
+
+    return bounds
 
 
 def _escape(plan, round_, threshold, n_words, first, other):
@@ -353,8 +460,13 @@ def _least(safe):
 
 
 def select_partitions(
-    plan: PartitionPlan, start: np.ndarray, words: np.ndarray, counts: np.ndarray, n_words: int, randomness: Any
-) -> tuple[np.ndarray, np.ndarray]:
+    plan: PartitionPlan,
+    start: np.ndarray,
+    words: np.ndarray,
+    counts: np.ndarray | None,
+    n_words: int,
+    randomness: Any,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run a selection.
 
     Parameters
@@ -365,8 +477,8 @@ def select_partitions(
         Into `words`: those of each unit, none twice.
     words : ndarray of shape (n_entries,), int32
         Word numbers. Shuffled within units.
-    counts : ndarray of shape (n_entries,), float64
-        How often the unit uses the word; only "item_frequency" asks. Moved along.
+    counts : ndarray of shape (n_entries,), float64, or None
+        How often the unit uses the word; only a plan `by_frequency` asks. Moved along.
     n_words : int
         Number of words.
     randomness : Randomness
@@ -377,40 +489,66 @@ def select_partitions(
     released : ndarray of int64
         Numbers of the selected words, ascending.
     weights : ndarray of float64
-        Their noisy weights, in units of what one unit may give in the round that released the word.
+        Their noisy weights, in units of what one unit may give, in the round that released the word or on the mean of
+        its rounds.
+    rounds : ndarray of int64
+        The round that released the word, from 0.
 
     Raises
     ------
     ValueError
-        If "policy_gaussian" is given more than 2**24 units.
+        If "policy_gaussian" is given more than 2**24 units, or "mad" and "mad2r" more than 2**22.
     """
-    n_units = len(start) - 1
-    if plan.mechanism == "policy_gaussian" and n_units > MOST_UNITS:
+    if plan.mechanism == "policy_gaussian" and len(start) - 1 > MOST_UNITS:
         raise ValueError(f"'policy_gaussian' takes at most {MOST_UNITS} units; use the default mechanism.")
     return select_words(plan, UnitWords(start, words, counts, n_words, plan.max_items, randomness.key), randomness)
 
 
-def select_words(plan: PartitionPlan, units: Any, randomness: Any) -> tuple[np.ndarray, np.ndarray]:
+def select_words(plan: PartitionPlan, units: Any, randomness: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run a selection on words that units share; `units` has the methods of `UnitWords`. See `select_partitions`."""
+    if plan.mechanism in REROUTED and units.size() > MOST_UNITS_REROUTED:
+        raise ValueError(f"{plan.mechanism!r} takes at most {MOST_UNITS_REROUTED} units; use the default mechanism.")
     active, total = (units.used() > 0).astype(np.uint8), units.filled(plan) if plan.mechanism in FILLS else None
     released, weights, draws = [], [], 0
+    judged = np.zeros(len(active)) if plan.coefficients else None
     share = np.array([0] + [1 if plan.grid == 1 else equal_share(plan.grid, n + 1) for n in range(plan.max_items)])
     for round_, (scale, threshold) in enumerate(zip(plan.scales, plan.thresholds, strict=True)):
-        if plan.mechanism not in FILLS:
+        if plan.mechanism in REROUTED:
+            total = reroute(units, active, share, plan)
+        elif plan.mechanism not in FILLS:
             total = units.shared(active.copy(), share)
         present = np.flatnonzero(active)
         exact = total[present]
         noise, draws = _noise(plan, scale, threshold, exact, randomness, draws)
         noisy = exact + noise
+        if judged is not None:
+            judged[present] += plan.coefficients[round_] * noisy
+            noisy = judged[present] / plan.mean.sums[round_]
         passed = noisy > threshold
         released.append(present[passed])
         weights.append(noisy[passed] / plan.grid)
         active[present[passed]] = 0
         if round_ < len(plan.floors):
             active[present[noisy <= plan.floors[round_]]] = 0
+    rounds = np.repeat(np.arange(len(released)), [len(part) for part in released])
     released, weights = np.concatenate(released), np.concatenate(weights)
     order = np.argsort(released)
-    return released[order], weights[order]
+    return released[order], weights[order], rounds[order]
+
+
+def reroute(units: Any, active: np.ndarray, share: np.ndarray, plan: PartitionPlan) -> np.ndarray:
+    """Return the weights of words where units take back part of what they gave to words far above the threshold.
+
+    A unit of n active words, n at most `MOST_ADAPTIVE`, first gives 1 / n to each. What is beyond the cap goes back to
+    the units, in proportion, discounted, and they give it to all their words alike. Last, they raise what they gave to
+    the equal share of the weighted Gaussian mechanism (theory guide, Theorem 7).
+    """
+    n = np.arange(1, len(share))
+    first = np.concatenate([[0], np.where(n <= MOST_ADAPTIVE, plan.grid // n, 0)])
+    given = units.shared(active.copy(), first)
+    back = np.maximum(given - plan.cap, 0) / np.maximum(given, 1)
+    back_share = discount() * np.concatenate([[0.0], first[1:] / n])
+    return np.minimum(given, plan.cap) + units.rerouted(active.copy(), share - first, back, back_share)
 
 
 def _noise(plan, scale, threshold, exact, randomness, draws):

@@ -27,7 +27,7 @@ class UnitWords:
         self,
         start: np.ndarray,
         words: np.ndarray,
-        counts: np.ndarray,
+        counts: np.ndarray | None,
         n_words: int,
         most: int,
         key: int,
@@ -35,7 +35,8 @@ class UnitWords:
     ) -> None:
         kept = _partition.truncate(start, words, counts, most, key, numbers)
         self._start = np.concatenate([[0], np.cumsum(np.minimum(np.diff(start), most))]).astype(np.int64)
-        self._words, self._counts, self._n_words, self._key = words[kept], counts[kept], n_words, key
+        self._words, self._n_words, self._key = words if kept.all() else words[kept], n_words, key
+        self._counts = None if counts is None else counts[kept]
 
     def used(self) -> np.ndarray:
         """Say which words are used.
@@ -58,10 +59,26 @@ class UnitWords:
         _partition.share_equally(self._start, self._words, np.array(active), np.array(share), total)
         return total
 
+    def size(self) -> int:
+        """Return the number of units."""
+        return len(self._start) - 1
+
+    def rerouted(self, active: np.ndarray, share: np.ndarray, back: np.ndarray, back_share: np.ndarray) -> np.ndarray:
+        """Add up weights, of shape (n_words,), where a unit also gives what comes back to it.
+
+        A unit with n active words gives share[n] to each of them, and back_share[n] times the sum of `back` over them,
+        rounded down. `active` and `share` are as in `shared`; `back`, of shape (n_words,), has the part of a word's
+        weight that comes back; `back_share` has the shape of `share`.
+        """
+        total = np.zeros(self._n_words, dtype=np.int64)
+        given = (np.array(array) for array in (active, share, back, back_share))
+        _partition.reroute(self._start, self._words, *given, total)
+        return total
+
     def filled(self, plan: Any) -> np.ndarray:
         """Add up weights, of shape (n_words,), where units give one after the other, by a plan of `IN_TURN`."""
         total, words, n_units = np.zeros(self._n_words, dtype=np.int64), self._words, len(self._start) - 1
-        if plan.mechanism.startswith("item_frequency"):  # ties stay in their random order
+        if plan.by_frequency:  # ties stay in their random order
             words = words[np.lexsort((-self._counts, np.repeat(np.arange(n_units), np.diff(self._start))))]
         order = np.random.default_rng(self._key).permutation(n_units)
         FILLS[plan.mechanism](self._start, words, order, plan.cap, plan.grid, total)

@@ -23,6 +23,7 @@ from skdplda.privacy import (
     UnitWords,
     epsilon_needed,
     gaussian_event,
+    level_parts,
     plan_partition,
     sampler_assumption,
     seeded_guarantee,
@@ -45,6 +46,8 @@ REFERENCES = {
     "weighted_gaussian": "Gopi et al. (2020), Differentially private set union (weighted Gaussian)",
     "sips": "Swanberg et al. (2023), DP-SIPS: a simpler, more scalable mechanism for differentially private partition"
     " selection",
+    "mad": "Chen et al. (2025), Scalable private partition selection via adaptive weighting (MAD), re-derived",
+    "mad2r": "Chen et al. (2025), Scalable private partition selection via adaptive weighting (MAD2R), re-derived",
     "truncated_geometric": "Desfontaines et al. (2022), Differentially private partition selection",
 }
 EXAMPLE_WORDS = 10  # of a unit, in the error that nothing was selected
@@ -59,6 +62,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         "mechanism": [StrOptions(set(PartitionPlan.MECHANISMS))],
         "noise": [str, None],
         "max_words_per_unit": [Interval(Integral, 1, 10_000, closed="both")],
+        "max_words": [Interval(Integral, 1, None, closed="left"), None],
         "cutoff": [Interval(Real, 0, None, closed="left")],
         "public_vocabulary": ["array-like", None],
         "random_state": SEED,
@@ -80,10 +84,12 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         """
         return self._guarantee("user" if groups else "document")
 
-    def _plan(self):
-        """Return the selection, from the parameters alone."""
+    _n_levels = 1  # of n-grams
+
+    def _plan(self, part=1.0):
+        """Return the selection, from the parameters alone; or that of a level, which has a part of the budget."""
         most = self.max_words_per_unit
-        return plan_partition(self.mechanism, self.epsilon, self.delta, most, self.cutoff, self.noise)
+        return plan_partition(self.mechanism, self.epsilon, self.delta, most, self.cutoff, self.noise, part)
 
     def _guarantee(self, unit):
         common = {"unit": unit, "not_covered": self._not_covered, "released": self._released}
@@ -98,6 +104,8 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         plan = self._plan()
         if plan.noise is None:
             return PrivacyGuarantee(epsilon=np.inf, status="proven", mechanism="none", **common)
+        parts = level_parts(self._n_levels)
+        levels = [self._plan(part) for part in parts] if len(parts) > 1 else [plan]
         unproven = CLAIMED.get(self.mechanism, "")
         assumptions = [
             "hidden weights and raw text stay with the curator",
@@ -106,8 +114,10 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             sampler_assumption(in_delta=True),
         ]
         label = f"truncated {plan.law.label}" if plan.noise == "geometric" else plan.law.label
-        scales = ", ".join(f"{scale / plan.grid:.4g}" for scale in plan.scales)
-        thresholds = ", ".join(f"{threshold / plan.grid:.4g}" for threshold in plan.thresholds)
+        scales = "; ".join(", ".join(f"{scale / p.grid:.4g}" for scale in p.scales) for p in levels)
+        thresholds = "; ".join(", ".join(f"{t / p.grid:.4g}" for t in p.thresholds) for p in levels)
+        judged = "a word whose mean weight until then is above" if plan.coefficients else "a word above"
+        by_levels = f"; n-grams of up to {len(levels)} words by levels, each of its own rounds" if levels[1:] else ""
         guarantee = PrivacyGuarantee(
             epsilon=self.epsilon,
             delta=self.delta,
@@ -115,13 +125,13 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             reason=unproven,
             mechanism=(
                 f"vocabulary selection {self.mechanism}: {label} noise of scale {scales} on the weight of"
-                f" each word, of which a {unit} gives at most {plan.max_items} words one unit in all; a word above"
-                f" {thresholds} is released"
+                f" each word, of which a {unit} gives at most {plan.max_items} words one unit in all; {judged}"
+                f" {thresholds} is released{by_levels}"
             ),
             assumptions=tuple(assumptions),
             reference=REFERENCES.get(self.mechanism, "skdplda theory guide, vocabulary"),
             event=None if unproven else plan.event,
-            event_delta=0.0 if unproven else plan.event_delta,
+            event_delta=0.0 if unproven else min(math.fsum(level.event_delta for level in levels), self.delta),
             **common,
         )
         return seeded_guarantee(guarantee, self.random_state)
@@ -142,13 +152,10 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             )
         return load_documents(X, groups)
 
-    def _select(self, X, groups, charge):
-        """Return numbers and noisy weights of the words that may be named; charge before anything is released.
-
-        A document uses the words with entries that are not zero. `groups` has the user of each document, or is None.
-        """
-        plan, randomness = self._plan(), Randomness(self.random_state, type(self).__name__)
-        if plan.noise is not None:
+    def _start(self):
+        """Return the randomness of a fit; warn of what weakens the guarantee, on every fit. Called by `fit`."""
+        randomness = self._randomness()
+        if np.isfinite(self.epsilon):
             randomness.warn_if_seeded(self)
         if self.mechanism in CLAIMED:
             warnings.warn(
@@ -157,17 +164,41 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
                 PrivacyLeakWarning,
                 stacklevel=4,
             )
+        return randomness
+
+    def _select(self, X, groups, charge, randomness):
+        """Return numbers, noisy weights and rounds of the words that may be named; charge before anything is released.
+
+        A document uses the words with entries that are not zero. `groups` has the user of each document, or is None.
+        """
+        plan = self._plan(level_parts(self._n_levels)[0])
         if isinstance(X, ShardedDocuments):
             words = ShardedWords(X, plan.max_items, randomness.key)
             charge.charge(uuid4().hex)
-            released, weights = select_words(plan, words, randomness)
+            selected = select_words(plan, words, randomness)
         else:
-            lists = unit_words(X, groups)
+            lists = unit_words(X, groups, plan.by_frequency)
             charge.charge(uuid4().hex)
-            released, weights = select_partitions(plan, *lists, X.shape[1], randomness)
-        if not len(released):
+            selected = select_partitions(plan, *lists, X.shape[1], randomness)
+        if not len(selected[0]):
             raise EmptySelectionError(self._nothing(plan))
-        return released, weights
+        return selected
+
+    def _select_level(self, X, groups, level):
+        """Return what `_select` does for a level after the first, of which X has the n-grams; it may be nothing."""
+        plan = self._plan(level_parts(self._n_levels)[level])
+        return select_partitions(plan, *unit_words(X, groups), X.shape[1], self._randomness(level))
+
+    def _randomness(self, level=0):
+        return Randomness(self.random_state, type(self).__name__ + (f" level {level}" if level else ""))
+
+    def _heaviest(self, names, weights, rounds):
+        """Return the places of the words to keep: by round and weight, and where both are equal by name.
+
+        Nothing but what was released decides. The order in which words appeared in documents must not.
+        """
+        places = sorted(range(len(names)), key=lambda i: (rounds[i], -weights[i], names[i]))
+        return np.sort(places[: self.max_words])
 
     def _nothing(self, plan):
         """Say what would be released at which epsilon, from the parameters alone."""
@@ -186,19 +217,20 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         return text + " A public_vocabulary costs nothing."
 
 
-def unit_words(X, groups):
-    """Return (start, words, counts): the words of each unit, each once, and how often it uses them."""
+def unit_words(X, groups, counted=False):
+    """Return (start, words, counts): the words of each unit, each once, and how often it uses them, or None."""
     start, documents = check_groups(groups, X.shape[0])
     X = sp.csr_array(X)
-    counts = np.abs(X.data).astype(np.float64, copy=False)
-    X = sp.csr_array((counts, X.indices, X.indptr), shape=X.shape)  # the caller's indices, which must not change
+    used = np.abs(X.data).astype(np.float64, copy=False) if counted else X.data != 0
+    X = sp.csr_array((used, X.indices, X.indptr), shape=X.shape)  # the caller's indices, which must not change
     if groups is not None:
-        X = sp.csr_array((np.ones(len(documents)), documents, start), shape=(len(start) - 1, X.shape[0])) @ X
+        ones = np.ones(len(documents), dtype=used.dtype)
+        X = sp.csr_array((ones, documents, start), shape=(len(start) - 1, X.shape[0])) @ X
     if not (X.has_canonical_format and X.data.all()):
         X = X.copy()
         X.sum_duplicates()
         X.eliminate_zeros()
-    return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+    return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data if counted else None
 
 
 class PartOfWords(UnitWords):
@@ -220,9 +252,17 @@ class ShardedWords:
         """Return a positive number for each word that a unit uses, else 0."""
         return self._pool.total("used", ())
 
+    def size(self):
+        """Return the number of units."""
+        return self._pool.total("size", ())
+
     def shared(self, active, share):
         """Return the weights of the words."""
         return self._pool.total("shared", (active, share))
+
+    def rerouted(self, active, share, back, back_share):
+        """Return the weights of the words, with what comes back to the units."""
+        return self._pool.total("rerouted", (active, share, back, back_share))
 
 
 def refuse_repetitions(words):

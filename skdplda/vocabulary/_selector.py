@@ -40,11 +40,13 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     mechanism : str, default="sieve"
         Affects privacy: no, except for "item_frequency_published".
 
-        * "sieve": our own mechanism, four rounds of "weighted_gaussian" (theory guide, Theorem 2). Words far above the
+        * "sieve": our own mechanism, five rounds of "weighted_gaussian" (theory guide, Theorem 2). Words far above the
           threshold are released in the first rounds, words far below are dropped, and their weight goes to the others.
-          It selects most words.
+          The mean of all rounds judges a word. It selects most words on all corpora but some of short texts (see the
+          comparison page).
         * "weighted_gaussian", "policy_gaussian", "policy_laplace" [1]_, "sips" [2]_, "item_frequency" [3]_,
           "truncated_geometric" [4]_: of the literature, proven in the theory guide.
+        * "mad", "mad2r": after [5]_, with a discount and thresholds of our own proof (theory guide, Theorem 7).
         * "item_frequency_published": [3]_ with its printed threshold, to reproduce papers. It warns on every fit: its
           delta does not hold.
     noise : str or None, default=None
@@ -53,10 +55,15 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     max_words_per_unit : int, default=200
         Words that a document (user) takes part with; more are left out at random. Affects privacy: no, the noise is
         calibrated to it.
+    max_words : int or None, default=None
+        Of the selected words keep so many: those that an earlier round released come first, then larger noisy weights,
+        then smaller column numbers. It costs nothing, because what was released alone decides. None keeps all. Affects
+        privacy: no.
     cutoff : float, default=3.0
         Scales of noise above the threshold at which a word gets no more weight, called alpha in [1]_. Noise still
         hides such a word with the probability that it falls by as many scales: 0.1 % (Gaussian) or 2.5 % (Laplace)
-        at 3. Policies and "item_frequency" only. Affects privacy: no.
+        at 3. Policies, "item_frequency", "mad" and "mad2r" only; in the last two it is where weight comes back. Affects
+        privacy: no.
     public_vocabulary : array-like of int or of str, default=None
         Columns to select, by number, or by name if X is a data frame, in any order. It must not depend on the
         documents. It costs no privacy. Affects privacy: yes.
@@ -70,8 +77,8 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     support_ : ndarray of shape (n_words,), bool
         The selected columns. Its length and positions are not covered unless the columns of X are public.
     noisy_weights_ : ndarray of shape (n_selected,)
-        Noisy weights of the selected words, in units of what one document (user) may give, in the round that released
-        the word. Only with noise.
+        Noisy weights of the selected words, in units of what one document (user) may give: in the round that released
+        the word, for "sieve" the mean of its rounds. Only with noise.
     privacy_guarantee_ : PrivacyGuarantee
         Print it for a statement to publish.
     n_features_in_ : int
@@ -92,6 +99,8 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     .. [3] Carvalho, Wang, Gondara and Miao (2022). Incorporating Item Frequency for Differentially Private Set Union.
        AAAI.
     .. [4] Desfontaines, Voss, Gipson and Mandayam (2022). Differentially private partition selection. PoPETs.
+    .. [5] Chen, Cohen-Addad, Epasto and Zadimoghaddam (2025). Scalable Private Partition Selection via Adaptive
+       Weighting. ICML.
 
     Examples
     --------
@@ -119,6 +128,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         mechanism: str = "sieve",
         noise: str | None = None,
         max_words_per_unit: int = 200,
+        max_words: int | None = None,
         cutoff: float = 3.0,
         public_vocabulary: Any = None,
         random_state: Seed = None,
@@ -128,6 +138,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         self.mechanism = mechanism
         self.noise = noise
         self.max_words_per_unit = max_words_per_unit
+        self.max_words = max_words
         self.cutoff = cutoff
         self.public_vocabulary = public_vocabulary
         self.random_state = random_state
@@ -148,7 +159,8 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         X : array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
             Counts, presence bits, or weights of any per-document vectorizer. Those of a
             `skdplda.distributed.ShardedCounts`, or of what it takes, are counts, and stay on their workers; only for
-            mechanisms in which all units give at once ("sieve", "weighted_gaussian", "sips", "truncated_geometric").
+            mechanisms in which all units give at once ("sieve", "weighted_gaussian", "sips", "mad",
+            "mad2r", "truncated_geometric").
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
@@ -196,10 +208,12 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     def _select_or_warn(self, X, groups, charge):
         """Select; where nothing is selected, warn as scikit-learn's selectors do."""
         try:
-            return self._select(X, groups, charge)
+            chosen, weights, rounds = self._select(X, groups, charge, self._start())
         except EmptySelectionError as error:
             warnings.warn(f"{error} transform returns no columns.", UserWarning, stacklevel=4)
             return np.zeros(0, int), np.zeros(0)
+        kept = self._heaviest(chosen, weights, rounds)
+        return chosen[kept], weights[kept]
 
     def _get_support_mask(self):
         check_is_fitted(self)

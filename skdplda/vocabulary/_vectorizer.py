@@ -12,6 +12,9 @@ from sklearn.utils.metadata_routing import UNUSED
 from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, check_texts
 from skdplda._types import ArrayLike, Function, Iterator, Seed
 from skdplda._validation import check_is_fitted, check_public_words, fit_context, note_parameters
+from skdplda.exceptions import EmptySelectionError
+from skdplda.privacy import has_levels
+from skdplda.vocabulary._levels import LONGEST_WORD, Tokens
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
 __all__ = ["DPCountVectorizer"]
@@ -55,7 +58,9 @@ class DPCountVectorizer(PrivateSelection):
     noise : str or None, default=None
         As in `DPVocabularySelector`. Affects privacy: yes.
     max_words_per_unit : int, default=200
-        As in `DPVocabularySelector`. Affects privacy: no, the noise is calibrated to it.
+        As in `DPVocabularySelector`; of n-grams, of each level. Affects privacy: no, the noise is calibrated to it.
+    max_words : int or None, default=None
+        As in `DPVocabularySelector`, but the last tie is broken by the alphabet. Affects privacy: no.
     cutoff : float, default=3.0
         As in `DPVocabularySelector`. Affects privacy: no.
     public_vocabulary : array-like of str, default=None
@@ -84,7 +89,10 @@ class DPCountVectorizer(PrivateSelection):
         What a word is. The default is that of `CountVectorizer` without words that begin with a digit or an underscore,
         so without numbers. None is that of `CountVectorizer`. Affects privacy: no.
     ngram_range : tuple of int (least, most), default=(1, 1)
-        As in `CountVectorizer`; each n-gram counts as a word. Affects privacy: no.
+        As in `CountVectorizer`. With analyzer="word", Gaussian noise and a mechanism by rounds ("sieve",
+        "weighted_gaussian", "sips", "mad", "mad2r") n-grams are selected by levels, which share the budget: an n-gram
+        must start and end with released (n - 1)-grams (theory guide, Theorem 8). Else each n-gram counts as a word.
+        Affects privacy: no.
     analyzer : {"word", "char", "char_wb"} or callable, default="word"
         As in `CountVectorizer`. Affects privacy: yes, if it is a callable, as `preprocessor`.
     binary : bool, default=False
@@ -131,6 +139,7 @@ class DPCountVectorizer(PrivateSelection):
         mechanism: str = "sieve",
         noise: str | None = None,
         max_words_per_unit: int = 200,
+        max_words: int | None = None,
         cutoff: float = 3.0,
         public_vocabulary: ArrayLike | None = None,
         random_state: Seed = None,
@@ -153,6 +162,7 @@ class DPCountVectorizer(PrivateSelection):
         self.mechanism = mechanism
         self.noise = noise
         self.max_words_per_unit = max_words_per_unit
+        self.max_words = max_words
         self.cutoff = cutoff
         self.public_vocabulary = public_vocabulary
         self.random_state = random_state
@@ -213,11 +223,7 @@ class DPCountVectorizer(PrivateSelection):
         if self.public_vocabulary is not None:
             words, weights = self._public_words(), None
         else:
-            X, names = count(documents, counter.build_analyzer())
-            chosen, weights = self._select(X, groups, charge)
-            words = [names[j] for j in chosen]
-            order = sorted(range(len(words)), key=words.__getitem__)  # the order of appearance is not covered
-            words, weights = [words[i] for i in order], weights[order]
+            words, weights = self._private_words(documents, groups, charge, self._start(), counter)
         self.vocabulary_ = {word: column for column, word in enumerate(words)}
         self.__dict__.pop("noisy_weights_", None)  # of an earlier fit
         if weights is not None and np.isfinite(self.epsilon):
@@ -314,8 +320,8 @@ class DPCountVectorizer(PrivateSelection):
         own = any(callable(part) for part in (self.analyzer, self.tokenizer, self.preprocessor))
         return check_texts(raw_documents, input=self.input, own=own)
 
-    def _counter(self, vocabulary):
-        return CountVectorizer(vocabulary=vocabulary, **self._text_settings())
+    def _counter(self, vocabulary, **changed):
+        return CountVectorizer(vocabulary=vocabulary, **(self._text_settings() | changed))
 
     def _text_settings(self):
         """Return the parameters of a `CountVectorizer` that cuts texts as this one does.
@@ -338,6 +344,37 @@ class DPCountVectorizer(PrivateSelection):
             settings["token_pattern"] = SKLEARN_PATTERN
         return settings
 
+    @property
+    def _n_levels(self):
+        by_levels = self.analyzer == "word" and np.isfinite(self.epsilon) and has_levels(self.mechanism, self.noise)
+        return self.ngram_range[1] if by_levels else 1
+
+    def _private_words(self, documents, groups, charge, randomness, counter):
+        """Return the selected words, sorted, and their noisy weights."""
+        n_levels = self._n_levels
+        if n_levels == 1:
+            X, names = count(documents, counter.build_analyzer())
+            chosen, weights, rounds = self._select(X, groups, charge, randomness)
+            words = [names[j] for j in chosen]
+        else:
+            tokens = Tokens(documents, self._counter(None, ngram_range=(1, 1)).build_analyzer())
+            words, weights, rounds = [], [], []
+            for level in range(n_levels):
+                X = tokens.counts()
+                found = self._select_level(X, groups, level) if level else self._select(X, groups, charge, randomness)
+                if level + 1 >= self.ngram_range[0]:
+                    words += [tokens.names[j] for j in found[0]]
+                    weights, rounds = np.append(weights, found[1]), np.append(rounds, found[2])
+                tokens.ascend(found[0])
+            if not words:
+                raise EmptySelectionError(
+                    f"No n-gram of {self.ngram_range[0]} words or more was used by enough documents (users) to be"
+                    " released; the budget is spent. Lower the least length in ngram_range, or take a larger epsilon."
+                )
+        kept = self._heaviest(words, weights, rounds)
+        order = sorted(kept, key=words.__getitem__)  # the order of appearance is not covered
+        return [words[i] for i in order], weights[order]
+
     def _public_words(self):
         words = list(self.public_vocabulary)
         if not words or not all(isinstance(word, str) for word in words):
@@ -359,8 +396,9 @@ def count(documents, analyze):
     for document in documents:
         own = {}
         for word in analyze(document):
-            j = number[word]
-            own[j] = own.get(j, 0) + 1
+            if len(word) <= LONGEST_WORD:
+                j = number[word]
+                own[j] = own.get(j, 0) + 1
         words.extend(own.keys())
         counts.extend(own.values())
         start.append(len(words))
