@@ -32,7 +32,7 @@ from skdplda.rounds._tables import constant
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 
-KINDS = ["words", "fit", "vectors", "clusters", "topics", "votes"]
+KINDS = ["words", "fit", "vectors", "clusters", "frequent", "topics", "votes"]
 MODELS = [PrivateCGSLDA, VIPSLDA]
 
 
@@ -54,8 +54,10 @@ def e_step(X, groups, n_topics, model):
 
 
 def kind_of(question):
-    """Return what is asked: a table asks for topics."""
-    return "topics" if isinstance(question, np.ndarray) else question.kind
+    """Return what is asked: a table asks for topics, and only of some words where it has rows of zeros."""
+    if not isinstance(question, np.ndarray):
+        return question.kind
+    return "topics" if question.any(axis=1).all() else "frequent"
 
 
 def random_question(kind, n_words, rng, *, for_users):
@@ -65,6 +67,9 @@ def random_question(kind, n_words, rng, *, for_users):
     if kind == "votes":
         return Question(kind, table.astype(np.float64))
     if kind == "topics":
+        return table
+    if kind == "frequent":
+        table[1:][rng.random(n_words - 1) < 0.5] = 0
         return table
     if kind == "words":
         return Question(kind)
@@ -97,15 +102,17 @@ def corpora(rng, n):
         yield X, groups
 
 
-@pytest.mark.parametrize(("kind", "model"), [*((kind, VIPSLDA) for kind in KINDS), ("topics", PrivateCGSLDA)])
+@pytest.mark.parametrize(
+    ("kind", "model"), [*((kind, VIPSLDA) for kind in KINDS), ("frequent", PrivateCGSLDA), ("topics", PrivateCGSLDA)]
+)
 def test_a_unit_contributes_no_more_than_the_grid(kind, model):
     """Exactly, in Python's integers; the others' contributions stay; and the bound is nearly met."""
     rng, largest = np.random.default_rng(KINDS.index(kind)), {True: 0, False: 0}
-    sampled = kind == "topics" and model is PrivateCGSLDA
+    sampled = model is PrivateCGSLDA
     for X, groups in corpora(rng, 36 if sampled else 90):
         X = np.minimum(X, 10**4) if sampled else X  # sampling takes time
         question = random_question(kind, X.shape[1], rng, for_users=groups is not None)
-        table = question if kind == "topics" else question.table
+        table = question if kind in ("frequent", "topics") else question.table
         n_topics = 3 if table is None else table.shape[1]
         others = slice(None, len(X) - 1) if groups is None else groups < 99
         rest = None if groups is None else groups[others]
@@ -123,6 +130,27 @@ def test_a_unit_contributes_no_more_than_the_grid(kind, model):
             again = collect(X[others], rest).collect(question, 0, None)
             assert_array_equal(again, without)
     assert min(largest.values()) > 0.999 * GRID**2
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_frequent_words_are_those_of_documents_that_have_no_others(model, grouped):
+    """Lemma 6, to the last bit; and what was found out of these documents is forgotten when all words are asked."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.poisson(1.5, (40, 12)), np.arange(40) // 3 if grouped else None
+    words = rng.random(12) < 0.5
+    table = rng.gamma(0.3, 100.0, (12, 3)).astype(np.float32) + np.float32(1e-3)
+    some = np.where(words[:, None], table, np.float32(0))
+    steps, alone, fresh = (e_step(counts, groups, 3, model) for counts in (X, X[:, words], X))
+    for round_ in range(3):  # hidden state moves on
+        of_some = steps.collect(some, round_, None)
+        assert of_some.shape == (words.sum(), 3)
+        assert_array_equal(of_some, alone.collect(table[words], round_, None))
+        state = steps.arrays()
+        steps = e_step(X, groups, 3, model)
+        steps.restore(state)
+    assert_array_equal(steps.collect(table, 3, None), fresh.collect(table, 3, None))
+    assert "words" not in steps.arrays()
 
 
 @pytest.mark.parametrize("kind", ["fit", "votes"])
@@ -182,6 +210,8 @@ def shape_of(question, shape):
     kind = kind_of(question)
     if kind == "vectors":
         return question.centres.shape
+    if kind == "frequent":
+        return question.any(axis=1).sum(), shape[1]
     return {"words": (shape[0], 1), "fit": (1, 1), "votes": (1, 1)}.get(kind, shape)
 
 
@@ -253,7 +283,7 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
             assert (restored.next_share, restored.n_planned) == (tables.next_share, tables.n_planned)
         assert math.fsum(tables.spent) == pytest.approx(1, abs=1e-9)
         assert plan.planned(tables) == len(kinds) == len(tables.spent)
-        assert kinds[0] == "words" and kinds.count("votes") == ("topics" in kinds)
+        assert kinds[0] == "words" and kinds.count("votes") == bool({"topics", "clusters"} & set(kinds))
         all_kinds |= set(kinds)
     assert all_kinds == set(KINDS)
 
@@ -356,8 +386,10 @@ def test_an_interrupted_fit_ends_like_another_after_each_kind_of_release(model, 
     settings = {"epsilon": 4.0, "max_iter": 4, "random_state": 3, "prior": prior}
     whole = model(3, **settings).fit(X)
     kinds = list(seen.kinds)
-    assert set(kinds) >= (set(KINDS) if with_prior else {"words", "topics", "votes"})
-    firsts = sorted({kinds.index(kind) + 1 for kind in kinds} | {len(kinds)})
+    without = {"fit", "vectors", "clusters"} if not with_prior else {"frequent"}
+    assert set(kinds) == set(KINDS) - without
+    # After the first of each kind, before the first of topics, and after the last.
+    firsts = sorted({kinds.index(kind) + 1 for kind in kinds} | {kinds.index("topics"), len(kinds)})
     for n_done in firsts:
         path = tmp_path / f"{n_done}.npz"
         with pytest.raises(KeyboardInterrupt):
@@ -382,6 +414,14 @@ def test_documents_on_disk_give_the_same_first_releases(tmp_path, monkeypatch):
         model = VIPSLDA(3, callback=lambda report, note=note: note(report.table.copy()), **settings)
         fits[on_disk] = model.fit(counts if on_disk else X)
     assert_array_equal(tables[True][0], tables[False][0])
+    first = {True: [], False: []}
+    for on_disk in (True, False):  # the first release of frequent words, from documents that are cut
+        note = first[on_disk].append
+        options = {"max_doc_length": 15, "max_doc_update_iter": 9, "max_iter": 2}
+        model = VIPSLDA(3, callback=lambda report, note=note: note(report.table.copy()), **options, random_state=0)
+        assert model.fit(counts if on_disk else X).n_iter_ > 7
+    for release in (0, 1):
+        assert_array_equal(first[True][release], first[False][release])
     assert_array_equal(VIPSLDA(3, n_jobs=2, **settings).fit(counts).components_, fits[True].components_)
     assert fits[True].perplexity(X) < 0.9 * perplexity(X, np.full((1, 24), 1 / 24))
 
@@ -478,6 +518,46 @@ def test_a_model_is_no_worse_than_private_word_frequencies(epsilon):
     assert np.mean(excess) <= np.log(1.1)
 
 
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("public", ["nothing", "vectors", "vectors of other words"])
+@pytest.mark.parametrize("n_topics", [1, 10])
+def test_a_small_corpus_is_no_worse_than_private_word_frequencies(model, public, n_topics):
+    """Where words are almost all that there is to learn, at more budget, whatever the public vectors say."""
+    X, vectors = planted(700, 80, 5)
+    train, test = X[:500], X[500:]
+    if public == "vectors of other words":
+        vectors = vectors[np.random.default_rng(0).permutation(80)]
+    prior = None if public == "nothing" else WordPrior(vectors)
+    total, excess = e_step(train.toarray(), None, 3, VIPSLDA).collect(Question("words"), 0, None)[:, 0], []
+    for seed in range(3):
+        fitted = model(n_topics, epsilon=0.5, random_state=seed, prior=prior).fit(train)
+        scale = fitted.privacy_guarantee_.event.noise_multiplier * GRID
+        noisy = np.maximum(total + scale * np.random.default_rng(seed).standard_normal(80), 0)
+        noisy /= noisy.sum()
+        weights = (0, 0.1, 0.3, 0.5, 0.7, 0.9, 1)
+        floor = min(perplexity(test, np.maximum(mix * noisy + (1 - mix) / 80, 1e-9)[None]) for mix in weights)
+        excess.append(np.log(fitted.perplexity(test) / floor))
+    assert np.mean(excess) <= np.log(1.05)  # of a floor that is chosen with hindsight
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("with_prior", [False, True])
+def test_more_budget_is_not_worse(model, with_prior):
+    """Held-out perplexity falls with epsilon, within two standard errors of the difference."""
+    X, vectors = planted(900, 60, 3)
+    train, test = X[:700], X[700:]
+    prior, last = WordPrior(vectors) if with_prior else None, None
+    for epsilon in (0.5, 1.0, 2.0, 5.0):
+        fits = [model(3, epsilon=epsilon, random_state=seed, prior=prior).fit(train) for seed in range(3)]
+        found = np.log([fitted.perplexity(test) for fitted in fits])
+        if last is not None:
+            error = np.sqrt((found.var(ddof=1) + last.var(ddof=1)) / len(found))
+            assert found.mean() <= last.mean() + 2 * error, epsilon
+        last = found
+    frequencies = train.sum(axis=0) + 1
+    assert last.mean() < np.log(0.95 * perplexity(test, frequencies[None] / frequencies.sum()))
+
+
 def test_a_checkpoint_belongs_to_the_words_that_the_prior_met(tmp_path):
     """With other names of columns a prior asks other questions: another release, which was not paid for."""
     rng = np.random.default_rng(4)
@@ -531,6 +611,43 @@ def test_forms_that_have_no_use_for_a_prior_refuse_it(estimator):
     estimator.set_params(prior=PublicPrior.from_seed_words({"a": ["word"]}))
     with pytest.raises(ValueError, match="prior must be None for this form"):
         estimator.privacy_cost()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateCGSLDA(3, max_iter=2),
+        PrivateCGSLDA(3, max_iter=2, mechanism="laplace"),
+        PrivateCGSLDA(3, max_iter=2, epsilon=math.inf),
+        VIPSLDA(3, max_iter=2),
+        VIPSLDA(3, max_iter=2, epsilon=math.inf),
+        VIPSLDA(3, max_iter=2, learning_method="online", sampling_rate=0.5),
+    ],
+)
+def test_a_statement_lists_signal_and_noise_where_a_model_has_them(estimator):
+    fitted = estimator.set_params(random_state=0).fit(planted()[0])
+    for name in ("signal_to_noise_", "topic_signal_to_noise_"):
+        assert (name in fitted.privacy_guarantee_.released) == hasattr(fitted, name)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_audits_see_every_kind_of_release(model):
+    X, vectors = planted()
+    shapes = {
+        "words": (24, 1),
+        "votes": (1, 1),
+        "fit": (1, 1),
+        "vectors": (3, 3),
+        "frequent": (13, 3),
+        "topics": (24, 3),
+    }
+    for kind, shape in shapes.items():
+        total, norm_order, bound = model(3, random_state=0, prior=WordPrior(vectors)).audit_contributions(
+            X, released=kind
+        )
+        assert total.shape == shape and total.any() and (norm_order, bound) == (2, GRID)
+    with pytest.raises(ValueError, match="needs vectors of words"):
+        model(3).audit_contributions(X, released="vectors")
 
 
 def test_a_column_called_words_is_no_list_of_words():

@@ -22,7 +22,7 @@ from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep, InferredPriors
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
-from skdplda.rounds._prior import PublicPrior, WordPrior
+from skdplda.rounds._prior import PublicPrior, WordPrior, has_vectors
 from skdplda.rounds._sensitivity import NORM_BOUND, shortened
 from skdplda.rounds._tables import ExactTables, SmoothedTables, annealed, constant, model_noise
 
@@ -97,7 +97,7 @@ class PrivateCGSLDA(BaseRoundsModel):
           reproduce the papers. They warn on every fit: their privacy claims do not hold, or claim nothing.
     max_iter : int or None, default=None
         Number of rounds of topics, each of which spends budget; sweeps for the published forms. None: with Gaussian
-        noise 5 to 20, as the first releases tell of signal and noise; 20 with other noise and with samples, 100 with
+        noise 2 to 20, as the first releases tell of signal and noise; 20 with other noise and with samples, 100 with
         `epsilon=inf`, 300 for the published forms. Affects privacy: no, the noise is calibrated to it.
     local_sweeps : int or None, default=None
         Gibbs sweeps over a document's tokens within a round. None: 10 with noise, else 1. Affects privacy: no.
@@ -237,7 +237,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         document (user) weighs the same. A cell far above the noise in the model is certainly not noise. With Gaussian
         noise, and without `groups`, the numbers are those of a word of mean frequency: a word r times as frequent has
         r ** (1 / 4) times the noise, where that is in [1 / 5, 5]. With Gaussian noise they are also those before
-        `components_` are shrunk, and with `max_iter=None` those of the most rounds that the releases may ask for.
+        `components_` are shrunk, and the greatest that there may be: what is asked before topics, and with
+        `max_iter=None` how many rounds of topics there are, is up to the releases.
 
         Returns
         -------
@@ -249,7 +250,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         if plan is None or plan.noiseless:
             return None
         if self._adaptive():
-            return told_noise(plan, NORM_BOUND, self.n_components, self.max_iter)
+            return told_noise(plan, NORM_BOUND, self.n_components, self.max_iter, vectors=has_vectors(self.prior))
         scale = NORM_BOUND / plan.sampling_rate
         return {
             "first_round": scale * plan.deviation(0),

@@ -34,12 +34,11 @@ from skdplda.privacy import (
 )
 from skdplda.rounds._adaptive import AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
-from skdplda.rounds._estep_gibbs import HALF
 from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
 from skdplda.rounds._loop import run_round
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
-from skdplda.rounds._prior import PublicPrior, WordPrior
+from skdplda.rounds._prior import PublicPrior, WordPrior, has_vectors
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, shortened
 from skdplda.rounds._tables import OnlineTables, SmoothedTables, annealed, constant
 
@@ -82,7 +81,7 @@ class VIPSLDA(BaseRoundsModel):
     and a vote of the documents tells whether topics explain them better than word frequencies do. If not, the rest of
     the budget goes to the frequencies, and all topics are alike. The model is what the releases prove (empirical
     Bayes), so that cells full of noise fade into the word frequencies; `prior` adds what is publicly known. Documents'
-    topics are inferred by collapsed variational inference (CVB0 [3]_), which suits short texts.
+    topics are inferred by collapsed variational inference (CVB0 [3]_), which suits short texts, with noise and without.
 
     Parameters
     ----------
@@ -105,7 +104,7 @@ class VIPSLDA(BaseRoundsModel):
           (`learning_offset` + step) ** -`learning_decay` towards its release; noise stays the same.
     max_iter : int or None, default=None
         Number of rounds of topics, or steps, each of which spends budget; `partial_fit` refuses more. None: with noise
-        5 to 20, as the first releases tell of signal and noise (20 with samples, `max_norm` or another accounting), 50
+        2 to 20, as the first releases tell of signal and noise (20 with samples, `max_norm` or another accounting), 50
         without; for "online" two passes with noise, five without. Affects privacy: no, the noise is calibrated to it.
     sampling_rate : float or None, default=None
         Probability that a document (user) takes part in a round of `fit` (Poisson sampling). None: `batch_size` /
@@ -384,7 +383,8 @@ class VIPSLDA(BaseRoundsModel):
         """
         if not self._adaptive():
             return None
-        return told_noise(self._plan(), NORM_BOUND, self.n_components, self.max_iter)
+        vectors = has_vectors(self.prior)
+        return told_noise(self._plan(), NORM_BOUND, self.n_components, self.max_iter, vectors=vectors)
 
     def _topic_word_prior(self):
         default = EXACT_TOPIC_WORD_PRIOR if np.isinf(self.epsilon) else PRIVATE_TOPIC_WORD_PRIOR
@@ -439,6 +439,7 @@ class VIPSLDA(BaseRoundsModel):
             **changes,
             hidden="" if self.max_doc_length is None else CUT,
             assumptions=assumptions,
+            tells_noise=self.learning_method == "batch",
         )
         return seeded_guarantee(guarantee, self.random_state)
 
@@ -489,7 +490,7 @@ class VIPSLDA(BaseRoundsModel):
         if plan.noiseless and self.learning_method == "batch":
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
         elif self._adaptive():
-            priors = partial(constant, ROUND_ALPHA * alpha, HALF)
+            priors = partial(constant, ROUND_ALPHA * alpha, 0.0)
         else:
             priors = partial(constant, alpha + OFFSET * self._private_batch(plan), beta)
         make = partial(
@@ -503,7 +504,7 @@ class VIPSLDA(BaseRoundsModel):
             tol=self.mean_change_tol,
             remember=remember,
             weighted=self._weighted(plan, data),
-            collapsed=self._adaptive(),
+            collapsed=self._adaptive() or (plan.noiseless and self.learning_method == "batch"),
         )
         if not self._adaptive():
             return make
