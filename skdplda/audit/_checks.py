@@ -1,6 +1,5 @@
 """Audits of one mechanism each: an estimator in, whether the privacy it claims was refuted and what was seen out."""
 
-import warnings
 from itertools import product
 
 import numpy as np
@@ -9,8 +8,8 @@ from scipy.stats import beta
 from sklearn.base import clone
 
 from skdplda.audit._audit import audit
-from skdplda.audit._canaries import topics_of
-from skdplda.exceptions import EmptySelectionError, PrivacyLeakWarning
+from skdplda.audit._canaries import quiet_fit
+from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import epsilon_of
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "exact_totals",
     "many_canaries",
     "planted_canary",
-    "quiet_fit",
     "single_unit_delta",
 ]
 
@@ -127,10 +125,3 @@ def names_words(selector, X):
     except EmptySelectionError:
         return False
     return True
-
-
-def quiet_fit(estimator, X):
-    """Fit a copy; the finding says more than the warnings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        return topics_of(clone(estimator).fit(X))

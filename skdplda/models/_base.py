@@ -420,17 +420,21 @@ class BaseRoundsModel(BaseTopicModel):
         ValueError
             For parameters or counts that are not as described, and for fits without noise, which have no bound.
         """
+        e_step, tables, plan = self._audited_parts(X, groups)
+        if released != "topics" and not isinstance(plan, BudgetPlan):
+            raise ValueError(f"released={released!r} is for fits whose releases divide the budget; use 'topics'.")
+        question = tables.table if released == "topics" else Question(released, tables.table)
+        return e_step.collect(question, 0, None), plan.law.norm, GRID
+
+    def _audited_parts(self, X, groups=None):
+        """Return the E-step, the tables and the plan of a fit, for audits by the curator; no ledger is charged."""
         plan = self._plan()
         if plan is None or plan.noiseless:
             raise ValueError("only a private form has contributions of bounded norm; give a finite epsilon.")
         copy = clone(self)
         randomness = Randomness(self.random_state, type(self).__name__)
         data = copy._training_data(X, groups, plan, randomness)
-        tables = copy._make_tables(plan, randomness, data)
-        if released != "topics" and not isinstance(plan, BudgetPlan):
-            raise ValueError(f"released={released!r} is for fits whose releases divide the budget; use 'topics'.")
-        question = tables.table if released == "topics" else Question(released, tables.table)
-        return copy._e_step(plan, randomness, data).collect(question, 0, None), plan.law.norm, GRID
+        return copy._e_step(plan, randomness, data), copy._make_tables(plan, randomness, data), plan
 
     def _fit(self, X, groups, watch=None):
         """Plan, check the budget, read, warn, charge and run; then change all fitted attributes at once.

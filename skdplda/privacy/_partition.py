@@ -21,6 +21,7 @@ from skdplda.privacy._calibration import calibrate_laplace
 from skdplda.privacy._events import gaussian_event, pure_event
 from skdplda.privacy._mechanisms import MECHANISMS, Mechanism, mechanism_of
 from skdplda.privacy._noise import LARGEST_SCALE, delta_slack
+from skdplda.privacy._observation import observe
 from skdplda.privacy._unit_words import FILLS, UnitWords
 
 __all__ = ["PartitionPlan", "epsilon_needed", "noises_of", "plan_partition", "select_partitions", "select_words"]
@@ -402,6 +403,7 @@ def select_words(plan: PartitionPlan, units: Any, randomness: Any) -> tuple[np.n
         exact = total[present]
         noise, draws = _noise(plan, scale, threshold, exact, randomness, draws)
         noisy = exact + noise
+        observe("selection", words=present, noisy=noisy, scale=scale)
         passed = noisy > threshold
         released.append(present[passed])
         weights.append(noisy[passed] / plan.grid)
