@@ -14,9 +14,10 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from skdplda.audit._pairs import Composition
-from skdplda.models import HDPLDA, BaseRoundsModel
+from skdplda.models import HDPLDA, PCTD, BaseRoundsModel
 from skdplda.privacy import compose_events, epsilon_of, gaussian_event, leaves_of, pure_event
 from skdplda.rounds._sensitivity import GRID
+from skdplda.semantics import UnitMatrix
 from skdplda.vocabulary import DPVocabularySelector
 
 __all__ = ["design_of"]
@@ -73,12 +74,22 @@ class RoundsDesign:
         self._n_words, self._m = self._first + n_canaries, n_canaries
         tokens = max(TOKENS, math.ceil(getattr(estimator, "max_norm", None) or 1))
         self._canaries = rows_of_words(self._first + np.arange(n_canaries), tokens, self._n_words)
-        self._twin = clone(estimator)._audited_parts(self._canaries)[0]
+        self._segments = isinstance(estimator, PCTD)
+        self._twin = clone(estimator)._audited_parts(self._documents(None, self._canaries))[0]
         self._seen, self._means, self._llr = [], [], np.zeros(n_canaries)
 
     def corpus(self, present):
         """Return the documents, with the canaries that are present."""
-        return below(self._X, self._canaries[np.flatnonzero(present)])
+        return self._documents(self._X, self._canaries[np.flatnonzero(present)])
+
+    def _documents(self, X, canaries):
+        """Return documents; for `PCTD` a canary is one semantic unit, which has one topic."""
+        if not self._segments:
+            return below(X, canaries)
+        X = X if X is None or isinstance(X, UnitMatrix) else UnitMatrix.from_counts(X)
+        counts = below(None if X is None else X.counts, canaries)
+        own = np.arange(canaries.shape[0] + 1)
+        return UnitMatrix(own if X is None else np.concatenate([X.start[:-1], X.start[-1] + own]), counts)
 
     def composition(self):
         """Return what the rounds may lose by the event of their plan."""
@@ -114,7 +125,7 @@ class RoundsDesign:
 
     def black_box(self, model):
         """Return a score of each canary from the fitted model alone."""
-        return of_ranks(model.components_[:, self._first :].sum(axis=0))
+        return of_ranks((model.components_[:, self._first :] ** 2).sum(axis=0))
 
 
 def whitened(seen, means, share):

@@ -14,6 +14,7 @@ from skdplda.audit._canaries import claim_of, prepared, quiet_fit
 from skdplda.audit._designs import design_of
 from skdplda.audit._one_fit_bounds import DEPENDENT, INDEPENDENT, chosen_share, largest_refuted, right_guesses
 from skdplda.privacy import PrivacyGuarantee, observing
+from skdplda.semantics import UnitMatrix
 
 __all__ = ["AttackLine", "OneFitReport", "audit_one_fit"]
 
@@ -198,7 +199,8 @@ def audit_one_fit(
     if not (is_integer(n_canaries) and n_canaries >= LEAST_CANARIES):
         raise ValueError(f"n_canaries must be an integer of at least {LEAST_CANARIES}; got {n_canaries!r}.")
     estimator, n_canaries = prepared(estimator), int(n_canaries)
-    design = design_of(estimator, None if corpus is None else sp.csr_array(corpus), n_canaries)
+    corpus = corpus if corpus is None or isinstance(corpus, UnitMatrix) else sp.csr_array(corpus)
+    design = design_of(estimator, corpus, n_canaries)
     claim, composition = claim_of(estimator, 0), design.composition()
     if not math.isfinite(claim.epsilon):
         raise ValueError("the estimator claims no finite epsilon: there is nothing to refute. Use audit(...).")

@@ -115,9 +115,7 @@ class Composition:
         if rounds:
             laws.append((lambda x: _sampled_law(x, mu, rate), rounds))
         if steps:
-            laws.append(
-                (lambda x: np.where(x >= epsilon, 1.0, np.where(x < -epsilon, 0.0, _laplace(x, epsilon))), steps)
-            )
+            laws.append((lambda x: _laplace_law(x, epsilon), steps))
         if draws:
             laws.append((lambda x: _range_law(np.clip(x, -eta, eta), eta), draws))
         transform, lost, number = 1.0, 0.0, 0
@@ -133,8 +131,10 @@ class Composition:
         return LossPair(edges[1:], p * max(0.0, 1 - lost) / p.sum())
 
 
-def _laplace(x, epsilon):
-    return 0.5 * np.exp((np.clip(x, -epsilon, epsilon) - epsilon) / 2)
+def _laplace_law(x, epsilon):
+    """Return P(loss <= x) of one Laplace release."""
+    inside = np.exp((np.clip(x, -epsilon, epsilon) - epsilon) / 2) / 2
+    return np.where(x >= epsilon, 1.0, np.where(x < -epsilon, 0.0, inside))
 
 
 def _range_law(x, eta):
