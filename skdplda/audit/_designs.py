@@ -23,7 +23,9 @@ from skdplda.vocabulary import DPVocabularySelector
 __all__ = ["design_of"]
 
 TOKENS = 20  # of a canary: above the norm bounds of the defaults; `max_norm` may ask for more
-LEAST_VARIANCE = 0.02  # of noise in a direction of the rounds, where 1 is claimed: less is not told from 0
+# Of noise in a direction of the cells, where 1 is claimed: what is not told from 0, and what is far below 1. Estimates
+# from so many canaries a cell are off by 0.3. All chosen by hand.
+LEAST_VARIANCE, SUSPICIOUS, CANARIES_A_CELL = 0.02, 0.5, 50
 
 
 def design_of(estimator, X, n_canaries):
@@ -100,7 +102,7 @@ class RoundsDesign:
         return epsilon_of(event_of(self.composition().scaled(factor)), delta)
 
     def observe(self, kind, question, noisy, multiplier):
-        """Take in a release: in a canary's row, the part in the direction of what the canary would add."""
+        """Take in a release: the canaries' rows, and what each would add to its own."""
         if len(noisy) != self._n_words:  # votes and directions have no rows of words
             return
         rows = slice(self._first, None)
@@ -109,44 +111,46 @@ class RoundsDesign:
         if self._plan.law.norm == 1:
             self._llr += (np.abs(noisy) - np.abs(noisy - added)).sum(axis=1) / scale
             return
-        length = np.sqrt((added**2).sum(axis=1))
-        self._seen.append((noisy * added).sum(axis=1) / (scale * np.maximum(length, 1e-300)))
-        self._means.append(length / scale)
+        self._seen.append((noisy / scale).astype(np.float32))
+        self._means.append((added / scale).astype(np.float32))
 
     def white_box(self):
         """Return a score of each canary from all releases, positive where its presence is likely."""
         if self._plan.law.norm == 1:
             return self._llr
-        seen, means, rate = np.stack(self._seen), np.stack(self._means), self._plan.sampling_rate
+        ratios = [(means * (seen - means / 2)).sum(axis=1) for seen, means in zip(self._seen, self._means, strict=True)]
+        rate = self._plan.sampling_rate
         if rate < 1:
-            ratio = means * seen - means**2 / 2
-            return np.logaddexp(math.log1p(-rate), math.log(rate) + ratio).sum(axis=0)
-        return whitened(seen, means, 0.5)
+            return np.logaddexp(math.log1p(-rate), math.log(rate) + np.stack(ratios)).sum(axis=0)
+        dependent = ratios_of_dependent(np.concatenate(self._seen, axis=1), np.concatenate(self._means, axis=1))
+        return np.sum(ratios, axis=0) if dependent is None else dependent
 
     def black_box(self, model):
         """Return a score of each canary from the fitted model alone."""
         return of_ranks((model.components_[:, self._first :] ** 2).sum(axis=0))
 
 
-def whitened(seen, means, share):
-    """Return log-likelihood ratios of normal numbers, whose covariance over releases is estimated.
+def ratios_of_dependent(seen, means):
+    """Return log-likelihood ratios of cells whose noise is not independent; None where it looks as it should.
 
-    Right noise is independent with variance 1. Where noise comes again in a later release, the difference of the two
-    has none, and the smallest variances tell most.
+    Right noise has variance 1 in every direction. Where noise comes again in a later release, some difference of the
+    two has less, and tells more than all else.
 
     Parameters
     ----------
-    seen, means : ndarray of shape (n_releases, n_canaries)
-        What was released, in standard deviations of the noise, and by how much presence moves it.
-    share : float
-        Of the canaries that are present.
+    seen, means : ndarray of shape (n_canaries, n_cells)
+        The cells of each canary in all releases, in standard deviations of the noise, and how presence moves them.
     """
-    middle = means.mean(axis=1, keepdims=True)
-    signal = share * (means @ means.T) / means.shape[1] - share**2 * middle @ middle.T
-    noise = np.atleast_2d(np.cov(seen)) - signal
-    values, vectors = np.linalg.eigh(noise)
+    n_canaries, n_cells = seen.shape
+    if n_cells * CANARIES_A_CELL > n_canaries:
+        return None
+    middle = means.mean(axis=0)
+    signal = means.T @ means / (2 * n_canaries) - np.outer(middle, middle) / 4  # coins are fair
+    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(seen.T)) - signal)
+    if values[0] > SUSPICIOUS:
+        return None
     precision = (vectors / np.maximum(values, LEAST_VARIANCE)) @ vectors.T
-    return (means * (precision @ (seen - means / 2))).sum(axis=0)
+    return np.einsum("ij,ij->i", means @ precision, seen - means / 2)
 
 
 class SweepsDesign:

@@ -1,5 +1,7 @@
 """How many right guesses about the canaries of one fit a claim allows: doc/theory/one_fit.rst has the theorems."""
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.stats import beta, binom
 
@@ -13,7 +15,7 @@ SHARES = {  # of the canaries that may be guessed about; the claim alone chooses
 }
 SURELY = 0.02  # part of the error probability that is left to the place of the last guess
 MOST = 8.0  # times the claimed loss; no audit shows more
-PRECISION = 1e-4  # of the factor that is shown
+PRECISION, COARSE = 1e-4, 1e-2  # of the factor that is shown, and while the number of guesses is chosen
 
 
 def right_guesses(scores, present, n_guesses, rng):
@@ -39,7 +41,7 @@ def _possible(pair, n_canaries, n_guesses, n_right, error):
 
     The recursion of the theorem: the least probabilities of fewer right guesses that the pair asks for.
     """
-    hits, alarms = pair.least_alarms()
+    hits, alarms = pair.least_alarms
     mass, right = error, n_right * error  # of all outcomes so far; mean number of right guesses in them
     wrong = (n_guesses - n_right) * error
     for n in range(n_right - 1, -1, -1):
@@ -55,31 +57,38 @@ def _possible(pair, n_canaries, n_guesses, n_right, error):
     return True
 
 
-def largest_refuted(composition, bound, n_canaries, n_guesses, n_right, error):
+def largest_refuted(composition, bound, n_canaries, n_guesses, n_right, error, precision=PRECISION):
     """Return by which factor the claimed losses may be scaled and still be refuted; 0 if none is."""
     low, high = 0.0, MOST
     if n_right <= n_guesses / 2:
         return 0.0
-    while high - low > PRECISION * max(1.0, low):
+    while high - low > precision * max(1.0, low):
         middle = (low + high) / 2
-        pair = composition.scaled(middle).pair()
+        pair = pair_of(composition.scaled(middle))
         low, high = (middle, high) if refutes(pair, bound, n_canaries, n_guesses, n_right, error) else (low, middle)
     return low
 
 
+@lru_cache(maxsize=64)
+def pair_of(composition):
+    """Return the `LossPair` of a composition; searches begin alike."""
+    return composition.pair()
+
+
+@lru_cache(maxsize=64)
 def chosen_share(composition, bound, n_canaries, error):
     """Return how many guesses show most where the canaries lose just what is claimed. No data are used."""
-    pair = composition.pair()
+    pair = pair_of(composition)
     best, chosen = -1.0, n_canaries
     for share in SHARES[bound]:
         n_guesses = max(1, round(share * n_canaries))
         n_right = int(n_guesses * pair.right(n_guesses / n_canaries))
         if bound == INDEPENDENT:
-            less = composition.scaled(0.9).pair().right(n_guesses / n_canaries)
+            less = pair_of(composition.scaled(0.9)).right(n_guesses / n_canaries)
             mean = n_right / n_guesses
             shown = (mean - less) * np.sqrt(n_guesses / max(mean * (1 - mean), 1e-9))
         else:
-            shown = largest_refuted(composition, bound, n_canaries, n_guesses, n_right, error)
+            shown = largest_refuted(composition, bound, n_canaries, n_guesses, n_right, error, COARSE)
         if shown > best:
             best, chosen = shown, n_guesses
     return chosen

@@ -6,6 +6,7 @@ absent. A `LossPair` holds the law of ln dP/dQ on a grid, rounded so that it tel
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtr
@@ -45,6 +46,7 @@ class LossPair:
             return 1.0
         return float(min(1.0, self._right[place] / self._share[place]))
 
+    @cached_property
     def least_alarms(self):
         """Return the least false-alarm rate at each hit rate, as points (hit rates, false-alarm rates).
 
