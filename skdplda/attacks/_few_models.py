@@ -84,9 +84,8 @@ def student_ratios(observed, values, members):
             " are needed. Train more shadow models (4 or more)."
         )
     means = np.stack([(values * kind).sum(axis=0) for kind in (members, ~members)]) / counts
-    squares = sum(
-        ((values - mean) ** 2 * kind).sum(axis=0) for mean, kind in zip(means, (members, ~members), strict=True)
-    )
+    centres = np.where(members, means[0], means[1])
+    squares = ((values - centres) ** 2).sum(axis=0)
     freedom = counts.sum(axis=0) - 2
     variance = squares / freedom + RIDGE * np.maximum((values**2).mean(axis=0), 1.0)
     prior_freedom, prior_variance = variance_prior(variance, freedom)
