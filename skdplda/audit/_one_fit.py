@@ -1,6 +1,7 @@
 """The audit of one fit: many canaries, all releases, and the exact curve of the noise that was claimed."""
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -206,7 +207,8 @@ def audit_one_fit(
         raise ValueError("the estimator claims no finite epsilon: there is nothing to refute. Use audit(...).")
     rng = np.random.default_rng(random_state)
     present = rng.random(n_canaries) < 0.5
-    with observing(design.observe):
+    with observing(design.observe), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # advice on utility, which is not the question here
         model = quiet_fit(estimator, design.corpus(present))
     lines = []
     for attack, scores in zip(ATTACKS, (design.white_box(), design.black_box(model)), strict=True):

@@ -14,6 +14,7 @@ from scipy.special import ndtr
 __all__ = ["Composition", "LossPair"]
 
 N_GRID = 2**16  # points of the loss: rounding moves a test by about 1e-3 of a standard deviation
+ROUNDING = 1e-15  # of Fourier transforms: less is no probability
 WIDTH = 15.0  # standard deviations of the loss on either side; what lies beyond counts as an infinite loss
 
 
@@ -24,13 +25,12 @@ class LossPair:
     ----------
     loss : ndarray of shape (n,)
         Ascending.
-    p : ndarray of shape (n,)
-        Its probabilities under P. What is left to 1 is an infinite loss; Q has exp(-loss) times as much, and what is
-        left to 1 there is a loss of minus infinity.
+    p, q : ndarray of shape (n,)
+        Its probabilities under P, and under Q, exp(-loss) times as much. What is left to 1 tells one from the other for
+        sure.
     """
 
-    def __init__(self, loss, p):
-        q = p * np.exp(-loss)
+    def __init__(self, loss, p, q):
         only = max(0.0, 1 - p.sum()), max(0.0, 1 - q.sum())
         self.tpr = np.concatenate([[only[0]], only[0] + np.cumsum(p[::-1]), [1.0]])  # losses above a falling threshold
         self.fpr = np.concatenate([[0.0], np.cumsum(q[::-1]), [1.0]])
@@ -120,17 +120,20 @@ class Composition:
             laws.append((lambda x: _laplace_law(x, epsilon), steps))
         if draws:
             laws.append((lambda x: _range_law(np.clip(x, -eta, eta), eta), draws))
-        transform, lost, number = 1.0, 0.0, 0
+        transforms, number = [1.0, 1.0], 0
         for law, count in laws:
             below = law(edges)
             p = np.diff(below)
             p[0] += below[0]
-            lost += count * (1 - below[-1])
-            transform = transform * np.fft.rfft(p) ** count
+            for i, part in enumerate((p, p * np.exp(-edges[1:]))):
+                transforms[i] = transforms[i] * np.fft.rfft(part) ** count
             number += count
-        p = np.maximum(np.fft.irfft(transform, N_GRID), 0.0)
-        p = np.roll(p, (number - 1) * (1 - N_GRID // 2))  # cell j of each law is the loss edges[j + 1]
-        return LossPair(edges[1:], p * max(0.0, 1 - lost) / p.sum())
+        parts = []
+        for transform in transforms:
+            part = np.fft.irfft(transform, N_GRID)
+            part = np.roll(part, (number - 1) * (1 - N_GRID // 2))  # cell j of each law is the loss edges[j + 1]
+            parts.append(np.where(part > ROUNDING, part, 0.0))
+        return LossPair(edges[1:], *parts)
 
 
 def _laplace_law(x, epsilon):

@@ -49,7 +49,7 @@ def add_attack_commands(add):
     )
     audit.add_argument("--topic-matrix", metavar="FILE", help="a fitted model: topics x words, as .npy or .csv")
     audit.add_argument(
-        "--members", metavar="FILE", help="one line a document: 1 if the model was trained on it, else 0"
+        "--members", metavar="FILE", help="one line a document: 1 if it was in the training data, else 0"
     )
     audit.add_argument("--canaries", help="of one-fit (default: 20000) and one-run (default: 1000)", **shared)
     audit.add_argument("--fits", default=200, help="of repeated (default: 200)", **shared)
