@@ -24,13 +24,16 @@ from skdplda.attacks import (
     likelihood_ratio_attack,
     max_log_likelihood,
     membership_experiment,
+    quantile_attack,
     reconstruct_counts,
+    relative_attack,
     released_topics,
     shadow_classifier_attack,
     threshold_attack,
     train_shadow_models,
     vocabulary_attack,
 )
+from skdplda.attacks._few_models import student_ratios
 from skdplda.attacks._lira import likelihood_ratios
 from skdplda.attacks._shadow import parameters_of, random_parts
 from skdplda.datasets import make_lda_corpus
@@ -375,3 +378,86 @@ def test_vocabulary_of_half_the_tweets():
     members = np.random.default_rng(0).permutation(X.shape[0]) < X.shape[0] // 2
     result = vocabulary_attack(np.asarray(X[members].sum(axis=0)) > 0, X, members)
     assert 0.30 < result.tpr_at(0.0).rate < 0.36
+
+
+def test_bayesian_ratios_become_likelihood_ratios_with_many_models():
+    rng = np.random.default_rng(0)
+    members = np.tile([[True], [False]], (20_000, 5))
+    means = rng.normal(size=5) * 10
+    values = rng.normal(size=members.shape) + means + 1.0 * members
+    observed = means + rng.normal(size=5)
+    lira = likelihood_ratios(observed[:, None], values[:, :, None], members, online=True)
+    assert student_ratios(observed, values, members) == pytest.approx(lira, abs=0.1)
+
+
+def test_bayesian_ratios_find_more_than_lira_with_few_models():
+    """2,000 documents, 8 models, a shift of 1.5 deviations for all."""
+    rng = np.random.default_rng(1)
+    n, truth = 2000, np.arange(2000) % 2 == 0
+    members = random_parts(8, n, 0.5, rng)
+    deviation = np.exp(rng.normal(scale=0.3, size=n))
+    values = deviation * (rng.normal(size=members.shape) + 1.5 * members)
+    observed = deviation * (rng.normal(size=n) + 1.5 * truth)
+    few = AttackResult(student_ratios(observed, values, members), truth).auc
+    assert few > AttackResult(likelihood_ratios(observed[:, None], values[:, :, None], members, online=True), truth).auc
+    assert few > 0.8
+
+
+def test_relative_ratios_by_hand():
+    shadows = ShadowModels(
+        np.array([[True, False], [False, True]]), np.log([[[0.4], [0.1]], [[0.2], [0.3]]]), ("zeta",)
+    )
+    topics, X = np.array([[0.9, 0.1]]), [[1, 0], [0, 1]]  # likelihoods 0.9 and 0.1 over 0.3 and 0.2
+    assert relative_attack(topics, X, [True, False], shadows).scores.tolist() == [1.0, 0.0]
+    assert relative_attack(topics, X, [True, False], shadows, gamma=7.0).scores.tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="gamma"):
+        relative_attack(topics, X, [True, False], shadows, gamma=0.5)
+
+
+def test_quantile_regression_finds_members_of_an_exact_table(rare):
+    members = np.arange(101) < 50
+    table = Counter().fit(rare[members]).components_
+    attack = quantile_attack(table, rare, members, rare)
+    assert attack.auc > 0.55 and attack.name == "quantile regression"
+    with pytest.raises(ValueError, match="at least 20"):
+        quantile_attack(table, rare, members, rare[:5])
+
+
+def test_an_experiment_has_every_attack_and_an_interval_over_repetitions(rare):
+    options = {"n_models": 4, "repetitions": 3, "thresholds": (), "random_state": 0}
+    results = membership_experiment(Counter(), rare, attacks=("online", "bayesian", "relative"), **options)
+    assert {"LiRA online (zeta)", "Bayesian ratio (zeta)", "relative online"} <= set(results)
+    at, inside = results.tpr_at("Bayesian ratio (zeta)", 0.1), results["Bayesian ratio (zeta)"].tpr_at(0.1)
+    assert at.rate == inside.rate and at.low <= at.rate <= at.high
+    assert at == results.tpr_at("Bayesian ratio (zeta)", 0.1)
+    with pytest.raises(ValueError, match="repetitions"):
+        membership_experiment(Counter(), rare, n_models=4, random_state=0).tpr_at("LiRA online (zeta)", 0.1)
+    with pytest.raises(ValueError, match="attacks"):
+        membership_experiment(Counter(), rare, attacks=("LiRA",), **options)
+
+
+def test_shadow_models_may_take_the_words_of_the_target(rare):
+    """The target keeps some words; shadow models then are the last step alone, on those words."""
+    seen = []
+
+    class Words(BaseEstimator):
+        def fit(self, X, y=None):
+            self.kept_ = np.flatnonzero(np.asarray(X.sum(axis=0)) > 3)
+            return self
+
+        def transform(self, X):
+            return X[:, self.kept_]
+
+    def topics(pipeline):
+        table = np.zeros((1, rare.shape[1]))
+        table[:, pipeline[0].kept_] = pipeline[-1].components_
+        return table
+
+    def callback(members, documents, table, shadows):
+        seen.append((documents.shape[1], int((np.asarray(rare[members].sum(axis=0)) > 3).sum()), table.shape[1]))
+
+    options = {"n_models": 4, "vocabulary": "given", "topic_word": topics, "thresholds": (), "random_state": 0}
+    membership_experiment(make_pipeline(Words(), Counter()), rare, selection="target", callback=callback, **options)
+    assert len(set(seen[0])) == 1 and seen[0][0] < rare.shape[1]
+    with pytest.raises(ValueError, match="selection"):
+        membership_experiment(Counter(), rare, selection="target", n_models=4)

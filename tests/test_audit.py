@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.stats import binom, norm
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 
 import skdplda
@@ -33,6 +34,7 @@ from skdplda.audit import (
     mu_lower_bound,
     one_run_lower_bound,
     one_run_p_value,
+    quick_audit,
 )
 from skdplda.audit._audit import best_threshold
 from skdplda.audit._canaries import prepared
@@ -370,3 +372,43 @@ def test_the_choices_are_seen():
         "laplace-every",
         "laplace-last",
     }
+
+
+class Exact(BaseEstimator):
+    """A model without privacy and without a claim: its counts."""
+
+    def fit(self, X, y=None):
+        self.components_ = np.asarray(X.sum(axis=0), dtype=float).reshape(1, -1) + 0.01
+        return self
+
+
+def test_a_claim_about_a_model_that_makes_none_is_refuted():
+    assert audit(Exact(), X, claim=(1.0, 1e-9), confidence=CERTAIN, verbose=0).violated
+    assert not audit(Exact(), X, claim=(math.inf, 0.0), confidence=CERTAIN, verbose=0).violated
+
+
+def test_a_bare_topic_matrix_and_a_model_that_is_fitted():
+    rng = np.random.default_rng(3)
+    documents = sp.csr_array(sp.hstack([rng.poisson(1.0, (200, 6)), 5 * sp.eye_array(200)]).astype(np.int32))
+    members = rng.random(200) < 0.5
+    model = Exact().fit(documents[members])
+    options = {"claim": (0.5, 1e-9), "members": members, "confidence": CERTAIN, "verbose": 0, "random_state": 0}
+    told = audit(model.components_, documents, **options)
+    assert told.violated and told.claim.status == "claimed"
+    assert audit(model, documents, **options).lower_bound == told.lower_bound
+    assert not audit(np.ones((2, 206)), documents, **options).violated
+    for bad in ({"claim": None}, {"claim": 1.0}, {"members": members[:5]}, {"members": members | True}):
+        with pytest.raises(ValueError, match=r"claim|members"):
+            audit(model, documents, **{**options, **bad})
+    with pytest.raises(ValueError, match="members"):
+        audit(model.components_, documents, claim=(1.0, 1e-5))
+
+
+def test_a_quick_audit_fits_once_and_refutes_what_is_false():
+    rng = np.random.default_rng(3)
+    documents = sp.csr_array(sp.hstack([rng.poisson(1.0, (200, 6)), 5 * sp.eye_array(200)]).astype(np.int32))
+    assert quick_audit(Exact(), documents, claim=(0.5, 1e-9), confidence=CERTAIN, random_state=0, verbose=0).violated
+    report = quick_audit(VIPSLDA(2, epsilon=1.0), documents, confidence=CERTAIN, verbose=0)
+    assert not report.violated and "quantile" in report.method
+    with pytest.raises(ValueError, match="token"):
+        quick_audit(HDPLDA(2), documents, verbose=0)

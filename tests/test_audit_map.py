@@ -138,6 +138,7 @@ MAP = {
 # Found by the same names, and neither in a fit nor of private data.
 OTHER = {
     "models/_base.py:BaseRoundsModel.audit_contributions",  # one unit's contribution, for the audit of its bound
+    "audit/_designs.py:RoundsDesign.observe",  # what canaries would add, which the audit has made
     "audit/_released_checks.py:exact_moves",  # of topics that a fit has released
     "models/_local.py:LocalPrivateLDA._sample",  # topics of reports, which are randomized
 }

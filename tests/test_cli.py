@@ -425,15 +425,38 @@ def test_audit_at_a_terminal_shows_progress_and_prints_once(corpus, capsys, monk
 def test_audit_prints_claim_bound_and_verdict(corpus, capsys):
     command = ["audit", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), *PRICE]
     command += ["--topics", "2", "--rounds", "3", "--confidence", "0.999999"]
-    assert cli.main([*command, "--canaries", "100"]) == 0
+    assert cli.main([*command, "--canaries", "500"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines()] == ["claim", *["claimed"] * 4, "consistent:"]
+    for attack in ("white-box, independent noise", "black-box, any dependence"):
+        assert attack in out
+    assert cli.main([*command, "--quick", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["method"] == "one-run, quantile regression"
+    assert cli.main([*command, "--method", "one-run", "--canaries", "100"]) == 0
     out = capsys.readouterr().out
     assert [line.split()[0] for line in out.splitlines()] == ["claim", "lower", "confidence", "verdict"]
     assert "consistent" in out
     assert cli.main([*command, "--method", "repeated", "--fits", "8", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["claimed_epsilon"] <= 8 and not report["violated"]
-    assert cli.main([*command, "--canaries", "5"]) == 2
+    assert cli.main([*command, "--method", "one-run", "--canaries", "5"]) == 2
     assert "n_guesses" in one_line(capsys)
+
+
+def test_audit_of_a_claim_about_a_topic_matrix(corpus, capsys, tmp_path):
+    words = (corpus / "words.txt").read_text().split()
+    n_documents = len([line for line in (corpus / "corpus.txt").read_text().splitlines() if line.strip()])
+    np.save(tmp_path / "topics.npy", np.ones((2, len(words))))
+    (tmp_path / "members.txt").write_text("\n".join(str(i % 2) for i in range(n_documents)))
+    command = ["audit", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")]
+    given = ["--claim", "1", "1e-9", "--topic-matrix", str(tmp_path / "topics.npy")]
+    assert cli.main([*command, *given, "--members", str(tmp_path / "members.txt"), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["claimed_epsilon"], report["status"], report["violated"]) == (1.0, "claimed", False)
+    assert cli.main([*command, *given]) == 2
+    assert "go together" in one_line(capsys)
+    assert cli.main(command) == 2
+    assert "--epsilon is needed" in one_line(capsys)
 
 
 def test_words_and_topics_share_one_budget(tmp_path, capsys):
@@ -702,7 +725,7 @@ def test_an_audit_that_refutes_the_claim_says_so_by_its_exit_code(corpus, capsys
         def __str__(self):
             return "VIOLATED"
 
-    monkeypatch.setattr("skdplda.audit.audit", lambda *args, **options: Refuted())
+    monkeypatch.setattr("skdplda.audit.audit_one_fit", lambda *args, **options: Refuted())
     files = [str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")]
     assert cli.main(["audit", *files, *PRICE]) == 1
     assert capsys.readouterr().out == "VIOLATED\n"

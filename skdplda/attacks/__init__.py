@@ -2,6 +2,7 @@
 
 from skdplda.attacks._classifier import ClassifierAttack, shadow_classifier_attack
 from skdplda.attacks._experiment import ExperimentResults, membership_experiment
+from skdplda.attacks._few_models import bayesian_ratio_attack, quantile_attack, relative_attack
 from skdplda.attacks._lira import likelihood_ratio_attack
 from skdplda.attacks._result import AttackResult, RateAt
 from skdplda.attacks._shadow import ShadowModels, released_topics, train_shadow_models
@@ -17,11 +18,14 @@ __all__ = [
     "ReconstructedCounts",
     "ShadowModels",
     "TopicTraceAttack",
+    "bayesian_ratio_attack",
     "document_statistics",
     "likelihood_ratio_attack",
     "max_log_likelihood",
     "membership_experiment",
+    "quantile_attack",
     "reconstruct_counts",
+    "relative_attack",
     "released_topics",
     "shadow_classifier_attack",
     "threshold_attack",

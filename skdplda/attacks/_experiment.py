@@ -1,16 +1,19 @@
 """The whole attack on one's own corpus: a target on half of it, shadow models, and every score beside the truth."""
 
+from functools import partial
 from pathlib import Path
 from typing import Literal
 from warnings import warn
 
 import numpy as np
+from scipy.stats import t as student
 from sklearn.base import clone
 
 from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
 from skdplda._validation import is_integer
+from skdplda.attacks._few_models import bayesian_ratio_attack, relative_attack
 from skdplda.attacks._lira import likelihood_ratio_attack
-from skdplda.attacks._result import AttackResult
+from skdplda.attacks._result import AttackResult, RateAt
 from skdplda.attacks._shadow import check_seed, released_topics, reseed, train_shadow_models
 from skdplda.attacks._simple import threshold_attack, vocabulary_attack
 from skdplda.attacks._statistics import check_documents
@@ -18,6 +21,13 @@ from skdplda.attacks._statistics import check_documents
 __all__ = ["ExperimentResults", "membership_experiment"]
 
 HUANG = ("max", "std", "negative_entropy")
+ATTACKS = {  # name -> of shadow models
+    "online": likelihood_ratio_attack,
+    "offline": partial(likelihood_ratio_attack, mode="offline"),
+    "bayesian": bayesian_ratio_attack,
+    "relative": relative_attack,
+}
+RESAMPLES = 400  # of the bootstrap: the standard error is then known to 4 %
 
 
 class ExperimentResults(dict[str, AttackResult]):
@@ -33,6 +43,46 @@ class ExperimentResults(dict[str, AttackResult]):
         super().__init__({name: AttackResult.pool([run[name] for run in runs]) for name in runs[0]})
         self.runs = runs
 
+    def tpr_at(self, name: str, fpr: float, confidence: float = 0.95, random_state: int = 0) -> RateAt:
+        """Share of members found, with an interval that has the randomness of training in it.
+
+        `AttackResult.tpr_at` takes the trained models as given. Here whole repetitions are drawn again, with
+        replacement, and the rate of each pool is computed at its own threshold. The interval is the pooled rate and the
+        bootstrap's standard error times Student's quantile, since repetitions are few.
+
+        Parameters
+        ----------
+        name : str
+            Of an attack.
+        fpr : float
+            As in `AttackResult.tpr_at`.
+        confidence : float, default=0.95
+            Of the interval.
+        random_state : int, default=0
+            Of the bootstrap.
+
+        Returns
+        -------
+        at : RateAt
+            The pooled rate with that interval.
+
+        Raises
+        ------
+        ValueError
+            If there is one repetition only, or the confidence is not between 0 and 1.
+        """
+        n = len(self.runs)
+        if n < 2:
+            raise ValueError("repetitions must be at least 2 for an interval over them; got 1.")
+        pooled = self[name].tpr_at(fpr, confidence)
+        rng, rates = np.random.default_rng(random_state), []
+        for _ in range(RESAMPLES):
+            drawn = [self.runs[i][name] for i in rng.integers(n, size=n)]
+            rates.append(AttackResult.pool(drawn).tpr_at(fpr).rate)
+        # a bootstrap of n things has (n - 1) / n of the variance
+        half = np.std(rates) * np.sqrt(n / (n - 1)) * student.ppf((1 + confidence) / 2, n - 1)
+        return pooled._replace(low=max(0.0, pooled.rate - half), high=min(1.0, pooled.rate + half))
+
     def __missing__(self, name):
         if name != "repetitions":
             raise KeyError(name)
@@ -47,9 +97,11 @@ def membership_experiment(
     n_models: int = 128,
     repetitions: int = 1,
     statistics: Sequence[str | Function] = ("zeta",),
+    attacks: Sequence[str] = ("online", "offline"),
     thresholds: Sequence[str] = HUANG,
     proportions: Literal["fold-in", "maximum"] = "fold-in",
     vocabulary: Literal["target", "given"] = "target",
+    selection: Literal["own", "target"] = "own",
     topic_word: Function | None = None,
     directory: PathLike | None = None,
     n_jobs: int | None = None,
@@ -72,14 +124,21 @@ def membership_experiment(
     repetitions : int, default=1
         Targets; the scores of all are put together.
     statistics : sequence of str or callable, default=("zeta",)
-        Of the likelihood ratio attack: one online and one offline attack each.
+        Of the attacks with shadow models: one of each statistic.
+    attacks : sequence of {"online", "offline", "bayesian", "relative"}, default=("online", "offline")
+        `likelihood_ratio_attack` in two modes, `bayesian_ratio_attack`, which needs fewer models, and
+        `relative_attack`, which is of "zeta" alone.
     thresholds : sequence of str, default=("max", "std", "negative_entropy")
         Statistics attacked by one threshold.
     proportions : {"fold-in", "maximum"}, default="fold-in"
-        As in `document_statistics`.
+        As in `document_statistics`, of shadow models' statistics and of thresholds. Fold-in gives thresholds more than
+        the maximum, which the authors of [1]_ use.
     vocabulary : {"target", "given"}, default="target"
         "target" releases the words that the target's half holds: all models then have these, words outside are left
         out of the other documents, and the vocabulary is attacked by itself. "given" takes all words as public.
+    selection : {"own", "target"}, default="own"
+        Of a pipeline that selects words before its last step: each shadow model selects its own, or all take those with
+        which the target was released, as in [1]_, and only the last step is trained.
     topic_word : callable, default=None
         As in `train_shadow_models`.
     directory : path-like, default=None
@@ -117,7 +176,9 @@ def membership_experiment(
     >>> sorted(results)[:2]
     ['LiRA offline (zeta)', 'LiRA online (zeta)']
     """
-    check_options(vocabulary, repetitions, n_models)
+    check_options(vocabulary, repetitions, n_models, attacks)
+    if selection not in ("own", "target") or (selection == "target" and not hasattr(estimator, "steps")):
+        raise ValueError(f"selection must be 'own', or 'target' for a pipeline that selects words; got {selection!r}.")
     check_seed(random_state, directory)
     X = check_documents(X, np.shape(X)[1])
     if X.shape[0] < 2:
@@ -129,24 +190,26 @@ def membership_experiment(
         known = np.asarray(X[members].sum(axis=0)) > 0 if vocabulary == "target" else None
         documents = X if known is None else X[:, np.flatnonzero(known)]
         table = target_topics(estimator, documents[members], int(seed), topic_word)
+        learner, asked = estimator, topic_word
+        if selection == "target":
+            released = np.flatnonzero(table.sum(axis=0) > 0)
+            table, documents, learner, asked = table[:, released], documents[:, released], estimator[-1], None
         shadows = train_shadow_models(
-            estimator,
+            learner,
             documents,
             n_models,
             statistics=statistics,
             proportions=proportions,
-            topic_word=topic_word,
+            topic_word=asked,
             directory=None if directory is None else Path(directory) / f"repetition_{number}",
             n_jobs=n_jobs,
             random_state=int(shadow_seed),
             verbose=verbose,
         )
         results = [] if known is None else [vocabulary_attack(known, X, members)]
-        results += [
-            likelihood_ratio_attack(table, documents, members, shadows, mode=mode, statistics=[name])
-            for mode in ("online", "offline")
-            for name in shadows.names
-        ]
+        for attack in attacks:
+            asking = [{}] if attack == "relative" else [{"statistics": [name]} for name in shadows.names]
+            results += [ATTACKS[attack](table, documents, members, shadows, **one) for one in asking]
         results += [threshold_attack(table, documents, members, name, proportions=proportions) for name in thresholds]
         if callback is not None:
             callback(members, documents, table, shadows)
@@ -154,8 +217,10 @@ def membership_experiment(
     return ExperimentResults(runs)
 
 
-def check_options(vocabulary, repetitions, n_models):
+def check_options(vocabulary, repetitions, n_models, attacks):
     """Raise ValueError unless these are parameters of an experiment."""
+    if isinstance(attacks, str) or not all(attack in ATTACKS for attack in attacks):
+        raise ValueError(f"attacks must be a sequence of {', '.join(ATTACKS)}; got {attacks!r}.")
     if vocabulary not in ("target", "given"):
         raise ValueError(f"vocabulary must be 'target' or 'given'; got {vocabulary!r}.")
     if not (is_integer(repetitions) and repetitions >= 1):

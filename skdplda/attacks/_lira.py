@@ -83,6 +83,13 @@ def likelihood_ratio_attack(
     """
     if mode not in ("online", "offline"):
         raise ValueError(f"mode must be 'online' or 'offline'; got {mode!r}.")
+    names, observed, values = observed_and_shadows(topic_word, X, shadows, statistics, n_jobs)
+    scores = likelihood_ratios(observed, values, shadows.members, online=mode == "online")
+    return AttackResult(scores, members, f"LiRA {mode} ({', '.join(names)})")
+
+
+def observed_and_shadows(topic_word, X, shadows, statistics, n_jobs):
+    """Return the statistics' names, their values under the target and those under the shadow models."""
     names = shadows.names if statistics is None else statistics
     names = (names,) if isinstance(names, str) or callable(names) else tuple(names)
     missing = [name for name in names if name not in shadows.names]
@@ -94,8 +101,7 @@ def likelihood_ratio_attack(
             f"X has {len(observed)} documents and the shadow models were asked about {shadows.members.shape[1]}."
         )
     values = shadows.values[:, :, [shadows.names.index(name) for name in names]]
-    scores = likelihood_ratios(observed, values, shadows.members, online=mode == "online")
-    return AttackResult(scores, members, f"LiRA {mode} ({', '.join(map(_name, names))})")
+    return tuple(map(_name, names)), observed, values
 
 
 def likelihood_ratios(observed, values, members, *, online):

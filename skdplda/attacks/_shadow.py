@@ -14,7 +14,7 @@ from tqdm import tqdm
 from skdplda._files import PRIVATE, whole_file
 from skdplda._types import Estimator, Function, Matrix, PathLike, Sequence
 from skdplda._validation import at_most, is_integer
-from skdplda.attacks._statistics import check_documents, check_names, document_statistics
+from skdplda.attacks._statistics import check_documents, check_names, check_topic_word, document_statistics
 
 __all__ = ["ShadowModels", "released_topics", "train_shadow_models"]
 
@@ -194,7 +194,7 @@ def released_topics(model: Estimator) -> np.ndarray:
     Parameters
     ----------
     model : estimator
-        With `topic_word_`, or `components_`.
+        With `topic_word_`, `components_` or, as gensim's models, `get_topics()`; or the table itself.
 
     Returns
     -------
@@ -204,7 +204,7 @@ def released_topics(model: Estimator) -> np.ndarray:
     Raises
     ------
     TypeError
-        If the model has neither.
+        If the model has none of them.
 
     Examples
     --------
@@ -215,9 +215,12 @@ def released_topics(model: Estimator) -> np.ndarray:
     [[0.25, 0.75]]
     """
     model = model[-1] if hasattr(model, "steps") else model
-    for name in ("topic_word_", "components_"):
+    if isinstance(model, np.ndarray):
+        return check_topic_word(model)
+    for name in ("topic_word_", "components_", "get_topics"):
         if hasattr(model, name):
-            table = np.asarray(getattr(model, name), dtype=np.float64)
+            table = getattr(model, name)
+            table = np.asarray(table() if callable(table) else table, dtype=np.float64)
             return table / table.sum(axis=1, keepdims=True)
     raise TypeError(f"{type(model).__name__} has no topic_word_ or components_ after fit: it is no topic model.")
 

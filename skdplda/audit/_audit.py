@@ -7,8 +7,10 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._types import Estimator, Matrix
+from skdplda._types import ArrayLike, Estimator, Matrix
 from skdplda._validation import is_integer
+from skdplda.attacks import quantile_attack, released_topics
+from skdplda.attacks._statistics import check_documents
 from skdplda.audit._bounds import (
     check_confidence,
     epsilon_lower_bound,
@@ -17,13 +19,14 @@ from skdplda.audit._bounds import (
     one_run_lower_bound,
     one_run_p_value,
 )
-from skdplda.audit._canaries import Canaries, claim_of, fits, prepared
+from skdplda.audit._canaries import Canaries, claim_of, fits, prepared, quiet_fit
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
-__all__ = ["AuditReport", "audit"]
+__all__ = ["AuditReport", "audit", "quick_audit"]
 
 METHODS = ("one-run", "repeated")
+LEAST_DOCUMENTS = 20  # as canaries: fewer coins show nothing
 CANARY_TOKENS = 100  # far above the norm bound, which the audit is to test; chosen by hand
 
 
@@ -102,6 +105,8 @@ def audit(
     estimator: Estimator,
     corpus: Matrix,
     *,
+    claim: tuple[float, float] | None = None,
+    members: ArrayLike | None = None,
     method: Literal["one-run", "repeated"] = "one-run",
     n_canaries: int = 1000,
     n_guesses: int | None = None,
@@ -126,9 +131,17 @@ def audit(
     ----------
     estimator : estimator
         With `privacy_cost()` and, fitted, `components_`, or a `PrivateSearchCV` of one. It is not changed; seeds are
-        removed, so that each fit has noise of its own. The fits are charged to an open `PrivacyAccountant`.
+        removed, so that each fit has noise of its own. The fits are charged to an open `PrivacyAccountant`. With a
+        `claim` anything with `fit` and `components_`; with `members` a fitted model, gensim's too, or a topic matrix.
     corpus : array-like or sparse matrix of shape (n_documents, n_words)
         Word counts. The claim holds for every corpus; a small one makes the attack easier and cheaper.
+    claim : tuple of float, default=None
+        (epsilon, delta) for adding or removing a document, of an estimator or model that has no `privacy_cost`, such as
+        scikit-learn's; None asks the estimator.
+    members : array-like of bool of shape (n_documents,), default=None
+        For a model that is fitted already, or a bare topic matrix in its place: which documents of the corpus it was
+        trained on, each by a fair coin of its own. Nothing is fitted; the documents are the canaries, and the attack is
+        quantile regression without shadow models.
     method : {"one-run", "repeated"}, default="one-run"
         One fit, or `n_fits`. Repeated fits show larger epsilons.
     n_canaries : int, default=1000
@@ -160,7 +173,8 @@ def audit(
     Raises
     ------
     ValueError
-        If the estimator claims nothing or releases no topics, or a number is out of range.
+        If the estimator claims nothing or releases no topics, or a number is out of range; or if `members` come without
+        a claim, or without documents of both kinds.
 
     References
     ----------
@@ -175,16 +189,34 @@ def audit(
     >>> report = audit(PrivateCGSLDA(1, epsilon=3.0, max_iter=3), X, n_canaries=400, confidence=1 - 1e-6, verbose=0)
     >>> report.lower_bound <= 3.0, report.violated
     (True, False)
+
+    A model without any privacy, and a claim that is made of it:
+
+    >>> from sklearn.decomposition import LatentDirichletAllocation
+    >>> lda = LatentDirichletAllocation(2, max_iter=2)
+    >>> audit(lda, X, claim=(1.0, 1e-9), verbose=0, random_state=0).violated
+    True
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}; got {method!r}.")
-    check_auditable(estimator)
+    given = None if claim is None else given_claim(claim)
     check_confidence(confidence)
+    if members is not None:
+        if given is None:
+            raise ValueError("members are for a fitted model, which needs a claim=(epsilon, delta) beside.")
+        report = one_run_of_model(estimator, corpus, members, n_guesses, given, confidence, random_state)
+        if verbose:
+            print(report)  # noqa: T201
+        return report
+    if given is None:
+        check_auditable(estimator)
+    elif not hasattr(estimator, "fit"):
+        raise ValueError("a topic matrix, or a model without fit, needs members: the documents it was trained on.")
     for name, value in (("n_canaries", n_canaries), ("n_guesses", n_guesses), ("n_fits", n_fits)):
         if value is not None and not is_integer(value):
             raise ValueError(f"{name} must be an integer; got {value!r}.")
     estimator, X = prepared(estimator), sp.csr_array(corpus)
-    kind = claim_of(estimator, X.shape[1])
+    kind = given or claim_of(estimator, X.shape[1])
     if kind.unit == "user":
         raise ValueError("audits plant documents; for the unit 'user' give each document a user of its own.")
     if canary_tokens is None:
@@ -194,14 +226,108 @@ def audit(
     rng = np.random.default_rng(random_state)
     options = {"n_jobs": n_jobs, "verbose": max(verbose - 1, 0)}
     canaries = Canaries(X, n_canaries if method == "one-run" else 1, canary_tokens, kind.adjacency == "replace")
-    claim = claim_of(estimator, canaries.n_words)
+    stated = given or claim_of(estimator, canaries.n_words)
     if method == "one-run":
         if gdp:
             raise ValueError("gdp is for method='repeated'.")
-        found = one_run(estimator, canaries, n_canaries, n_guesses, claim, confidence, rng, options)
+        found = one_run(estimator, canaries, n_canaries, n_guesses, stated, confidence, rng, options)
     else:
-        found = repeated(estimator, canaries, n_fits, claim, gdp, confidence, options)
-    report = AuditReport(claim, found[0], confidence, method, found[1], found[2])
+        found = repeated(estimator, canaries, n_fits, stated, gdp, confidence, options)
+    report = AuditReport(stated, found[0], confidence, method, found[1], found[2])
+    if verbose:
+        print(report)  # noqa: T201
+    return report
+
+
+def given_claim(claim):
+    """Return a claim (epsilon, delta) of the caller as a guarantee."""
+    try:
+        epsilon, delta = claim
+    except (TypeError, ValueError):
+        raise ValueError(f"claim must be a pair (epsilon, delta); got {claim!r}.") from None
+    reason = "it was given to the audit, which knows no proof of it."
+    return PrivacyGuarantee(epsilon=float(epsilon), delta=float(delta), status="claimed", reason=reason)
+
+
+def one_run_of_model(model, corpus, members, n_guesses, claim, confidence, random_state):
+    """Return the report on a fitted model: its documents are the canaries.
+
+    The scores of all documents are computed without a look at who is a member, as the theorem asks.
+    """
+    table, members = released_topics(model), np.asarray(members, dtype=bool)
+    X = check_documents(corpus, table.shape[1])
+    n = X.shape[0]
+    if n < LEAST_DOCUMENTS or members.shape != (n,) or members.all() or not members.any():
+        raise ValueError(
+            f"members must say of each of at least {LEAST_DOCUMENTS} documents whether the model was trained on it, of"
+            f" some yes and of some no; got shape {members.shape} for {n} documents."
+        )
+    scores = quantile_attack(table, X, members, X).scores
+    found = guessed(scores, members, n_guesses, claim, confidence, np.random.default_rng(random_state))
+    return AuditReport(claim, found[0], confidence, "one-run, quantile regression", found[1], found[2])
+
+
+def quick_audit(
+    estimator: Estimator,
+    corpus: Matrix,
+    *,
+    claim: tuple[float, float] | None = None,
+    confidence: float = 0.95,
+    random_state: int | None = None,
+    verbose: int = 1,
+) -> AuditReport:
+    """Fit once, on documents of a corpus chosen by coins, and look for them without any shadow model.
+
+    It says what the simplest attack finds of documents as they are, in the time of one fit; `audit_one_fit` and `audit`
+    plant worse ones, and show more.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `fit` and, fitted, topics; not changed, seeds are removed. The fit is charged to an open
+        `PrivacyAccountant`.
+    corpus : array-like or sparse matrix of shape (n_documents, n_words)
+        Word counts of at least 20 documents.
+    claim : tuple of float, default=None
+        As in `audit`.
+    confidence : float, default=0.95
+        Of the bound.
+    random_state : int, default=None
+        Of the coins; the noise stays fresh.
+    verbose : int, default=1
+        Prints the report if positive.
+
+    Returns
+    -------
+    report : AuditReport
+        Claim, lower bound, confidence and verdict.
+
+    Raises
+    ------
+    ValueError
+        As `audit`.
+
+    Examples
+    --------
+    >>> from skdplda import VIPSLDA
+    >>> from skdplda.audit import quick_audit
+    >>> from skdplda.datasets import make_lda_corpus
+    >>> X = make_lda_corpus(100, 20, 2, random_state=0).data
+    >>> quick_audit(VIPSLDA(2, epsilon=3.0), X, confidence=1 - 1e-6, verbose=0).violated
+    False
+    """
+    if claim is None:
+        check_auditable(estimator)
+    check_confidence(confidence)
+    estimator, X = prepared(estimator), sp.csr_array(corpus)
+    stated = claim_of(estimator, X.shape[1]) if claim is None else given_claim(claim)
+    if (str(stated.unit), str(stated.adjacency)) != ("document", "add-remove"):
+        raise ValueError(
+            f"a quick audit adds or removes documents; the claim is for {stated.unit}, {stated.adjacency}. Use audit."
+        )
+    members = np.random.default_rng(random_state).random(X.shape[0]) < 0.5
+    model = quiet_fit(estimator, X[np.flatnonzero(members)])
+    report = one_run_of_model(model, X, members, None, stated, confidence, random_state)
     if verbose:
         print(report)  # noqa: T201
     return report
@@ -229,6 +355,13 @@ def one_run(estimator, canaries, n_canaries, n_guesses, claim, confidence, rng, 
         )
     present = rng.random(n_canaries) < 0.5
     scores = fits(estimator, canaries, [present], **options)[0]
+    return guessed(scores, present, n_guesses, claim, confidence, rng)
+
+
+def guessed(scores, present, n_guesses, claim, confidence, rng):
+    """Return the bound, the evidence and whether the claim is refuted, of scores of canaries put in by coins."""
+    n_canaries = len(scores)
+    half = n_canaries // 10 if n_guesses is None else n_guesses // 2
     order = np.lexsort((rng.random(n_canaries), scores))  # ties by coin
     correct = int(present[order[-half:]].sum() + (~present[order[:half]]).sum())
     numbers = (n_canaries, 2 * half, correct)

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from skdplda._validation import at_most
 from skdplda.exceptions import PrivacyLeakWarning
 
-__all__ = ["Canaries", "claim_of", "fits", "prepared", "topics_of"]
+__all__ = ["Canaries", "claim_of", "fits", "prepared", "quiet_fit"]
 
 
 class Canaries:
@@ -65,12 +65,16 @@ def topics_of(model):
     return getattr(model, "best_estimator_", model)
 
 
+def quiet_fit(estimator, X):
+    """Fit a copy; the finding says more than the warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        return topics_of(clone(estimator).fit(X))
+
+
 def one_fit(estimator, canaries, present):
     """Fit on the corpus with the canaries that are present, and return their scores."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)  # the report says more
-        model = clone(estimator).fit(canaries.corpus(present))
-    return canaries.scores(model)
+    return canaries.scores(quiet_fit(estimator, canaries.corpus(present)))
 
 
 def fits(estimator, canaries, patterns, *, n_jobs=None, verbose=0):

@@ -9,8 +9,8 @@ from scipy.stats import beta
 from sklearn.base import clone
 
 from skdplda.audit._audit import audit
-from skdplda.audit._canaries import topics_of
-from skdplda.exceptions import EmptySelectionError, PrivacyLeakWarning
+from skdplda.audit._canaries import quiet_fit
+from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import epsilon_of
 from skdplda.rounds._prior import WordPrior
 
@@ -25,7 +25,6 @@ __all__ = [
     "exact_totals",
     "many_canaries",
     "planted_canary",
-    "quiet_fit",
     "single_unit_delta",
 ]
 
@@ -135,10 +134,3 @@ def names_words(selector, X):
     except EmptySelectionError:
         return False
     return not hasattr(fitted, "get_support") or bool(fitted.get_support().any())
-
-
-def quiet_fit(estimator, X):
-    """Fit a copy; the finding says more than the warnings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        return topics_of(clone(estimator).fit(X))

@@ -5,6 +5,8 @@ import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
+
 from skdplda.cli._corpus import add_corpus, add_vocabulary, read_corpus, seed, whole
 from skdplda.cli._models import USAGE, add_jobs, add_price, make_model
 from skdplda.exceptions import PrivacyLeakWarning
@@ -34,9 +36,22 @@ def add_attack_commands(add):
     attack.set_defaults(run=_attack)
 
     audit = add("audit", "a lower bound on epsilon, beside the claim", USAGE)
-    _add_model(audit)
-    audit.add_argument("--method", choices=("one-run", "repeated"), default="one-run", help="default: one-run")
-    audit.add_argument("--canaries", default=1000, help="of one-run (default: 1000)", **shared)
+    _add_model(audit, required=False)
+    audit.add_argument(
+        "--method",
+        choices=("one-fit", "one-run", "repeated"),
+        default="one-fit",
+        help="one-fit, which knows the noise of each release (default), or attacks on the model alone",
+    )
+    audit.add_argument("--quick", action="store_true", help="one fit and no canaries: look for half of the documents")
+    audit.add_argument(
+        "--claim", type=float, nargs=2, metavar=("E", "D"), help="epsilon and delta claimed of --topic-matrix"
+    )
+    audit.add_argument("--topic-matrix", metavar="FILE", help="a fitted model: topics x words, as .npy or .csv")
+    audit.add_argument(
+        "--members", metavar="FILE", help="one line a document: 1 if it was in the training data, else 0"
+    )
+    audit.add_argument("--canaries", help="of one-fit (default: 20000) and one-run (default: 1000)", **shared)
     audit.add_argument("--fits", default=200, help="of repeated (default: 200)", **shared)
     audit.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of the bound (default: 0.95)")
     audit.set_defaults(run=_audit)
@@ -117,21 +132,48 @@ def _print_rates(results, rows, guarantee):
 
 
 def _audit(args):
-    from skdplda.audit import audit
+    from skdplda.audit import audit, audit_one_fit, quick_audit
 
+    given = [args.claim is not None, args.topic_matrix is not None, args.members is not None]
+    if any(given):
+        if not all(given):
+            raise ValueError("--claim, --topic-matrix and --members are for a fitted model, and go together.")
+        X, *_ = read_corpus(args)
+        members = _read_numbers(args.members) > 0
+        table = _read_numbers(args.topic_matrix)
+        report = audit(
+            table, X, claim=tuple(args.claim), members=members.ravel(), confidence=args.confidence, verbose=0
+        )
+        print(json.dumps(report.to_dict(), indent=2) if args.json else report)
+        return REFUTED if report.violated else 0
+    if args.epsilon is None:
+        raise ValueError("--epsilon is needed; or audit a fitted model by --claim, --topic-matrix and --members.")
     estimator, _ = make_model(args, n_components=args.topics)
     X, *_ = read_corpus(args)
     progress = sys.stderr.isatty() and not args.json
-    report = audit(
-        estimator,
-        X,
-        method=args.method,
-        n_canaries=args.canaries,
-        n_fits=args.fits,
-        confidence=args.confidence,
-        n_jobs=args.jobs,
-        verbose=2 * progress,
-    )
+    if args.quick:
+        report = quick_audit(estimator, X, confidence=args.confidence, verbose=progress)
+    elif args.method == "one-fit":
+        number = {} if args.canaries is None else {"n_canaries": args.canaries}
+        report = audit_one_fit(estimator, X, confidence=args.confidence, verbose=progress, **number)
+    else:
+        report = audit(
+            estimator,
+            X,
+            method=args.method,
+            n_canaries=1000 if args.canaries is None else args.canaries,
+            n_fits=args.fits,
+            confidence=args.confidence,
+            n_jobs=args.jobs,
+            verbose=2 * progress,
+        )
     if not progress:  # which prints the report, too
         print(json.dumps(report.to_dict(), indent=2) if args.json else report)
     return REFUTED if report.violated else 0
+
+
+def _read_numbers(path):
+    """Return the numbers of a .npy file, or of a text of rows."""
+    if Path(path).suffix == ".npy":
+        return np.load(path, allow_pickle=False)
+    return np.loadtxt(path, delimiter=",", ndmin=2)

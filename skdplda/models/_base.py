@@ -425,20 +425,24 @@ class BaseRoundsModel(BaseTopicModel):
         ValueError
             For parameters or counts that are not as described, and for fits without noise, which have no bound.
         """
+        e_step, tables, plan, prior = self._audited_parts(X, groups)
+        if released != "topics" and not isinstance(plan, BudgetPlan):
+            raise ValueError(f"released={released!r} is for fits whose releases divide the budget; use 'topics'.")
+        vectors = getattr(prior, "vectors", None)
+        if released in ("fit", "vectors") and vectors is None:
+            raise ValueError(f"released={released!r} needs vectors of words; give a prior that has some.")
+        question = audited_question(released, tables.table, vectors)
+        return e_step.collect(question, 0, None), plan.law.norm, GRID
+
+    def _audited_parts(self, X, groups=None):
+        """Return the E-step, the tables, the plan and the prior of a fit, for audits by the curator; no ledger is charged."""
         plan = self._plan()
         if plan is None or plan.noiseless:
             raise ValueError("only a private form has contributions of bounded norm; give a finite epsilon.")
         copy = clone(self)
         randomness = Randomness(self.random_state, type(self).__name__)
         data = copy._training_data(X, groups, plan, randomness)
-        tables = copy._make_tables(plan, randomness, data)
-        if released != "topics" and not isinstance(plan, BudgetPlan):
-            raise ValueError(f"released={released!r} is for fits whose releases divide the budget; use 'topics'.")
-        vectors = getattr(data.prior, "vectors", None)
-        if released in ("fit", "vectors") and vectors is None:
-            raise ValueError(f"released={released!r} needs vectors of words; give a prior that has some.")
-        question = audited_question(released, tables.table, vectors)
-        return copy._e_step(plan, randomness, data).collect(question, 0, None), plan.law.norm, GRID
+        return copy._e_step(plan, randomness, data), copy._make_tables(plan, randomness, data), plan, data.prior
 
     def _fit(self, X, groups, watch=None):
         """Plan, check the budget, read, warn, charge and run; then change all fitted attributes at once.

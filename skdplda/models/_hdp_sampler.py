@@ -13,6 +13,7 @@ from tqdm import tqdm
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
 from skdplda._validation import tokens_of
 from skdplda.models._published_gibbs import fit_published
+from skdplda.privacy import observe
 from skdplda.rounds._sensitivity import some_tokens
 
 __all__ = [
@@ -107,6 +108,7 @@ class DelayedCountSweeps:
             key = self._randomness.noise(self._n, self._plan.noise, self._plan.scale, self._counts)
             noise = self._plan.draw(self._shape, key, self._n_threads)
             self.table = self._counts + noise
+            observe("sweep", weights=weights, rate=rate, alpha=self._alpha, topics=self.topics, noisy=self.table)
         self._sum = (1 - FORGET) * self._sum + self.table
         self._weight = (1 - FORGET) * self._weight + 1
         self._frequency += self.table.sum(axis=1)

@@ -79,6 +79,37 @@ class AttackRocDisplay:
             If there is no attack of such a name.
         """
         results = membership_experiment(estimator, X, **options)
+        return cls.from_results(results, attacks=attacks, ax=ax, least=least, fpr=fpr, title=title)
+
+    @classmethod
+    def from_results(cls, results, *, attacks=None, ax=None, least=None, fpr=0.001, title=None):
+        """Draw what attacks have found.
+
+        Parameters
+        ----------
+        results : ExperimentResults or dict of str to AttackResult
+            As from :func:`skdplda.attacks.membership_experiment`.
+        attacks : sequence of str, default=None
+            Names of the attacks to draw; None draws all.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+        least : float, default=None
+            As in `plot`.
+        fpr : float, default=0.001
+            As in `plot`.
+        title : str, default=None
+            As in `plot`.
+
+        Returns
+        -------
+        display : AttackRocDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If there is no attack of such a name.
+        """
         chosen = list(results) if attacks is None else list(attacks)
         unknown = [name for name in chosen if name not in results]
         if unknown:

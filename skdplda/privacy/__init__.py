@@ -21,6 +21,7 @@ from skdplda.privacy._events import (
     gaussian_event,
     gaussian_part,
     laplace_event,
+    leaves_of,
     pure_event,
     selection_event,
     zcdp_event,
@@ -44,6 +45,7 @@ from skdplda.privacy._noise import (
     sampler_assumption,
     sampler_slack,
 )
+from skdplda.privacy._observation import observe, observing
 from skdplda.privacy._open_ledgers import LedgerAwareMixin, prepaid
 from skdplda.privacy._partition import (
     PartitionPlan,

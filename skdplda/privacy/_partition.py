@@ -22,6 +22,7 @@ from skdplda.privacy._calibration import calibrate_laplace
 from skdplda.privacy._events import gaussian_event, pure_event
 from skdplda.privacy._mechanisms import MECHANISMS, Mechanism, mechanism_of
 from skdplda.privacy._noise import LARGEST_SCALE, delta_slack
+from skdplda.privacy._observation import observe
 from skdplda.privacy._survivors import MeanOfRounds, passing
 from skdplda.privacy._unit_words import FILLS, UnitWords
 
@@ -521,6 +522,7 @@ def select_words(plan: PartitionPlan, units: Any, randomness: Any) -> tuple[np.n
         exact = total[present]
         noise, draws = _noise(plan, scale, threshold, exact, randomness, draws)
         noisy = exact + noise
+        observe("selection", words=present, noisy=noisy, scale=scale)
         if judged is not None:
             judged[present] += plan.coefficients[round_] * noisy
             noisy = judged[present] / plan.mean.sums[round_]

@@ -25,6 +25,7 @@ from uuid import uuid4
 import numpy as np
 from tqdm import tqdm
 
+from skdplda.privacy import observe
 from skdplda.rounds import _checkpoint
 
 __all__ = ["EStep", "RoundReport", "Tables", "run_round", "run_rounds"]
@@ -164,11 +165,12 @@ class RoundReport(NamedTuple):
 
 def run_round(e_step, tables, plan, randomness, round_, active=None, n_threads=1):
     """Run one round: collect, add noise, update. The parameters are those of `run_rounds`."""
-    multiplier = plan.multiplier(round_, tables)
-    total = e_step.collect(tables.question, round_, active)
+    multiplier, question = plan.multiplier(round_, tables), tables.question
+    total = e_step.collect(question, round_, active)
     if not plan.noiseless:
         key = randomness.noise(round_, plan.mechanism, multiplier, total)
         total = total + plan.draw(multiplier, total.shape, key, n_threads)
+        observe("round", question=question, noisy=total, multiplier=multiplier)
     tables.update(total, round_)
 
 

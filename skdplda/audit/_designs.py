@@ -1,0 +1,314 @@
+"""Canaries for one fit, and attacks on all that it releases: one class for each kind of private mechanism.
+
+A canary has cells of the released tables for itself: a word that no other document has. What stands in its cells is
+made of its coin and of noise; what it would add is known from public tables, by asking the same E-step.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import logsumexp, ndtr
+from scipy.stats import rankdata
+from sklearn.base import clone
+
+from skdplda.audit._pairs import Composition
+from skdplda.models import HDPLDA, PCTD, BaseRoundsModel
+from skdplda.privacy import compose_events, epsilon_of, gaussian_event, leaves_of, pure_event
+from skdplda.rounds._sensitivity import GRID
+from skdplda.semantics import UnitMatrix
+from skdplda.vocabulary import DPVocabularySelector
+
+__all__ = ["design_of"]
+
+TOKENS = 20  # of a canary: above the norm bounds of the defaults; `max_norm` may ask for more
+# Of noise in a direction of the cells, where 1 is claimed: what is not told from 0, and what is far below 1. Estimates
+# from so many canaries a cell are off by 0.3. All chosen by hand.
+LEAST_VARIANCE, SUSPICIOUS, CANARIES_A_CELL = 0.02, 0.5, 50
+
+
+def design_of(estimator, X, n_canaries):
+    """Return the canaries and attacks that fit an estimator; ValueError where there are none."""
+    if isinstance(estimator, HDPLDA):
+        return SweepsDesign(estimator, X, n_canaries)
+    if isinstance(estimator, DPVocabularySelector):
+        return SelectionDesign(estimator, X, n_canaries)
+    if isinstance(estimator, BaseRoundsModel):
+        return RoundsDesign(estimator, X, n_canaries)
+    raise ValueError(
+        f"{type(estimator).__name__} has no private rounds, sweeps or rounds of words, in which many canaries of one"
+        " fit are looked for; use audit(..., method='repeated') or mechanism_audits."
+    )
+
+
+def rows_of_words(words, tokens, n_words):
+    """Return one document a word, of so many tokens of it."""
+    words = np.asarray(words)
+    counts = np.full(len(words), tokens, np.int32)
+    return sp.csr_array((counts, (np.arange(len(words)), words)), shape=(len(words), n_words))
+
+
+def below(X, documents):
+    """Return the documents of the corpus, whose words come first, and others below them."""
+    if X is None:
+        return documents
+    wider = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], documents.shape[1]))
+    return sp.csr_array(sp.vstack([wider, documents], format="csr"))
+
+
+def of_ranks(values):
+    """Return ranks, from -1/2 to 1/2: scores of one number a canary, whatever its law is."""
+    return (rankdata(values) - 0.5) / len(values) - 0.5
+
+
+class RoundsDesign:
+    """Private rounds: a canary is a document of one word of its own, whose whole contribution is in that word's row."""
+
+    def __init__(self, estimator, X, n_canaries):
+        self._plan = estimator._plan()
+        if self._plan is None or self._plan.noiseless or getattr(estimator, "noise", "statistics") != "statistics":
+            raise ValueError(
+                "one fit shows something about private rounds only: noise on the sums of documents, and a finite"
+                " epsilon. Use audit(..., method='repeated')."
+            )
+        self._X, self._first = X, 0 if X is None else X.shape[1]
+        self._n_words, self._m = self._first + n_canaries, n_canaries
+        tokens = max(TOKENS, math.ceil(getattr(estimator, "max_norm", None) or 1))
+        self._canaries = rows_of_words(self._first + np.arange(n_canaries), tokens, self._n_words)
+        self._segments = isinstance(estimator, PCTD)
+        self._twin = clone(estimator)._audited_parts(self._documents(None, self._canaries))[0]
+        self._seen, self._means, self._llr = [], [], np.zeros(n_canaries)
+
+    def corpus(self, present):
+        """Return the documents, with the canaries that are present."""
+        return self._documents(self._X, self._canaries[np.flatnonzero(present)])
+
+    def _documents(self, X, canaries):
+        """Return documents; for `PCTD` a canary is one semantic unit, which has one topic."""
+        if not self._segments:
+            return below(X, canaries)
+        X = X if X is None or isinstance(X, UnitMatrix) else UnitMatrix.from_counts(X)
+        counts = below(None if X is None else X.counts, canaries)
+        own = np.arange(canaries.shape[0] + 1)
+        return UnitMatrix(own if X is None else np.concatenate([X.start[:-1], X.start[-1] + own]), counts)
+
+    def composition(self):
+        """Return what the rounds may lose by the event of their plan."""
+        return composition_of(self._plan.event)
+
+    def epsilon(self, factor, delta):
+        """Return epsilon at delta where all losses are so many times as large."""
+        return epsilon_of(event_of(self.composition().scaled(factor)), delta)
+
+    def observe(self, kind, question, noisy, multiplier):
+        """Take in a release: the canaries' rows, and what each would add to its own."""
+        if len(noisy) != self._n_words:  # votes and directions have no rows of words
+            return
+        rows = slice(self._first, None)
+        added = np.asarray(self._twin.collect(question, len(self._seen), None)[rows], np.float64)
+        noisy, scale = np.asarray(noisy[rows], np.float64), multiplier * GRID
+        if self._plan.law.norm == 1:
+            self._llr += (np.abs(noisy) - np.abs(noisy - added)).sum(axis=1) / scale
+            return
+        self._seen.append((noisy / scale).astype(np.float32))
+        self._means.append((added / scale).astype(np.float32))
+
+    def white_box(self):
+        """Return a score of each canary from all releases, positive where its presence is likely."""
+        if self._plan.law.norm == 1:
+            return self._llr
+        ratios = [(means * (seen - means / 2)).sum(axis=1) for seen, means in zip(self._seen, self._means, strict=True)]
+        rate = self._plan.sampling_rate
+        if rate < 1:
+            return np.logaddexp(math.log1p(-rate), math.log(rate) + np.stack(ratios)).sum(axis=0)
+        dependent = ratios_of_dependent(np.concatenate(self._seen, axis=1), np.concatenate(self._means, axis=1))
+        return np.sum(ratios, axis=0) if dependent is None else dependent
+
+    def black_box(self, model):
+        """Return a score of each canary from the fitted model alone."""
+        return of_ranks((model.components_[:, self._first :] ** 2).sum(axis=0))
+
+
+def ratios_of_dependent(seen, means):
+    """Return log-likelihood ratios of cells whose noise is not independent; None where it looks as it should.
+
+    Right noise has variance 1 in every direction. Where noise comes again in a later release, some difference of the
+    two has less, and tells more than all else.
+
+    Parameters
+    ----------
+    seen, means : ndarray of shape (n_canaries, n_cells)
+        The cells of each canary in all releases, in standard deviations of the noise, and how presence moves them.
+    """
+    n_canaries, n_cells = seen.shape
+    if n_cells * CANARIES_A_CELL > n_canaries:
+        return None
+    middle = means.mean(axis=0)
+    signal = means.T @ means / (2 * n_canaries) - np.outer(middle, middle) / 4  # coins are fair
+    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(seen.T)) - signal)
+    if values[0] > SUSPICIOUS:
+        return None
+    precision = (vectors / np.maximum(values, LEAST_VARIANCE)) @ vectors.T
+    return np.einsum("ij,ij->i", means @ precision, seen - means / 2)
+
+
+class SweepsDesign:
+    """Hybrid sweeps: a canary is a document of one token, the one or the other of two words of its own."""
+
+    def __init__(self, estimator, X, n_canaries):
+        self._plan = estimator._plan()
+        if not self._plan.private or estimator._sequential():
+            raise ValueError("one fit shows something about the proven form with a finite epsilon; use audit(...).")
+        self._X, self._m, self._first = X, n_canaries, 0 if X is None else X.shape[1]
+        self._llr, self._rows = np.zeros(n_canaries), np.arange(n_canaries)
+
+    def corpus(self, present):
+        """Return the documents; a canary has its first word where it is present, else its second."""
+        words = self._first + self._rows + self._m * ~np.asarray(present, bool)
+        return below(self._X, rows_of_words(words, 1, self._first + 2 * self._m))
+
+    def composition(self):
+        """Return what tables and draws may lose."""
+        plan, moved = self._plan, 2
+        ranges = plan.eta, plan.n_sweeps
+        if plan.law.norm == 1:
+            return Composition(laplace=(moved / plan.scale, plan.n_sweeps), ranges=ranges)
+        return Composition(gaussian=math.sqrt(moved * plan.n_sweeps) / plan.scale, ranges=ranges)
+
+    def epsilon(self, factor, delta):
+        """Return epsilon at delta where all losses are so many times as large."""
+        if not factor:
+            return 0.0
+        return replace(self._plan, scale=self._plan.scale / factor, eta=self._plan.eta * factor).epsilon(delta)
+
+    def observe(self, kind, weights, rate, alpha, topics, noisy):
+        """Take in a sweep: how much likelier one word makes the topic that was drawn, and the count it moved."""
+        drawn = topics[len(topics) - self._m :].astype(int)
+        words = slice(self._first, self._first + self._m), slice(self._first + self._m, None)
+        factor = np.asarray(alpha) * np.asarray(rate)
+        chance, counted = [], []
+        for part in words:
+            own = weights[part].astype(np.float64) * factor
+            chance.append(np.log(own[self._rows, drawn] / own.sum(axis=1)))
+            counted.append(np.asarray(noisy[part], np.float64)[self._rows, drawn])
+        self._llr += chance[0] - chance[1]
+        scale = self._plan.scale
+        if self._plan.law.norm == 1:
+            one, other = (np.abs(count) - np.abs(count - 1) for count in counted)
+            self._llr += (one - other) / scale
+        else:
+            self._llr += (counted[0] - counted[1]) / scale**2
+
+    def white_box(self):
+        """Return a score of each canary from all releases, positive where its first word is likely."""
+        return self._llr
+
+    def black_box(self, model):
+        """Return a score of each canary from the fitted model alone."""
+        counts = model.components_[:, self._first :].sum(axis=0)
+        return of_ranks(counts[: self._m] - counts[self._m :])
+
+
+class SelectionDesign:
+    """Rounds of words: a canary is a document of one word that just so many others use that it comes to the last round.
+
+    Whether a word is used at all is not hidden by noise; delta bounds what that gives away.
+    """
+
+    def __init__(self, estimator, X, n_canaries):
+        self._plan = plan = estimator._plan()
+        if plan.noise is None or plan.law.deviation != 1.0 or plan.mechanism in (*plan.IN_TURN, "truncated_geometric"):
+            raise ValueError(
+                f"mechanism={plan.mechanism!r} with noise={plan.noise!r} has no attack of one fit; mechanism_audits has"
+                " an audit of every selection."
+            )
+        self._X, self._m, self._first = X, n_canaries, 0 if X is None else X.shape[1]
+        self._others = self._best_number()
+        self._seen, self._means = [], []
+
+    def _rounds(self, weight):
+        """Yield (scale, chance to take part, chance to be released then) of each round, for a word of a weight."""
+        part, weight = 1.0, weight * self._plan.grid
+        floors = (*self._plan.floors, -math.inf)
+        for scale, threshold, floor in zip(self._plan.scales, self._plan.thresholds, floors, strict=True):
+            above = float(ndtr((weight - threshold) / scale))
+            yield scale, part, part * above
+            part *= 1 - above - float(ndtr((floor - weight) / scale))
+
+    def _best_number(self):
+        """Return how many others use a canary's word, so that the precision of the noise that it meets is most."""
+        most = math.ceil(self._plan.thresholds[0] / self._plan.grid) + 1
+        met = [sum(part / scale**2 for scale, part, _ in self._rounds(n + 0.5)) for n in range(1, most + 1)]
+        return 1 + int(np.argmax(met))
+
+    def corpus(self, present):
+        """Return the documents: those that use the canaries' words, and the canaries that are present."""
+        words = np.concatenate([np.repeat(np.arange(self._m), self._others), np.flatnonzero(present)])
+        return below(self._X, rows_of_words(self._first + words, 1, self._first + self._m))
+
+    def composition(self):
+        """Return what the rounds may lose by the event of their plan."""
+        return composition_of(self._plan.event)
+
+    def epsilon(self, factor, delta):
+        """Return epsilon where all losses are so many times as large; new words have their part of delta."""
+        return epsilon_of(event_of(self.composition().scaled(factor)), delta - self._plan.event_delta)
+
+    def observe(self, kind, words, noisy, scale):
+        """Take in a round: the noisy weights of the words that take part."""
+        own = words >= self._first
+        seen, means = np.zeros(self._m), np.zeros(self._m)
+        place = words[own] - self._first
+        seen[place] = (noisy[own] - self._others * self._plan.grid) / scale
+        means[place] = self._plan.grid / scale
+        self._seen.append(seen)
+        self._means.append(means)
+
+    def white_box(self):
+        """Return a score of each canary from all noisy weights, positive where its presence is likely."""
+        seen, means = np.stack(self._seen), np.stack(self._means)
+        return (means * (seen - means / 2)).sum(axis=0)
+
+    def black_box(self, model):
+        """Return a score of each canary from the released words and their weights."""
+        weights = np.full(self._first + self._m, np.nan)
+        weights[model.support_] = model.noisy_weights_
+        weights = weights[self._first :] * self._plan.grid
+        named, hidden = [], []
+        for others in (self._others + 1, self._others):
+            rounds, released = [], 0.0
+            for (scale, part, passed), threshold in zip(self._rounds(others), self._plan.thresholds, strict=True):
+                density = math.log(max(part, 1e-300) / scale) - ((weights - others * self._plan.grid) / scale) ** 2 / 2
+                rounds.append(np.where(weights > threshold, density, -np.inf))
+                released += passed
+            named.append(logsumexp(rounds, axis=0))
+            hidden.append(math.log(max(1 - released, 1e-300)))
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isnan(weights), hidden[0] - hidden[1], named[0] - named[1])
+
+
+def event_of(composition):
+    """Return the event of a `Composition` of rounds."""
+    mu, rate, rounds = composition.sampled
+    epsilon, steps = composition.laplace
+    parts = [gaussian_event(1 / composition.gaussian)] if composition.gaussian else []
+    parts += [gaussian_event(1 / mu, rounds, rate)] if rounds and mu else []
+    parts += [pure_event(epsilon, steps)] if steps and epsilon else []
+    return compose_events(parts)
+
+
+def composition_of(event):
+    """Return the `Composition` of an event of Gaussian rounds, sampled ones too, or of Laplace rounds."""
+    gaussian, sampled, laplace = 0.0, (0.0, 1.0, 0), (0.0, 0)
+    for leaf, count in leaves_of(event):
+        kind = type(leaf).__name__
+        if kind == "GaussianDpEvent":
+            gaussian = math.hypot(gaussian, math.sqrt(count) / leaf.noise_multiplier)
+        elif kind == "PoissonSampledDpEvent" and not sampled[2]:
+            sampled = 1 / leaf.event.noise_multiplier, leaf.sampling_probability, count
+        elif kind == "DiscreteLaplaceDpEvent" and not laplace[1]:
+            laplace = leaf.noise_parameter, count
+        else:
+            raise ValueError(f"the event {kind} has no attack of one fit; use audit(..., method='repeated').")
+    return Composition(gaussian=gaussian, sampled=sampled, laplace=laplace)

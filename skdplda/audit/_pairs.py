@@ -1,0 +1,156 @@
+"""Laws of the privacy loss: the pair of laws that is hardest to hide behind the noise of a whole fit.
+
+Whatever a fit releases of one canary can be made of one draw from P where the canary is present, from Q where it is
+absent. A `LossPair` holds the law of ln dP/dQ on a grid, rounded so that it tells P from Q better than the true one.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.special import ndtr
+
+__all__ = ["Composition", "LossPair"]
+
+N_GRID = 2**16  # points of the loss: rounding moves a test by about 1e-3 of a standard deviation
+ROUNDING = 1e-15  # of Fourier transforms: less is no probability
+WIDTH = 15.0  # standard deviations of the loss on either side; what lies beyond counts as an infinite loss
+
+
+class LossPair:
+    """Two laws P and Q, by the law of the loss ln dP/dQ under P.
+
+    Parameters
+    ----------
+    loss : ndarray of shape (n,)
+        Ascending.
+    p, q : ndarray of shape (n,)
+        Its probabilities under P, and under Q, exp(-loss) times as much. What is left to 1 tells one from the other for
+        sure.
+    """
+
+    def __init__(self, loss, p, q):
+        only = max(0.0, 1 - p.sum()), max(0.0, 1 - q.sum())
+        self.tpr = np.concatenate([[only[0]], only[0] + np.cumsum(p[::-1]), [1.0]])  # losses above a falling threshold
+        self.fpr = np.concatenate([[0.0], np.cumsum(q[::-1]), [1.0]])
+        order = np.argsort(-np.abs(loss), kind="stable")
+        right = np.where(loss > 0, p, q)[order] / 2
+        self._share = sum(only) / 2 + np.cumsum((p + q)[order] / 2)
+        self._right = sum(only) / 2 + np.cumsum(right)
+
+    def right(self, share):
+        """Return how often the surest guesses, this share of all, are right; coins are fair."""
+        place = int(np.searchsorted(self._share, share, side="right")) - 1
+        if place < 0 or not self._share[place]:
+            return 1.0
+        return float(min(1.0, self._right[place] / self._share[place]))
+
+    @cached_property
+    def least_alarms(self):
+        """Return the least false-alarm rate at each hit rate, as points (hit rates, false-alarm rates).
+
+        For tests of P against Q and of Q against P, whichever is less; the points lie on a convex curve.
+        """
+        both = np.minimum(self.fpr, np.interp(self.tpr, 1 - self.fpr[::-1], 1 - self.tpr[::-1]))
+        return _convex(self.tpr, both)
+
+
+def _convex(x, y):
+    """Return the largest convex function below points, as points."""
+    grid = np.concatenate([[0.0], np.geomspace(1e-9, 0.01, 1000), np.linspace(0.01, 1, 3000)])
+    chosen = np.unique(np.searchsorted(x, grid).clip(0, len(x) - 1))
+    kept = []
+    for i in chosen:
+        while len(kept) > 1 and (y[kept[-1]] - y[kept[-2]]) * (x[i] - x[kept[-2]]) >= (y[i] - y[kept[-2]]) * (
+            x[kept[-1]] - x[kept[-2]]
+        ):
+            kept.pop()
+        kept.append(i)
+    return x[kept], y[kept]
+
+
+@dataclass(frozen=True)
+class Composition:
+    """Adaptive releases that a canary's loss is made of.
+
+    Parameters
+    ----------
+    gaussian : float
+        Called mu: the root of the sum of 1 / multiplier ** 2 of all Gaussian releases.
+    sampled : tuple of float
+        (1 / multiplier, sampling rate, number of releases) of the sampled Gaussian mechanism.
+    laplace : tuple of float
+        (1 / multiplier, number of releases).
+    ranges : tuple of float
+        (range of the log-ratio, number of draws).
+    """
+
+    gaussian: float = 0.0
+    sampled: tuple = (0.0, 1.0, 0)
+    laplace: tuple = (0.0, 0)
+    ranges: tuple = (0.0, 0)
+
+    def scaled(self, factor):
+        """Return what less noise leaves: all losses so many times as large."""
+        return replace(
+            self,
+            gaussian=factor * self.gaussian,
+            sampled=(factor * self.sampled[0], *self.sampled[1:]),
+            laplace=(factor * self.laplace[0], self.laplace[1]),
+            ranges=(factor * self.ranges[0], self.ranges[1]),
+        )
+
+    def pair(self):
+        """Return the `LossPair` of all releases."""
+        mu, rate, rounds = self.sampled
+        epsilon, steps = self.laplace
+        eta, draws = self.ranges
+        one = rate * math.sqrt(math.expm1(min(mu * mu, 50.0))) if rate < 1 else mu
+        variance = self.gaussian**2 + rounds * min(mu, one) ** 2 + steps * epsilon**2 + draws * eta**2 / 3
+        half = WIDTH * math.sqrt(variance) + variance + 4 * mu + epsilon + eta + 1e-9
+        step = 2 * half / N_GRID
+        edges = step * (np.arange(N_GRID + 1) - N_GRID // 2)  # a loss in (edges[j], edges[j + 1]] counts as the latter
+        laws = []
+        if self.gaussian:
+            laws.append((lambda x: ndtr((x - self.gaussian**2 / 2) / self.gaussian), 1))
+        if rounds:
+            laws.append((lambda x: _sampled_law(x, mu, rate), rounds))
+        if steps:
+            laws.append((lambda x: _laplace_law(x, epsilon), steps))
+        if draws:
+            laws.append((lambda x: _range_law(np.clip(x, -eta, eta), eta), draws))
+        transforms, number = [1.0, 1.0], 0
+        for law, count in laws:
+            below = law(edges)
+            p = np.diff(below)
+            p[0] += below[0]
+            for i, part in enumerate((p, p * np.exp(-edges[1:]))):
+                transforms[i] = transforms[i] * np.fft.rfft(part) ** count
+            number += count
+        parts = []
+        for transform in transforms:
+            part = np.fft.irfft(transform, N_GRID)
+            part = np.roll(part, (number - 1) * (1 - N_GRID // 2))  # cell j of each law is the loss edges[j + 1]
+            parts.append(np.where(part > ROUNDING, part, 0.0))
+        return LossPair(edges[1:], *parts)
+
+
+def _laplace_law(x, epsilon):
+    """Return P(loss <= x) of one Laplace release."""
+    inside = np.exp((np.clip(x, -epsilon, epsilon) - epsilon) / 2) / 2
+    return np.where(x >= epsilon, 1.0, np.where(x < -epsilon, 0.0, inside))
+
+
+def _range_law(x, eta):
+    """Return P(loss <= x) of the pair that dominates all draws of range eta; see doc/theory/one_fit.rst, Lemma 2."""
+    return np.expm1((eta + x) / 2) / math.expm1(eta)
+
+
+def _sampled_law(x, mu, rate):
+    """Return P(loss <= x) of one sampled Gaussian release, where the canary is present."""
+    if rate == 1:
+        return ndtr((x - mu * mu / 2) / mu)
+    inside = np.expm1(x) + rate
+    place = np.log(np.maximum(inside, 1e-300) / rate) / mu + mu / 2  # in standard deviations of the noise
+    return np.where(inside > 0, (1 - rate) * ndtr(place) + rate * ndtr(place - mu), 0.0)

@@ -1,0 +1,104 @@
+"""Private rounds in which one thing is broken, and the estimators that show it: each claim is then false.
+
+One fit must tell each of them; benchmarks/audits.py counts how often it does.
+"""
+
+import os
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest.mock import patch
+
+import numpy as np
+
+from skdplda import VIPSLDA, DPVocabularySelector, PrivateCGSLDA
+from skdplda.models import PCTD
+from skdplda.privacy import Randomness
+from skdplda.rounds._estep_adaptive import AdaptiveEStep
+from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._sensitivity import GRID
+
+__all__ = ["BROKEN", "SOUND"]
+
+SCALE = 2.0**40  # of noise that is drawn once
+
+
+@contextmanager
+def noise_times_08():
+    """Noise of 0.8 times the scale that is accounted for."""
+
+    def draw(self, multiplier, shape, random_state, n_threads):
+        return self.law.sampler(0.8 * multiplier * GRID, shape, random_state, n_threads)
+
+    with patch.object(NoisePlan, "draw", draw):
+        yield
+
+
+@contextmanager
+def norm_times_12():
+    """Contributions of 1.2 times the norm that is accounted for."""
+    collect = AdaptiveEStep.collect
+
+    def longer(self, question, round_, active):
+        return collect(self, question, round_, active) * 6 // 5
+
+    with patch.object(AdaptiveEStep, "collect", longer):
+        yield
+
+
+@contextmanager
+def sampling_rate_times_2():
+    """Units take part twice as often as is accounted for."""
+    sample = Randomness.sample
+
+    def more(self, round_, n_units, rate):
+        return sample(self, round_, n_units, 2 * rate)
+
+    with patch.object(Randomness, "sample", more):
+        yield
+
+
+@contextmanager
+def one_round_uncounted():
+    """One more release, of the noise of the last one, which nobody pays for."""
+    plan = PCTD._plan
+
+    def longer(self):
+        paid = plan(self)
+        return replace(paid, multipliers=(*paid.multipliers, paid.multipliers[-1]))
+
+    with patch.object(PCTD, "_plan", longer):
+        yield
+
+
+@contextmanager
+def noise_repeated():
+    """The same noise in every round, up to its scale."""
+
+    key = os.urandom(32)
+
+    def draw(self, multiplier, shape, random_state, n_threads):
+        first = self.law.sampler(SCALE, shape, key, n_threads)
+        return np.rint(first * (multiplier * GRID / SCALE)).astype(np.int64)
+
+    with patch.object(NoisePlan, "draw", draw):
+        yield
+
+
+@contextmanager
+def nothing():
+    """Right code."""
+    yield
+
+
+# What is broken: how, and an estimator whose one fit shows it.
+BROKEN = {
+    "noise times 0.8": (noise_times_08, PrivateCGSLDA(2, epsilon=5.0)),
+    "norm times 1.2": (norm_times_12, VIPSLDA(2, epsilon=5.0)),
+    "sampling rate times 2": (sampling_rate_times_2, VIPSLDA(2, epsilon=5.0, sampling_rate=0.2, max_iter=5)),
+    "one round uncounted": (one_round_uncounted, PCTD(2, epsilon=5.0, max_iter=4)),
+    "noise repeated": (noise_repeated, PCTD(2, epsilon=5.0, max_iter=4)),
+}
+SOUND = {
+    **{f"right: {name}": (nothing, estimator) for name, (_, estimator) in BROKEN.items() if name != "noise repeated"},
+    "right: words": (nothing, DPVocabularySelector(epsilon=5.0)),
+}

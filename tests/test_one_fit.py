@@ -1,0 +1,165 @@
+"""One fit: laws of the loss against closed forms, bounds against enumeration, broken code found, right code not."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from broken_variants import BROKEN, SOUND
+from scipy.optimize import linprog
+from scipy.stats import binom, norm
+
+from skdplda import HDPLDA, VIPSLDA, DPVocabularySelector, LocalPrivateLDA, PrivacyAccountant, PrivateCGSLDA
+from skdplda.audit import audit_one_fit
+from skdplda.audit._one_fit_bounds import DEPENDENT, INDEPENDENT, largest_refuted, refutes, right_guesses
+from skdplda.audit._pairs import Composition
+from skdplda.privacy import observe, observing
+
+ALARM = 1e-6  # of a test that right code passes
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.26, 1.1, 4.0])
+def test_the_gaussian_pair_is_that_of_the_closed_form(mu):
+    pair = Composition(gaussian=mu).pair()
+    assert pair.right(1.0) == pytest.approx(norm.cdf(mu / 2), abs=1e-3)
+    hits = np.interp([0.01, 0.1, 0.5], pair.fpr, pair.tpr)
+    assert hits == pytest.approx(norm.cdf(norm.ppf([0.01, 0.1, 0.5]) + mu), abs=2e-3)
+    hits, alarms = pair.least_alarms
+    assert np.interp([0.1, 0.5, 0.9], hits, alarms) == pytest.approx(norm.cdf(norm.ppf([0.1, 0.5, 0.9]) - mu), abs=2e-3)
+
+
+def test_other_pairs_have_their_total_variation():
+    sampled = (0.3 * (2 * norm.cdf(0.5) - 1) + 1) / 2
+    assert Composition(sampled=(1.0, 0.3, 1)).pair().right(1.0) == pytest.approx(sampled, abs=1e-3)
+    assert Composition(laplace=(1.0, 1)).pair().right(1.0) == pytest.approx(1 - math.exp(-0.5) / 2, abs=1e-3)
+    draw = 0.5 + (math.exp(0.5) - 1) ** 2 / math.expm1(1.0) / 2
+    assert Composition(ranges=(1.0, 1)).pair().right(1.0) == pytest.approx(draw, abs=1e-3)
+
+
+def test_equal_rounds_compose_to_one():
+    rounds = Composition(sampled=(0.2, 1.0, 25)).pair()
+    assert rounds.right(1.0) == pytest.approx(norm.cdf(0.5), abs=3e-3) and rounds.right(1.0) >= norm.cdf(0.5)
+
+
+def test_composed_draws_tell_at_least_what_any_draws_of_the_range_tell():
+    """Twelve draws with two outcomes of odds e^t and e^(t - eta), for several t, by their binomial law."""
+    eta, n = 0.7, 12
+    pair = Composition(ranges=(eta, n)).pair()
+    for t in (0.1, 0.35, 0.6):
+        p = (math.exp(eta) - math.exp(t)) / math.expm1(eta)
+        k = np.arange(n + 1)
+        present, absent = binom.pmf(k, n, p), binom.pmf(k, n, p * math.exp(-t))
+        assert np.maximum(present, absent).sum() / 2 <= pair.right(1.0)
+
+
+def test_the_bound_under_any_dependence_is_the_linear_programme():
+    """The most that a law of right guesses may have at n_right or more, where the theorem's inequalities hold."""
+    n_canaries, n_guesses, n_right = 12, 8, 7
+    pair = Composition(gaussian=0.8).pair()
+    hits, alarms = pair.least_alarms
+    slopes = np.diff(alarms) / np.diff(hits)
+    right = np.arange(n_guesses + 1)
+    rows, limits = [], []
+    for least, i in product(range(n_guesses), range(0, len(slopes), 25)):
+        row = slopes[i] * right * (right > least) / n_canaries - (n_guesses - right) * (right >= least) / n_canaries
+        rows.append(row)
+        limits.append(slopes[i] * hits[i] - alarms[i])
+    sure = -(right >= n_right).astype(float)
+    found = -linprog(sure, rows, limits, np.ones((1, n_guesses + 1)), [1.0], bounds=(0, 1)).fun
+    assert refutes(pair, DEPENDENT, n_canaries, n_guesses, n_right, found + 0.002)
+    assert not refutes(pair, DEPENDENT, n_canaries, n_guesses, n_right, found - 0.002)
+
+
+def test_with_no_privacy_loss_guesses_are_coins():
+    nothing = Composition(gaussian=1e-6).pair()
+    p_value = binom.sf(64, 100, 0.5)
+    assert refutes(nothing, INDEPENDENT, 100, 100, 65, 1.01 * p_value)
+    assert not refutes(nothing, INDEPENDENT, 100, 100, 65, 0.99 * p_value)
+
+
+@pytest.mark.parametrize("bound", [INDEPENDENT, DEPENDENT])
+def test_bounds_hold_as_often_as_they_say_on_the_worst_canaries(bound):
+    """Of 2,000 simulated fits; 140 is exceeded with probability 4e-5 at a rate of 0.05. Seeds are fixed."""
+    rng, composition, m, r = np.random.default_rng(0), Composition(gaussian=0.7), 400, 200
+    pair, wrong = composition.pair(), 0
+    needed = next(v for v in range(r // 2, r + 1) if refutes(pair, bound, m, r, v, 0.05))
+    for _ in range(2000):
+        present = rng.random(m) < 0.5
+        scores = 0.7 * (rng.normal(size=m) + 0.7 * present) - 0.245
+        wrong += right_guesses(scores, present, r, rng) >= needed
+    assert wrong <= 140
+
+
+def test_more_right_guesses_show_more_and_half_show_nothing():
+    one = Composition(gaussian=1.0)
+    shown = [largest_refuted(one, INDEPENDENT, 1000, 500, right, 0.05) for right in (250, 300, 350, 400)]
+    assert shown[0] == 0 and np.all(np.diff(shown) > 0)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_one_fit_finds_what_is_broken(name):
+    """Found with a probability above 1 - 1e-6: shifts are 6 standard errors or more beyond the alarm."""
+    breaking, estimator = BROKEN[name]
+    with breaking():
+        report = audit_one_fit(estimator, n_canaries=12_000, verbose=0)
+    assert report.violated and report.lower_bound > report.claim.epsilon
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_one_fit_does_not_call_right_code_broken(name):
+    _, estimator = SOUND[name]
+    report = audit_one_fit(estimator, n_canaries=3000, alarm=ALARM, verbose=0)
+    assert not report.violated and report.lower_bound > 0.3 * report.claim.epsilon
+    assert report.to_dict()["attacks"][0]["attack"] == "white-box" and "consistent" in str(report)
+
+
+def test_sweeps_and_their_draws():
+    report = audit_one_fit(HDPLDA(2, epsilon=5.0), n_canaries=3000, alarm=ALARM, verbose=0)
+    assert not report.violated and report.lower_bound > 1.0
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateCGSLDA(2, epsilon=3.0, delta=0.0, mechanism="laplace", max_iter=3),
+        HDPLDA(2, epsilon=3.0, delta=0.0),
+        DPVocabularySelector(epsilon=3.0, mechanism="sips"),
+    ],
+    ids=["laplace", "laplace sweeps", "sips"],
+)
+def test_other_noise_beside_a_corpus(estimator):
+    X = sp.csr_array(np.random.default_rng(0).poisson(1.0, (40, 6)).astype(np.int32))
+    report = audit_one_fit(estimator, X, n_canaries=1000, alarm=ALARM, verbose=0)
+    assert not report.violated and report.lower_bound > 0.2
+
+
+def test_a_fit_is_charged_and_the_estimator_left_alone():
+    model = VIPSLDA(2, epsilon=1.0)
+    with PrivacyAccountant(1.5, 1e-4) as accountant:
+        audit_one_fit(model, n_canaries=200, verbose=0)
+    assert len(accountant.entries) == 1 and not hasattr(model, "components_")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options", "said"),
+    [
+        (VIPSLDA(2, epsilon=math.inf), {}, "finite epsilon"),
+        (LocalPrivateLDA(2), {}, "LocalPrivateLDA"),
+        (DPVocabularySelector(mechanism="policy_laplace"), {}, "policy_laplace"),
+        (PrivateCGSLDA(2, mechanism="discrete-gaussian"), {}, "ZCDpEvent"),
+        (VIPSLDA(2), {"n_canaries": 10}, "n_canaries"),
+        (VIPSLDA(2), {"alarm": 0.0}, "alarm"),
+    ],
+)
+def test_what_has_no_attack_of_one_fit_is_refused(estimator, options, said):
+    with pytest.raises(ValueError, match=said):
+        audit_one_fit(estimator, **{"n_canaries": 100, "verbose": 0, **options})
+
+
+def test_releases_are_seen_by_the_audit_that_runs_and_by_no_other():
+    seen = []
+    with observing(lambda kind, **values: seen.append((kind, values))):
+        observe("round", noisy=1)
+    observe("round", noisy=2)
+    assert seen == [("round", {"noisy": 1})]
