@@ -14,7 +14,7 @@ from skdplda.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from skdplda.models import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
+    from skdplda.models import HDPLDA, PCTD, VIPSLDA, EmbeddingTopics, LocalPrivateLDA, PrivateCGSLDA
     from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
     from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
     from skdplda.rounds import PublicPrior
@@ -27,6 +27,7 @@ __all__ = [
     "BudgetExceededError",
     "DPCountVectorizer",
     "DPVocabularySelector",
+    "EmbeddingTopics",
     "EmptySelectionError",
     "IncompatibleGuaranteeError",
     "LocalPrivateLDA",

@@ -5,6 +5,7 @@ from typing import Any
 
 from skdplda.models._base import BaseRoundsModel, BaseTopicModel
 from skdplda.models._cgs import PrivateCGSLDA
+from skdplda.models._embedding import EmbeddingTopics
 from skdplda.models._hdp import HDPLDA
 from skdplda.models._hdp_sampler import TopicTrace
 from skdplda.models._local import LocalPrivateLDA
@@ -17,6 +18,7 @@ __all__ = [
     "VIPSLDA",
     "BaseRoundsModel",
     "BaseTopicModel",
+    "EmbeddingTopics",
     "LocalPrivateLDA",
     "PrivateCGSLDA",
     "TopicTrace",
