@@ -59,6 +59,7 @@ _PACKAGES = (
     "metrics",
     "model_selection",
     "plots",
+    "reports",
     "semantics",
 )
 

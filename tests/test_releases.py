@@ -194,7 +194,7 @@ def test_it_stands_before_a_classifier(released):
 
 def test_pandas_output(released):
     frame = release_of(released).set_output(transform="pandas").transform(pd.Series(NEW, index=[7, 8, 9]))
-    assert list(frame.columns) == ["releasedtopicmodel0", "releasedtopicmodel1"]
+    assert list(frame.columns) == ["topic_0", "topic_1"]
     assert list(frame.index) == [7, 8, 9]
     assert list(released.top_words(2).index) == list(frame.columns)
 

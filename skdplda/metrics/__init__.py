@@ -10,6 +10,7 @@ from skdplda.metrics._likelihood import (
     score_samples,
     unigram_perplexity,
 )
+from skdplda.metrics._topics import topic_distances, topic_map, topic_relevance
 
 __all__ = [
     "coherence",
@@ -20,7 +21,10 @@ __all__ = [
     "perplexity",
     "score",
     "score_samples",
+    "topic_distances",
     "topic_diversity",
+    "topic_map",
+    "topic_relevance",
     "u_mass_coherence",
     "unigram_perplexity",
 ]

@@ -9,7 +9,6 @@ from dataclasses import fields
 from typing import Any, Literal, Self
 
 import numpy as np
-import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._files import DAMAGE, refuse_existing, whole_file
@@ -169,28 +168,6 @@ class ReleasedTopicModel(BaseTopicModel):
             )
         return CountVectorizer(**self.text_, vocabulary=self.vocabulary_.tolist())
 
-    def top_words(self, n: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
-        """The most probable words of each topic.
-
-        Parameters
-        ----------
-        n : int, default=10
-            Words a topic; at most the size of the vocabulary.
-        feature_names : array-like of str of shape (n_words,), default=None
-            Other names for the columns. None takes the released words.
-
-        Returns
-        -------
-        words : DataFrame of shape (n_components, n)
-            One row a topic, most probable first.
-
-        Raises
-        ------
-        ValueError
-            If `n` is outside 1..n_words or the names do not fit the vocabulary.
-        """
-        return super().top_words(n, self.vocabulary_ if feature_names is None else feature_names)
-
     @property
     def id2word(self) -> Any:
         """The words as a gensim dictionary, by the name under which gensim's `CoherenceModel` looks for it."""
@@ -285,6 +262,9 @@ class ReleasedTopicModel(BaseTopicModel):
 
     def _doc_topic_prior(self):
         return self.doc_topic_prior_
+
+    def _vocabulary(self):
+        return self.vocabulary_
 
     def _counts(self, X):
         if isinstance(X, (str, bytes)):

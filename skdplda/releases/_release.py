@@ -104,7 +104,7 @@ def release(
         model.topic_word_,
         words,
         privacy_guarantee=guarantee,
-        doc_topic_prior=model._doc_topic_prior(),
+        doc_topic_prior=model._prior_of_topics(),
         text=_text_settings(steps) if raw_text else None,
         details={"estimator": type(model).__name__, "parameters": _parameters(model)},
         n_jobs=model.n_jobs,
