@@ -16,7 +16,14 @@ from skdplda.exceptions import (
 if TYPE_CHECKING:
     from skdplda.models import HDPLDA, PCTD, VIPSLDA, EmbeddingTopics, LocalPrivateLDA, PrivateCGSLDA
     from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
-    from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
+    from skdplda.releases import (
+        ReleasedTopicModel,
+        load_released,
+        make_fdptm_pipeline,
+        make_insights_pipeline,
+        privacy_guarantee,
+        release,
+    )
     from skdplda.rounds import PublicPrior
     from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
@@ -40,6 +47,7 @@ __all__ = [
     "UnreachableLedgerError",
     "load_released",
     "make_fdptm_pipeline",
+    "make_insights_pipeline",
     "privacy_guarantee",
     "release",
 ]

@@ -33,6 +33,7 @@ def public_classes():
 
 
 CHECKED_ELSEWHERE = {
+    "BaseClusterModel": "is a base class",
     "BaseRoundsModel": "is a base class; test_new_estimator.py",
     "BaseTopicModel": "is a base class",
     "DPCountVectorizer": "takes texts; test_vocabulary.py",
@@ -91,6 +92,7 @@ ignored_in_checks = [
     pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning"),  # nor units
     pytest.mark.filterwarnings("ignore:no word stands out:UserWarning"),  # they are small
     pytest.mark.filterwarnings("ignore:.*counts words:UserWarning"),  # the checks have fractions
+    pytest.mark.filterwarnings("ignore:.*clusters do not stand out:UserWarning"),  # they are small
 ]
 
 

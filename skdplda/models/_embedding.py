@@ -1,6 +1,5 @@
 """Embedding topics: private clusters of texts' embeddings, and the words of each cluster."""
 
-import math
 import warnings
 from numbers import Integral, Real
 from os import PathLike
@@ -8,7 +7,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.cluster.hierarchy import linkage
 from sklearn.base import clone
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
@@ -17,16 +15,14 @@ from skdplda._validation import (
     StrOptions,
     check_counts,
     check_groups,
-    check_is_fitted,
-    check_matrix,
     check_prior,
     fit_context,
-    fitted_parameter,
 )
 from skdplda.models._base import BaseRoundsModel, TrainingData
+from skdplda.models._clusters import BaseClusterModel, projected_rows
 from skdplda.privacy import Randomness, seeded_guarantee
 from skdplda.rounds._clusters import EXACT_ROUNDS, ROUNDS, ClusterPlan, ClusterTables, PublicStart, cluster_shares
-from skdplda.rounds._estep_clusters import FINE, LENGTH, ClusterEStep, Embeddings, grid_directions
+from skdplda.rounds._estep_clusters import FINE, ClusterEStep, Embeddings
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._sensitivity import GRID, shortened
 from skdplda.semantics import EmbeddedTexts
@@ -41,7 +37,7 @@ OF_MODEL = "the embedding model, and all it was trained on, does not depend on t
 ALONE = "each text is embedded on its own"
 
 
-class EmbeddingTopics(BaseRoundsModel):
+class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     """Differentially private clusters of texts by their embeddings, with keywords.
 
     Spherical k-means [1]_ on the private loop: each round releases how many documents a cluster has and the sum of
@@ -192,12 +188,6 @@ class EmbeddingTopics(BaseRoundsModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = False
-        tags.input_tags.allow_nan = True
-        return tags
-
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, groups: ArrayLike | None = None, counts: Matrix | None = None) -> Self:
         """Fit the clusters, and their words if there are counts.
@@ -248,105 +238,6 @@ class EmbeddingTopics(BaseRoundsModel):
             )
         return self
 
-    @property
-    def _n_features_out(self):
-        return len(self.cluster_centers_)
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Probabilities of the clusters, by a mixture of von Mises-Fisher distributions of equal concentration.
-
-        Each row depends on its own text and on released values only. Those of a private text are that text's data.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
-            Embeddings.
-
-        Returns
-        -------
-        doc_topic : ndarray of shape (n_documents, n_components)
-            Rows sum to 1. A row without a direction gets the clusters' shares.
-
-        Raises
-        ------
-        NotFittedError
-            If the model is not fitted.
-        ValueError
-            If X has another number of dimensions.
-        """
-        cosines, known = self._cosines(X)
-        sizes = np.log(self._topic_sizes())
-        found = np.where(known[:, None], self.concentration_ * cosines + sizes, sizes)
-        found = np.exp(found - found.max(axis=1, keepdims=True))
-        return found / found.sum(axis=1, keepdims=True)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The nearest cluster of each text.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
-            Embeddings.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_documents,)
-            From 0; -1 for a row without a direction.
-        """
-        cosines, known = self._cosines(X)
-        return np.where(known, cosines.argmax(axis=1), -1)
-
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:  # type: ignore[override]
-        """Mean cosine of texts and the directions of their nearest clusters; larger is better.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
-            Embeddings.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of each text.
-
-        Returns
-        -------
-        score : float
-            From -1 to 1; 0 if no row has a direction.
-        """
-        found = self.score_samples(X)
-        weight = np.ones(len(found)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-        weight = np.where(np.isnan(found), 0.0, weight)
-        return float(np.nan_to_num(found) @ weight / weight.sum()) if weight.sum() > 0 else 0.0
-
-    def score_samples(self, X: Any) -> np.ndarray:  # type: ignore[override]
-        """Cosine of each text and the direction of its nearest cluster.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
-            Embeddings.
-
-        Returns
-        -------
-        score : ndarray of shape (n_documents,)
-            From -1 to 1; nan for a row without a direction.
-        """
-        cosines, known = self._cosines(X)
-        return np.where(known, cosines.max(axis=1), np.nan)
-
-    def topic_hierarchy(self) -> np.ndarray:
-        """Which clusters are nearest: a tree, by average linkage of the cosine distances of their directions.
-
-        Returns
-        -------
-        tree : ndarray of shape (n_components - 1, 4)
-            As from :func:`scipy.cluster.hierarchy.linkage`.
-        """
-        check_is_fitted(self)
-        if len(self.cluster_centers_) < 2:
-            return np.empty((0, 4))
-        return linkage(self.cluster_centers_, "average", "cosine")
-
     def audit_contributions(  # type: ignore[override]
         self,
         X: Any,
@@ -395,45 +286,6 @@ class EmbeddingTopics(BaseRoundsModel):
         if released in ("words", "cluster_words") and data.documents.counts is None:
             raise ValueError(f"released={released!r} needs counts.")
         return copy._e_step(plan, randomness, data).collect(question, 0, None), plan.law.norm, GRID
-
-    def _topic_sizes(self):
-        """Return each cluster's share of the released sizes; one below its noise counts as that noise."""
-        check_is_fitted(self)
-        sizes = np.maximum(self.cluster_sizes_, max(self.size_deviation_, 1e-9))
-        return sizes / sizes.sum()
-
-    def _vocabulary(self):
-        return self.words_
-
-    def _relevance(self, weight=None):
-        """Return the class-based tf-idf of each word, (n_components, n_words); `weight` is for other models."""
-        self._check_words()
-        shares = self.topic_word_ * self._topic_sizes()[:, None]
-        return self.topic_word_ * np.log1p(1 / len(shares) / np.maximum(shares.sum(axis=0), 1e-300))
-
-    def _check_words(self):
-        check_is_fitted(self)
-        if not hasattr(self, "topic_word_"):
-            raise ValueError("this model was fitted without counts, and knows no words: give fit(X, counts=...).")
-
-    def get_topics(self) -> np.ndarray:
-        """Word distributions of the clusters, the name by which gensim's `CoherenceModel` asks for them.
-
-        Returns
-        -------
-        topic_word : ndarray of shape (n_components, n_words)
-            Rows sum to 1.
-        """
-        self._check_words()
-        return self.topic_word_
-
-    def _held_out(self, X):
-        """Return word counts and the clusters' words, for `perplexity`."""
-        self._check_words()
-        X = check_counts(clone(self), X, reset=True)
-        if X.shape[1] != self.topic_word_.shape[1]:
-            raise ValueError(f"X must have counts of the {self.topic_word_.shape[1]} words; got {X.shape[1]} columns.")
-        return X, self.topic_word_
 
     def _doc_topic_prior(self):
         """Return the prior of clusters when word counts are judged."""
@@ -504,7 +356,7 @@ class EmbeddingTopics(BaseRoundsModel):
                 raise ValueError(
                     f"counts must have one row a document: X has {vectors.shape[0]} rows, counts {counts.shape[0]}."
                 )
-        projected = self._projected(vectors)
+        projected = projected_rows(vectors, self.projection)
         self._check_public(projected.shape[1])
         units = None if groups is None else check_groups(groups, vectors.shape[0])
         contents = [np.array([sp.issparse(vectors), counts is not None, groups is not None])]
@@ -516,20 +368,6 @@ class EmbeddingTopics(BaseRoundsModel):
         return TrainingData(
             Embeddings(projected, counts), units, groups is not None, (*contents, *(units or ())), words
         )
-
-    def _embeddings(self, X, *, reset):
-        """Return embeddings as a matrix of numbers, in memory or on disk; rows may have any numbers."""
-        if hasattr(type(X), "__dask_graph__") or hasattr(type(X), "_on_workers"):
-            raise TypeError(
-                f"EmbeddingTopics takes embeddings in memory, or as numpy.memmap; got a {type(X).__name__}, which is on"
-                " workers. Call compute() on it."
-            )
-        X = check_matrix(self, X, reset=reset, finite=False)
-        if X.shape[1] > MOST_DIMENSIONS:
-            raise ValueError(f"X must have at most {MOST_DIMENSIONS} dimensions; got {X.shape[1]}.")
-        if X.dtype.kind == "c":
-            raise ValueError("X must have real numbers; got complex ones.")
-        return sp.csr_array(X) if sp.issparse(X) else X
 
     def _check_public(self, n_dimensions):
         """Refuse public arrays that do not fit the data's shape, which is public."""
@@ -543,29 +381,6 @@ class EmbeddingTopics(BaseRoundsModel):
             raise ValueError(f"centre must have {n_dimensions} numbers; got {len(centre)}.")
         if centre is not None and centre @ centre > 1:
             raise ValueError("centre must be of length 1 at most: it is a mean of rows of length 1.")
-
-    def _projected(self, vectors):
-        """Return vectors after the public projection, row by row in whole numbers, or as they are."""
-        given = fitted_parameter(self, "projection") if hasattr(self, "cluster_centers_") else self.projection
-        if given is None:
-            return vectors
-        n_features = vectors.shape[1]
-        if isinstance(given, Integral):
-            if given > n_features:
-                raise ValueError(f"projection={given} must be at most the {n_features} dimensions of X.")
-            matrix = np.random.default_rng(PROJECTION_SEED).standard_normal((n_features, int(given)))
-        else:
-            matrix = np.asarray(given, np.float64)
-        if matrix.shape[0] != n_features:
-            raise ValueError(f"projection must have {n_features} rows, as X has columns; got {matrix.shape[0]}.")
-        length = np.sqrt((matrix**2).sum(axis=0)).max()
-        matrix = np.rint(matrix * (FINE / max(length, 1e-300)))
-        found = np.empty((vectors.shape[0], matrix.shape[1]))
-        for first in range(0, len(found), BLOCK_ROWS):
-            rows = vectors[first : first + BLOCK_ROWS]
-            rows = grid_directions(rows.toarray() if sp.issparse(rows) else rows)
-            found[first : first + BLOCK_ROWS] = rows @ matrix  # whole numbers below 2**53: exact
-        return found
 
     def _warn(self, plan, guarantee, n_words, stacklevel=5):
         """Nothing to warn of before the fit: how many clusters stand out, only the releases tell."""
@@ -585,7 +400,9 @@ class EmbeddingTopics(BaseRoundsModel):
         else:
             weight = self._public("init_weight")
             weight = np.ones(len(init)) if weight is None else weight
-            start = PublicStart.of_rows(self._projected(init), weight, self.n_components, n_dimensions, key)
+            start = PublicStart.of_rows(
+                projected_rows(init, self.projection), weight, self.n_components, n_dimensions, key
+            )
         return ClusterTables(
             (n_dimensions, n_words, self.n_components),
             plan,
@@ -604,7 +421,7 @@ class EmbeddingTopics(BaseRoundsModel):
 
     def _model_of(self, tables, n_iter):
         sizes, deviation = tables.sizes
-        sums, noise = tables.direction_sums
+        sums, _ = tables.direction_sums
         attributes = {
             "cluster_centers_": tables.directions.copy(),
             "centre_": np.trunc(tables.centre * FINE) / FINE,
@@ -631,20 +448,6 @@ class EmbeddingTopics(BaseRoundsModel):
         if not attributes["has_words_"]:
             del self.topic_word_
         del self.has_words_
-
-    def _cosines(self, X):
-        """Return the cosines of rows and clusters, (n, n_components), and which rows have a direction, (n,)."""
-        check_is_fitted(self)
-        X = self._embeddings(X.vectors if isinstance(X, EmbeddedTexts) else X, reset=False)
-        found, known = np.empty((X.shape[0], len(self.cluster_centers_))), np.empty(X.shape[0], bool)
-        centre = np.trunc(self.centre_ * FINE)
-        for first in range(0, len(found), BLOCK_ROWS):
-            rows = slice(first, first + BLOCK_ROWS)
-            block = self._projected(X[rows])
-            directions = grid_directions(block.toarray() if sp.issparse(block) else block, centre)
-            found[rows] = directions @ self.cluster_centers_.T / LENGTH
-            known[rows] = directions.any(axis=1)
-        return found, known
 
 
 def concentration(sizes, sums, directions):

@@ -14,7 +14,7 @@ from skdplda.privacy import check_delta, check_epsilon
 from skdplda.rounds import PublicPrior
 from skdplda.vocabulary import DPCountVectorizer
 
-__all__ = ["make_fdptm_pipeline"]
+__all__ = ["calibrate", "make_fdptm_pipeline"]
 
 TOLERANCE = 1e-5  # of the total epsilon, that may stay unspent
 
@@ -92,14 +92,14 @@ def make_fdptm_pipeline(
     if n_components is not None:
         topics.set_params(n_components=n_components)
     if math.isfinite(epsilon):
-        _calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
+        calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
     if groups and get_config()["enable_metadata_routing"]:
         words.set_fit_request(groups=True)
         topics.set_fit_request(groups=True)
     return Pipeline([("words", words), ("topics", topics)])
 
 
-def _calibrate(topics, epsilon, words_cost, groups):
+def calibrate(topics, epsilon, words_cost, groups):
     """Set the largest epsilon of the model for which, with which the guarantee of both steps stays within the total."""
 
     def excess(share):

@@ -81,7 +81,7 @@ class PublicStart:
 
     @property
     def is_public(self):
-        """Whether the directions are those of public rows: then clusters are drawn to them as long as there is noise."""
+        """Whether the directions are those of public rows, to which noisy clusters are drawn."""
         return self.mean is not None
 
     @classmethod

@@ -119,7 +119,7 @@ def scaled_to_grid(values, unit, n_units):
     n_units : int
         How many.
     """
-    rows = values.reshape(len(values), -1)
+    rows = values.reshape(len(values), int(np.prod(values.shape[1:])))  # there may be none
     total = np.zeros(n_units, np.int64)
     np.add.at(total, unit, np.abs(rows).sum(axis=1))
     divisor = total // LARGEST_DAMPED + 1
