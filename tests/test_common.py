@@ -41,6 +41,8 @@ CHECKED_ELSEWHERE = {
     "PrivateSearchCV": "needs an estimator and a grid; test_model_selection.py",
     "ReleasedTopicModel": "is loaded, not fitted; test_releases.py",
     "SemanticUnitVectorizer": "takes texts; test_semantics.py",
+    "TextEmbedder": "takes texts; test_insights.py",
+    "WordVectorEmbedder": "takes texts; test_insights.py",
 }
 SMALL = {"n_components": 2, "max_iter": 2}
 
