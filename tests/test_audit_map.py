@@ -134,6 +134,7 @@ OTHER = {
     "models/_embedding.py:EmbeddingTopics.audit_contributions",  # the same
     "models/_clusters.py:projected_rows",  # a public matrix, always the same
     "rounds/_clusters.py:PublicStart.spread",  # public random directions
+    "attacks/_poisoning.py:poisoning_attack",  # directions of planted records
     "audit/_released_checks.py:exact_moves",  # of topics that a fit has released
     "models/_local.py:LocalPrivateLDA._sample",  # topics of reports, which are randomized
 }

@@ -97,6 +97,7 @@ RELEASED = {
         "words_",
     },
     "LocalPrivateLDA": {"bit_guarantee_", "stream_prior_", "word_rates_", "n_batches_"},
+    "TextEmbedder": {"vectorizer_"},
     "PrivateSearchCV": {"best_estimator_", "best_params_", "best_score_"},
 }
 
