@@ -8,8 +8,9 @@ scikit-learn's k-means (best of five starts) on the same vectors, centred by the
   DPLloyd as published (Su et al. 2016: Laplace noise, five rounds, vectors as they are, spread starts), and with
   Gaussian noise, our public start and noisy centre: no shrinkage.
 * keywords: with half of the budget for words: NMI, the share of the ten keywords of each cluster that class-based
-  tf-idf without noise has for the clusters that the private model predicts, c_npmi of ten words in the held-out posts, and perplexity of a held-out tenth by document completion, of the clusters' words, and of `VIPSLDA` with GloVe
-  as a prior at the same total.
+  tf-idf without noise has for the clusters that the private model predicts, c_npmi of ten words in the held-out posts,
+  and perplexity of a held-out tenth by document completion, of the clusters' words, and of `VIPSLDA` with GloVe as a
+  prior at the same total.
 * poisoning: success of `poisoning_attack` on posts, against a threshold of 30 users and against noise.
 * speed: 1,000,000 x 128 from disk, K=100: seconds of processor time, and peak memory, of one process.
 

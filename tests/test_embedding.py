@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from skdplda import EmbeddingTopics, PrivacyAccountant
+from skdplda import EmbeddingTopics, PrivacyAccountant, release
 from skdplda._validation import check_groups
 from skdplda.rounds import EStep, Tables
 from skdplda.rounds._clusters import ClusterTables, PublicStart, cluster_shares
@@ -329,6 +329,8 @@ def test_wrong_input_is_refused_by_shape_and_type(planted):
         fitted.top_words()
     with pytest.raises(ValueError, match="knows no words"):
         fitted.topic_info()
+    with pytest.raises(ValueError, match="fit it with counts"):
+        release(fitted)
     with pytest.raises(ValueError, match="merge_topics"):
         fitted.merge_topics([[0, 1]])
 

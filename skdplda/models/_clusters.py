@@ -272,6 +272,8 @@ def projected_rows(vectors, given):
         matrix = np.random.default_rng(PROJECTION_SEED).standard_normal((n_features, int(given)))
     else:
         matrix = np.asarray(given, np.float64)
+    if matrix.shape[1] > MOST_DIMENSIONS:
+        raise ValueError(f"projection must have at most {MOST_DIMENSIONS} columns; got {matrix.shape[1]}.")
     if matrix.shape[0] != n_features:
         raise ValueError(f"projection must have {n_features} rows, as X has columns; got {matrix.shape[0]}.")
     length = np.sqrt((matrix**2).sum(axis=0)).max()
