@@ -76,7 +76,7 @@ def exact_labels(X):
     return KMeans(K, n_init=5, random_state=0).fit_predict(unit(rows - rows.mean(axis=0)))
 
 
-def lloyd(X, epsilon, seed):
+def lloyd(X, epsilon, seed, start=None):
     """Return the clusters of DPLloyd as published: Laplace noise on counts and on sums of coordinates in [-1, 1]."""
     rng, rows = np.random.default_rng(seed), unit(X)
     n_dimensions = rows.shape[1]
@@ -124,19 +124,19 @@ def clusters(data, seeds):
     everything, start = embedder.transform(texts), embedder.public_rows()
     for name, size, users in (("all posts", None, None), ("2,000 posts", FEW, None), ("senders", None, senders)):
         chosen = np.random.default_rng(0).permutation(len(texts))[:size]
-        X, y = everything[chosen], groups[chosen]
+        X, y, own = everything[chosen], groups[chosen], None if users is None else users[chosen]
         known = X.any(axis=1)
         exact = normalized_mutual_info_score(y[known], exact_labels(X[known]))
-        own = None if users is None else users[chosen]
-        for epsilon in EPSILONS:
-            fits = {"EmbeddingTopics": lambda seed: fitted(X, epsilon, seed, start, own).predict(X)}  # noqa: B023
-            if users is None:
-                fits["DPLloyd"] = lambda seed: lloyd(X, epsilon, seed)  # noqa: B023
-                fits["DPLloyd, Gaussian, public start"] = lambda seed: gaussian_lloyd(X, epsilon, seed, start)  # noqa: B023
-            for method, labels_of in fits.items():
-                found = [normalized_mutual_info_score(y[known], labels_of(s)[known]) / exact for s in range(seeds)]
-                yield row("clusters", f"{method}; {name}", epsilon, "share of NMI", found)
         yield row("clusters", f"k-means; {name}", math.inf, "NMI", [exact])
+        for epsilon in EPSILONS:
+            labels = [fitted(X, epsilon, seed, start, own).predict(X) for seed in range(seeds)]
+            found = [normalized_mutual_info_score(y[known], one[known]) / exact for one in labels]
+            yield row("clusters", f"EmbeddingTopics; {name}", epsilon, "share of NMI", found)
+            if users is None and size is None:
+                for method, run in (("DPLloyd", lloyd), ("DPLloyd, Gaussian, public start", gaussian_lloyd)):
+                    labels = [run(X, epsilon, seed, start) for seed in range(seeds)]
+                    found = [normalized_mutual_info_score(y[known], one[known]) / exact for one in labels]
+                    yield row("clusters", f"{method}; {name}", epsilon, "share of NMI", found)
 
 
 def fitted(X, epsilon, seed, start, users=None, counts=None):
