@@ -65,9 +65,39 @@ class Mutant(NamedTuple):
 
 ROUNDS = "test_tables test_loop test_plan test_sensitivity test_estep_gibbs test_randomness"
 ADAPTIVE = "test_adaptive test_cgs"
+EMBEDDING = "test_embedding"
 GIBBS, HDP = "test_kernels test_gibbs", "test_hdp test_hdp_exact"
 ACCOUNTING = "test_calibration test_guarantee test_selection"
 MUTANTS = [
+    # --- clusters of embeddings ---
+    Mutant(
+        "a user of several documents is not scaled",
+        "    rows = np.trunc(rows * scale[unit, None])\n",
+        "    rows = np.trunc(rows * np.maximum(scale, 1)[unit, None])\n",
+        "one user with half of the texts moves the sums without a bound",
+        EMBEDDING,
+    ),
+    Mutant(
+        "size beside a whole direction",
+        "STEP = int(GRID * (1 - SIZE_SHARE) ** 0.5 / LENGTH)",
+        "STEP = int(GRID / LENGTH)",
+        "size and direction are bounded each, and not jointly",
+        EMBEDDING,
+    ),
+    Mutant(
+        "documents that share a user are taken as alone",
+        "shared = np.diff(self._units[0])[self._unit] > 1",
+        "shared = np.diff(self._units[0])[self._unit] > 2",
+        "a user of two documents contributes twice the bound",
+        EMBEDDING,
+    ),
+    Mutant(
+        "rows that are not finite have a direction",
+        "sound = np.isfinite(largest) & (largest > 0)",
+        "sound = largest > 0",
+        "one row makes sums of all documents NaN",
+        EMBEDDING,
+    ),
     # --- the private loop ---
     Mutant(
         "round noise times 0.6",

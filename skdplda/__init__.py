@@ -15,9 +15,16 @@ from skdplda.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from skdplda.models import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
+    from skdplda.models import HDPLDA, PCTD, VIPSLDA, EmbeddingTopics, LocalPrivateLDA, PrivateCGSLDA
     from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
-    from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
+    from skdplda.releases import (
+        ReleasedTopicModel,
+        load_released,
+        make_fdptm_pipeline,
+        make_insights_pipeline,
+        privacy_guarantee,
+        release,
+    )
     from skdplda.rounds import PublicPrior
     from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
@@ -28,6 +35,7 @@ __all__ = [
     "BudgetExceededError",
     "DPCountVectorizer",
     "DPVocabularySelector",
+    "EmbeddingTopics",
     "EmptySelectionError",
     "IncompatibleGuaranteeError",
     "LocalPrivateLDA",
@@ -41,6 +49,7 @@ __all__ = [
     "UnreachableLedgerError",
     "load_released",
     "make_fdptm_pipeline",
+    "make_insights_pipeline",
     "privacy_guarantee",
     "release",
 ]

@@ -151,14 +151,18 @@ def check_public_words(vectorizer, words, name, places=None):
         )
 
 
-def check_matrix(estimator, X, *, reset=True):
-    """Return X as scikit-learn's `validate_data` does, CSR where it is sparse; errors do not show what X holds."""
+def check_matrix(estimator, X, *, reset=True, finite=True):
+    """Return X as scikit-learn's `validate_data` does, CSR where it is sparse; errors do not show what X holds.
+
+    Without `finite`, numbers may be NaN or infinite.
+    """
     check_structure(X)
     refuse_bags(X)
     if getattr(X, "dtype", None) == np.float16:  # SciPy has no sparse matrices of these
         X = X.astype(np.float32)
+    options = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": finite}
     try:
-        return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric")
+        return validate_data(estimator, X, reset=reset, **options)
     except ValueError as error:
         said = re.sub(r"(?s)(to float: ).*", r"\1 a text", str(error))
         said = re.sub(r"(?s)array=.*\n(?=Reshape)", "", said)

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, clone
 
 import skdplda
 from skdplda.datasets import make_lda_corpus
+from skdplda.semantics import WordVectorEmbedder
 
 # Programs that tests start must use the package under test. `python -c` looks into the current folder first, and at the
 # root of a clone that folder holds the source, whose kernels are not compiled.
@@ -39,6 +40,7 @@ def small(kind, **parameters):
     known = inspect.signature(kind).parameters
     settings = {"n_components": 3, "max_iter": 3, **parameters}
     needed = {"estimator": skdplda.PrivateCGSLDA(max_iter=2), "param_grid": {"n_components": [2, 3]}}
+    needed["embedder"] = WordVectorEmbedder({"word": [1.0]})
     needed = {name: value for name, value in needed.items() if name in known}
     return kind(**needed, **{name: value for name, value in settings.items() if name in known})
 

@@ -57,6 +57,12 @@ MAP = {
             "rounds/_estep_adaptive.py:AdaptiveEStep._votes",  # the mean of a unit's: Lemma 2
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_vectors",  # products of rows of length 1: Lemma 3
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_clusters",  # the same, or unit_weights for users: Lemma 4
+            # Clusters of embeddings; lemmas are those of doc/theory/embedding.rst.
+            "rounds/_estep_clusters.py:scaled_to_grid",  # a unit's norm, in integers: Lemma 2
+            "rounds/_estep_clusters.py:ClusterEStep._sum_directions",  # SIZE and STEP, or scaled_to_grid: Lemmas 2, 3
+            "rounds/_estep_clusters.py:ClusterEStep._add_shared",  # the latter
+            "rounds/_estep_clusters.py:ClusterEStep._sum_words",  # unit_weights of rounds/_sensitivity.py
+            "rounds/_estep_clusters.py:ClusterEStep._sum_cluster_words",  # scaled_to_grid
             "rounds/_sharded.py:PartialEStep.collect",
             "rounds/_sharded.py:ShardedEStep.collect",
             "distributed/_actor.py:Actor.total",
@@ -139,6 +145,10 @@ MAP = {
 OTHER = {
     "models/_base.py:BaseRoundsModel.audit_contributions",  # one unit's contribution, for the audit of its bound
     "audit/_designs.py:RoundsDesign.observe",  # what canaries would add, which the audit has made
+    "models/_embedding.py:EmbeddingTopics.audit_contributions",  # the same
+    "models/_clusters.py:projected_rows",  # a public matrix, always the same
+    "rounds/_clusters.py:PublicStart.spread",  # public random directions
+    "attacks/_poisoning.py:poisoning_attack",  # directions of planted records
     "audit/_released_checks.py:exact_moves",  # of topics that a fit has released
     "models/_local.py:LocalPrivateLDA._sample",  # topics of reports, which are randomized
 }

@@ -403,9 +403,10 @@ def test_the_noise_that_is_told_is_the_greatest_that_releases_may_ask_for(stated
 def test_vectors_leave_less_for_topics(rounds):
     """The share that asks whether they fit is 1 %, and a prior of other kinds costs nothing."""
     vectors = PublicPrior.from_vectors({"tea": [3.0, 4.0], "coffee": [4.0, 3.0]})
+    seeds = PublicPrior.from_seed_words({"drinks": ["tea"]})
     plain, with_seeds, with_vectors, by_words = (
         PrivateCGSLDA(max_iter=rounds, prior=prior).noise_deviation()
-        for prior in (None, PublicPrior.from_seed_words({"drinks": ["tea"]}), vectors, vectors.for_words(["tea", "coffee"]))
+        for prior in (None, seeds, vectors, vectors.for_words(["tea", "coffee"]))
     )
     assert plain == with_seeds and with_vectors == by_words
     for name in ("first_round", "last_round", "in_model"):

@@ -33,12 +33,15 @@ def public_classes():
 
 
 CHECKED_ELSEWHERE = {
+    "BaseClusterModel": "is a base class",
     "BaseRoundsModel": "is a base class; test_new_estimator.py",
     "BaseTopicModel": "is a base class",
     "DPCountVectorizer": "takes texts; test_vocabulary.py",
     "PrivateSearchCV": "needs an estimator and a grid; test_model_selection.py",
     "ReleasedTopicModel": "is loaded, not fitted; test_releases.py",
     "SemanticUnitVectorizer": "takes texts; test_semantics.py",
+    "TextEmbedder": "takes texts; test_insights.py",
+    "WordVectorEmbedder": "takes texts; test_insights.py",
 }
 SMALL = {"n_components": 2, "max_iter": 2}
 
@@ -92,6 +95,7 @@ ignored_in_checks = [
     pytest.mark.filterwarnings("ignore:.*counts words:UserWarning"),  # the checks have fractions
     pytest.mark.filterwarnings("ignore:No word was used by enough:UserWarning"),  # of so few documents
     pytest.mark.filterwarnings("ignore:No features were selected:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*clusters do not stand out:UserWarning"),  # they are small
 ]
 
 

@@ -88,12 +88,22 @@ def numbers_in_pickle(model):
 RELEASED = {
     "DPCountVectorizer": {"vocabulary_", "noisy_weights_"},
     "DPVocabularySelector": {"support_", "vocabulary_", "noisy_weights_"},
+    "EmbeddingTopics": {
+        "cluster_centers_",
+        "centre_",
+        "cluster_sizes_",
+        "size_deviation_",
+        "concentration_",
+        "words_",
+    },
     "LocalPrivateLDA": {"bit_guarantee_", "stream_prior_", "word_rates_", "n_batches_"},
+    "TextEmbedder": {"vectorizer_"},
     "PrivateSearchCV": {"best_estimator_", "best_params_", "best_score_"},
 }
 
 
 @pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*clusters do not stand out:UserWarning")
 def test_a_fit_of_any_public_estimator_keeps_only_what_it_released(private_estimator, corpus):
     documents = corpus
     if private_estimator.__sklearn_tags__().input_tags.string:

@@ -4,6 +4,7 @@ from skdplda.attacks._classifier import ClassifierAttack, shadow_classifier_atta
 from skdplda.attacks._experiment import ExperimentResults, membership_experiment
 from skdplda.attacks._few_models import bayesian_ratio_attack, quantile_attack, relative_attack
 from skdplda.attacks._lira import likelihood_ratio_attack
+from skdplda.attacks._poisoning import PoisoningResult, poisoning_attack, threshold_keywords
 from skdplda.attacks._result import AttackResult, RateAt
 from skdplda.attacks._shadow import ShadowModels, released_topics, train_shadow_models
 from skdplda.attacks._simple import ReconstructedCounts, reconstruct_counts, threshold_attack, vocabulary_attack
@@ -14,6 +15,7 @@ __all__ = [
     "AttackResult",
     "ClassifierAttack",
     "ExperimentResults",
+    "PoisoningResult",
     "RateAt",
     "ReconstructedCounts",
     "ShadowModels",
@@ -23,12 +25,14 @@ __all__ = [
     "likelihood_ratio_attack",
     "max_log_likelihood",
     "membership_experiment",
+    "poisoning_attack",
     "quantile_attack",
     "reconstruct_counts",
     "relative_attack",
     "released_topics",
     "shadow_classifier_attack",
     "threshold_attack",
+    "threshold_keywords",
     "train_shadow_models",
     "vocabulary_attack",
 ]

@@ -21,6 +21,7 @@ from skdplda._validation import check_public_words
 from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = [
+    "FORMATS",
     "Documents",
     "add_corpus",
     "add_vocabulary",
@@ -28,6 +29,7 @@ __all__ = [
     "public_words",
     "read_corpus",
     "read_uci",
+    "read_words",
     "refuse_empty",
     "seed",
     "whole",

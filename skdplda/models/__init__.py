@@ -5,6 +5,8 @@ from typing import Any
 
 from skdplda.models._base import BaseRoundsModel, BaseTopicModel
 from skdplda.models._cgs import PrivateCGSLDA
+from skdplda.models._clusters import BaseClusterModel
+from skdplda.models._embedding import EmbeddingTopics
 from skdplda.models._hdp import HDPLDA
 from skdplda.models._hdp_sampler import TopicTrace
 from skdplda.models._local import LocalPrivateLDA
@@ -15,8 +17,10 @@ __all__ = [
     "HDPLDA",
     "PCTD",
     "VIPSLDA",
+    "BaseClusterModel",
     "BaseRoundsModel",
     "BaseTopicModel",
+    "EmbeddingTopics",
     "LocalPrivateLDA",
     "PrivateCGSLDA",
     "TopicTrace",

@@ -435,7 +435,7 @@ class BaseRoundsModel(BaseTopicModel):
         return e_step.collect(question, 0, None), plan.law.norm, GRID
 
     def _audited_parts(self, X, groups=None):
-        """Return the E-step, the tables, the plan and the prior of a fit, for audits by the curator; no ledger is charged."""
+        """Return E-step, tables, plan and prior of a fit, for audits by the curator; no ledger is charged."""
         plan = self._plan()
         if plan is None or plan.noiseless:
             raise ValueError("only a private form has contributions of bounded norm; give a finite epsilon.")

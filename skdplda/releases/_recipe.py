@@ -16,7 +16,7 @@ from skdplda.privacy import active_accountant, check_delta, check_epsilon
 from skdplda.rounds import PublicPrior
 from skdplda.vocabulary import DPCountVectorizer
 
-__all__ = ["make_fdptm_pipeline"]
+__all__ = ["calibrate", "make_fdptm_pipeline"]
 
 # Words that topics can carry, per unit of their epsilon: private words are then nearly as near to topics without noise
 # as 1,000 fixed words (20 Newsgroups in benchmarks/results/vocabulary_caps.csv; chosen there, not judged elsewhere).
@@ -128,7 +128,7 @@ def make_fdptm_pipeline(
     if n_components is not None:
         topics.set_params(n_components=n_components)
     if math.isfinite(epsilon):
-        _calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
+        calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
     if isinstance(max_words, str) and max_words == "auto":
         if math.isfinite(topics.epsilon):
             words.set_params(max_words=math.ceil(WORDS_PER_EPSILON * topics.epsilon))
@@ -178,7 +178,7 @@ def check_max_words(max_words):
     return int(max_words)
 
 
-def _calibrate(topics, epsilon, words_cost, groups):
+def calibrate(topics, epsilon, words_cost, groups):
     """Set the largest epsilon of the model for which, with which the guarantee of both steps stays within the total."""
 
     def excess(share):

@@ -99,6 +99,11 @@ def release(
             "the noise of this fit is a function of random_state: whoever finds the seed subtracts the noise. Fit"
             " with random_state=None, or pass allow_seeded=True if the seed is secret, random and never used again."
         )
+    if not hasattr(model, "topic_word_"):
+        raise ValueError(
+            f"{name!r} knows no words, and a released model is one of words: fit it with counts. Its cluster_centers_,"
+            " centre_ and cluster_sizes_ are covered by its guarantee, and may be published as they are."
+        )
     words = _words(steps, feature_names)
     if len(words) != model.topic_word_.shape[1]:
         raise ValueError(

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from skdplda._types import ArrayLike, Estimator, Iterable, Sequence
 from skdplda._validation import is_integer
 
-__all__ = ["PublicPrior", "WordPrior", "has_vectors", "starting_topics"]
+__all__ = ["PublicPrior", "WordPrior", "cluster_centres", "has_vectors", "starting_topics"]
 
 # Of public texts: the most words that are counted, or have vectors, which take a matrix of pairs of words: 400 MB.
 MOST_WORDS = 10_000
@@ -571,7 +571,7 @@ def _affinities(vectors, seeded, marginal, n_free, seed):
         centred = np.flatnonzero(np.linalg.norm(means, axis=1) > 1e-9)
         guided[:, centred] = _nearness(points, means[centred], known, weights, n_words)
         if n_free:
-            centres = _cluster_centres(points, weights, len(centred) + n_free, seed)
+            centres = cluster_centres(points, weights, len(centred) + n_free, seed)
             taken, _ = linear_sum_assignment(-_unit(centres) @ _unit(means[centred]).T)
             centres = np.delete(centres, taken, axis=0)[:n_free]
             free[:, : len(centres)] = _nearness(points, centres, known, weights, n_words)
@@ -586,7 +586,7 @@ def _nearness(points, centres, known, weights, n_words):
     return result
 
 
-def _cluster_centres(points, weights, n_clusters, seed):
+def cluster_centres(points, weights, n_clusters, seed):
     """Return the centres of weighted k-means, at most one a different point, whatever the order of the points."""
     distinct, place = np.unique(points, axis=0, return_inverse=True)
     weights = np.bincount(place.ravel(), weights)

@@ -1,7 +1,9 @@
 """What is known of meaning before topics are: semantic units of a document, similarity of words."""
 
+from skdplda.semantics._embedded import EmbeddedTexts
 from skdplda.semantics._similarity import word_similarity
 from skdplda.semantics._units import UnitMatrix
 from skdplda.semantics._vectorizer import SemanticUnitVectorizer
+from skdplda.semantics._word_vectors import WordVectorEmbedder
 
-__all__ = ["SemanticUnitVectorizer", "UnitMatrix", "word_similarity"]
+__all__ = ["EmbeddedTexts", "SemanticUnitVectorizer", "UnitMatrix", "WordVectorEmbedder", "word_similarity"]

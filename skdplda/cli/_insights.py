@@ -1,0 +1,128 @@
+"""The command `insights`: what users talk about, as one page, from texts and public word vectors."""
+
+import json
+import math
+import zipfile
+
+import numpy as np
+
+from skdplda._files import refuse_existing
+from skdplda.cli._corpus import FORMATS, Documents, number, read_words, whole
+from skdplda.releases import make_insights_pipeline, privacy_guarantee
+from skdplda.reports import report
+from skdplda.semantics import WordVectorEmbedder
+
+__all__ = ["add_insights_command", "read_vectors"]
+
+MOST_VECTORS = 200_000  # rows of a text file that are read
+
+
+def add_insights_command(add):
+    """Add `insights`; `add(name, help, usage=None)` makes the parser of a command."""
+    command = add(
+        "insights",
+        "private clusters of texts, with keywords, as one page",
+        "[options] CORPUS --vectors FILE --epsilon E --delta D --report PAGE",
+    )
+    command.add_argument("corpus", metavar="CORPUS", help=".jsonl or .csv (plain or .gz), or one text a line")
+    command.add_argument("--format", choices=FORMATS[:-1], default="auto", metavar="F", help="default: by the name")
+    command.add_argument("--text", dest="column", metavar="NAME", help="column or key of the text")
+    command.add_argument("--user", dest="users", metavar="NAME", help="of the author: protects all that one wrote")
+    command.add_argument(
+        "--vectors",
+        required=True,
+        metavar="FILE",
+        help="public word vectors, most frequent words first: text, one word and its numbers a line (GloVe, word2vec),"
+        " or .npz with words and vectors",
+    )
+    command.add_argument("--vocabulary", metavar="FILE", help="public words, one a line (default: chosen privately)")
+    positive = number(float, "a positive number, or inf")
+    command.add_argument("--epsilon", type=positive, required=True, metavar="E", help="privacy loss of the whole")
+    command.add_argument(
+        "--delta",
+        type=number(float, "a number above 0, below 1", math.nextafter(1, 0)),
+        required=True,
+        metavar="D",
+        help="probability of a larger loss, well below 1 / (public estimate of the number of users, or texts)",
+    )
+    command.add_argument("--clusters", type=whole, default=20, metavar="K", help="number of clusters (default: 20)")
+    command.add_argument("--report", required=True, metavar="PAGE", help="the page to write, .html")
+    command.add_argument("--title", default="What the texts are about", metavar="TEXT", help="heading of the page")
+    command.add_argument("--overwrite", action="store_true", help="replace the page if it is there")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=_insights)
+
+
+def read_vectors(path):
+    """Return (words, vectors) of a file: GloVe's or word2vec's text format, or .npz; nothing in it is executed."""
+    try:
+        if zipfile.is_zipfile(path):
+            with np.load(path, allow_pickle=False) as archive:
+                words, vectors = archive["words"], archive["vectors"].astype(np.float32)
+            words = str(words).split("\n") if words.ndim == 0 else [str(word) for word in words]
+            return words, vectors
+        words, rows = [], []
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                word, *numbers = line.rstrip("\n").split(" ")
+                numbers = [value for value in numbers if value]
+                if not words and len(numbers) == 1 and word.isdigit():
+                    continue  # word2vec: how many words and numbers follow
+                if rows and len(numbers) != len(rows[0]):
+                    raise ValueError(f"line {len(rows) + 1} has {len(numbers)} numbers, others have {len(rows[0])}")
+                words.append(word)
+                rows.append(np.array(numbers, np.float32))
+                if len(rows) == MOST_VECTORS:
+                    break
+        if not rows:
+            raise ValueError("it is empty")
+        return words, np.stack(rows)
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"--vectors: {path!r} cannot be read: {error}.") from None
+
+
+def distinct(words, vectors):
+    """Return words and vectors without repetitions of words in lower case: the first, most frequent, stays."""
+    first = {}
+    for row, word in enumerate(words):
+        first.setdefault(word.lower(), row)
+    return list(first), vectors[list(first.values())]
+
+
+def named_by_words(model):
+    """Name each cluster by its three top keywords, which are released; names that would stand twice get a number."""
+    names = [", ".join(row) for row in model.top_words(min(3, model.topic_word_.shape[1])).to_numpy()]
+    model.rename_topics([name if names.count(name) == 1 else f"{name} ({k})" for k, name in enumerate(names)])
+
+
+def _insights(args):
+    documents = Documents(args)
+    try:
+        refuse_existing(*() if args.overwrite else (args.report,))
+    except FileExistsError as error:
+        raise ValueError(f"--report: {str(error).partition(';')[0]}; give another name, or --overwrite.") from None
+    words = None if args.vocabulary is None else list(read_words(args.vocabulary))
+    embedder = WordVectorEmbedder(distinct(*read_vectors(args.vectors)))
+    pipeline = make_insights_pipeline(
+        args.epsilon,
+        args.delta,
+        embedder=embedder,
+        n_components=args.clusters,
+        vocabulary=words,
+        groups=args.users is not None,
+    )
+    texts = list(documents)
+    users = {} if args.users is None else {"texts__groups": documents.users, "topics__groups": documents.users}
+    pipeline.fit(texts, **users)
+    model = pipeline[-1]
+    named_by_words(model)
+    page = report(pipeline, args.report, title=args.title)
+    info, guarantee = model.topic_info(min(10, model.topic_word_.shape[1])), privacy_guarantee(pipeline)
+    if args.json:
+        rows = json.loads(info.to_json(orient="records"))
+        print(json.dumps({"privacy": json.loads(guarantee.to_json()), "clusters": rows}, indent=2))
+        return
+    unit = "users" if args.users is not None else "texts"
+    for _, row in info.sort_values("documents", ascending=False).iterrows():
+        print(f"{row['documents']:10.0f} +- {2 * row['documents_deviation']:.0f} {unit}: {', '.join(row['words'])}")
+    print(f"\n{guarantee!r}\n{page}")

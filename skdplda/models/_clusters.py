@@ -1,0 +1,286 @@
+"""What fitted and released clusters of embeddings do with texts, and tell of themselves."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from scipy.cluster.hierarchy import linkage
+from sklearn.base import clone
+
+from skdplda._types import ArrayLike
+from skdplda._validation import check_counts, check_is_fitted, check_matrix, fitted_parameter
+from skdplda.models._base import BaseTopicModel
+from skdplda.rounds._estep_clusters import FINE, LENGTH, grid_directions
+from skdplda.semantics import EmbeddedTexts
+
+__all__ = ["BaseClusterModel", "projected_rows"]
+
+MOST_DIMENSIONS = 2**16  # so that sums of squares are exact
+PROJECTION_SEED = 0  # of public random projections
+BLOCK_ROWS = 4096  # at a time
+
+
+class BaseClusterModel(BaseTopicModel):
+    """Base of clusters of embeddings, fitted or released; methods take embeddings where other models take counts.
+
+    It has `cluster_centers_`, `centre_`, `cluster_sizes_`, `size_deviation_` and `concentration_` when it is fitted,
+    and `topic_word_` if words were counted.
+    """
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = False
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @property
+    def _n_features_out(self):
+        return len(self.cluster_centers_)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Probabilities of the clusters, by a mixture of von Mises-Fisher distributions of equal concentration.
+
+        Each row depends on its own text and on released values only. Those of a private text are that text's data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
+            Embeddings.
+
+        Returns
+        -------
+        doc_topic : ndarray of shape (n_documents, n_components)
+            Rows sum to 1. A row without a direction gets the clusters' shares.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If X has another number of dimensions.
+        """
+        cosines, known = self._cosines(X)
+        sizes = np.log(self._topic_sizes())
+        found = np.where(known[:, None], self.concentration_ * cosines + sizes, sizes)
+        found = np.exp(found - found.max(axis=1, keepdims=True))
+        return found / found.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The nearest cluster of each text.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
+            Embeddings.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_documents,)
+            From 0; -1 for a row without a direction.
+        """
+        cosines, known = self._cosines(X)
+        return np.where(known, cosines.argmax(axis=1), -1)
+
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:  # type: ignore[override]
+        """Mean cosine of texts and the directions of their nearest clusters; larger is better.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
+            Embeddings.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of each text.
+
+        Returns
+        -------
+        score : float
+            From -1 to 1; 0 if no row has a direction.
+        """
+        found = self.score_samples(X)
+        weight = np.ones(len(found)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        weight = np.where(np.isnan(found), 0.0, weight)
+        return float(np.nan_to_num(found) @ weight / weight.sum()) if weight.sum() > 0 else 0.0
+
+    def score_samples(self, X: Any) -> np.ndarray:  # type: ignore[override]
+        """Cosine of each text and the direction of its nearest cluster.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
+            Embeddings.
+
+        Returns
+        -------
+        score : ndarray of shape (n_documents,)
+            From -1 to 1; nan for a row without a direction.
+        """
+        cosines, known = self._cosines(X)
+        return np.where(known, cosines.max(axis=1), np.nan)
+
+    def topic_hierarchy(self) -> np.ndarray:
+        """Which clusters are nearest: a tree, by average linkage of the cosine distances of their directions.
+
+        Returns
+        -------
+        tree : ndarray of shape (n_components - 1, 4)
+            As from :func:`scipy.cluster.hierarchy.linkage`.
+        """
+        check_is_fitted(self)
+        if len(self.cluster_centers_) < 2:
+            return np.empty((0, 4))
+        return linkage(self.cluster_centers_, "average", "cosine")
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Name the clusters: as `rename_topics` did, else "topic_0", "topic_1", ...
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of shape (n_components,)
+            Of str objects.
+        """
+        check_is_fitted(self)
+        named = getattr(self, "topic_names_", [f"topic_{topic}" for topic in range(len(self.cluster_centers_))])
+        return np.array(named, dtype=object)
+
+    def topic_info(self, n_words: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
+        """A table of the clusters, as of all topics, with the number of documents and its error.
+
+        Parameters
+        ----------
+        n_words : int, default=10
+            Words a cluster.
+        feature_names : array-like of str of shape (n_words,), default=None
+            As in `top_words`.
+
+        Returns
+        -------
+        info : DataFrame of shape (n_components, 7)
+            As of the other models, where "size" is the cluster's share of the released sizes; and "documents", the
+            released size, with "documents_deviation", the standard deviation of its noise.
+        """
+        info = super().topic_info(n_words, feature_names)
+        return info.assign(documents=self.cluster_sizes_, documents_deviation=self.size_deviation_)
+
+    def _topic_sizes(self):
+        """Return each cluster's share of the released sizes; one below its noise counts as that noise."""
+        check_is_fitted(self)
+        sizes = np.maximum(self.cluster_sizes_, max(self.size_deviation_, 1e-9))
+        return sizes / sizes.sum()
+
+    def _vocabulary(self):
+        return self.words_
+
+    def _relevance(self, weight=None):
+        """Return the class-based tf-idf of each word, (n_components, n_words); `weight` is for other models."""
+        self._check_words()
+        shares = self.topic_word_ * self._topic_sizes()[:, None]
+        return self.topic_word_ * np.log1p(1 / len(shares) / np.maximum(shares.sum(axis=0), 1e-300))
+
+    def _check_words(self):
+        check_is_fitted(self)
+        if not hasattr(self, "topic_word_"):
+            raise ValueError("this model was fitted without counts, and knows no words: give fit(X, counts=...).")
+
+    def get_topics(self) -> np.ndarray:
+        """Word distributions of the clusters, the name by which gensim's `CoherenceModel` asks for them.
+
+        Returns
+        -------
+        topic_word : ndarray of shape (n_components, n_words)
+            Rows sum to 1.
+        """
+        self._check_words()
+        return self.topic_word_
+
+    def _held_out(self, X):
+        """Return word counts and the clusters' words, for `perplexity`."""
+        self._check_words()
+        X = check_counts(clone(self), X, reset=True)
+        if X.shape[1] != self.topic_word_.shape[1]:
+            raise ValueError(f"X must have counts of the {self.topic_word_.shape[1]} words; got {X.shape[1]} columns.")
+        return X, self.topic_word_
+
+    def _embeddings(self, X, *, reset):
+        """Return embeddings as a matrix of numbers, in memory or on disk; rows may have any numbers."""
+        if hasattr(type(X), "__dask_graph__") or hasattr(type(X), "_on_workers"):
+            raise TypeError(
+                f"{type(self).__name__} takes embeddings in memory, or as numpy.memmap; got a {type(X).__name__}, which"
+                " is on workers. Call compute() on it."
+            )
+        X = check_matrix(self, X, reset=reset, finite=False)
+        if X.shape[1] > MOST_DIMENSIONS:
+            raise ValueError(f"X must have at most {MOST_DIMENSIONS} dimensions; got {X.shape[1]}.")
+        if X.dtype.kind == "c":
+            raise ValueError("X must have real numbers; got complex ones.")
+        return sp.csr_array(X) if sp.issparse(X) else X
+
+    def _cosines(self, X):
+        """Return the cosines of rows and clusters, (n, n_components), and which rows have a direction, (n,)."""
+        check_is_fitted(self)
+        X = self._embeddings(X.vectors if isinstance(X, EmbeddedTexts) else X, reset=False)
+        found, known = np.empty((X.shape[0], len(self.cluster_centers_))), np.empty(X.shape[0], bool)
+        centre, projection = np.trunc(self.centre_ * FINE), self._fitted_projection()
+        for first in range(0, len(found), BLOCK_ROWS):
+            rows = slice(first, first + BLOCK_ROWS)
+            block = projected_rows(X[rows], projection)
+            directions = grid_directions(block.toarray() if sp.issparse(block) else block, centre)
+            found[rows] = directions @ self.cluster_centers_.T / LENGTH
+            known[rows] = directions.any(axis=1)
+        return found, known
+
+    def _fitted_projection(self):
+        """Return `projection` as it was when the model was fitted."""
+        return fitted_parameter(self, "projection")
+
+    def merge_topics(self, groups: Any) -> Any:
+        """Refuse to merge clusters, which have directions beside their words.
+
+        Parameters
+        ----------
+        groups : sequence of sequences
+            Ignored.
+
+        Raises
+        ------
+        ValueError
+            Always.
+        """
+        raise ValueError("merge_topics is for topics of words: clusters have directions too. Fit fewer clusters.")
+
+    def _words_of_columns(self, feature_names):
+        self._check_words()
+        return super()._words_of_columns(feature_names)
+
+
+def projected_rows(vectors, given):
+    """Return vectors after a public projection, row by row in whole numbers, or as they are if it is None."""
+    if given is None:
+        return vectors
+    n_features = vectors.shape[1]
+    if isinstance(given, Integral):
+        if given > n_features:
+            raise ValueError(f"projection={given} must be at most the {n_features} dimensions of X.")
+        matrix = np.random.default_rng(PROJECTION_SEED).standard_normal((n_features, int(given)))
+    else:
+        matrix = np.asarray(given, np.float64)
+    if matrix.shape[1] > MOST_DIMENSIONS:
+        raise ValueError(f"projection must have at most {MOST_DIMENSIONS} columns; got {matrix.shape[1]}.")
+    if matrix.shape[0] != n_features:
+        raise ValueError(f"projection must have {n_features} rows, as X has columns; got {matrix.shape[0]}.")
+    length = np.sqrt((matrix**2).sum(axis=0)).max()
+    matrix = np.rint(matrix * (FINE / max(length, 1e-300)))
+    found = np.empty((vectors.shape[0], matrix.shape[1]))
+    for first in range(0, len(found), BLOCK_ROWS):
+        rows = vectors[first : first + BLOCK_ROWS]
+        rows = grid_directions(rows.toarray() if sp.issparse(rows) else rows)
+        found[first : first + BLOCK_ROWS] = rows @ matrix  # whole numbers below 2**53: exact
+    return found

@@ -1,0 +1,468 @@
+"""Embedding topics: private clusters of texts' embeddings, and the words of each cluster."""
+
+import warnings
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from skdplda._types import ArrayLike, Function, Matrix, Seed
+from skdplda._validation import (
+    Interval,
+    StrOptions,
+    check_counts,
+    check_groups,
+    check_prior,
+    fit_context,
+)
+from skdplda.models._base import BaseRoundsModel, TrainingData
+from skdplda.models._clusters import BaseClusterModel, projected_rows
+from skdplda.privacy import Randomness, seeded_guarantee
+from skdplda.rounds._clusters import EXACT_ROUNDS, ROUNDS, ClusterPlan, ClusterTables, PublicStart, cluster_shares
+from skdplda.rounds._estep_clusters import FINE, ClusterEStep, Embeddings
+from skdplda.rounds._guarantee import rounds_guarantee
+from skdplda.rounds._sensitivity import GRID, shortened
+from skdplda.semantics import EmbeddedTexts
+
+__all__ = ["EmbeddingTopics"]
+
+MOST_DIMENSIONS = 2**16  # so that sums of squares are exact
+PROJECTION_SEED = 0  # of public random projections
+BLOCK_ROWS = 4096  # of `transform` and `score` at a time
+CLEAR = 3.0  # standard deviations of its noise that a cluster's size must have
+OF_MODEL = "the embedding model, and all it was trained on, does not depend on the private texts"
+ALONE = "each text is embedded on its own"
+
+
+class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
+    """Differentially private clusters of texts by their embeddings, with keywords.
+
+    Spherical k-means [1]_ on the private loop: each round releases how many documents a cluster has and the sum of
+    their directions, with Gaussian noise, as [2]_ does it for points in a cube. All that a document (user) adds, sizes
+    and directions of all clusters together, is bounded jointly. The mean of all directions, which is taken away first,
+    is released with noise too. Between noisy sums and public knowledge (`init`) empirical Bayes decides. Given word
+    counts, one more release has the words of each cluster; `top_words` orders them by class-based tf-idf [3]_. One
+    guarantee covers all of it.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of clusters. Affects privacy: no.
+    epsilon : float, default=1.0
+        Total privacy loss of the fit; inf for no noise. Affects privacy: yes.
+    delta : float, default=1e-5
+        Probability of a larger loss. Affects privacy: yes.
+    max_iter : int or None, default=None
+        Rounds of k-means. None: 6, or 30 without noise. Affects privacy: no, they divide the budget.
+    init : "spread" or array-like of shape (n_public, n_features), default="spread"
+        Where clusters start: random directions, or k-means of embeddings that are public, of texts or words. Noisy
+        clusters are drawn to public ones, and centre and clusters are shrunk along their principal axes; at small
+        epsilon much depends on it. Affects privacy: no, if it does not depend on the private texts.
+    init_weight : array-like of shape (n_public,) or None, default=None
+        Weights of the rows of `init`, positive. Affects privacy: no, if they do not depend on the private texts.
+    centre : array-like of shape (n_features,) or None, default=None
+        What is taken away from rows of length 1. None: their mean, with noise. Affects privacy: no, if it does not
+        depend on the private texts.
+    projection : int, array-like of shape (n_features, n_dimensions) or None, default=None
+        Public map to fewer dimensions: a matrix, or the dimensions of a random one, always the same. Affects privacy:
+        no, if it does not depend on the private texts.
+    keyword_share : float, default=0.5
+        Share of the budget for words, if `fit` gets counts; above 0 and below 1. Affects privacy: no.
+    doc_topic_prior : None, default=None
+        Not used. Affects privacy: no.
+    topic_word_prior : float or None, default=None
+        Added to each word's count in each cluster. None: 0.01. Affects privacy: no.
+    checkpoint : path-like or None, default=None
+        File to resume a fit from; as private as the data. Affects privacy: no.
+    callback : callable or None, default=None
+        Called after each round with a `RoundReport`, of released values. Affects privacy: no.
+    n_jobs : int or None, default=None
+        Threads that draw noise. Affects privacy: no.
+    random_state : int, bytes, RandomState or None, default=None
+        Makes a fit repeatable, and the guarantee claimed. Affects privacy: yes, leave it None for what you release.
+    verbose : int, default=0
+        A progress bar if positive. Affects privacy: no.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_components, n_dimensions)
+        Directions of length 1, after `projection` and without the centre.
+    centre_ : ndarray of shape (n_dimensions,)
+        What is taken away from rows of length 1.
+    cluster_sizes_ : ndarray of shape (n_components,)
+        Number of documents, or weight of users, as released, so that one may be negative.
+    size_deviation_ : float
+        Standard deviation of the noise in each size.
+    concentration_ : float
+        How sharply `transform` divides a text, from the released sums.
+    components_ : ndarray of shape (n_components, n_words) or (n_components, n_dimensions)
+        Word counts by cluster, on an arbitrary scale; without counts, the released sums of directions.
+    topic_word_ : ndarray of shape (n_components, n_words)
+        Rows of `components_` that sum to 1; only with counts.
+    words_ : ndarray of str of shape (n_words,) or None
+        Names of the columns of the counts.
+    signal_to_noise_, topic_signal_to_noise_ : ndarray
+        As of the other models; only with counts and noise.
+    privacy_guarantee_ : PrivacyGuarantee
+        Print it for a statement to publish.
+    n_iter_ : int
+        Releases.
+    n_features_in_ : int
+        Dimensions of an embedding.
+
+    See Also
+    --------
+    make_insights_pipeline : Texts in, clusters and keywords out.
+    VIPSLDA : Topics of words, which model a text as a mixture.
+
+    Notes
+    -----
+    The theorem is in the theory guide, "Embeddings". A row with NaN, infinity, or zeros only has no direction: it takes
+    part in no cluster, without a warning, which would tell of it. Rows are scaled to length 1.
+
+    References
+    ----------
+    .. [1] I. Dhillon, D. Modha (2001). Concept decompositions for large sparse text data using clustering.
+    .. [2] D. Su, J. Cao, N. Li, E. Bertino, H. Jin (2016). Differentially private k-means clustering. Section 3.
+    .. [3] M. Grootendorst (2022). BERTopic: neural topic modeling with a class-based TF-IDF procedure. Equation 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdplda import EmbeddingTopics
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.repeat(np.eye(3), 2000, axis=0) + rng.normal(scale=0.2, size=(6000, 3))
+    >>> model = EmbeddingTopics(3, epsilon=2.0, init=np.eye(3)).fit(X)
+    >>> model.predict(np.eye(3)).tolist()
+    [0, 1, 2]
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **BaseRoundsModel._parameter_constraints,
+        "max_iter": [Interval(Integral, 1, 1000, closed="both"), None],
+        "init": [StrOptions({"spread"}), "array-like"],
+        "init_weight": ["array-like", None],
+        "centre": ["array-like", None],
+        "projection": [Interval(Integral, 1, MOST_DIMENSIONS, closed="both"), "array-like", None],
+        "keyword_share": [Interval(Real, 0, 1, closed="neither")],
+        "doc_topic_prior": [None],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        max_iter: int | None = None,
+        init: Any = "spread",
+        init_weight: ArrayLike | None = None,
+        centre: ArrayLike | None = None,
+        projection: Any = None,
+        keyword_share: float = 0.5,
+        doc_topic_prior: None = None,
+        topic_word_prior: float | None = None,
+        checkpoint: PathLike | None = None,
+        callback: Function | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.max_iter = max_iter
+        self.init = init
+        self.init_weight = init_weight
+        self.centre = centre
+        self.projection = projection
+        self.keyword_share = keyword_share
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.checkpoint = checkpoint
+        self.callback = callback
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, groups: ArrayLike | None = None, counts: Matrix | None = None) -> Self:
+        """Fit the clusters, and their words if there are counts.
+
+        The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
+            Embeddings, one row a document, by a public model that sees one text at a time. A `numpy.memmap` is read
+            block by block.
+        y : None
+            Ignored.
+        groups : array-like of shape (n_documents,), default=None
+            The user of each document: the guarantee then is for all documents of one user together.
+        counts : array-like or sparse matrix of shape (n_documents, n_words), default=None
+            Word counts of the same documents, over a public, or privately selected, vocabulary. `EmbeddedTexts` bring
+            their own.
+
+        Returns
+        -------
+        self : EmbeddingTopics
+            The fitted estimator.
+
+        Raises
+        ------
+        BudgetExceededError
+            If an open accountant cannot afford the fit. No data were read.
+        TypeError
+            For data on workers.
+        ValueError
+            For parameters or data that are not as described.
+
+        Warns
+        -----
+        UserWarning
+            If the released sizes of clusters do not stand out of the noise.
+        """
+        self._fit((X, counts), groups)
+        clear = int((self.cluster_sizes_ > CLEAR * self.size_deviation_).sum())
+        if clear < self.n_components:
+            warnings.warn(
+                f"{self.n_components - clear} of n_components={self.n_components} clusters do not stand out of the"
+                f" noise: their released sizes are below {CLEAR:g} standard deviations, {self.size_deviation_:.4g}"
+                f" each. Use at most {max(1, clear)} clusters, a larger epsilon, or more texts.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def audit_contributions(  # type: ignore[override]
+        self,
+        X: Any,
+        groups: ArrayLike | None = None,
+        *,
+        counts: Matrix | None = None,
+        released: Literal["topics", "centre", "words", "cluster_words"] = "topics",
+    ) -> tuple[np.ndarray, int, int]:
+        """Compute what one release of the fit would have, before noise, for audits by the curator: it is the data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
+            Embeddings.
+        groups : array-like of shape (n_documents,), default=None
+            As in `fit`.
+        counts : array-like or sparse matrix of shape (n_documents, n_words), default=None
+            As in `fit`.
+        released : {"topics", "centre", "words", "cluster_words"}, default="topics"
+            Sizes and sums of directions by cluster, of all documents, word totals, or word counts by cluster. Clusters
+            are those of the start.
+
+        Returns
+        -------
+        total : ndarray of int64
+            The sum of the units' contributions, on the fixed-point grid.
+        norm : 2
+            Order of the norm in which a contribution is bounded.
+        bound : int
+            Of a contribution.
+
+        Raises
+        ------
+        ValueError
+            For parameters or data that are not as described, and for fits without noise, which have no bound.
+        """
+        plan = self._plan()
+        if plan.noiseless:
+            raise ValueError("only a private form has contributions of bounded norm; give a finite epsilon.")
+        copy = clone(self)
+        randomness = Randomness(self.random_state, type(self).__name__)
+        data = copy._read((X, counts), groups, plan, randomness)
+        question = copy._make_tables(plan, randomness, data).question_of(
+            "clusters" if released == "topics" else released
+        )
+        if released in ("words", "cluster_words") and data.documents.counts is None:
+            raise ValueError(f"released={released!r} needs counts.")
+        return copy._e_step(plan, randomness, data).collect(question, 0, None), plan.law.norm, GRID
+
+    def _doc_topic_prior(self):
+        """Return the prior of clusters when word counts are judged."""
+        return np.full(self.n_components, 0.1)
+
+    def _topic_word_prior(self):
+        return check_prior("topic_word_prior", self.topic_word_prior, 0.01)
+
+    def _rounds(self):
+        exact = np.isinf(self.epsilon)
+        return self.max_iter or (EXACT_ROUNDS if exact else ROUNDS)
+
+    def _plan(self):
+        """Return the noise of the whole, from the parameters alone; public arrays are checked."""
+        self._topic_word_prior()
+        for name in ("init", "init_weight", "centre", "projection"):
+            self._public(name)
+        least = min(
+            share
+            for keywords in (0.0, self.keyword_share)
+            for _, share in cluster_shares(self._rounds(), keywords, self.centre is not None)
+        )
+        return ClusterPlan.of(self.epsilon, self.delta, least)
+
+    def _public(self, name):
+        """Return a public array as float64, or None where the parameter is none."""
+        value = getattr(self, name)
+        if value is None or isinstance(value, (str, Integral)):
+            return None
+        found, n_axes = np.asarray(value, np.float64), {"init": 2, "projection": 2}.get(name, 1)
+        if found.ndim != n_axes or 0 in found.shape or not np.isfinite(found).all():
+            raise ValueError(f"{name} must be an array of {n_axes} axes and finite numbers; got shape {found.shape}.")
+        if name == "init_weight" and not (found > 0).all():
+            raise ValueError("init_weight must be positive; got other numbers.")
+        return found
+
+    def _guarantee(self, unit, plan):
+        public = [name for name in ("init", "init_weight", "centre", "projection") if self._public(name) is not None]
+        assumptions = [OF_MODEL, ALONE]
+        if public:
+            assumptions.append(f"{', '.join(public)}: independent of the private texts")
+        fields = ("cluster_centers_", "centre_", "cluster_sizes_", "size_deviation_", "concentration_")
+        words = ("components_", "topic_word_", "signal_to_noise_", "topic_signal_to_noise_", "n_iter_")
+        guarantee = rounds_guarantee(
+            plan,
+            unit,
+            self.epsilon,
+            self.delta,
+            hidden="",
+            assumptions=tuple(assumptions),
+            released=(*plan.released, *fields, *words),
+        )
+        return seeded_guarantee(guarantee, self.random_state)
+
+    def _read(self, X, groups, plan, randomness):
+        X, counts = X
+        words = None
+        if isinstance(X, EmbeddedTexts):
+            if counts is not None:
+                raise ValueError("counts must be None for EmbeddedTexts, which bring their own.")
+            X, counts, words = X.vectors, X.counts, X.words
+        vectors = self._embeddings(X, reset=True)
+        if counts is not None:
+            reader = clone(self)
+            counts = shortened(check_counts(reader, counts, reset=True))
+            words = getattr(reader, "feature_names_in_", words)
+            if counts.shape[0] != vectors.shape[0]:
+                raise ValueError(
+                    f"counts must have one row a document: X has {vectors.shape[0]} rows, counts {counts.shape[0]}."
+                )
+        projected = projected_rows(vectors, self.projection)
+        self._check_public(projected.shape[1])
+        units = None if groups is None else check_groups(groups, vectors.shape[0])
+        contents = [np.array([sp.issparse(vectors), counts is not None, groups is not None])]
+        for matrix in (vectors, counts):
+            if sp.issparse(matrix):
+                contents += [np.array(matrix.shape), matrix.indptr, matrix.indices, matrix.data]
+            elif matrix is not None:
+                contents.append(matrix)
+        return TrainingData(
+            Embeddings(projected, counts), units, groups is not None, (*contents, *(units or ())), words
+        )
+
+    def _check_public(self, n_dimensions):
+        """Refuse public arrays that do not fit the data's shape, which is public."""
+        init, weight, centre = self._public("init"), self._public("init_weight"), self._public("centre")
+        n_features = self.n_features_in_
+        if init is not None and init.shape[1] != n_features:
+            raise ValueError(f"init must have {n_features} columns, as X has; got {init.shape[1]}.")
+        if weight is not None and (init is None or len(weight) != len(init)):
+            raise ValueError("init_weight must have one number a row of init.")
+        if centre is not None and len(centre) != n_dimensions:
+            raise ValueError(f"centre must have {n_dimensions} numbers; got {len(centre)}.")
+        if centre is not None and centre @ centre > 1:
+            raise ValueError("centre must be of length 1 at most: it is a mean of rows of length 1.")
+
+    def _warn(self, plan, guarantee, n_words, stacklevel=5):
+        """Nothing to warn of before the fit: how many clusters stand out, only the releases tell."""
+
+    def _remembers(self, plan, data):
+        return False
+
+    def _make_e_step(self, plan, randomness, data):
+        return ClusterEStep
+
+    def _make_tables(self, plan, randomness, data):
+        documents = data.documents
+        n_dimensions, n_words = documents.shape[1], 0 if documents.counts is None else documents.counts.shape[1]
+        init, key = self._public("init"), randomness.table_key
+        if init is None:
+            start = PublicStart.spread(self.n_components, n_dimensions, key)
+        else:
+            weight = self._public("init_weight")
+            weight = np.ones(len(init)) if weight is None else weight
+            start = PublicStart.of_rows(
+                projected_rows(init, self.projection), weight, self.n_components, n_dimensions, key
+            )
+        return ClusterTables(
+            (n_dimensions, n_words, self.n_components),
+            plan,
+            start,
+            n_rounds=self._rounds(),
+            keyword_share=self.keyword_share if n_words else 0.0,
+            centre=self._public("centre"),
+        )
+
+    def _training_data(self, X, groups, plan, randomness):
+        return self._read(X, groups, plan, randomness)  # public knowledge comes by `init`
+
+    def _run(self, plan, randomness, data, charge, callback):
+        attributes = super()._run(plan, randomness, data, charge, callback)
+        return attributes | {"words_": None if data.words is None else np.asarray(data.words, dtype=object)}
+
+    def _model_of(self, tables, n_iter):
+        sizes, deviation = tables.sizes
+        sums, _ = tables.direction_sums
+        attributes = {
+            "cluster_centers_": tables.directions.copy(),
+            "centre_": np.trunc(tables.centre * FINE) / FINE,
+            "cluster_sizes_": sizes.copy(),
+            "size_deviation_": float(deviation),
+            "concentration_": concentration(sizes, sums, tables.directions),
+            "components_": sums.copy(),
+            "n_iter_": n_iter,
+        }
+        counts = tables.pseudo_counts()
+        attributes["has_words_"] = counts is not None
+        if counts is not None:
+            # On the scale of tokens of a document of norm 5, as in the other models.
+            attributes["components_"] = 5.0 * np.ascontiguousarray(counts.T) + self._topic_word_prior()
+            told = tables.signal_to_noise()
+            if told is not None:
+                attributes |= {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
+        return attributes
+
+    def _set_fitted(self, guarantee, components_, **attributes):
+        """As the base does; without counts there are no words' probabilities."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            super()._set_fitted(guarantee, components_, **attributes)
+        if not attributes["has_words_"]:
+            del self.topic_word_
+        del self.has_words_
+
+
+def concentration(sizes, sums, directions):
+    """Return the concentration of von Mises-Fisher distributions, by Banerjee's approximation, from released sums.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (n_clusters,)
+        Documents.
+    sums : ndarray of shape (n_clusters, n_dimensions)
+        Of their directions.
+    directions : ndarray of shape (n_clusters, n_dimensions)
+        Of the clusters.
+    """
+    n_dimensions = sums.shape[1]
+    resultant = np.sum(sums * directions) / max(np.maximum(sizes, 0).sum(), 1e-300)
+    resultant = float(np.clip(resultant, 0.05, 0.95))
+    return resultant * (n_dimensions - resultant**2) / (1 - resultant**2)

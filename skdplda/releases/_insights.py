@@ -1,0 +1,98 @@
+"""Insights at user level: texts in, private clusters and their keywords out, for one budget."""
+
+import math
+from typing import Any
+
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from skdplda._types import Estimator, Sequence
+from skdplda._validation import is_real
+from skdplda.models import EmbeddingTopics
+from skdplda.privacy import check_delta, check_epsilon
+from skdplda.releases._recipe import calibrate
+from skdplda.vocabulary import DPCountVectorizer, TextEmbedder
+
+__all__ = ["make_insights_pipeline"]
+
+
+def make_insights_pipeline(
+    epsilon: float = 1.0,
+    delta: float = 1e-5,
+    *,
+    embedder: Any,
+    n_components: int | None = None,
+    vocabulary: Sequence[str] | None = None,
+    vocabulary_share: float = 0.2,
+    vectorizer: DPCountVectorizer | None = None,
+    model: EmbeddingTopics | None = None,
+    groups: bool = False,
+) -> Estimator:
+    """Make a pipeline from raw texts to private clusters with keywords, for one total budget.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Total privacy loss of words and clusters; inf for none.
+    delta : float, default=1e-5
+        Total delta. Where words are chosen privately, one half goes to each step.
+    embedder : object with `transform`, or callable
+        Makes an array of a list of texts, of each text on its own, and is public: a
+        :class:`~skdplda.semantics.WordVectorEmbedder`, or the `encode` of a sentence embedding model.
+    n_components : int or None, default=None
+        Number of clusters. None leaves that of `model`.
+    vocabulary : sequence of str or None, default=None
+        Public words, in which case none of the budget goes to their choice.
+    vocabulary_share : float, default=0.2
+        Share of epsilon that chooses the words otherwise, in (0, 1).
+    vectorizer : DPCountVectorizer or None, default=None
+        Its text settings and mechanism are kept, its budget is replaced. None: English stop words are left out.
+    model : EmbeddingTopics or None, default=None
+        Its budget is replaced, and, where the embedder has `public_rows`, its `init`, unless it is an array.
+    groups : bool, default=False
+        Whether `fit` will be given groups. Where metadata routing is on, both steps request them.
+
+    Returns
+    -------
+    pipeline : Pipeline
+        Unfitted, with steps "texts" and "topics". `privacy_guarantee(pipeline)` tells its total; give groups as
+        `texts__groups` and `topics__groups`.
+
+    Raises
+    ------
+    ValueError
+        If the budget or a share is out of range, or a step refuses its part.
+
+    Examples
+    --------
+    >>> from skdplda import make_insights_pipeline, privacy_guarantee
+    >>> from skdplda.semantics import WordVectorEmbedder
+    >>> embedder = WordVectorEmbedder({"tea": [1.0, 0.0], "milk": [0.0, 1.0]})
+    >>> pipeline = make_insights_pipeline(1.0, 1e-6, embedder=embedder, n_components=2)
+    >>> privacy_guarantee(pipeline)
+    PrivacyGuarantee(epsilon=1, delta=1e-6, document, add-remove, central, proven)
+    """
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    if not is_real(vocabulary_share) or not 0 < vocabulary_share < 1:
+        raise ValueError(f"vocabulary_share must be a number above 0 and below 1; got {vocabulary_share!r}.")
+    words = clone(DPCountVectorizer(stop_words="english") if vectorizer is None else vectorizer)
+    topics = clone(EmbeddingTopics() if model is None else model)
+    if n_components is not None:
+        topics.set_params(n_components=n_components)
+    if hasattr(embedder, "public_rows") and isinstance(topics.init, str):
+        rows, weights = embedder.public_rows()
+        topics.set_params(init=rows, init_weight=weights)
+    if vocabulary is not None:
+        words.set_params(public_vocabulary=list(vocabulary))
+        topics.set_params(epsilon=epsilon, delta=delta)
+    else:
+        words.set_params(epsilon=vocabulary_share * epsilon, delta=delta / 2)
+        topics.set_params(epsilon=epsilon, delta=delta / 2)
+        if math.isfinite(epsilon):
+            calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
+    texts = TextEmbedder(embedder, words)
+    if groups and get_config()["enable_metadata_routing"]:
+        texts.set_fit_request(groups=True)
+        topics.set_fit_request(groups=True)
+    return Pipeline([("texts", texts), ("topics", topics)])

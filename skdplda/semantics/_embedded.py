@@ -1,0 +1,62 @@
+"""Texts as embeddings, with the counts of their words beside."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from skdplda._types import ArrayLike
+
+__all__ = ["EmbeddedTexts"]
+
+
+class EmbeddedTexts:
+    """Embeddings of texts, with the counts of their words: what `EmbeddingTopics` takes in a pipeline.
+
+    To scikit-learn it is a sequence of documents: it has a length, a shape and `[]`.
+
+    Parameters
+    ----------
+    vectors : ndarray or sparse matrix of shape (n_documents, n_dimensions)
+        One row a text.
+    counts : sparse matrix of shape (n_documents, n_words) or None, default=None
+        Of the same texts.
+    words : array-like of str of shape (n_words,) or None, default=None
+        The words of the columns.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (n_documents, n_dimensions).
+
+    Raises
+    ------
+    ValueError
+        If the rows of the two differ in number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdplda.semantics import EmbeddedTexts
+    >>> X = EmbeddedTexts(np.eye(3), np.ones((3, 2)), ["tea", "milk"])
+    >>> X.shape, len(X[:2])
+    ((3, 3), 2)
+    """
+
+    def __init__(self, vectors: Any, counts: Any = None, words: ArrayLike | None = None) -> None:
+        if counts is not None and counts.shape[0] != vectors.shape[0]:
+            raise ValueError(
+                f"counts must have one row a text: vectors have {vectors.shape[0]} rows, counts {counts.shape[0]}."
+            )
+        self.vectors, self.counts = vectors, counts
+        self.words = None if words is None else np.asarray(words, dtype=object)
+        self.shape = vectors.shape
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> "EmbeddedTexts":
+        counts = self.counts
+        if counts is not None:
+            counts = (sp.csr_array(counts) if sp.issparse(counts) else counts)[rows]
+        return EmbeddedTexts(self.vectors[rows], counts, self.words)

@@ -1,0 +1,180 @@
+"""Embeddings of texts as weighted means of public word vectors."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import CountVectorizer
+
+from skdplda._types import Iterable
+
+__all__ = ["WordVectorEmbedder"]
+
+ZIPF_SHIFT = (
+    2.7  # of the frequency of the word of rank r, 1 / (r + ZIPF_SHIFT): Mandelbrot's law, his value for English
+)
+MOST_ROWS = 10_000  # words that stand for public texts; of 5,000, 10,000 and 20,000 best on Enron, KOS and news
+CHUNK = 2000  # texts at a time
+
+
+class WordVectorEmbedder(TransformerMixin, BaseEstimator):
+    """Embed texts as weighted means of public word vectors, frequent words weighing less.
+
+    A word of frequency p weighs a / (a + p), the smoothed inverse frequency of [1]_, equation 3. Nothing is learned:
+    each text is embedded on its own, from public values.
+
+    Parameters
+    ----------
+    keyed_vectors : gensim.models.KeyedVectors, mapping of str to array, or pair (words, array)
+        Public word vectors, as `PublicPrior.from_vectors` takes them.
+    frequencies : mapping of str to float, pair (words, counts) or None, default=None
+        Public, or released, frequencies on any scale. A word that is not in the table counts as half of its smallest
+        number. None: by the order of the vectors, most frequent first, as published vectors stand, by Zipf's law.
+    smoothing : float, default=1e-3
+        Called a in [1]_.
+    token_pattern : str, default=r"(?u)\\b[^\\W\\d_]{2,}\\b"
+        What a word is, as in `CountVectorizer`. Texts are put into lower case.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Not set: texts have no columns.
+
+    Raises
+    ------
+    ValueError
+        If vectors or frequencies are of another kind.
+
+    References
+    ----------
+    .. [1] S. Arora, Y. Liang, T. Ma (2017). A simple but tough-to-beat baseline for sentence embeddings.
+
+    Examples
+    --------
+    >>> from skdplda.semantics import WordVectorEmbedder
+    >>> embedder = WordVectorEmbedder((["tea", "milk"], [[1.0, 0.0], [0.0, 1.0]]), frequencies={"tea": 1, "milk": 1})
+    >>> embedder.transform(["Tea, tea", "milk", "?"]).round(3).tolist()
+    [[0.004, 0.0], [0.0, 0.002], [0.0, 0.0]]
+    """
+
+    def __init__(
+        self,
+        keyed_vectors: Any,
+        *,
+        frequencies: Any = None,
+        smoothing: float = 1e-3,
+        token_pattern: str = r"(?u)\b[^\W\d_]{2,}\b",
+    ) -> None:
+        self.keyed_vectors = keyed_vectors
+        self.frequencies = frequencies
+        self.smoothing = smoothing
+        self.token_pattern = token_pattern
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.requires_fit = False
+        return tags
+
+    def __sklearn_clone__(self):
+        return self  # nothing is learned, and vectors are large
+
+    def fit(self, raw_documents: Any = None, y: Any = None) -> Self:
+        """Do nothing: nothing is learned.
+
+        Parameters
+        ----------
+        raw_documents : object
+            Ignored.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : WordVectorEmbedder
+            As it was.
+        """
+        return self
+
+    def transform(self, raw_documents: Iterable[str]) -> np.ndarray:
+        """Embed texts.
+
+        Parameters
+        ----------
+        raw_documents : iterable of str
+            Texts.
+
+        Returns
+        -------
+        vectors : ndarray of shape (n_documents, n_dimensions), float32
+            Sums of weighted vectors, whose direction is that of the mean; zeros for a text without a known word.
+
+        Raises
+        ------
+        ValueError
+            If `raw_documents` is one string.
+        """
+        if isinstance(raw_documents, (str, bytes)):
+            raise ValueError("raw_documents must be a list of texts; got one text. Put it into a list.")
+        words, vectors, frequencies = self._table()
+        weighted = vectors * (self.smoothing / (self.smoothing + frequencies))[:, None]
+        counter = CountVectorizer(
+            vocabulary={word: j for j, word in enumerate(words)}, token_pattern=self.token_pattern
+        )
+        counts = sp.csr_array(counter.transform(raw_documents))
+        found = np.empty((counts.shape[0], vectors.shape[1]), np.float32)
+        for first in range(0, len(found), CHUNK):
+            found[first : first + CHUNK] = counts[first : first + CHUNK].astype(np.float64) @ weighted
+        return found
+
+    def public_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what stands for public texts: `init` and `init_weight` of `EmbeddingTopics`.
+
+        Returns
+        -------
+        vectors : ndarray of shape (n_words, n_dimensions)
+            Of the most frequent words, 10,000 at most.
+        weights : ndarray of shape (n_words,)
+            Share of a word in the sums of texts.
+        """
+        _, vectors, frequencies = self._table()
+        weights = frequencies * self.smoothing / (self.smoothing + frequencies)
+        known = np.flatnonzero(vectors.any(axis=1))
+        kept = known[np.argsort(-weights[known], kind="stable")[:MOST_ROWS]]
+        return vectors[kept], weights[kept]
+
+    def _table(self):
+        """Return words, vectors and frequencies that sum to 1."""
+        words, vectors = _pair("keyed_vectors", self.keyed_vectors)
+        vectors = np.asarray(vectors, np.float64)
+        if vectors.ndim != 2 or len(vectors) != len(words) or not np.isfinite(vectors).all() or not len(words):
+            raise ValueError(f"keyed_vectors must have one vector of finite numbers a word; got shape {vectors.shape}.")
+        if len(set(words)) < len(words):
+            raise ValueError("keyed_vectors must have distinct words; got one twice.")
+        if not self.smoothing > 0:
+            raise ValueError(f"smoothing must be above 0; got {self.smoothing!r}.")
+        if self.frequencies is None:
+            frequencies = 1 / (np.arange(len(words)) + 1 + ZIPF_SHIFT)
+        else:
+            known, counts = _pair("frequencies", self.frequencies)
+            counts = np.asarray(counts, np.float64)
+            if counts.shape != (len(known),) or not (np.isfinite(counts) & (counts >= 0)).all() or not counts.any():
+                raise ValueError("frequencies must be numbers from 0, one a word, not all 0.")
+            table = dict(zip(known, counts, strict=True))
+            least = counts[counts > 0].min() / 2
+            frequencies = np.array([max(table.get(word, 0.0), least) for word in words])
+        return words, vectors, frequencies / frequencies.sum()
+
+
+def _pair(name, given):
+    """Return (words, values) of a mapping, a pair or gensim's KeyedVectors."""
+    if hasattr(given, "key_to_index"):
+        return [str(word) for word in given.index_to_key], given.vectors
+    if isinstance(given, Mapping):
+        return [str(word) for word in given], list(given.values())
+    if isinstance(given, (tuple, list)) and len(given) == 2:
+        return [str(word) for word in given[0]], given[1]
+    raise ValueError(f"{name} must be a mapping by word or a pair (words, values); got a {type(given).__name__}.")

@@ -1,0 +1,202 @@
+"""From texts to embeddings and counts of privately chosen words, side by side."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.metadata_routing import UNUSED
+
+from skdplda._types import ArrayLike, Estimator, Function, Iterable
+from skdplda._validation import check_is_fitted, note_parameters
+from skdplda.privacy import PrivacyGuarantee
+from skdplda.semantics import EmbeddedTexts
+from skdplda.vocabulary._vectorizer import DPCountVectorizer
+
+__all__ = ["TextEmbedder"]
+
+
+class TextEmbedder(TransformerMixin, BaseEstimator):
+    """Embed texts by a public model, and count words that are public or chosen privately.
+
+    Parameters
+    ----------
+    embedder : object with `transform`, or callable
+        Makes an array of shape (n_documents, n_dimensions) of a list of texts, of each text on its own. It is public,
+        and is not fitted. Affects privacy: no, if it does not depend on the private texts.
+    vectorizer : DPCountVectorizer or None, default=None
+        Chooses and counts the words; with `public_vocabulary`, at no cost. None: its defaults. Affects privacy: yes.
+
+    Attributes
+    ----------
+    vectorizer_ : DPCountVectorizer
+        Fitted.
+    privacy_guarantee_ : PrivacyGuarantee
+        Of the choice of words.
+
+    See Also
+    --------
+    make_insights_pipeline : Puts it before `EmbeddingTopics`, for one budget.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdplda.vocabulary import DPCountVectorizer, TextEmbedder
+    >>> words = DPCountVectorizer(public_vocabulary=["tea", "milk"])
+    >>> texts = TextEmbedder(lambda texts: np.ones((len(texts), 2)), words).fit_transform(["tea", "milk tea"])
+    >>> texts.counts.toarray().tolist(), texts.vectors.shape
+    ([[0, 1], [1, 1]], (2, 2))
+    """
+
+    __metadata_request__fit = {"raw_documents": UNUSED}  # noqa: RUF012
+    __metadata_request__transform = {"raw_documents": UNUSED}  # noqa: RUF012
+
+    def __init__(self, embedder: Any, vectorizer: DPCountVectorizer | None = None) -> None:
+        self.embedder = embedder
+        self.vectorizer = vectorizer
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def fit(self, raw_documents: Iterable[str], y: Any = None, groups: ArrayLike | None = None) -> Self:
+        """Choose the words.
+
+        Parameters
+        ----------
+        raw_documents : iterable of str
+            Texts.
+        y : None
+            Ignored.
+        groups : array-like of shape (n_documents,), default=None
+            The user of each document.
+
+        Returns
+        -------
+        self : TextEmbedder
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            As `DPCountVectorizer.fit`, or if the embedder is none.
+        """
+        if not callable(self.embedder) and not hasattr(self.embedder, "transform"):
+            raise ValueError(
+                f"embedder must have transform, or be a function of a list of texts; got a"
+                f" {type(self.embedder).__name__}. WordVectorEmbedder makes one of word vectors."
+            )
+        self.vectorizer_ = clone(self._words()).fit(raw_documents, groups=groups)
+        note_parameters(self)
+        return self
+
+    def fit_transform(self, raw_documents: Any, y: Any = None, groups: ArrayLike | None = None) -> EmbeddedTexts:
+        """Choose the words, and embed and count the texts.
+
+        Parameters
+        ----------
+        raw_documents : iterable of str
+            Texts.
+        y : None
+            Ignored.
+        groups : array-like of shape (n_documents,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        X : EmbeddedTexts
+            One row a text.
+        """
+        raw_documents = raw_documents if isinstance(raw_documents, (str, bytes)) else list(raw_documents)
+        return self.fit(raw_documents, y, groups).transform(raw_documents)
+
+    def transform(self, raw_documents: Iterable[str]) -> EmbeddedTexts:
+        """Embed and count texts.
+
+        Parameters
+        ----------
+        raw_documents : iterable of str
+            Texts.
+
+        Returns
+        -------
+        X : EmbeddedTexts
+            One row a text.
+
+        Raises
+        ------
+        NotFittedError
+            If it is not fitted.
+        ValueError
+            If the embedder does not make one row a text.
+        """
+        check_is_fitted(self)
+        texts = raw_documents if isinstance(raw_documents, (str, bytes)) else list(raw_documents)
+        counts = self.vectorizer_.transform(texts)
+        made = self.embedder.transform(texts) if hasattr(self.embedder, "transform") else self.embedder(texts)
+        vectors = made if hasattr(made, "toarray") else np.asarray(made)
+        if len(vectors.shape) != 2 or vectors.shape[0] != len(texts):
+            raise ValueError(f"embedder must make one row a text, {len(texts)} in all; got shape {vectors.shape}.")
+        return EmbeddedTexts(vectors, counts, self.get_feature_names_out())
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Words that are counted, by column.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of shape (n_words,)
+            The words.
+        """
+        check_is_fitted(self)
+        return self.vectorizer_.get_feature_names_out()
+
+    def build_analyzer(self) -> Function:
+        """Return the function that makes words of a text.
+
+        Returns
+        -------
+        analyze : callable
+            As `CountVectorizer.build_analyzer`.
+        """
+        return self._words().build_analyzer()
+
+    def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
+        """State what the choice of words will guarantee, without data.
+
+        Parameters
+        ----------
+        groups : bool, default=False
+            Whether `fit` will be given groups.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+            Equal to `privacy_guarantee_` after the fit.
+        """
+        return self._words().privacy_cost(groups=groups)
+
+    @property
+    def privacy_guarantee_(self) -> PrivacyGuarantee:
+        """Guarantee of the choice of words."""
+        if not hasattr(self, "vectorizer_"):
+            raise AttributeError("it is not fitted")
+        return self.vectorizer_.privacy_guarantee_
+
+    @property
+    def public_vocabulary(self) -> Any:
+        """That of the vectorizer."""
+        return self._words().public_vocabulary
+
+    @property
+    def random_state(self) -> Any:
+        """That of the vectorizer."""
+        return self._words().random_state
+
+    def _words(self) -> Estimator:
+        return DPCountVectorizer() if self.vectorizer is None else self.vectorizer

@@ -1,0 +1,360 @@
+"""Clusters of embeddings: what a unit contributes, in integers; what a fit releases; what it is good for."""
+
+import itertools
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from skdplda import EmbeddingTopics, PrivacyAccountant, release
+from skdplda._validation import check_groups
+from skdplda.rounds import EStep, Tables
+from skdplda.rounds._clusters import ClusterTables, PublicStart, cluster_shares
+from skdplda.rounds._estep_clusters import (
+    FINE,
+    LENGTH,
+    SIZE,
+    STEP,
+    ClusterEStep,
+    ClusterQuestion,
+    Embeddings,
+    grid_directions,
+    scaled_to_grid,
+)
+from skdplda.rounds._sensitivity import GRID, shortened
+
+SHOUT = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+SMALL = pytest.mark.filterwarnings("ignore:.*clusters do not stand out:UserWarning")
+HOSTILE = np.array(
+    [
+        [0.0, 0.0, 0.0, 0.0],
+        [np.nan, 1.0, 2.0, 3.0],
+        [np.inf, 1.0, 0.0, 0.0],
+        [-np.inf, np.nan, 0.0, 0.0],
+        [1e308, -1e308, 1e308, 1e308],
+        [5e-324, 0.0, 0.0, 0.0],
+        [1e-300, 1e300, 0.0, -1e-300],
+        [-0.0, -0.0, -0.0, 1e-30],
+        [1.0, 1.0, 1.0, 1.0],
+        [3.0, -4.0, 0.0, 0.0],
+    ]
+)
+
+
+def centres_of(rng, n_clusters, n_dimensions):
+    rows = rng.normal(size=(n_clusters, n_dimensions))
+    return np.trunc(LENGTH * rows / np.linalg.norm(rows, axis=1, keepdims=True) * (1 - 1e-9)).astype(np.float32)
+
+
+def questions(rng, n_clusters=3, n_dimensions=4, n_words=5):
+    centre = np.trunc(FINE * 0.4 * rng.normal(size=n_dimensions) / n_dimensions)
+    centres = centres_of(rng, n_clusters, n_dimensions)
+    weights = rng.integers(4, 65, n_words)
+    return [
+        ClusterQuestion("directions"),
+        ClusterQuestion("directions", centre, centres),
+        ClusterQuestion("words"),
+        ClusterQuestion("cluster_words", centre, centres, weights),
+    ]
+
+
+def collected(vectors, counts, groups, question):
+    counts = shortened(sp.csr_array(np.asarray(counts, np.int32)))
+    counts.indptr = counts.indptr.astype(np.int64)
+    units = None if groups is None else check_groups(groups, len(vectors))
+    return ClusterEStep(Embeddings(np.asarray(vectors), counts), units).collect(question, 0, None)
+
+
+def exact_norm(moved):
+    return sum(int(v) ** 2 for v in moved.ravel())
+
+
+def test_the_parts_are_of_the_protocols():
+    step = ClusterEStep(Embeddings(np.eye(3)))
+    plan = EmbeddingTopics(2)._plan()
+    tables = ClusterTables((3, 0, 2), plan, PublicStart.spread(2, 3, 0), n_rounds=3, keyword_share=0.0)
+    assert isinstance(step, EStep)
+    assert isinstance(tables, Tables)
+
+
+def test_a_document_of_its_own_stays_within_the_bound_by_construction():
+    assert SIZE**2 + STEP**2 * LENGTH**2 <= GRID**2
+    assert SIZE**2 + STEP**2 * LENGTH**2 > 0.99 * GRID**2  # and uses it
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_replayed_contributions_keep_the_bound_in_integers(seed):
+    """With and without one unit, for each question: hostile rows, huge counts, a user with half of the texts."""
+    rng = np.random.default_rng(seed)
+    n = 24
+    X = np.concatenate([HOSTILE, rng.standard_t(1, size=(n - len(HOSTILE), 4)) * 10.0 ** rng.integers(-9, 9)])
+    X = X[rng.permutation(n)]
+    counts = rng.poisson(0.5, (n, 5)) * rng.choice([1, 1, 1000, 2**31 - 1], (n, 5))
+    groups = [None, np.where(np.arange(n) < n // 2, 0, np.arange(n)), rng.integers(0, 5, n)][seed % 3]
+    gone = np.arange(n) == 3 if groups is None else groups == groups[3]
+    left = None if groups is None else groups[~gone]
+    for question in questions(rng):
+        whole = collected(X, counts, groups, question)
+        rest = collected(X[~gone], counts[~gone], left, question)
+        assert exact_norm(whole - rest) <= GRID**2, question.kind
+        alone = collected(X[gone], counts[gone], None if groups is None else groups[gone], question)
+        np.testing.assert_array_equal(whole - rest, alone)  # it does not depend on others, to the last bit
+
+
+def test_a_bound_is_used_by_users_of_many_documents():
+    rng = np.random.default_rng(1)
+    X, counts = rng.normal(size=(500, 4)) + 1, rng.poisson(3, (500, 5))
+    for question in questions(rng):
+        moved = collected(X, counts, np.zeros(500, int), question)
+        assert 0.98 * GRID < exact_norm(moved) ** 0.5 <= GRID
+
+
+@pytest.mark.parametrize("order", [np.arange(40), np.arange(40)[::-1], np.random.default_rng(0).permutation(40)])
+def test_users_of_one_document_each_are_documents_in_any_order(order):
+    rng = np.random.default_rng(2)
+    X, counts = rng.normal(size=(40, 4)), rng.poisson(1, (40, 5))
+    names = np.array([f"user{number}" for number in order])
+    for question in questions(rng):
+        np.testing.assert_array_equal(
+            collected(X, counts, names, question), collected(X, counts, None, question), question.kind
+        )
+
+
+def test_sums_equal_those_of_fractions():
+    """A reference in exact arithmetic: each document's cluster, and its sums."""
+    rng = np.random.default_rng(3)
+    X, counts = rng.normal(size=(50, 4)), rng.poisson(1, (50, 5))
+    question = questions(rng)[1]
+    expected = np.zeros((3, 5), dtype=object)
+    for row in X:
+        direction = [int(v) for v in grid_directions(row[None], question.centre)[0]]
+        products = [sum(int(c) * v for c, v in zip(centre, direction, strict=True)) for centre in question.centres]
+        expected[products.index(max(products))] += np.array([SIZE] + [STEP * v for v in direction], dtype=object)
+    np.testing.assert_array_equal(collected(X, counts, None, question), expected.astype(np.int64))
+
+
+def test_directions_are_those_of_the_rows():
+    rng = np.random.default_rng(4)
+    X, centre = rng.normal(size=(100, 8)), rng.normal(size=8) / 10
+    found = grid_directions(X, np.trunc(centre * FINE))
+    exact = X / np.linalg.norm(X, axis=1, keepdims=True) - centre
+    exact /= np.linalg.norm(exact, axis=1, keepdims=True)
+    np.testing.assert_allclose(found / LENGTH, exact, atol=3 / LENGTH)
+    np.testing.assert_array_equal(grid_directions(1e-200 * X, np.trunc(centre * FINE)), found)  # length is no matter
+
+
+def test_rows_without_a_direction_are_in_no_cluster_and_no_warning_tells_of_them():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not grid_directions(HOSTILE[:4]).any(axis=1).any()
+        assert grid_directions(HOSTILE[4:]).any(axis=1).all()
+        wide = np.array([[np.longdouble("1e4000"), 1]]) if np.finfo(np.longdouble).max > 1e308 else HOSTILE[2:3]
+        assert not grid_directions(wide).any()
+    counts = np.ones((4, 5))
+    for question in questions(np.random.default_rng(5)):
+        assert collected(HOSTILE[:4], counts, None, question).any() == (question.kind == "words")
+
+
+def test_a_row_equal_to_the_centre_has_no_direction():
+    row = np.array([[1.0, 0.0]])
+    at_fine = np.trunc(np.trunc(np.array([2.0**16, 0])) * (FINE * (1 - 1e-9) / 2.0**16))
+    assert not grid_directions(row, at_fine).any()
+
+
+@pytest.mark.parametrize("scale", [1, 2**20, 2**40])
+def test_scaled_to_grid_is_exact_whatever_the_size(scale):
+    values = np.array([[3, 4], [0, 0], [5, 12], [-1, 2]], np.int64) * scale
+    found = scaled_to_grid(values, np.array([0, 1, 2, 2]), 3)
+    assert (found[1] == 0).all()
+    for unit in ([0], [2, 3]):
+        size = Fraction(exact_norm(found[unit]), GRID**2)
+        assert Fraction(9999, 10000) < size <= 1
+
+
+def test_blocks_do_not_matter(monkeypatch):
+    rng = np.random.default_rng(6)
+    X, counts, groups = rng.normal(size=(300, 4)), rng.poisson(1, (300, 5)), rng.integers(0, 40, 300)
+    asked = list(itertools.product(questions(rng), (None, groups)))
+    whole = [collected(X, counts, users, question) for question, users in asked]
+    monkeypatch.setattr("skdplda.rounds._estep_clusters.BLOCK", 64)
+    for (question, users), expected in zip(asked, whole, strict=True):
+        np.testing.assert_array_equal(collected(X, counts, users, question), expected)
+
+
+@pytest.mark.parametrize(("n_rounds", "words", "public"), [*itertools.product((1, 6, 40), (0.0, 0.5), (True, False))])
+def test_shares_add_up_to_the_budget(n_rounds, words, public):
+    todo = cluster_shares(n_rounds, words, public)
+    assert sum(share for _, share in todo) == pytest.approx(1, abs=1e-12)
+    assert min(share for _, share in todo) > 0
+    assert [kind for kind, _ in todo].count("clusters") == n_rounds
+
+
+# --- the estimator --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """Documents of three clusters around directions with a common mean, and the words of each."""
+    rng = np.random.default_rng(7)
+    labels = np.arange(6000) % 3
+    X = np.eye(8)[labels] + 0.6 + rng.normal(scale=0.25, size=(6000, 8))
+    words = np.full((3, 12), 0.1)
+    words[np.repeat(range(3), 4), range(12)] = 1.0
+    return X, rng.poisson(words[labels]), labels
+
+
+def agreement(model, X, labels):
+    table = np.zeros((3, 3))
+    np.add.at(table, (labels, model.predict(X)), 1)
+    return table.max(axis=0).sum() / len(labels)
+
+
+def test_it_finds_clusters_and_their_words(planted):
+    X, counts, labels = planted
+    model = EmbeddingTopics(3, epsilon=2.0, init=np.eye(8)[:3]).fit(X, counts=counts)
+    assert agreement(model, X, labels) > 0.95
+    top = model.top_words(4, [f"w{w:02d}" for w in range(12)])
+    assert [set(row) for row in top.to_numpy()] == [{f"w{w:02d}" for w in range(4 * k, 4 * k + 4)} for k in range(3)]
+    info = model.topic_info(3)
+    assert (info["documents"] / 2000).between(0.9, 1.1).all() and (info["documents_deviation"] > 0).all()
+    assert model.score(X) > 0.5
+    assert model.perplexity(counts) < 12
+    assert model.topic_hierarchy().shape == (2, 4)
+    assert model.privacy_guarantee_ == model.privacy_cost()
+    assert model.privacy_guarantee_.status == "proven"
+
+
+def test_a_user_with_half_of_the_texts_is_bounded(planted):
+    X, counts, labels = planted
+    users = np.where(np.arange(6000) < 3000, 0, np.arange(6000))
+    model = EmbeddingTopics(3, epsilon=2.0, init=np.eye(8)[:3]).fit(X, groups=users, counts=counts)
+    assert model.privacy_guarantee_.unit == "user"
+    assert agreement(model, X, labels) > 0.95
+    assert model.cluster_sizes_.sum() == pytest.approx(3001, abs=40 * model.size_deviation_)
+    assert model.cluster_sizes_.sum() < 4000
+
+
+@pytest.mark.parametrize("init", ["spread", "public"])
+def test_without_noise_it_is_spherical_k_means(planted, init):
+    X, counts, labels = planted
+    start = X[::50] if init == "public" else init
+    model = EmbeddingTopics(3, epsilon=np.inf, init=start).fit(X, counts=counts)
+    assert agreement(model, X, labels) > 0.97
+    directions = grid_directions(X, np.trunc(model.centre_ * FINE)) / LENGTH
+    for k, found in enumerate(model.cluster_centers_):
+        mean = directions[model.predict(X) == k].mean(axis=0)
+        assert found @ mean / np.linalg.norm(mean) > 0.999
+
+
+@SHOUT
+@SMALL
+def test_disk_threads_and_projection_give_the_same_bits(planted, tmp_path):
+    X, counts, _ = planted
+    np.save(tmp_path / "X.npy", X)
+    model = EmbeddingTopics(3, projection=5, random_state=3)
+    here = clone(model).fit(X, counts=counts)
+    for other in (
+        clone(model).fit(np.load(tmp_path / "X.npy", mmap_mode="r"), counts=sp.csc_array(counts)),
+        clone(model).set_params(n_jobs=3).fit(sp.csr_array(X), counts=counts),
+    ):
+        for name in ("cluster_centers_", "components_", "cluster_sizes_", "centre_"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(here, name))
+    assert here.cluster_centers_.shape == (3, 5)
+    np.testing.assert_allclose(here.transform(X[:7]).sum(axis=1), 1)
+
+
+def test_rows_without_a_direction_get_the_shares_of_clusters(planted):
+    X, _, _ = planted
+    model = EmbeddingTopics(3, init=np.eye(8)[:3]).fit(np.where(np.arange(6000)[:, None] % 7 == 0, np.nan, X))
+    rows = np.array([np.full(8, np.nan), np.zeros(8), X[0]])
+    assert model.predict(rows)[:2].tolist() == [-1, -1] and model.predict(rows)[2] >= 0
+    np.testing.assert_allclose(model.transform(rows)[0], model._topic_sizes())
+    assert np.isnan(model.score_samples(rows)[:2]).all() and np.isfinite(model.score(rows))
+    assert model.score(rows[:2]) == 0.0
+
+
+def test_more_clusters_than_the_noise_allows_are_told_by_number(planted):
+    X, _, _ = planted
+    with pytest.warns(UserWarning, match=r"of n_components=60 clusters do not stand out .* Use at most \d+ clusters"):
+        EmbeddingTopics(60, epsilon=0.05).fit(X[:500])
+
+
+@SHOUT
+def test_a_fit_goes_on_from_its_checkpoint_and_refuses_other_data(planted, tmp_path):
+    class Stop(Exception):
+        pass
+
+    def stop(report):
+        if report.n_done == 4:
+            raise Stop
+
+    X, counts, _ = planted
+    model = EmbeddingTopics(3, init=np.eye(8)[:3], random_state=1)
+    whole = clone(model).fit(X, counts=counts)
+    path = tmp_path / "fit"
+    broken = clone(model).set_params(checkpoint=path, callback=stop)
+    with PrivacyAccountant(1.0, 1e-5, accept_claimed=True) as ledger:
+        with pytest.raises(Stop):
+            broken.fit(X, counts=counts)
+        again = clone(model).set_params(checkpoint=path)
+        for data in ((X, None), (sp.csr_array(X), counts), (X[::-1], counts), (X.astype(np.float32), counts)):
+            with pytest.raises(ValueError, match="other data"):
+                clone(again).fit(data[0], counts=data[1])
+        with pytest.raises(ValueError, match="other data"):
+            clone(again).fit(X, counts=np.hstack([counts, np.zeros((6000, 1), int)]))
+        again.fit(X, counts=counts)
+    assert len(ledger.ledger) == 1
+    np.testing.assert_array_equal(again.components_, whole.components_)
+    np.testing.assert_array_equal(again.cluster_centers_, whole.cluster_centers_)
+
+
+def test_wrong_input_is_refused_by_shape_and_type(planted):
+    X, counts, _ = planted
+    model = EmbeddingTopics(3)
+    with pytest.raises(ValueError, match="one row a document"):
+        model.fit(X, counts=counts[:-1])
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        model.fit(np.array([["a text", "another"]], dtype=object))
+    with pytest.raises(ValueError, match="init must have 8 columns"):
+        EmbeddingTopics(3, init=np.eye(3)).fit(X)
+    with pytest.raises(ValueError, match="centre must be of length 1"):
+        EmbeddingTopics(3, centre=np.ones(8)).fit(X)
+    fitted = EmbeddingTopics(3, init=np.eye(8)[:3], centre=np.full(8, 0.3)).fit(X)
+    with pytest.raises(ValueError, match="features"):
+        fitted.predict(X[:, :4])
+    with pytest.raises(ValueError, match="knows no words"):
+        fitted.top_words()
+    with pytest.raises(ValueError, match="knows no words"):
+        fitted.topic_info()
+    with pytest.raises(ValueError, match="fit it with counts"):
+        release(fitted)
+    with pytest.raises(ValueError, match="merge_topics"):
+        fitted.merge_topics([[0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"init": [[np.nan, 1.0]]}, "init must be an array of 2 axes and finite numbers"),
+        ({"init_weight": [1.0, 0.0]}, "init_weight must be positive"),
+        ({"topic_word_prior": -1.0}, "topic_word_prior must be"),
+        ({"keyword_share": 1.0}, "keyword_share"),
+        ({"epsilon": 1e-9, "delta": 1e-12}, "is too small"),
+    ],
+)
+def test_parameters_are_refused_before_data_are_read(parameters, said, check_refused):
+    check_refused(EmbeddingTopics(3, **parameters), said)
+
+
+@pytest.mark.parametrize("released", ["topics", "centre", "words", "cluster_words"])
+def test_audit_contributions_of_every_release_are_bounded(planted, released):
+    X, counts, _ = planted
+    model, some = EmbeddingTopics(3, init=np.eye(8)[:3]), slice(0, 200)
+
+    without = model.audit_contributions(X[some], counts=counts[some], released=released)[0]
+    huge = np.vstack([counts[some], np.full((1, 12), 10**6)])
+    total, norm, bound = model.audit_contributions(np.vstack([X[some], 1e9 * X[:1]]), counts=huge, released=released)
+    assert norm == 2 and 0.8 * bound < exact_norm(total - without) ** 0.5 <= bound

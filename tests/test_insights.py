@@ -1,0 +1,158 @@
+"""From texts to clusters and keywords: embedders, pipelines, the command and its page."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skdplda import EmbeddingTopics, make_insights_pipeline, privacy_guarantee, release
+from skdplda.cli import main
+from skdplda.reports import report
+from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
+from skdplda.vocabulary import DPCountVectorizer, TextEmbedder
+
+DRINKS, METALS = ["tea", "milk", "coffee", "cocoa"], ["zinc", "iron", "steel", "copper"]
+VECTORS = {word: [1.0, 0.1 * i, 0.5] for i, word in enumerate(DRINKS)}
+VECTORS |= {word: [0.1 * i, 1.0, 0.5] for i, word in enumerate(METALS)}
+USERS = np.arange(4000) // 2
+
+
+@pytest.fixture(scope="module")
+def texts():
+    rng = np.random.default_rng(0)
+    return [" ".join(rng.choice(METALS if i // 2 % 2 else DRINKS, 6)) for i in range(4000)]
+
+
+def test_word_vectors_weigh_frequent_words_less():
+    embedder = WordVectorEmbedder(VECTORS, frequencies={"tea": 90, "zinc": 10}, smoothing=0.1)
+    found = embedder.transform(["Tea zinc, unknown", "", "MILK"])
+    p = np.array([90, 5, 5, 5, 10, 5, 5, 5]) / 130  # a word that is not in the table: half of the smallest
+    weight = 0.1 / (0.1 + p)
+    np.testing.assert_allclose(found[0], weight[0] * np.array(VECTORS["tea"]) + weight[4] * np.array(VECTORS["zinc"]))
+    assert not found[1].any()
+    np.testing.assert_allclose(found[2], weight[1] * np.array(VECTORS["milk"]), rtol=1e-6)
+    rows, weights = embedder.public_rows()
+    assert rows.shape == (8, 3) and weights.max() == pytest.approx((p * weight).max())
+
+
+def test_word_vectors_come_in_three_forms():
+    gensim = pytest.importorskip("gensim.models")
+    keyed = gensim.KeyedVectors(3)
+    keyed.add_vectors(list(VECTORS), np.array(list(VECTORS.values()), np.float32))
+    pair = (list(VECTORS), np.array(list(VECTORS.values())))
+    found = [WordVectorEmbedder(form).transform(["tea iron"]) for form in (VECTORS, pair, keyed)]
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "options", "said"),
+    [
+        ({}, {}, "one vector of finite numbers a word"),
+        ({"a": [np.nan]}, {}, "one vector of finite numbers a word"),
+        ((["a", "a"], [[1.0], [2.0]]), {}, "distinct words"),
+        (7, {}, "mapping by word or a pair"),
+        (VECTORS, {"smoothing": 0.0}, "smoothing must be above 0"),
+        (VECTORS, {"frequencies": {"tea": -1.0}}, "frequencies must be numbers from 0"),
+    ],
+)
+def test_word_vectors_of_other_kinds_are_refused(vectors, options, said):
+    with pytest.raises(ValueError, match=said):
+        WordVectorEmbedder(vectors, **options).transform(["tea"])
+
+
+def test_one_string_is_no_list_of_texts():
+    with pytest.raises(ValueError, match="list of texts"):
+        WordVectorEmbedder(VECTORS).transform("tea")
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_texts_become_clusters_and_keywords_for_one_budget(texts, public, tmp_path):
+    words = DRINKS + METALS if public else None
+    pipeline = make_insights_pipeline(
+        3.0, 1e-5, embedder=WordVectorEmbedder(VECTORS), n_components=2, vocabulary=words, groups=True
+    )
+    promised = privacy_guarantee(pipeline, groups=True)
+    pipeline.fit(texts, texts__groups=USERS, topics__groups=USERS)
+    total = privacy_guarantee(pipeline)
+    assert (total.epsilon, total.unit, total.status) == (promised.epsilon, "user", "proven")
+    assert 2.99 < total.epsilon <= 3 and total.delta <= 1e-5
+    top = pipeline[-1].top_words(4)
+    assert {frozenset(row) for row in top.to_numpy()} == {frozenset(DRINKS), frozenset(METALS)}
+    labels = pipeline.predict(["tea and cocoa", "iron", "nothing known"])
+    assert labels[0] != labels[1] and labels[2] == -1
+    model = release(pipeline, raw_text=False)
+    assert set(model.top_words(4).to_numpy().ravel()) == set(DRINKS + METALS)
+    page = report(pipeline, tmp_path / "page.html").read_text()
+    assert "copper" in page and "epsilon = 3" in page
+
+
+def test_any_function_embeds_texts(texts):
+    def embed(some):
+        return np.array([["tea" in text or "milk" in text, "zinc" in text or "iron" in text, 0.2] for text in some])
+
+    pipeline = make_insights_pipeline(
+        5.0, 1e-5, embedder=embed, model=EmbeddingTopics(2, init=np.eye(3)[:2]), vocabulary=DRINKS + METALS
+    ).fit(texts)
+    assert pipeline.predict(["milk", "iron"]).tolist() == [0, 1]
+    assert privacy_guarantee(clone(pipeline)).epsilon <= 5
+
+
+def test_a_text_embedder_says_what_is_wrong():
+    words = DPCountVectorizer(public_vocabulary=["tea", "milk"])
+    with pytest.raises(ValueError, match="embedder must have transform"):
+        TextEmbedder(7, words).fit(["tea"])
+    with pytest.raises(ValueError, match="one row a text, 2 in all"):
+        TextEmbedder(lambda texts: np.ones((1, 2)), words).fit_transform(["tea", "milk"])
+    made = TextEmbedder(lambda texts: np.ones((len(texts), 2)), words).fit_transform(["tea", "milk tea"])
+    assert isinstance(made[1:], EmbeddedTexts) and made[1:].counts.sum() == 2
+    with pytest.raises(ValueError, match="one row a text"):
+        EmbeddedTexts(np.ones((2, 2)), np.ones((3, 2)))
+    with pytest.raises(ValueError, match="vocabulary_share"):
+        make_insights_pipeline(1.0, embedder=len, vocabulary_share=1.5)
+
+
+@pytest.fixture
+def files(texts, tmp_path):
+    corpus, vectors = tmp_path / "texts.jsonl", tmp_path / "vectors.txt"
+    rows = (json.dumps({"body": text, "author": f"u{user}"}) for text, user in zip(texts, USERS, strict=True))
+    corpus.write_text("\n".join(rows))
+    vectors.write_text("8 3\n" + "\n".join(f"{word} {' '.join(map(str, row))}" for word, row in VECTORS.items()))
+    return corpus, vectors, tmp_path / "page.html"
+
+
+def command(files, *more):
+    corpus, vectors, page = map(str, files)
+    options = ["--text", "body", "--user", "author", "--epsilon", "3", "--delta", "1e-6", "--clusters", "2"]
+    return main(["insights", corpus, "--vectors", vectors, "--report", page, *options, *more])
+
+
+def test_the_command_writes_a_page_and_prints_clusters(files, capsys):
+    assert command(files) == 0
+    printed = capsys.readouterr().out
+    assert "+-" in printed and "users: " in printed and "user, add-remove, central, proven" in printed
+    page = files[2].read_text()
+    assert "What the texts are about" in page
+    assert any(f"{a}, {b}, {c}" in page for a in DRINKS for b in DRINKS for c in DRINKS)  # names are three keywords
+    assert command(files) == 2  # the page is there
+    assert "--overwrite" in capsys.readouterr().err
+    assert command(files, "--overwrite", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["privacy"]["unit"] == "user" and len(found["clusters"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [("", "it is empty"), ("a 1 2\nb 1\n", "line 2 has 1 numbers"), ("a x y\n", "cannot be read")]
+)
+def test_the_command_refuses_vectors_that_are_none(files, content, said, capsys):
+    files[1].write_text(content)
+    assert command(files) == 2
+    assert said in capsys.readouterr().err
+    assert not files[2].exists()
+
+
+def test_vectors_come_in_an_archive_too(files, tmp_path):
+    path = tmp_path / "vectors.npz"
+    np.savez(path, words="\n".join(VECTORS), vectors=np.array(list(VECTORS.values()), np.float16))
+    assert command((files[0], path, files[2])) == 0
