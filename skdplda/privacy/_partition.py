@@ -98,6 +98,8 @@ class PartitionPlan:
         What the noise costs.
     event_delta : float
         What new words and the samplers' numerical error cost beside.
+    coefficients : tuple of float, default=()
+        Of each round in the mean by which words are judged. Empty: each round judges alone.
     """
 
     MECHANISMS: ClassVar = (*ROUNDS, *FILLS, "truncated_geometric")
