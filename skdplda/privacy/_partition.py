@@ -99,6 +99,8 @@ class PartitionPlan:
         What the noise costs.
     event_delta : float
         What new words and the samplers' numerical error cost beside.
+    coefficients : tuple of float, default=()
+        Of each round in the mean by which words are judged. Empty: each round judges alone.
     """
 
     MECHANISMS: ClassVar = (*ROUNDS, *FILLS, "truncated_geometric")
@@ -507,7 +509,7 @@ def select_partitions(
 
 def select_words(plan: PartitionPlan, units: Any, randomness: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run a selection on words that units share; `units` has the methods of `UnitWords`. See `select_partitions`."""
-    if plan.mechanism in REROUTED and units.size() > MOST_UNITS_REROUTED:
+    if plan.mechanism in REROUTED and np.sum(units.size()) > MOST_UNITS_REROUTED:
         raise ValueError(f"{plan.mechanism!r} takes at most {MOST_UNITS_REROUTED} units; use the default mechanism.")
     active, total = (units.used() > 0).astype(np.uint8), units.filled(plan) if plan.mechanism in FILLS else None
     released, weights, draws = [], [], 0

@@ -59,9 +59,9 @@ class UnitWords:
         _partition.share_equally(self._start, self._words, np.array(active), np.array(share), total)
         return total
 
-    def size(self) -> int:
-        """Return the number of units."""
-        return len(self._start) - 1
+    def size(self) -> np.ndarray:
+        """Return the number of units, of shape (1,)."""
+        return np.array([len(self._start) - 1])
 
     def rerouted(self, active: np.ndarray, share: np.ndarray, back: np.ndarray, back_share: np.ndarray) -> np.ndarray:
         """Add up weights, of shape (n_words,), where a unit also gives what comes back to it.
