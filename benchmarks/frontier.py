@@ -21,9 +21,13 @@ order: none). Accuracy is of logistic regression from the topic proportions of t
 classifier is not private, it judges the topics. Seconds are CPU of `fit` alone. "true epsilon" is what is proven of a
 claimed form: empty for nothing at all, inf where exact counts are released. Seeds make numbers reproducible.
 
-All four parts take about an hour of CPU time on one core.
+The fifth part, --little, is about small epsilon: the two main estimators without a prior, with GloVe vectors as a
+`PublicPrior`, and `VIPSLDA` with "exact rounds", a bound and not private: it finds topics without noise, and releases
+them once for the whole budget. It has Enron's mails cut to seven random words beside.
 
-    python benchmarks/frontier.py --data FOLDER --frontier --vocabulary --ablation --attack
+The first four parts take about an hour of CPU time on one core, the fifth another half.
+
+    python benchmarks/frontier.py --data FOLDER --frontier --vocabulary --ablation --attack --little
     python benchmarks/frontier_page.py
 """
 
@@ -38,12 +42,13 @@ import warnings
 from collections import namedtuple
 from dataclasses import dataclass
 from functools import cache, cached_property, partial, reduce
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -57,6 +62,7 @@ from skdplda import (
     DPCountVectorizer,
     LocalPrivateLDA,
     PrivateCGSLDA,
+    PublicPrior,
     make_fdptm_pipeline,
     privacy_guarantee,
 )
@@ -67,6 +73,8 @@ from skdplda.metrics import coherence, unigram_perplexity
 from skdplda.models import _vips
 from skdplda.privacy import epsilon_of
 from skdplda.rounds import _adaptive, _estep_gibbs
+from skdplda.rounds._loop import run_round
+from skdplda.rounds._prior import WordPrior
 from skdplda.semantics import SemanticUnitVectorizer
 
 EPSILONS, DELTA, N_WORDS, SPLIT_SEED = (0.5, 1.0, 2.0, 5.0, 10.0, math.inf), 1e-5, 1000, 0
@@ -75,6 +83,8 @@ FPR = 0.001  # at which attacks are compared
 BOTH = ("PrivateCGSLDA", "VIPSLDA")
 NEWS, TWEETS, NIPS, ENRON, KOS = "20 Newsgroups", "TweetRumors", "NIPS", "Enron, by sender", "KOS"
 ALL_TWEETS = "TweetRumors, all words"
+SHORT_MAILS, SHORT = "Enron's mails, 7 words", 7
+VECTORS, EXACT_ROUNDS = "vectors", "exact rounds"
 
 
 @dataclass(eq=False)
@@ -95,6 +105,7 @@ class Corpus:
     labels: list = None
     groups: object = None
     vectorizer: object = None
+    vectors: object = None
 
     @cached_property
     def reference(self):
@@ -164,10 +175,31 @@ def tweets(data, name=TWEETS, n_words=N_WORDS):
     return corpus_of_texts(name, (5,), texts, split(len(texts)), 2, n_words=n_words, token_pattern=r"\S+")
 
 
+def mails_of(data):
+    """Return the mails."""
+    with lzma.open(data / "enron_ham_raw.jsonl.xz", "rt") as file:
+        return [json.loads(line) for line in file]
+
+
+def short_mails(data):
+    """Mails, each its own unit, cut to random words."""
+    texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails_of(data)]
+    corpus = corpus_of_texts(SHORT_MAILS, (10,), texts, split(len(texts)), 10)
+    rng = np.random.default_rng(SPLIT_SEED)
+    corpus.train, corpus.test = (some_words(X, rng) for X in (corpus.train, corpus.test))
+    return corpus
+
+
+def some_words(X, rng):
+    """Return presence of SHORT random words of each document, all of which have more."""
+    words = [rng.permutation(X.indices[first:last])[:SHORT] for first, last in pairwise(X.indptr)]
+    rows = np.repeat(np.arange(len(words)), SHORT)
+    return sp.csr_array((np.ones(rows.size, np.int64), (rows, np.concatenate(words))), shape=X.shape)
+
+
 def enron(data):
     """Mails, with their senders as users."""
-    with lzma.open(data / "enron_ham_raw.jsonl.xz", "rt") as file:
-        mails = [json.loads(line) for line in file]
+    mails = mails_of(data)
     senders, users = np.unique([mail["frm"] for mail in mails], return_inverse=True)
     parts = [np.flatnonzero(np.isin(users, part)) for part in split(len(senders))]
     texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails]
@@ -191,6 +223,7 @@ CORPORA = {
     NIPS: partial(uci, name=NIPS, binary=False),
     ENRON: enron,
     KOS: partial(uci, name=KOS, binary=True),
+    SHORT_MAILS: short_mails,
 }
 
 
@@ -336,8 +369,13 @@ def work_off(rows, tasks, fresh=False):
 
 @cache
 def load(name, data):
-    """Return a corpus."""
-    return CORPORA[name](data)
+    """Return a corpus, with what public vectors say of its words."""
+    corpus, glove = CORPORA[name](data), np.load(data / "glove6B_100d_top60k_f16.npz")
+    names, vectors = str(glove["words"]).split("\n"), glove["vectors"]
+    known = np.flatnonzero(np.isin(names, corpus.words))
+    prior = PublicPrior.from_vectors(([names[i] for i in known], vectors[known].astype(np.float32)))
+    corpus.vectors = prior.for_words(corpus.words)
+    return corpus
 
 
 def chosen(options, all_topics=True):
@@ -604,6 +642,63 @@ def judge_option(corpus, X, change, make, n_topics, seed):
     return found | {"unigram": unigram_perplexity(corpus.train, corpus.test), "non-private": exact}
 
 
+class ExactRounds(VIPSLDA):
+    """Topics are found without noise, and then released once for the whole budget. It is not private."""
+
+    def _run(self, plan, randomness, data, charge, callback):
+        exact = VIPSLDA(self.n_components, epsilon=math.inf, random_state=self.random_state, n_jobs=1)
+        table = exact.fit(data.documents, groups=self._users).components_.T
+        e_step, tables = self._e_step(plan, randomness, data), self._make_tables(plan, randomness, data)
+        run_round(e_step, tables, plan, randomness, 0)  # word frequencies
+        tables.table, tables._todo = tables._scaled(table), [("topics", 1 - math.fsum(tables.spent))]
+        run_round(e_step, tables, plan, randomness, 1)
+        return self._model_of(tables, 2)
+
+    def fit(self, X, y=None, groups=None):
+        """Fit; the budget of no ledger is charged."""
+        self._users = groups
+        return super().fit(X, groups=groups)
+
+
+LITTLE = (  # models, and what helps them
+    ("VIPSLDA", "none"),
+    ("VIPSLDA", VECTORS),
+    ("VIPSLDA", EXACT_ROUNDS),
+    ("PrivateCGSLDA", VECTORS),
+    ("PrivateCGSLDA", "none"),
+)
+
+
+def little(options):
+    """Yield what there is to measure: small epsilon, with and without public vectors."""
+    makers = {contender.name: contender.make for contender in CONTENDERS}
+    for (name, help_), (corpus, n_topics) in product(LITTLE, list(chosen(options))):
+        if options.only and name not in options.only:
+            continue
+        for epsilon in options.epsilon:
+            model = makers[name](n_topics, epsilon, 0)
+            if help_ == VECTORS:
+                words = synthetic().shape[1]
+                model.set_params(prior=WordPrior(np.random.default_rng(SPLIT_SEED).standard_normal((words, 5))))
+            mark = fingerprint(model, help_)
+            for seed in options.seeds:
+                row = {"corpus": corpus.name, "topics": n_topics, "model": name, "help": help_, "epsilon": epsilon}
+                yield row | {"seed": seed, "fingerprint": mark}, partial(judge_little, corpus, makers[name], row, seed)
+
+
+def judge_little(corpus, make, row, seed):
+    """Fit, and return the values of a row."""
+    model = make(row["topics"], row["epsilon"], seed)
+    if row["help"] == EXACT_ROUNDS:
+        model = ExactRounds(**model.get_params(deep=False))
+    elif row["help"] == VECTORS:
+        model.set_params(prior=corpus.vectors)
+    found = {"cpu s": fitted(model, corpus, corpus.train), "perplexity": model.perplexity(corpus.test)}
+    exact = exact_perplexity(corpus, make, row["topics"], seed)
+    unigram = unigram_perplexity(corpus.train, corpus.test)
+    return found | {"unigram": unigram, "non-private": exact, "releases": model.n_iter_}
+
+
 ATTACKED = ("PrivateCGSLDA", "VIPSLDA", "Zhu et al.")
 
 
@@ -665,6 +760,14 @@ PARTS = {
         (*GAIN, "non-private", "cpu s", "note"),
         (NEWS, KOS, TWEETS),
         (1.0, 5.0),
+        (0, 1),
+    ),
+    "little": Part(
+        little,
+        (*MODEL, "help", "epsilon", "seed"),
+        (*GAIN, "non-private", "releases", "cpu s", "note"),
+        (TWEETS, SHORT_MAILS, NIPS, NEWS, ENRON, ALL_TWEETS),
+        (0.5, 1.0, 2.0, 5.0),
         (0, 1),
     ),
     "attack": Part(

@@ -32,7 +32,7 @@ from skdplda.rounds._tables import constant
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 
-KINDS = ["words", "fit", "vectors", "clusters", "topics", "votes"]
+KINDS = ["words", "fit", "vectors", "clusters", "frequent", "topics", "votes"]
 MODELS = [PrivateCGSLDA, VIPSLDA]
 
 
@@ -54,8 +54,10 @@ def e_step(X, groups, n_topics, model):
 
 
 def kind_of(question):
-    """Return what is asked: a table asks for topics."""
-    return "topics" if isinstance(question, np.ndarray) else question.kind
+    """Return what is asked: a table asks for topics, and only of some words where it has rows of zeros."""
+    if not isinstance(question, np.ndarray):
+        return question.kind
+    return "topics" if question.any(axis=1).all() else "frequent"
 
 
 def random_question(kind, n_words, rng, *, for_users):
@@ -65,6 +67,9 @@ def random_question(kind, n_words, rng, *, for_users):
     if kind == "votes":
         return Question(kind, table.astype(np.float64))
     if kind == "topics":
+        return table
+    if kind == "frequent":
+        table[1:][rng.random(n_words - 1) < 0.5] = 0
         return table
     if kind == "words":
         return Question(kind)
@@ -97,15 +102,15 @@ def corpora(rng, n):
         yield X, groups
 
 
-@pytest.mark.parametrize(("kind", "model"), [*((kind, VIPSLDA) for kind in KINDS), ("topics", PrivateCGSLDA)])
+@pytest.mark.parametrize(("kind", "model"), [*((kind, VIPSLDA) for kind in KINDS), ("frequent", PrivateCGSLDA), ("topics", PrivateCGSLDA)])
 def test_a_unit_contributes_no_more_than_the_grid(kind, model):
     """Exactly, in Python's integers; the others' contributions stay; and the bound is nearly met."""
     rng, largest = np.random.default_rng(KINDS.index(kind)), {True: 0, False: 0}
-    sampled = kind == "topics" and model is PrivateCGSLDA
+    sampled = model is PrivateCGSLDA
     for X, groups in corpora(rng, 36 if sampled else 90):
         X = np.minimum(X, 10**4) if sampled else X  # sampling takes time
         question = random_question(kind, X.shape[1], rng, for_users=groups is not None)
-        table = question if kind == "topics" else question.table
+        table = question if kind in ("frequent", "topics") else question.table
         n_topics = 3 if table is None else table.shape[1]
         others = slice(None, len(X) - 1) if groups is None else groups < 99
         rest = None if groups is None else groups[others]
@@ -182,6 +187,8 @@ def shape_of(question, shape):
     kind = kind_of(question)
     if kind == "vectors":
         return question.centres.shape
+    if kind == "frequent":
+        return question.any(axis=1).sum(), shape[1]
     return {"words": (shape[0], 1), "fit": (1, 1), "votes": (1, 1)}.get(kind, shape)
 
 
@@ -253,7 +260,7 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
             assert (restored.next_share, restored.n_planned) == (tables.next_share, tables.n_planned)
         assert math.fsum(tables.spent) == pytest.approx(1, abs=1e-9)
         assert plan.planned(tables) == len(kinds) == len(tables.spent)
-        assert kinds[0] == "words" and kinds.count("votes") == ("topics" in kinds)
+        assert kinds[0] == "words" and kinds.count("votes") == bool({"topics", "clusters"} & set(kinds))
         all_kinds |= set(kinds)
     assert all_kinds == set(KINDS)
 
@@ -356,8 +363,10 @@ def test_an_interrupted_fit_ends_like_another_after_each_kind_of_release(model, 
     settings = {"epsilon": 4.0, "max_iter": 4, "random_state": 3, "prior": prior}
     whole = model(3, **settings).fit(X)
     kinds = list(seen.kinds)
-    assert set(kinds) >= (set(KINDS) if with_prior else {"words", "topics", "votes"})
-    firsts = sorted({kinds.index(kind) + 1 for kind in kinds} | {len(kinds)})
+    without = {"fit", "vectors", "clusters"} if not with_prior else {"frequent"}
+    assert set(kinds) == set(KINDS) - without
+    # After the first of each kind, before the first of topics, and after the last.
+    firsts = sorted({kinds.index(kind) + 1 for kind in kinds} | {kinds.index("topics"), len(kinds)})
     for n_done in firsts:
         path = tmp_path / f"{n_done}.npz"
         with pytest.raises(KeyboardInterrupt):

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.model_selection import cross_val_score
 
-from skdplda import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA
+from skdplda import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA, PublicPrior
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.metrics import perplexity
 from skdplda.models._cgs import GAMMA_SHAPE
@@ -383,11 +383,31 @@ def test_a_progress_bar_only_on_request(capfd):
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "rounds"),
-    [(1.0, 1e-6, 1), (5.0, 1e-5, 20), (0.3, 1e-3, 7), (2.0, 1e-6, 6), (5.0, 1e-5, None)],
+    [(1.0, 1e-6, 1), (5.0, 1e-5, 20), (0.3, 1e-3, 7), (2.0, 1e-6, 6)],
 )
 def test_the_noise_is_told_without_data(epsilon, delta, rounds, stated_noise):
     told = PrivateCGSLDA(epsilon=epsilon, delta=delta, max_iter=rounds).noise_deviation()
-    assert told == pytest.approx(stated_noise(epsilon, delta, rounds or 20), rel=1e-5)  # the most that may be asked for
+    assert told == pytest.approx(stated_noise(epsilon, delta, rounds), rel=1e-5)
+
+
+def test_the_noise_that_is_told_is_the_greatest_that_releases_may_ask_for(stated_noise):
+    told = PrivateCGSLDA(epsilon=5.0).noise_deviation()
+    # Frequent words come first below a signal of 60, with 4 + 60 / 6 rounds or fewer; else there are 20 or fewer.
+    some = [stated_noise(5.0, 1e-5, n, True) for n in range(8, 15)] + [stated_noise(5.0, 1e-5, n, False) for n in range(8, 21)]
+    assert told == pytest.approx({name: max(noise[name] for noise in some) for name in told}, rel=1e-5)
+
+
+@pytest.mark.parametrize("rounds", [None, 6])
+def test_vectors_leave_less_for_topics(rounds):
+    """The share that asks whether they fit is 1 %, and a prior of other kinds costs nothing."""
+    vectors = PublicPrior.from_vectors({"tea": [3.0, 4.0], "coffee": [4.0, 3.0]})
+    plain, with_seeds, with_vectors, by_words = (
+        PrivateCGSLDA(max_iter=rounds, prior=prior).noise_deviation()
+        for prior in (None, PublicPrior.from_seed_words({"drinks": ["tea"]}), vectors, vectors.for_words(["tea", "no"]))
+    )
+    assert plain == with_seeds and with_vectors == by_words
+    for name in ("first_round", "last_round", "in_model"):
+        assert 1.004 < with_vectors[name] / plain[name] < 1.008
 
 
 def test_the_noise_of_laplace_and_of_sampled_rounds_is_told():

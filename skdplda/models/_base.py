@@ -28,7 +28,7 @@ from skdplda.metrics import make_gensim_model, perplexity, score, score_samples
 from skdplda.models._hints import HintsMixin
 from skdplda.models._topics import TopicsMixin, warn_of_noise
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import Question
+from skdplda.rounds._adaptive import audited_question
 from skdplda.rounds._checkpoint import fingerprint, interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
@@ -387,7 +387,11 @@ class BaseRoundsModel(BaseTopicModel):
         return self._guarantee("user" if groups else "document", self._plan())
 
     def audit_contributions(
-        self, X: Matrix, groups: ArrayLike | None = None, *, released: Literal["topics", "words", "votes"] = "topics"
+        self,
+        X: Matrix,
+        groups: ArrayLike | None = None,
+        *,
+        released: Literal["topics", "frequent", "words", "votes", "fit", "vectors"] = "topics",
     ) -> tuple[np.ndarray, int, int]:
         """Compute what the first round of topics would release, before noise, or another release of the fit.
 
@@ -400,12 +404,13 @@ class BaseRoundsModel(BaseTopicModel):
             Word counts.
         groups : array-like of shape (n_documents,), default=None
             As in `fit`.
-        released : {"topics", "words", "votes"}, default="topics"
-            Which release; the latter two only of fits whose releases divide the budget. Votes are on the first topics.
+        released : {"topics", "frequent", "words", "votes", "fit", "vectors"}, default="topics"
+            Which release; all but the first only of fits whose releases divide the budget. "frequent" is topics of the
+            first half of the words, votes are on the first topics, and "fit" and "vectors" need a `prior` of vectors.
 
         Returns
         -------
-        total : ndarray of shape (n_words, n_components), (n_words, 1) or (1, 1), int64
+        total : ndarray of int64
             The sum of the units' contributions, on the fixed-point grid.
         norm : {1, 2}
             Order of the norm in which a contribution is bounded.
@@ -426,7 +431,10 @@ class BaseRoundsModel(BaseTopicModel):
         tables = copy._make_tables(plan, randomness, data)
         if released != "topics" and not isinstance(plan, BudgetPlan):
             raise ValueError(f"released={released!r} is for fits whose releases divide the budget; use 'topics'.")
-        question = tables.table if released == "topics" else Question(released, tables.table)
+        vectors = getattr(data.prior, "vectors", None)
+        if released in ("fit", "vectors") and vectors is None:
+            raise ValueError(f"released={released!r} needs vectors of words; give a prior that has some.")
+        question = audited_question(released, tables.table, vectors)
         return copy._e_step(plan, randomness, data).collect(question, 0, None), plan.law.norm, GRID
 
     def _fit(self, X, groups, watch=None):

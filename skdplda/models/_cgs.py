@@ -22,7 +22,7 @@ from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep, InferredPriors
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
-from skdplda.rounds._prior import PublicPrior, WordPrior
+from skdplda.rounds._prior import PublicPrior, WordPrior, has_vectors
 from skdplda.rounds._sensitivity import NORM_BOUND, shortened
 from skdplda.rounds._tables import ExactTables, SmoothedTables, annealed, constant, model_noise
 
@@ -237,7 +237,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         document (user) weighs the same. A cell far above the noise in the model is certainly not noise. With Gaussian
         noise, and without `groups`, the numbers are those of a word of mean frequency: a word r times as frequent has
         r ** (1 / 4) times the noise, where that is in [1 / 5, 5]. With Gaussian noise they are also those before
-        `components_` are shrunk, and with `max_iter=None` those of the most rounds that the releases may ask for.
+        `components_` are shrunk, and the greatest that there may be: what is asked before topics, and with
+        `max_iter=None` how many rounds of topics there are, is up to the releases.
 
         Returns
         -------
@@ -252,7 +253,8 @@ class PrivateCGSLDA(BaseRoundsModel):
             noise = float(NORM_BOUND * plan.deviation(0))
             return {"first_round": noise, "last_round": noise, "in_model": noise, "rounds": 1}
         if self._adaptive():
-            first, last, model = (float(NORM_BOUND * noise) for noise in planned_noise(plan, self.max_iter))
+            noise = planned_noise(plan, self.max_iter, vectors=has_vectors(self.prior))
+            first, last, model = (float(NORM_BOUND * deviation) for deviation in noise)
             return {"first_round": first, "last_round": last, "in_model": model, "rounds": self.max_iter or MOST_ROUNDS}
         scale = NORM_BOUND / plan.sampling_rate
         return {

@@ -34,7 +34,6 @@ from skdplda.privacy import (
 )
 from skdplda.rounds._adaptive import AdaptiveTables, least_share
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
-from skdplda.rounds._estep_gibbs import HALF
 from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
 from skdplda.rounds._loop import run_round
@@ -82,7 +81,7 @@ class VIPSLDA(BaseRoundsModel):
     and a vote of the documents tells whether topics explain them better than word frequencies do. If not, the rest of
     the budget goes to the frequencies, and all topics are alike. The model is what the releases prove (empirical
     Bayes), so that cells full of noise fade into the word frequencies; `prior` adds what is publicly known. Documents'
-    topics are inferred by collapsed variational inference (CVB0 [3]_), which suits short texts.
+    topics are inferred by collapsed variational inference (CVB0 [3]_), which suits short texts, with noise and without.
 
     Parameters
     ----------
@@ -424,6 +423,7 @@ class VIPSLDA(BaseRoundsModel):
             **changes,
             hidden="" if self.max_doc_length is None else CUT,
             assumptions=assumptions,
+            tells_noise=self.learning_method == "batch",
         )
         return seeded_guarantee(guarantee, self.random_state)
 
@@ -474,7 +474,7 @@ class VIPSLDA(BaseRoundsModel):
         if plan.noiseless and self.learning_method == "batch":
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
         elif self._adaptive():
-            priors = partial(constant, ROUND_ALPHA * alpha, HALF)
+            priors = partial(constant, ROUND_ALPHA * alpha, 0.0)
         else:
             priors = partial(constant, alpha + OFFSET * self._private_batch(plan), beta)
         make = partial(
@@ -488,7 +488,7 @@ class VIPSLDA(BaseRoundsModel):
             tol=self.mean_change_tol,
             remember=remember,
             weighted=self._weighted(plan, data),
-            collapsed=self._adaptive(),
+            collapsed=self._adaptive() or (plan.noiseless and self.learning_method == "batch"),
         )
         if not self._adaptive():
             return make

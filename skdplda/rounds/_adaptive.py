@@ -1,6 +1,7 @@
 """The M-step that divides one budget while the fit runs, by what the releases prove.
 
     words    the sum of the documents' word counts            tells how much signal there is, and so how many rounds pay
+    frequent topic-word counts of the frequent words alone    where the signal is weak: fewer cells share the noise
     topics   topic-word counts, a number of rounds
     votes    do topics explain the documents better than word frequencies do? If not, the rest goes to `words` again
 
@@ -18,11 +19,12 @@ from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 from skdplda.rounds._shrinkage import loglinear, principal, shrink_frequencies, shrink_ratios, unit_columns
 from skdplda.rounds._tables import FORGET, initial_table, signal_to_noise
 
-__all__ = ["MOST_ROUNDS", "AdaptiveTables", "Question", "least_share", "planned_noise"]
+__all__ = ["MOST_ROUNDS", "AdaptiveTables", "Question", "audited_question", "least_share", "planned_noise"]
 
 # Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget".
 WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
-# The votes are asked for when so much is spent: later, topics are clearer; earlier, more is left if they do not pay.
+# The votes are asked for when so much is spent, frequent words apart: later, topics are clearer; earlier, more is left
+# if they do not pay.
 VOTES_AFTER = 0.3
 # In the votes topics are mixed half and half with the word frequencies, as the final shrinkage would: topics that are
 # right but noisy get a chance.
@@ -38,6 +40,9 @@ FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
 # Vectors: the share that asks whether they fit, and how many standard deviations of its noise say yes; the share and
 # the rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
 FIT_SHARE, ENOUGH_FIT, VECTORS_SHARE, VECTORS_ROUNDS, START_SIGNAL, MOST_SIGNAL = 0.01, 2.0, 0.1, 4, 100.0, 170.0
+# Frequent words first: the signals below which they come, the share and the rounds, and the part of all tokens that they
+# carry. Topics of few words stand out from the noise when those of all words do not.
+FREQUENT_SIGNAL, FREQUENT_SHARE, FREQUENT_ROUNDS, FREQUENT_MASS = 60.0, 0.1, 6, 0.5
 LEAST_PUBLIC = 1e-6  # least public frequency of a word, over that of the uniform distribution
 ROUND_STEPS, FINAL_STEPS = 6, 15  # of the log-linear model, in a round and in the end
 SMOOTHING = 1.0  # of the next table, in standard deviations of the noise, towards what vectors or word frequencies say
@@ -48,7 +53,7 @@ CELL = 1000.0
 
 def least_share(n_rounds):
     """Return a bound below the share of every release, of at most `n_rounds` (None: MOST_ROUNDS) topic rounds."""
-    left = 1 - (WORDS_SHARE + FIT_SHARE + VECTORS_SHARE + VOTES_SHARE)
+    left = 1 - (WORDS_SHARE + FIT_SHARE + max(VECTORS_SHARE, FREQUENT_SHARE) + VOTES_SHARE)
     return min(FIT_SHARE, left / (PRECISION_RATIO * (n_rounds or MOST_ROUNDS)) * (1 - 1e-9))
 
 
@@ -67,26 +72,40 @@ def topic_shares(n_rounds, left):
     return (precisions * (left / precisions.sum())).tolist()
 
 
-def planned_noise(plan, n_rounds=None):
-    """Return the standard deviations of noise in a cell of released topics, without data.
+def planned_noise(plan, n_rounds=None, *, vectors=False):
+    """Return the greatest standard deviations of noise in a cell of released topics, without data.
 
     Parameters
     ----------
     plan : BudgetPlan
         The budget.
     n_rounds : int or None, default=None
-        Topic rounds; None for the most that releases may ask for.
+        Topic rounds; None for those that the releases may ask for.
+    vectors : bool, default=False
+        Whether there are public vectors, which have a share of their own.
 
     Returns
     -------
     noise : tuple of float
         Of the first and the last round, and of the weighted mean of all; over the norm of a contribution.
     """
-    shares = topic_shares(n_rounds or MOST_ROUNDS, 1 - WORDS_SHARE)
+    left = 1 - WORDS_SHARE - FIT_SHARE * vectors
+    after_frequent = left - max(FREQUENT_SHARE, VECTORS_SHARE * vectors)
+    if n_rounds is not None:
+        return tuple(noise_of_topics(plan, n_rounds, after_frequent))
+    most = round(START + FREQUENT_SIGNAL / STEP)  # where the signal is so weak that frequent words come first
+    return tuple(
+        np.maximum(noise_of_topics(plan, MOST_ROUNDS, left), noise_of_topics(plan, most, after_frequent)).tolist()
+    )
+
+
+def noise_of_topics(plan, n_rounds, left):
+    """Return the three numbers of `planned_noise`, (3,), where so much of the budget is left for topics and votes."""
+    shares = topic_shares(n_rounds, left)
     weight = squares = 0.0
     for share in shares:
         weight, squares = (1 - FORGET) * weight + share, (1 - FORGET) ** 2 * squares + share
-    return tuple(plan.deviation(0) * np.array([shares[0] ** -0.5, shares[-1] ** -0.5, squares**0.5 / weight]))
+    return plan.deviation(0) * np.array([shares[0] ** -0.5, shares[-1] ** -0.5, squares**0.5 / weight])
 
 
 class Question(NamedTuple):
@@ -111,6 +130,26 @@ class Question(NamedTuple):
     vectors: Any = None
     centres: Any = None
     word_weights: Any = None
+
+
+def audited_question(kind, table, vectors=None):
+    """Return a question of a kind that a fit may ask, for audits, whatever the budget is.
+
+    Parameters
+    ----------
+    kind : {"topics", "frequent", "words", "votes", "fit", "vectors"}
+        "frequent" is asked of the first half of the words.
+    table : ndarray of shape (n_words, n_topics)
+        The first one.
+    vectors : ndarray of shape (n_words, n_dimensions) or None, default=None
+        Of words.
+    """
+    if kind == "topics":
+        return table
+    if kind == "frequent":
+        return np.where((np.arange(len(table)) <= len(table) // 2)[:, None], table, np.float32(0))
+    centres = None if vectors is None else unit_columns(vectors.T @ table)
+    return Question(kind, table, vectors, centres)
 
 
 class AdaptiveTables:
@@ -143,6 +182,7 @@ class AdaptiveTables:
             self._public = np.maximum(self._public, LEAST_PUBLIC / shape[0])
         self._seed = int(np.random.default_rng(key).integers(2**32))
         self._vectors, self._centres = None, None  # of words, once they fit, and of topics
+        self._frequent = np.zeros(shape[0], bool)  # the words that come first
         n_words, n_topics = shape
         self._start = self.table
         self.spent, self._todo = [], [("words", WORDS_SHARE if n_topics > 1 else 1.0)]
@@ -170,6 +210,8 @@ class AdaptiveTables:
             return Question(kind, self._voted_table())
         if kind == "topics":
             return self.table
+        if kind == "frequent":  # a table that has rows of zeros asks for topics of the other words
+            return np.where(self._frequent[:, None], self.table, np.float32(0))
         weights = self._word_weights() if self._weighted else None
         vectors = self._vectors * np.clip((self._frequencies * len(self.table)) ** -0.5, 0.2, 5)[:, None]
         return Question(kind, self.table if kind == "clusters" else None, vectors, self._centres, weights)
@@ -230,11 +272,34 @@ class AdaptiveTables:
         if self._signal < (LEAST_SIGNAL_HELPED if helped else LEAST_SIGNAL):
             self._todo = [("words", 1 - math.fsum(self.spent))]
             return
+        if self._signal < FREQUENT_SIGNAL and not helped and not self._frequent.any():
+            order = np.argsort(-self._frequencies, kind="stable")
+            before = np.cumsum(self._frequencies[order]) - self._frequencies[order]
+            some = order[before < FREQUENT_MASS]
+            if len(some) < len(order):
+                self._frequent[some] = True
+                self._todo = [("frequent", FREQUENT_SHARE / FREQUENT_ROUNDS)] * FREQUENT_ROUNDS
+                return
         if n_rounds is None:
             least, step = (FEWEST_HELPED, STEP_HELPED) if helped else (FEWEST, STEP)
             n_rounds = int(np.clip(np.rint(START + self._signal / step), least, MOST_ROUNDS))
         shares = topic_shares(n_rounds, 1 - math.fsum(self.spent))
         self._todo = [(first, shares[0]), *(("topics", share) for share in shares[1:])]
+
+    def _take_frequent(self, sums, share):
+        """Take topics of the frequent words; the others are in each topic as often as in all, or as its seeds say."""
+        weights, deviation = self._word_weights(self._frequent), self._deviation(share)
+        released, frequencies = sums / weights[:, None], self._frequencies[self._frequent]
+        floor = self._smoothing * deviation * len(weights) * (frequencies / frequencies.sum())
+        table = np.maximum(released, 0) + floor[:, None]
+        others = np.ones(self.table.shape)
+        if self._prior.topics is not None:
+            others[:, : len(self._prior.topics)] = self._start[:, : len(self._prior.topics)]
+        others *= table.sum(axis=0)
+        others[self._frequent] = table
+        self.table = self._scaled(others)
+        if not self._todo:
+            self._plan_topics("topics")
 
     def _take_clusters(self, sums, share):
         self._take_topics(sums, share)
@@ -253,7 +318,8 @@ class AdaptiveTables:
         smoothing = self._smoothing if self._vectors is None else SMOOTHING
         floor = smoothing * deviation * len(weights) * expected
         self.table = self._scaled(np.maximum(released, 0) + floor)
-        if not self._voted and self._todo and math.fsum(self.spent) + self._todo[0][1] / 2 >= VOTES_AFTER:
+        after = VOTES_AFTER + FREQUENT_SHARE * self._frequent.any()
+        if not self._voted and self._todo and math.fsum(self.spent) + self._todo[0][1] / 2 >= after:
             self._voted = True
             self._todo.insert(0, ("votes", VOTES_SHARE))
 
@@ -261,9 +327,10 @@ class AdaptiveTables:
         if sums[0, 0] < ENOUGH_VOTES * self._deviation(share):
             self._todo = [("words", 1 - math.fsum(self.spent))]
 
-    def _word_weights(self):
-        """Return the weights of words in the contributions to the next round of topics."""
-        return word_weights(self.table) if self._weighted else np.ones(len(self.table), np.float32)
+    def _word_weights(self, some=slice(None)):
+        """Return the weights of words, or of some, in the contributions to the next round of topics."""
+        table = self.table[some]
+        return word_weights(table) if self._weighted else np.ones(len(table), np.float32)
 
     def _scaled(self, table):
         """Return a table whose words have the word frequencies, and whose mean cell is CELL; no cell is negative."""
@@ -320,6 +387,7 @@ class AdaptiveTables:
             "start": self._start,
             "words": self._words,
             "frequencies": self._frequencies,
+            "frequent": self._frequent,
             "sum": self._sum,
             "spent": np.array(self.spent),
             "kinds": np.array(kinds, dtype="U8"),
@@ -333,6 +401,7 @@ class AdaptiveTables:
         """Restore the state."""
         self.table, self._start, self._words = arrays["table"], arrays["start"], arrays["words"]
         self._frequencies, self._sum, self.spent = arrays["frequencies"], arrays["sum"], arrays["spent"].tolist()
+        self._frequent = arrays["frequent"]
         self._todo = list(zip(arrays["kinds"].tolist(), arrays["shares"].tolist(), strict=True))
         self._words_share, self._share, self._squares = arrays["numbers"][:3].tolist()
         self._signal, self._vectors, self._centres = arrays["numbers"][5], arrays.get("vectors"), arrays.get("centres")

@@ -1,5 +1,7 @@
 """The E-step of the adaptive loop: beside topics, it answers the questions that decide how the budget is spent."""
 
+from functools import partial
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -51,8 +53,19 @@ def nearest(X, question):
     return unit_rows(sums), clusters / clusters.sum(axis=1, keepdims=True)
 
 
+def only(X, words):
+    """Return the counts of some words, given as flags of all."""
+    some = X[:, np.flatnonzero(words)]
+    counts = sp.csr_array(some.shape, dtype=X.data.dtype)  # a constructor that is given arrays may narrow them
+    counts.data, counts.indices, counts.indptr = some.data, some.indices.astype(np.int32), some.indptr.astype(np.int64)
+    return counts
+
+
 class AdaptiveEStep:
     """E-step of the private loop that answers every `Question`; topics are asked of the E-step of the model.
+
+    A table asks for topics. Where rows of it are zero, it asks for those of the other words: of documents from which the
+    words of these rows are taken out, before anything else is done.
 
     Parameters
     ----------
@@ -65,14 +78,20 @@ class AdaptiveEStep:
     """
 
     def __init__(self, X, units=None, *, make, randomness, n_threads, first_document=0, max_length=None):
-        self._topics = make(X, units, randomness=randomness, n_threads=n_threads, first_document=first_document)
+        self._make = partial(make, randomness=randomness, n_threads=n_threads)
+        self._topics = self._make(X, units, first_document=first_document)
         self.n_units = self._topics.n_units
+        self._words, self._of_words = None, None  # some words, and the E-step of documents of these alone
         self._X, self._units, self._n_threads = X, units, n_threads
         self._randomness, self._first, self._max_length = randomness, first_document, max_length
 
     def collect(self, question, round_, active):
         """Return the sum of the units' contributions to a `Question`, or to a table, which asks for topics."""
         if isinstance(question, np.ndarray):
+            words = question.any(axis=1)
+            if not words.all():
+                return self._sum_some_topics(question[words], words, round_)
+            self._words, self._of_words = None, None
             return self._topics.collect(question, round_, active)
         total = 0
         for X, units in self._parts():
@@ -91,6 +110,19 @@ class AdaptiveEStep:
 
     def _cut(self, X, numbers):
         return cut_documents(X, self._max_length, self._randomness.key, numbers)
+
+    def _sum_some_topics(self, table, words, round_):
+        """Return the sum of topic-word counts of documents of these words alone, (number of words, n_topics)."""
+        if not sp.issparse(self._X):  # nothing is remembered
+            return sum(self._make(only(X, words)).collect(table, round_, None) for X, _ in self._parts())
+        if self._words is None or not np.array_equal(words, self._words):
+            self._begin(words)
+        return self._of_words.collect(table, round_, None)
+
+    def _begin(self, words):
+        """Make the E-step of documents of these words alone."""
+        [(X, _)] = self._parts()
+        self._words, self._of_words = words, self._make(only(X, words), self._units, first_document=self._first)
 
     def _sum_words(self, X, units, question):
         """Return the sum of word counts, each unit's scaled to the L2 norm GRID, rounded down."""
@@ -163,8 +195,14 @@ class AdaptiveEStep:
 
     def arrays(self):
         """Return the hidden state."""
-        return self._topics.arrays()
+        if self._words is None:
+            return self._topics.arrays()
+        return {"words": self._words} | self._of_words.arrays()
 
     def restore(self, arrays):
         """Restore the hidden state."""
-        self._topics.restore(arrays)
+        arrays = dict(arrays)
+        words = arrays.pop("words", None)
+        if words is not None:
+            self._begin(words)
+        (self._topics if words is None else self._of_words).restore(arrays)

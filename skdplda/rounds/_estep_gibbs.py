@@ -8,13 +8,11 @@ from scipy.special import digamma
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import check_groups, unit_of_documents
+from skdplda.rounds._estep_variational import HALF
 from skdplda.rounds._sensitivity import GRID, unit_weights, word_weights
 from skdplda.rounds._tables import annealed
 
-__all__ = ["HALF", "GibbsEStep", "InferredPriors"]
-
-HALF = 0.5  # added to a count, because exp(digamma(x + 1/2)) is about x, for x above 1/2
-
+__all__ = ["GibbsEStep", "InferredPriors"]
 
 INFER_FROM, INFER_EVERY, INFER_STEPS = 20, 5, 5  # rounds between updates of inferred priors, steps of each; not tuned
 LEAST_PRIOR, MOST_PRIOR = 1e-3, 10.0

@@ -8,7 +8,9 @@ from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import unit_of_documents
 from skdplda.rounds._sensitivity import GRID, shortened, unit_weights, word_weights
 
-__all__ = ["TOKEN_WEIGHT", "VariationalEStep", "cut_documents"]
+__all__ = ["HALF", "TOKEN_WEIGHT", "VariationalEStep", "cut_documents"]
+
+HALF = 0.5  # added to a count, because exp(digamma(x + 1/2)) is about x, for x above 1/2
 
 # What a token adds to the integer sums where nothing is bounded: a power of two, so that soft counts of 1 / 4096 remain
 # and 2**50 tokens still fit.
@@ -73,8 +75,8 @@ class VariationalEStep:
     remember : bool, default=False
         Whether documents go on from their topics of the last round; not for documents on disk.
     collapsed : bool, default=False
-        Whether topics are inferred by CVB0, where a token does not see itself, in place of mean-field inference. Tables
-        of large numbers, against which the prior of words is nothing, and documents of few words need it.
+        Whether topics are inferred by CVB0, where a token does not see itself, in place of mean-field inference.
+        Documents of few words need it, and so do tables of large numbers, against which the prior of words is nothing.
     """
 
     def __init__(
@@ -121,7 +123,8 @@ class VariationalEStep:
         alpha, beta = self._priors(round_)
         mass = table.sum(axis=0, dtype=np.float64) + len(table) * beta
         scale = np.exp(-digamma(mass)) * mass.mean()
-        expected = expected_topics(np.ascontiguousarray(table, np.float32), scale, beta, self._n_threads)
+        more = HALF if self._collapsed else 0.0  # CVB0 has counts themselves
+        expected = expected_topics(np.ascontiguousarray(table, np.float32), scale, beta + more, self._n_threads)
         word_weight = word_weights(table) if self._weighted else None
         for X, weight, documents in self._parts(active):
             e_step(

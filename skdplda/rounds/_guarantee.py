@@ -13,12 +13,12 @@ NOT_COVERED = (
 )
 
 
-def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **changes):
+def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), tells_noise=True, **changes):
     """Return the guarantee of `run_rounds` for a plan and a privacy unit, without a limit for `epsilon=inf`.
 
     Epsilon and delta are the plan's target; mechanisms of pure epsilon do not use delta. `hidden` is the assumption on
     the random draws in the hidden state, empty if there are none; `assumptions` are further ones, where there is noise.
-    `changes` are other fields of the guarantee, in place of those of proven rounds.
+    `tells_noise` says whether the model has numbers of signal and noise, if there is noise at all. `changes` are other fields of the guarantee, in place of those of proven rounds.
     """
     private = np.isfinite(epsilon)
     law = plan.law
@@ -38,8 +38,7 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), **ch
             "components_",
             "topic_word_",
             "n_iter_",
-            "signal_to_noise_",
-            "topic_signal_to_noise_",
+            *(("signal_to_noise_", "topic_signal_to_noise_") if tells_noise and not plan.noiseless else ()),
         ),
         "assumptions": tuple(stated),
         "status": "proven",

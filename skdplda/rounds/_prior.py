@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from skdplda._types import ArrayLike, Estimator, Iterable, Sequence
 from skdplda._validation import is_integer
 
-__all__ = ["PublicPrior", "WordPrior", "starting_topics"]
+__all__ = ["PublicPrior", "WordPrior", "has_vectors", "starting_topics"]
 
 # Of public texts: the most words that are counted, or have vectors, which take a matrix of pairs of words: 400 MB.
 MOST_WORDS = 10_000
@@ -483,6 +483,11 @@ class PublicPrior:
 def _unpickled(vectors, frequencies, topics):
     """Make a prior again, with all checks."""
     return PublicPrior(vectors=vectors, frequencies=frequencies, topics=topics)
+
+
+def has_vectors(prior):
+    """Whether a public prior, or None, may have vectors of words; which words of a corpus it knows is not asked."""
+    return bool(prior._vectors) if isinstance(prior, PublicPrior) else getattr(prior, "vectors", None) is not None
 
 
 def starting_topics(
