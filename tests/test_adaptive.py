@@ -102,7 +102,9 @@ def corpora(rng, n):
         yield X, groups
 
 
-@pytest.mark.parametrize(("kind", "model"), [*((kind, VIPSLDA) for kind in KINDS), ("frequent", PrivateCGSLDA), ("topics", PrivateCGSLDA)])
+@pytest.mark.parametrize(
+    ("kind", "model"), [*((kind, VIPSLDA) for kind in KINDS), ("frequent", PrivateCGSLDA), ("topics", PrivateCGSLDA)]
+)
 def test_a_unit_contributes_no_more_than_the_grid(kind, model):
     """Exactly, in Python's integers; the others' contributions stay; and the bound is nearly met."""
     rng, largest = np.random.default_rng(KINDS.index(kind)), {True: 0, False: 0}
@@ -128,6 +130,27 @@ def test_a_unit_contributes_no_more_than_the_grid(kind, model):
             again = collect(X[others], rest).collect(question, 0, None)
             assert_array_equal(again, without)
     assert min(largest.values()) > 0.999 * GRID**2
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_frequent_words_are_those_of_documents_that_have_no_others(model, grouped):
+    """Lemma 6, to the last bit; and what was found out of these documents is forgotten when all words are asked."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.poisson(1.5, (40, 12)), np.arange(40) // 3 if grouped else None
+    words = rng.random(12) < 0.5
+    table = rng.gamma(0.3, 100.0, (12, 3)).astype(np.float32) + np.float32(1e-3)
+    some = np.where(words[:, None], table, np.float32(0))
+    steps, alone, fresh = (e_step(counts, groups, 3, model) for counts in (X, X[:, words], X))
+    for round_ in range(3):  # hidden state moves on
+        of_some = steps.collect(some, round_, None)
+        assert of_some.shape == (words.sum(), 3)
+        assert_array_equal(of_some, alone.collect(table[words], round_, None))
+        state = steps.arrays()
+        steps = e_step(X, groups, 3, model)
+        steps.restore(state)
+    assert_array_equal(steps.collect(table, 3, None), fresh.collect(table, 3, None))
+    assert "words" not in steps.arrays()
 
 
 @pytest.mark.parametrize("kind", ["fit", "votes"])
@@ -391,6 +414,14 @@ def test_documents_on_disk_give_the_same_first_releases(tmp_path, monkeypatch):
         model = VIPSLDA(3, callback=lambda report, note=note: note(report.table.copy()), **settings)
         fits[on_disk] = model.fit(counts if on_disk else X)
     assert_array_equal(tables[True][0], tables[False][0])
+    first = {True: [], False: []}
+    for on_disk in (True, False):  # the first release of frequent words, from documents that are cut
+        note = first[on_disk].append
+        options = {"max_doc_length": 15, "max_doc_update_iter": 9, "max_iter": 2}
+        model = VIPSLDA(3, callback=lambda report, note=note: note(report.table.copy()), **options, random_state=0)
+        assert model.fit(counts if on_disk else X).n_iter_ > 7
+    for release in (0, 1):
+        assert_array_equal(first[True][release], first[False][release])
     assert_array_equal(VIPSLDA(3, n_jobs=2, **settings).fit(counts).components_, fits[True].components_)
     assert fits[True].perplexity(X) < 0.9 * perplexity(X, np.full((1, 24), 1 / 24))
 

@@ -393,7 +393,9 @@ def test_the_noise_is_told_without_data(epsilon, delta, rounds, stated_noise):
 def test_the_noise_that_is_told_is_the_greatest_that_releases_may_ask_for(stated_noise):
     told = PrivateCGSLDA(epsilon=5.0).noise_deviation()
     # Frequent words come first below a signal of 60, with 4 + 60 / 6 rounds or fewer; else there are 20 or fewer.
-    some = [stated_noise(5.0, 1e-5, n, True) for n in range(8, 15)] + [stated_noise(5.0, 1e-5, n, False) for n in range(8, 21)]
+    some = [stated_noise(5.0, 1e-5, n, True) for n in range(8, 15)] + [
+        stated_noise(5.0, 1e-5, n, False) for n in range(8, 21)
+    ]
     assert told == pytest.approx({name: max(noise[name] for noise in some) for name in told}, rel=1e-5)
 
 

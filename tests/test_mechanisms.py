@@ -127,7 +127,9 @@ def test_it_is_known_to_estimators_statements_and_the_command_line(name, capsys)
     assert law.label in said and f"L{law.norm} norm" in said
     assert model.privacy_guarantee_.delta == (1e-5 if law.has_delta else 0.0)
     deviation = model.noise_deviation()["first_round"]
-    share = topic_shares(2, 1 - WORDS_SHARE - FREQUENT_SHARE)[0] if name == "gaussian" else 1.0  # of a budget that releases divide
+    share = (
+        topic_shares(2, 1 - WORDS_SHARE - FREQUENT_SHARE)[0] if name == "gaussian" else 1.0
+    )  # of a budget that releases divide
     assert deviation == pytest.approx(5.0 * law.deviation * model._plan().multipliers[0] / share**0.5)
     delta = ["--delta", "1e-6"] if law.has_delta else []
     assert main(["cost", "--epsilon", "1", "--mechanism", name, *delta]) == 0

@@ -97,7 +97,7 @@ class PrivateCGSLDA(BaseRoundsModel):
           reproduce the papers. They warn on every fit: their privacy claims do not hold, or claim nothing.
     max_iter : int or None, default=None
         Number of rounds of topics, each of which spends budget; sweeps for the published forms. None: with Gaussian
-        noise 5 to 20, as the first releases tell of signal and noise; 20 with other noise and with samples, 100 with
+        noise 2 to 20, as the first releases tell of signal and noise; 20 with other noise and with samples, 100 with
         `epsilon=inf`, 300 for the published forms. Affects privacy: no, the noise is calibrated to it.
     local_sweeps : int or None, default=None
         Gibbs sweeps over a document's tokens within a round. None: 10 with noise, else 1. Affects privacy: no.

@@ -104,7 +104,7 @@ class VIPSLDA(BaseRoundsModel):
           (`learning_offset` + step) ** -`learning_decay` towards its release; noise stays the same.
     max_iter : int or None, default=None
         Number of rounds of topics, or steps, each of which spends budget; `partial_fit` refuses more. None: with noise
-        5 to 20, as the first releases tell of signal and noise (20 with samples, `max_norm` or another accounting), 50
+        2 to 20, as the first releases tell of signal and noise (20 with samples, `max_norm` or another accounting), 50
         without; for "online" two passes with noise, five without. Affects privacy: no, the noise is calibrated to it.
     sampling_rate : float or None, default=None
         Probability that a document (user) takes part in a round of `fit` (Poisson sampling). None: `batch_size` /

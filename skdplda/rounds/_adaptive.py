@@ -31,9 +31,10 @@ VOTES_AFTER = 0.3
 BLEND = 0.5
 # Standard deviations of their noise above which votes, the noise included, let topics go on.
 ENOUGH_VOTES = 1.0
-# Topic rounds: START + signal / STEP, in [FEWEST, MOST_ROUNDS]; HELPED by vectors, fewer are enough. The signal is a
-# topic's mass over the noise that the whole budget would leave in a topic's column.
-START, FEWEST, STEP, MOST_ROUNDS, FEWEST_HELPED, STEP_HELPED = 4, 8, 6.0, 20, 5, 9.0
+# Topic rounds: START + signal / STEP, in [FEWEST, MOST_ROUNDS]. The signal is a topic's mass over the noise that the whole
+# budget would leave in a topic's column. Helped by vectors, fewer are enough: signal / HELPED, in [FEWEST_HELPED,
+# MOST_ROUNDS], and the fewest where users are the units, who have many topics each; chosen on KOS and Enron's senders.
+START, FEWEST, STEP, MOST_ROUNDS, FEWEST_HELPED, HELPED, HELPED_USERS = 4, 8, 6.0, 20, 2, 6.0, 18.0
 # The signals below which no topics are tried: all that is left goes to the word frequencies.
 LEAST_SIGNAL, LEAST_SIGNAL_HELPED = 8.0, 4.0
 FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
@@ -164,7 +165,7 @@ class AdaptiveTables:
     key : int
         Of the first table.
     weighted : bool
-        Whether contributions to topics are weighted by `word_weights` of the table.
+        Whether contributions to topics are weighted by `word_weights` of the table, which those of users are not.
     n_rounds : int or None, default=None
         Topic rounds; None lets the signal decide.
     smoothing : float, default=SMOOTHING
@@ -280,9 +281,11 @@ class AdaptiveTables:
                 self._frequent[some] = True
                 self._todo = [("frequent", FREQUENT_SHARE / FREQUENT_ROUNDS)] * FREQUENT_ROUNDS
                 return
-        if n_rounds is None:
-            least, step = (FEWEST_HELPED, STEP_HELPED) if helped else (FEWEST, STEP)
-            n_rounds = int(np.clip(np.rint(START + self._signal / step), least, MOST_ROUNDS))
+        if n_rounds is None and helped:
+            step = HELPED if self._weighted else HELPED_USERS
+            n_rounds = int(np.clip(np.rint(self._signal / step), FEWEST_HELPED, MOST_ROUNDS))
+        elif n_rounds is None:
+            n_rounds = int(np.clip(np.rint(START + self._signal / STEP), FEWEST, MOST_ROUNDS))
         shares = topic_shares(n_rounds, 1 - math.fsum(self.spent))
         self._todo = [(first, shares[0]), *(("topics", share) for share in shares[1:])]
 

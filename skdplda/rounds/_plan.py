@@ -297,8 +297,8 @@ class BudgetPlan(NoisePlan):
     def released(self) -> tuple[str, ...]:
         """What the rounds release."""
         return (
-            "noisy word counts, votes, topic-word counts of every round, and with public vectors sums of documents'"
-            " directions and clusters",
+            "noisy word counts, votes, topic-word counts of every round, of frequent words or of all, and with public"
+            " vectors sums of documents' directions and clusters",
         )
 
     def describe(self, unit: str) -> str:
