@@ -31,9 +31,9 @@ VOTES_AFTER = 0.3
 BLEND = 0.5
 # Standard deviations of their noise above which votes, the noise included, let topics go on.
 ENOUGH_VOTES = 1.0
-# Topic rounds: START + signal / STEP, in [FEWEST, MOST_ROUNDS]. The signal is a topic's mass over the noise that the whole
-# budget would leave in a topic's column. Helped by vectors, fewer are enough: signal / HELPED, in [FEWEST_HELPED,
-# MOST_ROUNDS], and the fewest where users are the units, who have many topics each; chosen on KOS and Enron's senders.
+# Topic rounds: START + signal / STEP, in [FEWEST, MOST_ROUNDS]. The signal is a topic's mass over the noise that the
+# whole budget would leave in a topic's column. Helped by vectors, fewer are enough: signal / HELPED, in
+# [FEWEST_HELPED, MOST_ROUNDS], and fewest where users are the units. Chosen on KOS and Enron's senders.
 START, FEWEST, STEP, MOST_ROUNDS, FEWEST_HELPED, HELPED, HELPED_USERS = 4, 8, 6.0, 20, 2, 6.0, 18.0
 # The signals below which no topics are tried: all that is left goes to the word frequencies.
 LEAST_SIGNAL, LEAST_SIGNAL_HELPED = 8.0, 4.0
@@ -41,8 +41,8 @@ FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
 # Vectors: the share that asks whether they fit, and how many standard deviations of its noise say yes; the share and
 # the rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
 FIT_SHARE, ENOUGH_FIT, VECTORS_SHARE, VECTORS_ROUNDS, START_SIGNAL, MOST_SIGNAL = 0.01, 2.0, 0.1, 4, 100.0, 170.0
-# Frequent words first: the signals below which they come, the share and the rounds, and the part of all tokens that they
-# carry. Topics of few words stand out from the noise when those of all words do not.
+# Frequent words first: the signals below which they come, the share and the rounds, and the part of all tokens that
+# they carry. Topics of few words stand out from the noise when those of all words do not.
 FREQUENT_SIGNAL, FREQUENT_SHARE, FREQUENT_ROUNDS, FREQUENT_MASS = 60.0, 0.1, 6, 0.5
 LEAST_PUBLIC = 1e-6  # least public frequency of a word, over that of the uniform distribution
 ROUND_STEPS, FINAL_STEPS = 6, 15  # of the log-linear model, in a round and in the end

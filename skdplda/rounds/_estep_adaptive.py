@@ -64,8 +64,8 @@ def only(X, words):
 class AdaptiveEStep:
     """E-step of the private loop that answers every `Question`; topics are asked of the E-step of the model.
 
-    A table asks for topics. Where rows of it are zero, it asks for those of the other words: of documents from which the
-    words of these rows are taken out, before anything else is done.
+    A table asks for topics. Where rows of it are zero, it asks for those of the other words: of documents from which
+    the words of these rows are taken out, before anything else is done.
 
     Parameters
     ----------

@@ -18,7 +18,8 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), tell
 
     Epsilon and delta are the plan's target; mechanisms of pure epsilon do not use delta. `hidden` is the assumption on
     the random draws in the hidden state, empty if there are none; `assumptions` are further ones, where there is noise.
-    `tells_noise` says whether the model has numbers of signal and noise, if there is noise at all. `changes` are other fields of the guarantee, in place of those of proven rounds.
+    `tells_noise` says whether the model has numbers of signal and noise, if there is noise at all. `changes` are other
+    fields of the guarantee, in place of those of proven rounds.
     """
     private = np.isfinite(epsilon)
     law = plan.law
