@@ -670,20 +670,20 @@ LITTLE = (  # models, and what helps them
 
 
 def little(options):
-    """Yield what there is to measure: small epsilon, with and without public vectors."""
+    """Yield what there is to measure: small epsilon, with and without public vectors; all of one seed first."""
     makers = {contender.name: contender.make for contender in CONTENDERS}
-    for (name, help_), (corpus, n_topics) in product(LITTLE, list(chosen(options))):
-        if options.only and name not in options.only:
-            continue
-        for epsilon in options.epsilon:
+    for seed in options.seeds:
+        tasks = ((*setting, *rest) for setting in chosen(options) for rest in product(LITTLE, options.epsilon))
+        for corpus, n_topics, (name, help_), epsilon in tasks:
+            if options.only and name not in options.only:
+                continue
             model = makers[name](n_topics, epsilon, 0)
             if help_ == VECTORS:
                 words = synthetic().shape[1]
                 model.set_params(prior=WordPrior(np.random.default_rng(SPLIT_SEED).standard_normal((words, 5))))
-            mark = fingerprint(model, help_)
-            for seed in options.seeds:
-                row = {"corpus": corpus.name, "topics": n_topics, "model": name, "help": help_, "epsilon": epsilon}
-                yield row | {"seed": seed, "fingerprint": mark}, partial(judge_little, corpus, makers[name], row, seed)
+            row = {"corpus": corpus.name, "topics": n_topics, "model": name, "help": help_, "epsilon": epsilon}
+            row |= {"seed": seed, "fingerprint": fingerprint(model, help_)}
+            yield row, partial(judge_little, corpus, makers[name], row, seed)
 
 
 def judge_little(corpus, make, row, seed):

@@ -334,6 +334,16 @@ def ablation_table(table):
     return formatted.reset_index()
 
 
+def little_table(table):
+    """Return the shares of the same estimator without noise at small epsilon, with and without public vectors."""
+    table = table[table["perplexity"].notna()].copy()
+    table["share"] = 100 * (table["unigram"] - table["perplexity"]) / (table["unigram"] - table["non-private"])
+    keys = [*SETTING, "model", "help"]
+    shares = table.groupby([*keys, "epsilon"], sort=False)["share"].mean().round(1).unstack("epsilon")
+    shares = shares[sorted(shares.columns)].rename(columns=lambda epsilon: f"{epsilon:g}")
+    return shares.join(table.groupby(keys, sort=False)["seed"].nunique().rename("seeds")).reset_index()
+
+
 def checks(table):
     """Return what was asked for and what was measured, by the shares of `utility.py`: of the same estimator."""
 
@@ -356,10 +366,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "doc" / "frontier")
+    parser.add_argument("--no-pictures", action="store_true", help="tables only")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     parts = {}
-    for name in ("frontier", "frontier_vocabulary", "frontier_ablation", "frontier_attack"):
+    for name in ("frontier", "frontier_vocabulary", "frontier_ablation", "frontier_attack", "frontier_little"):
         path = options.results / f"{name}.csv"
         parts[name] = pd.read_csv(path) if path.exists() else None
     table = with_shares(parts["frontier"])
@@ -376,9 +387,13 @@ def main():
         tables["vocabulary"] = vocabulary_table(table, parts["frontier_vocabulary"])
     if parts["frontier_ablation"] is not None:
         tables["ablation"] = ablation_table(parts["frontier_ablation"])
+    if parts["frontier_little"] is not None:
+        tables["little"] = little_table(parts["frontier_little"])
     for name, values in tables.items():
         values.to_csv(options.output / f"{name}.csv", index=False, lineterminator="\n")
         print(f"{name}\n{values.to_string(index=False)}\n")
+    if options.no_pictures:
+        return
     draw_shares(table, options.output / "share.png")
     draw_units(table, options.output / "units.png")
     draw_measures(table, attacks, options.output / "measures.png")

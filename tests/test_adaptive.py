@@ -518,6 +518,46 @@ def test_a_model_is_no_worse_than_private_word_frequencies(epsilon):
     assert np.mean(excess) <= np.log(1.1)
 
 
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("public", ["nothing", "vectors", "vectors of other words"])
+@pytest.mark.parametrize("n_topics", [1, 10])
+def test_a_small_corpus_is_no_worse_than_private_word_frequencies(model, public, n_topics):
+    """Where words are almost all that there is to learn, at more budget, whatever the public vectors say."""
+    X, vectors = planted(700, 80, 5)
+    train, test = X[:500], X[500:]
+    if public == "vectors of other words":
+        vectors = vectors[np.random.default_rng(0).permutation(80)]
+    prior = None if public == "nothing" else WordPrior(vectors)
+    total, excess = e_step(train.toarray(), None, 3, VIPSLDA).collect(Question("words"), 0, None)[:, 0], []
+    for seed in range(3):
+        fitted = model(n_topics, epsilon=0.5, random_state=seed, prior=prior).fit(train)
+        scale = fitted.privacy_guarantee_.event.noise_multiplier * GRID
+        noisy = np.maximum(total + scale * np.random.default_rng(seed).standard_normal(80), 0)
+        noisy /= noisy.sum()
+        weights = (0, 0.1, 0.3, 0.5, 0.7, 0.9, 1)
+        floor = min(perplexity(test, np.maximum(mix * noisy + (1 - mix) / 80, 1e-9)[None]) for mix in weights)
+        excess.append(np.log(fitted.perplexity(test) / floor))
+    assert np.mean(excess) <= np.log(1.05)  # of a floor that is chosen with hindsight
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("with_prior", [False, True])
+def test_more_budget_is_not_worse(model, with_prior):
+    """Held-out perplexity falls with epsilon, within two standard errors of the difference."""
+    X, vectors = planted(900, 60, 3)
+    train, test = X[:700], X[700:]
+    prior, last = WordPrior(vectors) if with_prior else None, None
+    for epsilon in (0.5, 1.0, 2.0, 5.0):
+        fits = [model(3, epsilon=epsilon, random_state=seed, prior=prior).fit(train) for seed in range(3)]
+        found = np.log([fitted.perplexity(test) for fitted in fits])
+        if last is not None:
+            error = np.sqrt((found.var(ddof=1) + last.var(ddof=1)) / len(found))
+            assert found.mean() <= last.mean() + 2 * error, epsilon
+        last = found
+    frequencies = train.sum(axis=0) + 1
+    assert last.mean() < np.log(0.95 * perplexity(test, frequencies[None] / frequencies.sum()))
+
+
 def test_a_checkpoint_belongs_to_the_words_that_the_prior_met(tmp_path):
     """With other names of columns a prior asks other questions: another release, which was not paid for."""
     rng = np.random.default_rng(4)
@@ -571,6 +611,43 @@ def test_forms_that_have_no_use_for_a_prior_refuse_it(estimator):
     estimator.set_params(prior=PublicPrior.from_seed_words({"a": ["word"]}))
     with pytest.raises(ValueError, match="prior must be None for this form"):
         estimator.privacy_cost()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateCGSLDA(3, max_iter=2),
+        PrivateCGSLDA(3, max_iter=2, mechanism="laplace"),
+        PrivateCGSLDA(3, max_iter=2, epsilon=math.inf),
+        VIPSLDA(3, max_iter=2),
+        VIPSLDA(3, max_iter=2, epsilon=math.inf),
+        VIPSLDA(3, max_iter=2, learning_method="online", sampling_rate=0.5),
+    ],
+)
+def test_a_statement_lists_signal_and_noise_where_a_model_has_them(estimator):
+    fitted = estimator.set_params(random_state=0).fit(planted()[0])
+    for name in ("signal_to_noise_", "topic_signal_to_noise_"):
+        assert (name in fitted.privacy_guarantee_.released) == hasattr(fitted, name)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_audits_see_every_kind_of_release(model):
+    X, vectors = planted()
+    shapes = {
+        "words": (24, 1),
+        "votes": (1, 1),
+        "fit": (1, 1),
+        "vectors": (3, 3),
+        "frequent": (13, 3),
+        "topics": (24, 3),
+    }
+    for kind, shape in shapes.items():
+        total, norm_order, bound = model(3, random_state=0, prior=WordPrior(vectors)).audit_contributions(
+            X, released=kind
+        )
+        assert total.shape == shape and total.any() and (norm_order, bound) == (2, GRID)
+    with pytest.raises(ValueError, match="needs vectors of words"):
+        model(3).audit_contributions(X, released="vectors")
 
 
 def test_a_column_called_words_is_no_list_of_words():

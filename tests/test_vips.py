@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdplda import VIPSLDA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
+from skdplda import VIPSLDA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery, write_counts
 from skdplda.privacy import delta_of, epsilon_of, gaussian_event, noise_multiplier
@@ -359,6 +359,16 @@ PARAMETERS = [
 @pytest.mark.parametrize(("parameters", "said"), PARAMETERS, ids=[str(row[0]) for row in PARAMETERS])
 def test_bad_parameters_are_refused_before_data_are_read(parameters, said, check_refused):
     check_refused(model(**parameters), said)
+
+
+def test_short_texts_without_noise():
+    """CVB0 finds topics of documents of five words, and mean-field inference does not."""
+    corpus = make_lda_corpus(2500, 60, 4, mean_length=5, random_state=0)
+    train, test = corpus.data[:2000], corpus.data[2000:]
+    found = VIPSLDA(4, epsilon=INF, random_state=0).fit(train).perplexity(test)
+    online = VIPSLDA(4, epsilon=INF, learning_method="online", sampling_rate=0.5, random_state=0).fit(train)
+    assert found < 0.97 * online.perplexity(test)
+    assert found < 1.03 * PrivateCGSLDA(4, epsilon=INF, random_state=0).fit(train).perplexity(test)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1])
