@@ -405,7 +405,12 @@ def test_vectors_leave_less_for_topics(rounds):
     vectors = PublicPrior.from_vectors({"tea": [3.0, 4.0], "coffee": [4.0, 3.0]})
     plain, with_seeds, with_vectors, by_words = (
         PrivateCGSLDA(max_iter=rounds, prior=prior).noise_deviation()
-        for prior in (None, PublicPrior.from_seed_words({"drinks": ["tea"]}), vectors, vectors.for_words(["tea", "coffee"]))
+        for prior in (
+            None,
+            PublicPrior.from_seed_words({"drinks": ["tea"]}),
+            vectors,
+            vectors.for_words(["tea", "coffee"]),
+        )
     )
     assert plain == with_seeds and with_vectors == by_words
     for name in ("first_round", "last_round", "in_model"):
