@@ -105,7 +105,6 @@ class Corpus:
     labels: list = None
     groups: object = None
     vectorizer: object = None
-    vectors: object = None
 
     @cached_property
     def reference(self):
@@ -369,13 +368,18 @@ def work_off(rows, tasks, fresh=False):
 
 @cache
 def load(name, data):
-    """Return a corpus, with what public vectors say of its words."""
-    corpus, glove = CORPORA[name](data), np.load(data / "glove6B_100d_top60k_f16.npz")
+    """Return a corpus."""
+    return CORPORA[name](data)
+
+
+@cache
+def vectors_of(corpus, data):
+    """Return what public vectors say of the words of a corpus."""
+    glove = np.load(data / "glove6B_100d_top60k_f16.npz")
     names, vectors = str(glove["words"]).split("\n"), glove["vectors"]
     known = np.flatnonzero(np.isin(names, corpus.words))
     prior = PublicPrior.from_vectors(([names[i] for i in known], vectors[known].astype(np.float32)))
-    corpus.vectors = prior.for_words(corpus.words)
-    return corpus
+    return prior.for_words(corpus.words)
 
 
 def chosen(options, all_topics=True):
@@ -683,16 +687,16 @@ def little(options):
                 model.set_params(prior=WordPrior(np.random.default_rng(SPLIT_SEED).standard_normal((words, 5))))
             row = {"corpus": corpus.name, "topics": n_topics, "model": name, "help": help_, "epsilon": epsilon}
             row |= {"seed": seed, "fingerprint": fingerprint(model, help_)}
-            yield row, partial(judge_little, corpus, makers[name], row, seed)
+            yield row, partial(judge_little, corpus, options.data, makers[name], row, seed)
 
 
-def judge_little(corpus, make, row, seed):
+def judge_little(corpus, data, make, row, seed):
     """Fit, and return the values of a row."""
     model = make(row["topics"], row["epsilon"], seed)
     if row["help"] == EXACT_ROUNDS:
         model = ExactRounds(**model.get_params(deep=False))
     elif row["help"] == VECTORS:
-        model.set_params(prior=corpus.vectors)
+        model.set_params(prior=vectors_of(corpus, data))
     found = {"cpu s": fitted(model, corpus, corpus.train), "perplexity": model.perplexity(corpus.test)}
     exact = exact_perplexity(corpus, make, row["topics"], seed)
     unigram = unigram_perplexity(corpus.train, corpus.test)

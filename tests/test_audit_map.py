@@ -51,6 +51,7 @@ MAP = {
             "rounds/_estep_variational.py:VariationalEStep.collect",
             # Where releases divide the budget; lemmas are those of doc/theory/adaptive.rst.
             "rounds/_estep_adaptive.py:AdaptiveEStep.collect",  # topics: bounded by the E-step of the model
+            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_some_topics",  # the same, of fewer words: Lemma 6
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_words",  # unit_weights of rounds/_sensitivity.py: Lemma 1
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_fit",  # of clipped numbers, by _votes
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_votes",  # the same

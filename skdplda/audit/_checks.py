@@ -12,7 +12,7 @@ from skdplda.audit._audit import audit
 from skdplda.audit._canaries import quiet_fit
 from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import epsilon_of
-from skdplda.rounds._prior import WordPrior
+from skdplda.rounds import PublicPrior
 
 __all__ = [
     "CERTAIN",
@@ -78,7 +78,7 @@ def contribution(estimator):
     """Compare sums with and without a document under equal hidden draws: they may differ by the bound at most.
 
     The sums are those of the first round of topics, and of the other releases where these divide the budget, in
-    integers, before noise. Where there is no prior, random vectors of words stand for one.
+    integers, before noise. Where there is no prior, some vectors of words stand for one.
     """
     X, largest, rng = corpus(), 0.0, np.random.default_rng(3)
     divided = getattr(estimator, "_adaptive", None)  # whether releases divide the budget
@@ -86,7 +86,9 @@ def contribution(estimator):
     if divided is not None and divided():
         kinds = ("topics", "frequent", "words", "votes", "fit", "vectors")
         if estimator.prior is None:
-            estimator = clone(estimator).set_params(prior=WordPrior(rng.standard_normal((N_WORDS, 4))))
+            words, vectors = [f"word{i}" for i in range(N_WORDS)], np.cos(np.arange(4.0 * N_WORDS)).reshape(N_WORDS, 4)
+            prior = PublicPrior.from_vectors((words, vectors)).for_words(words)
+            estimator = clone(estimator).set_params(prior=prior)
     for n_topics, kind in product((1, 2), kinds):  # one topic comes nearest to the bound, two have hidden draws
         model = clone(estimator).set_params(n_components=n_topics, random_state=1)
         without, norm, bound = model.audit_contributions(X, released=kind)

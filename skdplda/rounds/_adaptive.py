@@ -347,9 +347,12 @@ class AdaptiveTables:
         return word_weights(table) if self._weighted else np.ones(len(table), np.float32)
 
     def _scaled(self, table):
-        """Return a table whose words have the word frequencies, and whose mean cell is CELL; no cell is negative."""
-        table = np.maximum(table, 0.0)
-        rows = self._frequencies / np.maximum(table.sum(axis=1), 1e-300)
+        """Return a table whose words have the word frequencies, and whose mean cell is CELL.
+
+        No cell is negative, and no row is zero: that would take the word out of the question.
+        """
+        table = np.maximum(table, 1e-300)
+        rows = self._frequencies / table.sum(axis=1)
         return (table * (rows * (CELL * table.size))[:, None]).astype(np.float32)
 
     def _voted_table(self):
