@@ -32,7 +32,7 @@ def test_the_gaussian_pair_is_that_of_the_closed_form(mu):
 def test_other_pairs_have_their_total_variation():
     sampled = (0.3 * (2 * norm.cdf(0.5) - 1) + 1) / 2
     assert Composition(sampled=(1.0, 0.3, 1)).pair().right(1.0) == pytest.approx(sampled, abs=1e-3)
-    assert Composition(laplace=(1.0, 1)).pair().right(1.0) == pytest.approx(1 - math.exp(-0.5) / 2, abs=1e-3)
+    assert Composition(laplacian=(1.0, 1)).pair().right(1.0) == pytest.approx(1 - math.exp(-0.5) / 2, abs=1e-3)
     draw = 0.5 + (math.exp(0.5) - 1) ** 2 / math.expm1(1.0) / 2
     assert Composition(ranges=(1.0, 1)).pair().right(1.0) == pytest.approx(draw, abs=1e-3)
 
