@@ -138,7 +138,7 @@ def test_a_fit_is_charged_and_the_estimator_left_alone():
     model = VIPSLDA(2, epsilon=1.0)
     with PrivacyAccountant(1.5, 1e-4) as accountant:
         audit_one_fit(model, n_canaries=200, verbose=0)
-    assert len(accountant.entries) == 1 and not hasattr(model, "components_")
+    assert len(accountant.ledger) == 1 and not hasattr(model, "components_")
 
 
 @pytest.mark.parametrize(
