@@ -32,7 +32,7 @@ def test_the_gaussian_pair_is_that_of_the_closed_form(mu):
 def test_other_pairs_have_their_total_variation():
     sampled = (0.3 * (2 * norm.cdf(0.5) - 1) + 1) / 2
     assert Composition(sampled=(1.0, 0.3, 1)).pair().right(1.0) == pytest.approx(sampled, abs=1e-3)
-    assert Composition(laplace=(1.0, 1)).pair().right(1.0) == pytest.approx(1 - math.exp(-0.5) / 2, abs=1e-3)
+    assert Composition(laplacian=(1.0, 1)).pair().right(1.0) == pytest.approx(1 - math.exp(-0.5) / 2, abs=1e-3)
     draw = 0.5 + (math.exp(0.5) - 1) ** 2 / math.expm1(1.0) / 2
     assert Composition(ranges=(1.0, 1)).pair().right(1.0) == pytest.approx(draw, abs=1e-3)
 
@@ -138,7 +138,7 @@ def test_a_fit_is_charged_and_the_estimator_left_alone():
     model = VIPSLDA(2, epsilon=1.0)
     with PrivacyAccountant(1.5, 1e-4) as accountant:
         audit_one_fit(model, n_canaries=200, verbose=0)
-    assert len(accountant.entries) == 1 and not hasattr(model, "components_")
+    assert len(accountant.ledger) == 1 and not hasattr(model, "components_")
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def relative_attack(
     gamma: float = 1.0,
     n_jobs: int | None = None,
 ) -> AttackResult:
-    """Score every document by the relative attack RMIA [1]_: how many others does the target prefer it to?
+    """Score every document by the relative attack RMIA [1]_: how many others the target prefers it to.
 
     A document's ratio is its likelihood under the target over its mean likelihood under shadow models; the score is
     the share of the other documents whose ratio is smaller by the factor `gamma` at least.

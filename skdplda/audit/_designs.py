@@ -173,7 +173,7 @@ class SweepsDesign:
         plan, moved = self._plan, 2
         ranges = plan.eta, plan.n_sweeps
         if plan.law.norm == 1:
-            return Composition(laplace=(moved / plan.scale, plan.n_sweeps), ranges=ranges)
+            return Composition(laplacian=(moved / plan.scale, plan.n_sweeps), ranges=ranges)
         return Composition(gaussian=math.sqrt(moved * plan.n_sweeps) / plan.scale, ranges=ranges)
 
     def epsilon(self, factor, delta):
@@ -291,7 +291,7 @@ class SelectionDesign:
 def event_of(composition):
     """Return the event of a `Composition` of rounds."""
     mu, rate, rounds = composition.sampled
-    epsilon, steps = composition.laplace
+    epsilon, steps = composition.laplacian
     parts = [gaussian_event(1 / composition.gaussian)] if composition.gaussian else []
     parts += [gaussian_event(1 / mu, rounds, rate)] if rounds and mu else []
     parts += [pure_event(epsilon, steps)] if steps and epsilon else []
@@ -300,15 +300,15 @@ def event_of(composition):
 
 def composition_of(event):
     """Return the `Composition` of an event of Gaussian rounds, sampled ones too, or of Laplace rounds."""
-    gaussian, sampled, laplace = 0.0, (0.0, 1.0, 0), (0.0, 0)
+    gaussian, sampled, laplacian = 0.0, (0.0, 1.0, 0), (0.0, 0)
     for leaf, count in leaves_of(event):
         kind = type(leaf).__name__
         if kind == "GaussianDpEvent":
             gaussian = math.hypot(gaussian, math.sqrt(count) / leaf.noise_multiplier)
         elif kind == "PoissonSampledDpEvent" and not sampled[2]:
             sampled = 1 / leaf.event.noise_multiplier, leaf.sampling_probability, count
-        elif kind == "DiscreteLaplaceDpEvent" and not laplace[1]:
-            laplace = leaf.noise_parameter, count
+        elif kind == "DiscreteLaplaceDpEvent" and not laplacian[1]:
+            laplacian = leaf.noise_parameter, count
         else:
             raise ValueError(f"the event {kind} has no attack of one fit; use audit(..., method='repeated').")
-    return Composition(gaussian=gaussian, sampled=sampled, laplace=laplace)
+    return Composition(gaussian=gaussian, sampled=sampled, laplacian=laplacian)

@@ -80,7 +80,7 @@ class Composition:
         Called mu: the root of the sum of 1 / multiplier ** 2 of all Gaussian releases.
     sampled : tuple of float
         (1 / multiplier, sampling rate, number of releases) of the sampled Gaussian mechanism.
-    laplace : tuple of float
+    laplacian : tuple of float
         (1 / multiplier, number of releases).
     ranges : tuple of float
         (range of the log-ratio, number of draws).
@@ -88,7 +88,7 @@ class Composition:
 
     gaussian: float = 0.0
     sampled: tuple = (0.0, 1.0, 0)
-    laplace: tuple = (0.0, 0)
+    laplacian: tuple = (0.0, 0)
     ranges: tuple = (0.0, 0)
 
     def scaled(self, factor):
@@ -97,14 +97,14 @@ class Composition:
             self,
             gaussian=factor * self.gaussian,
             sampled=(factor * self.sampled[0], *self.sampled[1:]),
-            laplace=(factor * self.laplace[0], self.laplace[1]),
+            laplacian=(factor * self.laplacian[0], self.laplacian[1]),
             ranges=(factor * self.ranges[0], self.ranges[1]),
         )
 
     def pair(self):
         """Return the `LossPair` of all releases."""
         mu, rate, rounds = self.sampled
-        epsilon, steps = self.laplace
+        epsilon, steps = self.laplacian
         eta, draws = self.ranges
         one = rate * math.sqrt(math.expm1(min(mu * mu, 50.0))) if rate < 1 else mu
         variance = self.gaussian**2 + rounds * min(mu, one) ** 2 + steps * epsilon**2 + draws * eta**2 / 3
