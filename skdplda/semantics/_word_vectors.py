@@ -55,7 +55,7 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
     --------
     >>> from skdplda.semantics import WordVectorEmbedder
     >>> embedder = WordVectorEmbedder((["tea", "milk"], [[1.0, 0.0], [0.0, 1.0]]), frequencies={"tea": 1, "milk": 1})
-    >>> embedder.transform(["Tea, tea", "milk", "?"]).round(3).tolist()
+    >>> embedder.transform(["Tea, tea", "milk", "?"]).astype(float).round(3).tolist()
     [[0.004, 0.0], [0.0, 0.002], [0.0, 0.0]]
     """
 
