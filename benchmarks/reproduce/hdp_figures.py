@@ -40,14 +40,16 @@ import lzma
 import math
 import os
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import matplotlib
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from results import Rows
 
 from skdplda._validation import tokens_of
 from skdplda.attacks import TopicTraceAttack
@@ -58,7 +60,8 @@ from skdplda.models._hdp_sampler import DelayedCountSweeps
 from skdplda.models._published_gibbs import fit_published
 from skdplda.privacy import Randomness
 
-N_TRAIN = {"KOS": 3000, "NIPS": 1350, "Enron (stand-in)": 8000}
+N_TRAIN = {"KOS": 3000, "NIPS": 1350, "Enron (stand-in)": 15_200}
+DATA = {"KOS": "kos", "NIPS": "nips", "Enron (stand-in)": "enron"}
 N_WORDS, N_TOPICS, ALPHA, BETA, DELTA = 1000, 50, 1.0, 0.01, 1e-5
 INHERENT = 10.0
 ODDS = math.expm1(INHERENT / 2)  # C / beta
@@ -75,14 +78,28 @@ ATTACKS = [  # method, noise epsilon of a sweep, beta
     ("HDP-LDA delayed", 10.0, 1.0),
     ("HDP-LDA delayed", 10.0, BETA),
 ]
+BETAS = (BETA, 0.1, 1.0, 5.0)  # C follows from each: C / beta is what limits the draws
 FITS = [
     ("CGS", math.inf, BETA),
-    ("limited inherent", math.inf, 1.0),
-    ("limited inherent", math.inf, BETA),
     *[("CDP-LDA+", epsilon, BETA) for epsilon in EPSILONS],
     *[(f"HDP-LDA {form}", epsilon, 1.0) for form in ("published", "delayed") for epsilon in EPSILONS],
-    *[(f"HDP-LDA {form}", epsilon, BETA) for form in ("published", "delayed") for epsilon in (1.0, 10.0)],
+    *[("limited inherent", math.inf, beta) for beta in BETAS],
+    *[(f"HDP-LDA {form}", e, beta) for form in ("published", "delayed") for beta in BETAS for e in (1.0, 10.0)],
 ]
+FITS = list(dict.fromkeys(FITS))
+KEYS = ["corpus", "method", "epsilon", "beta", "seed", "run"]  # a run of so many sweeps
+SWEEPS, ATTACK_SWEEPS = 300, 100
+
+
+def cells(corpora=tuple(N_TRAIN), seeds=(0, 1, 2), sweeps=SWEEPS, attack_sweeps=ATTACK_SWEEPS):
+    """Return what there is to measure: one seed after the other."""
+    grid = [(seed, name) for seed in seeds for name in corpora]
+    return {
+        "hdp_figure4": [
+            dict(zip(KEYS, (n, *one, seed, attack_sweeps), strict=True)) for seed, n in grid for one in ATTACKS
+        ],
+        "hdp_figure5": [dict(zip(KEYS, (n, *one, seed, sweeps), strict=True)) for seed, n in grid for one in FITS],
+    }
 
 
 def corpus(folder, name):
@@ -93,7 +110,7 @@ def corpus(folder, name):
         X = X[:, most].tocsr()
     else:
         with lzma.open(folder / "enron_ham_raw.jsonl.xz", "rt") as file:
-            mails = [json.loads(line) for line in file][:10_000]
+            mails = [json.loads(line) for line in file]
         texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails]
         X = CountVectorizer(stop_words="english", token_pattern=r"\b[a-zA-Z]{3,}\b", binary=True).fit_transform(texts)
         X = X[:, np.argsort(-np.diff(X.tocsc().indptr), kind="stable")[:N_WORDS]]
@@ -105,7 +122,7 @@ def corpus(folder, name):
     return X[order[: N_TRAIN[name]]], X[order[N_TRAIN[name] :]]
 
 
-def run(X, method, epsilon, beta, sweeps, seed, observer=None):
+def fit(X, method, epsilon, beta, sweeps, seed, observer=None):
     """Return the topic-word counts of one fit; `observer` sees each sweep's (table, topics), tokens in X's order."""
     if method == "HDP-LDA delayed":
         plan = HybridPlan("laplace", 2 / epsilon, INHERENT, sweeps)
@@ -120,7 +137,7 @@ def run(X, method, epsilon, beta, sweeps, seed, observer=None):
                 observer(table, sampler.topics)
         return sampler.pseudo_counts().T
     clip = np.inf if method in ("CGS", "CDP-LDA+") else beta * ODDS
-    fit = fit_published(
+    found = fit_published(
         X,
         N_TOPICS,
         mechanism="laplace-every" if method == "CDP-LDA+" else "hybrid",
@@ -132,7 +149,7 @@ def run(X, method, epsilon, beta, sweeps, seed, observer=None):
         count_clip=clip,
         observer=observer,
     )
-    return np.maximum(fit.word_topic, 0)
+    return np.maximum(found.word_topic, 0)
 
 
 def totals(method, epsilon, sweeps):
@@ -145,8 +162,9 @@ def totals(method, epsilon, sweeps):
     return paper, proven
 
 
-def attack(X, method, epsilon, beta, sweeps, seed, seen):
-    """Return one row for each of the sweeps in `seen`: how well both rules do by then."""
+def attack(X, test, method, epsilon, beta, seed, run):
+    """Return one row for each of some sweeps: how well both rules do by then."""
+    seen = {1, 2, 3, 5, *range(10, run + 1, 10)}
     words = tokens_of(X)[1]
     tokens = np.random.default_rng(seed).choice(len(words), ATTACKED, replace=False)
     tokens[-1] = len(words) - 1  # the paper attacks the last word
@@ -166,19 +184,19 @@ def attack(X, method, epsilon, beta, sweeps, seed, seen):
             paper, proven = totals(method, epsilon, done)
             rows.append({"sweeps": done, "paper_total": paper, "proven_total": proven, **found})
 
-    run(X, method, epsilon, beta, sweeps, seed, observe)
+    fit(X, method, epsilon, beta, run, seed, observe)
     return rows
 
 
-def judge(X, test, method, epsilon, beta, sweeps, seed):
+def judge(X, test, method, epsilon, beta, seed, run):
     """Return one row: perplexity in the paper's way, and of the other half of each document."""
-    topics = run(X, method, epsilon, beta, sweeps, seed) + beta
+    topics = fit(X, method, epsilon, beta, run, seed) + beta
     topics /= topics.sum(axis=1, keepdims=True)
     options = {"doc_topic_prior": ALPHA}
-    paper, proven = totals(method, epsilon, sweeps)
+    paper, proven = totals(method, epsilon, run)
     return [
         {
-            "sweeps": sweeps,
+            "sweeps": run,
             "paper_total": paper,
             "proven_total": proven,
             "perplexity": perplexity(test, topics, method="fold-in", **options),
@@ -186,24 +204,6 @@ def judge(X, test, method, epsilon, beta, sweeps, seed):
             "unigram": unigram_perplexity(X, test),
         }
     ]
-
-
-def collect(path, tasks, work):
-    """Do the tasks that are not in the table yet, and return the whole table."""
-    names = ["corpus", "method", "epsilon", "beta", "seed"]
-    table = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=names)
-    done = set(table[names].itertuples(index=False, name=None))
-    for task in tasks:
-        if task in done:
-            continue
-        begin = time.process_time()
-        rows = [dict(zip(names, task, strict=True)) | row for row in work(*task)]
-        new = pd.DataFrame(rows)
-        table = pd.concat([table, new]) if len(table) else new
-        table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
-        print(*task, {k: v for k, v in rows[-1].items() if k not in names}, f"{time.process_time() - begin:.0f} s CPU")
-        sys.stdout.flush()
-    return pd.read_csv(path)
 
 
 LOOK = {  # method -> colour, marker, dashes
@@ -292,9 +292,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
     parser.add_argument("--corpora", nargs="+", default=list(N_TRAIN), choices=list(N_TRAIN))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--attack-sweeps", type=int, default=100)
-    parser.add_argument("--sweeps", type=int, default=100)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--attack-sweeps", type=int, default=ATTACK_SWEEPS)
+    parser.add_argument("--figures", type=int, nargs="+", default=[4, 5], choices=[4, 5])
+    parser.add_argument("--sweeps", type=int, default=SWEEPS)
     parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
     parser.add_argument("--quick", action="store_true", help="KOS alone, 20 sweeps, to see that it runs")
     args = parser.parse_args()
@@ -310,21 +311,21 @@ def main():
     corpora = {name: corpus(args.data, name) for name in args.corpora}
     for name, (X, test) in corpora.items():
         print(f"{name}: {X.shape[0]:,} documents, {X.nnz:,} tokens to train; {test.shape[0]:,} to test")
-    seen = sorted({*range(1, 11), *range(10, args.attack_sweeps + 1, 5)})
-
-    def attack_one(name, method, epsilon, beta, seed):
-        return attack(corpora[name][0], method, epsilon, beta, args.attack_sweeps, seed, set(seen))
-
-    def fit_one(name, method, epsilon, beta, seed):
-        return judge(*corpora[name], method, epsilon, beta, args.sweeps, seed)
-
-    tasks = [(name, *one, seed) for seed in args.seeds for name in corpora for one in ATTACKS]
-    table = collect(args.output / f"{stem}figure4.csv", tasks, attack_one)
-    draw_attack(plt, table, args.output / f"{stem}figure4.png", "paper")
-    draw_attack(plt, table, args.output / f"{stem}figure4_bayes.png", "bayes")
-    tasks = [(name, *one, seed) for seed in args.seeds for name in corpora for one in FITS]
-    table = collect(args.output / f"{stem}figure5.csv", tasks, fit_one)
-    draw_perplexity(plt, table, args.output / f"{stem}figure5.png")
+    todo = cells(args.corpora, args.seeds, args.sweeps, args.attack_sweeps)
+    for figure in args.figures:
+        rows = Rows(args.output / f"{stem}figure{figure}.csv", KEYS)
+        for cell in todo[f"hdp_figure{figure}"]:
+            work = attack if figure == 4 else judge
+            settings = {key: cell[key] for key in KEYS[1:]}
+            rows.measure(
+                cell, partial(work, *corpora[cell["corpus"]], **settings), [corpus, work], [DATA[cell["corpus"]]]
+            )
+        table = rows.table[rows.table.run == (args.attack_sweeps if figure == 4 else args.sweeps)]
+        if figure == 4:
+            draw_attack(plt, table, args.output / f"{stem}figure4.png", "paper")
+            draw_attack(plt, table, args.output / f"{stem}figure4_bayes.png", "bayes")
+        else:
+            draw_perplexity(plt, table, args.output / f"{stem}figure5.png")
 
 
 if __name__ == "__main__":
