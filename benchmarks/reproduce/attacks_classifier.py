@@ -31,6 +31,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from results import code_of, save
+
 from skdplda import LocalPrivateLDA, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.attacks import shadow_classifier_attack
 from skdplda.datasets import load_20newsgroups
@@ -136,11 +139,12 @@ def main():
     X, y = read_pair(Path(os.environ["SKDPLDA_DATA"]), args.quick)
     print(f"{X.shape[0]:,} posts, {X.shape[1]:,} words")
     args.directory.mkdir(parents=True, exist_ok=True)
-    rows = []
+    roots, rows = [read_pair, models, line], []
+    code = code_of(*roots).rpartition("@")[2]  # lines of older code are not taken for lines of this
     for seed in range(args.repetitions):
         for epsilon in [np.inf, *args.epsilon]:
             for name, model in models(epsilon, topics, sweeps):
-                kept = args.directory / f"{name}_{epsilon:g}_{seed}_{topics}_{args.shadows}_{X.shape[0]}.json"
+                kept = args.directory / f"{name}_{epsilon:g}_{seed}_{topics}_{args.shadows}_{X.shape[0]}_{code}.json"
                 if not kept.exists():
                     partial = kept.with_suffix(".partial")
                     partial.write_text(json.dumps(line(X, y, name, model, epsilon, seed, args.shadows)))
@@ -148,8 +152,7 @@ def main():
                 rows.append(json.loads(kept.read_text()) | {"documents": X.shape[0] // 2})
     table = pd.DataFrame(rows)
     print(table.groupby(["model", "epsilon"], sort=False).mean(numeric_only=True).round(3).to_string())
-    args.output.mkdir(parents=True, exist_ok=True)
-    table.to_csv(args.output / "attacks_classifier.csv", index=False, float_format="%.4f")
+    save(table, args.output / "attacks_classifier.csv", roots, ["20news"])
     draw(table, args.output / "attacks_classifier.png")
 
 

@@ -29,6 +29,9 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from results import code_of, save
+
 from skdplda import PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.attacks import AttackResult, membership_experiment
 from skdplda.vocabulary import DPVocabularySelector
@@ -103,7 +106,8 @@ def main():
     file = Path(os.environ["SKDPLDA_DATA"]) / "pheme_clean.json"
     texts = json.loads(file.read_text(encoding="utf-8"))["text"][: 600 if args.quick else None]
     X = sp.csr_array(CountVectorizer(token_pattern=r"\S+").fit_transform(texts).astype(np.int32))
-    results, rows = {}, []
+    roots, results, rows = [settings, membership_experiment], {}, []
+    code = code_of(*roots).rpartition("@")[2]  # models of older code are not taken for models of this
     for family, first, second, estimator, options in settings():
         found = membership_experiment(
             estimator,
@@ -111,7 +115,7 @@ def main():
             n_models=args.models,
             repetitions=args.repetitions,
             thresholds=(),
-            directory=args.directory / f"fdptm_{family}_{first}_{second}_{len(texts)}".replace(" ", "_"),
+            directory=args.directory / f"fdptm_{family}_{first}_{second}_{len(texts)}_{code}".replace(" ", "_"),
             random_state=0,
             verbose=sys.stderr.isatty(),
             **options,
@@ -132,8 +136,8 @@ def main():
         )
     table = pd.DataFrame(rows)
     print(table.to_string(index=False, float_format="{:.2f}".format))
-    args.output.mkdir(parents=True, exist_ok=True)
-    table.to_csv(args.output / "attacks_fdptm.csv", index=False, float_format="%.4f")
+    table["repetitions"], table["models"] = args.repetitions, args.models
+    save(table, args.output / "attacks_fdptm.csv", roots, ["tweets"])
     draw(results, args.output / "attacks_fdptm.png")
 
 

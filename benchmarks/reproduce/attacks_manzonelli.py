@@ -37,11 +37,15 @@ from scipy.stats import false_discovery_control, shapiro
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from results import code_of, save
+
 from skdplda.attacks import AttackResult, membership_experiment, threshold_attack
 from skdplda.datasets import load_20newsgroups, load_uci_bow
 
 TOPICS = {"tweets": [5], "nips": [10], "newsgroups": [20]}
 NAMES = {"tweets": "TweetRumors", "nips": "NIPS (UCI)", "newsgroups": "20 Newsgroups"}
+DATA = {"tweets": "tweets", "nips": "nips", "newsgroups": "20news"}
 STATISTICS = ("zeta", "negative_entropy", "logit_max", "std")
 LABELS = ("zeta", "negative entropy", "logit of max", "std")
 HUANG = ("max", "std", "negative_entropy")
@@ -227,6 +231,9 @@ def main():
     )
     args.output.mkdir(parents=True, exist_ok=True)
     rows, offline, tests = [], [], []
+    roots, data = [read_corpus, rows_of, Notes, membership_experiment], [DATA[args.corpus]]
+    # The folder of the models names the code: those of older code are not taken for these.
+    code = code_of(read_corpus, membership_experiment).rpartition("@")[2]
     for topics in args.topics or TOPICS[args.corpus]:
         notes = Notes()
         notes.n_models = args.models
@@ -238,7 +245,7 @@ def main():
             statistics=STATISTICS,
             thresholds=(),
             proportions="maximum",
-            directory=args.directory / f"{args.corpus}_{topics}_{X.shape[0]}",
+            directory=args.directory / f"{args.corpus}_{topics}_{X.shape[0]}_{code}",
             n_jobs=args.jobs,
             random_state=0,
             callback=notes,
@@ -263,8 +270,8 @@ def main():
     print(table.to_string(index=False, float_format="{:.2f}".format, na_rep=""))
     print(normal.to_string(index=False, float_format="{:.1f}".format))
     suffix = "" if len(offline) == 1 else "_topics"
-    table.to_csv(args.output / f"attacks_{args.corpus}{suffix}.csv", index=False, float_format="%.4f")
-    normal.to_csv(args.output / f"attacks_{args.corpus}{suffix}_normality.csv", index=False, float_format="%.2f")
+    save(table, args.output / f"attacks_{args.corpus}{suffix}.csv", roots, data)
+    save(normal, args.output / f"attacks_{args.corpus}{suffix}_normality.csv", roots, data)
     if len(offline) > 1:
         from skdplda.plots import AttackRocDisplay
 

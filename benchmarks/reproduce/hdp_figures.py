@@ -60,8 +60,8 @@ from skdplda.models._hdp_sampler import DelayedCountSweeps
 from skdplda.models._published_gibbs import fit_published
 from skdplda.privacy import Randomness
 
-N_TRAIN = {"KOS": 3000, "NIPS": 1350, "Enron (stand-in)": 15_200}
-DATA = {"KOS": "kos", "NIPS": "nips", "Enron (stand-in)": "enron"}
+N_TRAIN = {"KOS": 3000, "NIPS": 1350, "Enron (six mailboxes)": 15_200}
+DATA = {"KOS": "kos", "NIPS": "nips", "Enron (six mailboxes)": "enron"}
 N_WORDS, N_TOPICS, ALPHA, BETA, DELTA = 1000, 50, 1.0, 0.01, 1e-5
 INHERENT = 10.0
 ODDS = math.expm1(INHERENT / 2)  # C / beta

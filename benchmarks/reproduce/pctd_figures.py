@@ -31,6 +31,9 @@ import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from results import save
+
 from skdplda import PrivateCGSLDA
 from skdplda.metrics import coherence, log_likelihood
 from skdplda.models._pctd_noise import NoisySegmentEStep
@@ -40,6 +43,7 @@ from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
+DATA = ["news", "glove"]
 N_DOCUMENTS, DELTA, TAU, NO_PRIOR = 500, 1e-5, 0.3, 1e-30
 SIGMAS = {0.15: "#0072B2", 0.2: "#009E73", 0.25: "#D55E00", 0.3: "#CC79A7"}  # Okabe and Ito
 SUPPORTS = {"observed": "noise on counts that are not 0", "all": "noise on all counts"}
@@ -156,7 +160,7 @@ def figure_3(X, similarity, topics, iterations, sweeps, seeds):
 
 
 def table_1(models, words, reference):
-    """Return the ten most probable words of three topics of each model, those that LDA's first ones are most like."""
+    """Return the ten most probable words, with probabilities, of three topics of each model, those that LDA's first ones are most like."""
     base = models["LDA"]
     words, rows = np.asarray(words), []
     heads = [base[k].argmax() for k in np.argsort(-base.max(axis=1))[:3]]
@@ -166,7 +170,8 @@ def table_1(models, words, reference):
             k = phi[:, head].argmax()  # the topic in which LDA's first word is most probable
             top = np.argsort(-phi[k], kind="stable")[:10]
             rows.append(
-                {"model": name, "mean c_npmi": round(judged, 4), "topic": number} | {"words": " ".join(words[top])}
+                {"model": name, "mean c_npmi": round(judged, 4), "topic": number}
+                | {"words": " ".join(f"{words[w]} {phi[k, w]:.4f}" for w in top)}
             )
     return pd.DataFrame(rows)
 
@@ -259,18 +264,18 @@ def main():
     topics = [10, 30] if args.quick else [10, 20, 30, 40, 50]
     args.output.mkdir(parents=True, exist_ok=True)
     table_2 = figure_2(X, similarity, iterations, seeds)
-    table_2.to_csv(args.output / "pctd_figure2.csv", index=False, float_format="%.6g")
+    save(table_2, args.output / "pctd_figure2.csv", [corpus, figure_2], DATA)
     last = table_2[table_2["iteration"] == iterations].groupby(["support", "sigma"])[["perplexity", "epsilon"]].mean()
     print(last.to_string(float_format="{:.1f}".format))
     table_3, models = figure_3(X, similarity, topics, min(35, iterations), sweeps, seeds)
-    table_3.to_csv(args.output / "pctd_figure3.csv", index=False, float_format="%.6g")
+    save(table_3, args.output / "pctd_figure3.csv", [corpus, figure_3], DATA)
     print(
         table_3.pivot_table(index="model", columns="topics", values="perplexity").to_string(
             float_format="{:.0f}".format
         )
     )
     found = table_1(models, words, reference)
-    found.to_csv(args.output / "pctd_table1.csv", index=False)
+    save(found, args.output / "pctd_table1.csv", [corpus, figure_3, table_1], DATA)
     print(found.to_string(index=False))
     draw(table_2, table_3, args.output)
 
