@@ -46,10 +46,6 @@ STYLES = {  # Okabe and Ito: safe for the colour-blind
     "NIPS": ("#D55E00", "--"),
     "Enron (six mailboxes)": ("#009E73", "-."),
 }
-    "KOS": ("#0072B2", "-"),
-    "NIPS": ("#D55E00", "--"),
-    "Enron (six mailboxes)": ("#009E73", "-."),
-}  # Okabe and Ito: safe for the colour-blind
 N_WORDS = 1000
 
 

@@ -160,7 +160,10 @@ def figure_3(X, similarity, topics, iterations, sweeps, seeds):
 
 
 def table_1(models, words, reference):
-    """Return the ten most probable words, with probabilities, of three topics of each model, those that LDA's first ones are most like."""
+    """Return the ten most probable words, with probabilities, of three topics of each model.
+
+    The topics are those that three of LDA are most like.
+    """
     base = models["LDA"]
     words, rows = np.asarray(words), []
     heads = [base[k].argmax() for k in np.argsort(-base.max(axis=1))[:3]]
@@ -169,10 +172,8 @@ def table_1(models, words, reference):
         for number, head in enumerate(heads, 1):
             k = phi[:, head].argmax()  # the topic in which LDA's first word is most probable
             top = np.argsort(-phi[k], kind="stable")[:10]
-            rows.append(
-                {"model": name, "mean c_npmi": round(judged, 4), "topic": number}
-                | {"words": " ".join(f"{words[w]} {phi[k, w]:.4f}" for w in top)}
-            )
+            shown = " ".join(f"{words[w]} {phi[k, w]:.4f}" for w in top)
+            rows.append({"model": name, "mean c_npmi": round(judged, 4), "topic": number, "words": shown})
     return pd.DataFrame(rows)
 
 
