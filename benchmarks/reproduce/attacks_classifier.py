@@ -10,6 +10,13 @@ sci.med, as presence bits of the 1,000 words of most posts (a vocabulary from th
 alpha = 1 and beta = 0.01 as in the paper. CDP-LDA's epsilon is the paper's parameter, which no proof supports;
 LP-LDA's is per bit; ours is per document.
 
+What is stored is one repetition of the paper's three. What agrees: accuracy of prediction rises with epsilon for LP-LDA
+(0.73 to 0.92, at 4 as high as without privacy, 0.91) and for CDP-LDA (0.73 to 0.88), and CDP-LDA is ahead of LP-LDA up
+to an epsilon of 2, behind from 4 on. What does not: the attack's accuracy lies between 0.51 and 0.56 for every form and
+epsilon, 0.56 without privacy, and has no trend; the paper's rises with epsilon. Our proven form, at 50 topics for
+documents of one group of news, has 0.69 to 0.75 with no trend in one repetition: its noise leaves no 50 topics, and
+prediction is by the words alone.
+
 Longer than 10 minutes: the default makes some 500 fits; --quick takes half a minute. Each line of the table is kept in
 --directory as soon as it is known: the same command goes on.
 

@@ -3,7 +3,8 @@
 Fangyuan Zhao, Xuebin Ren, Shusen Yang and Xinyu Yang, "On Privacy Protection of Latent Dirichlet Allocation
 Model Training", IJCAI 2019. K=50, alpha=0.1, beta=0.01, 300 sweeps, 1,000 words; KOS and NIPS of the
 paper's three corpora, from the UCI bag-of-words files in the folder that the environment variable
-SKDPLDA_DATA names.
+SKDPLDA_DATA names. The third, UCI's Enron, is not to be had: all 16,921 raw mails of six mailboxes stand in for it
+(most lack their first paragraph, see corpora.py), of which 15,200 are sampled.
 
 A document is the set of its words: with the 1,000 words of most documents, KOS has 211,676 of them and NIPS
 412,087, where the paper's Table 1 counts 209,169 and 410,753; with repeated words there would be 294,508 and
