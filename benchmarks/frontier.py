@@ -388,7 +388,7 @@ def judge(corpus, contender, model):
         "cpu s": seconds,
     }
     if corpus.texts is not None:
-        found["c_npmi"] = coherence(model, corpus.reference, corpus.words, measure="c_npmi")
+        found["c_npmi"] = coherence(model, corpus.reference, corpus.words, measure="c_npmi", n_top=10)
     if corpus.labels is not None:
         classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
         classifier.fit(model.transform(corpus.train), corpus.labels[0])

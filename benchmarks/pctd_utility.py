@@ -134,7 +134,7 @@ def main():
                             "model": name,
                             "seed": seed,
                             "perplexity": model.perplexity(X_test),
-                            "c_npmi": coherence(model, reference, words, measure="c_npmi"),
+                            "c_npmi": coherence(model, reference, words, measure="c_npmi", n_top=10),
                             "cpu s": seconds,
                         }
                     )

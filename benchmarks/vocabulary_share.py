@@ -34,7 +34,7 @@ def corpora(data, names):
 
 def measure(train, test, n_topics, epsilon, delta, share, seed):
     """Fit one pipeline and return a row of the table."""
-    vectorizer = DPCountVectorizer(stop_words="english", binary=True)
+    vectorizer = DPCountVectorizer(stop_words="english", token_pattern=None, binary=True)
     pipeline = make_fdptm_pipeline(
         epsilon, delta, n_components=n_topics, vocabulary_share=share, vectorizer=vectorizer
     ).set_params(words__random_state=1000 + seed, topics__random_state=seed)

@@ -49,6 +49,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # formulas without a network
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
@@ -73,12 +74,13 @@ sphinx_gallery_conf = {
     "show_signature": False,
 }
 
-html_theme = "alabaster"
+html_theme = "pydata_sphinx_theme"  # that of the ecosystem; light and dark
+html_title = f"skdplda {version}"
 html_theme_options = {
-    "description": version,
-    "fixed_sidebar": True,
-    "page_width": "1240px",  # lines of 120 characters fit
-    "sidebar_width": "250px",
-    "body_max_width": "none",
-    "code_font_size": "0.8em",
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,
 }
+html_static_path = ["static"]
+html_css_files = ["wide.css"]

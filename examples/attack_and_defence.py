@@ -21,7 +21,7 @@ from skdplda.plots import AttackRocDisplay
 parser = argparse.ArgumentParser(description="The likelihood ratio attack on ordinary and on private topics.")
 parser.add_argument("--documents", type=int, default=800, help="half of them are members (default: 800)")
 parser.add_argument("--shadows", type=int, default=16, help="shadow models of an attack (default: 16)")
-args = parser.parse_args()
+args, _ = parser.parse_known_args()  # a notebook has arguments of its own
 
 # Short documents with rare words, as posts and tweets are: those are the ones to be found.
 X = make_lda_corpus(args.documents, 1500, 5, mean_length=15, random_state=0).data

@@ -18,7 +18,7 @@ from skdplda.plots import AuditDisplay
 
 parser = argparse.ArgumentParser(description="Proven and published mechanisms under audit.")
 parser.add_argument("--canaries", type=int, default=2000, help="planted documents (default: 2000)")
-args = parser.parse_args()
+args, _ = parser.parse_known_args()  # a notebook has arguments of its own
 
 # The claim holds for every corpus, so that a small one will do; it makes the attack easier.
 X = make_lda_corpus(100, 30, 2, random_state=0).data

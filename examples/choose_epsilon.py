@@ -21,7 +21,7 @@ from skdplda.plots import PrivacyUtilityDisplay
 
 parser = argparse.ArgumentParser(description="What epsilon allows, and held-out perplexity for two sizes of corpus.")
 parser.add_argument("--documents", type=int, default=3000, help="of the smaller corpus (default: 3000)")
-args = parser.parse_args()
+args, _ = parser.parse_known_args()  # a notebook has arguments of its own
 
 N_TEST, N_TOPICS, N_REPEATS, DELTA = 1000, 5, 3, 1e-5
 EPSILONS = [0.2, 0.5, 1.0, 2.0, 5.0]

@@ -20,7 +20,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 from skdplda import PrivacyAccountant, PrivateCGSLDA, load_released, make_fdptm_pipeline, privacy_guarantee, release
-from skdplda.datasets import load_20newsgroups, make_lda_corpus
+from skdplda.datasets import load_20newsgroups, make_news_corpus
 from skdplda.plots import TopWordsDisplay
 from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
@@ -28,14 +28,14 @@ parser = argparse.ArgumentParser(description="Texts, private words and topics, r
 parser.add_argument("--corpus", choices=("synthetic", "20news"), help="default: 20news if SKDPLDA_DATA is set")
 parser.add_argument("--documents", type=int, default=8000, help="of the synthetic corpus (default: 8000)")
 parser.add_argument("--epsilon", type=float, default=5.0, help="total budget (default: 5)")
-args = parser.parse_args()
+args, _ = parser.parse_known_args()  # a notebook has arguments of its own
 
 data = os.environ.get("SKDPLDA_DATA")
 if args.corpus == "20news" or (args.corpus is None and data):
     texts = load_20newsgroups("all", path=Path(data) / "20news_bydate_raw.jsonl.xz").data
     n_topics = 10
 else:
-    corpus = make_lda_corpus(args.documents, 300, 5, mean_length=30, random_state=0)
+    corpus = make_news_corpus(args.documents, 300, 5, random_state=0)
     texts = [" ".join(corpus.feature_names.repeat(row)) for row in corpus.data.toarray()]
     n_topics = 5
 texts = [f"{text} patient{number:06d}" for number, text in enumerate(texts)]

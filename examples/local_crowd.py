@@ -26,7 +26,7 @@ parser = argparse.ArgumentParser(description="Clients write randomized report fi
 parser.add_argument("--clients", type=int, default=10_000, help="clients (default: 10000)")
 parser.add_argument("--batch", type=int, default=500, help="reports of a mini-batch (default: 500)")
 parser.add_argument("--bit-epsilon", type=float, default=2.0, help="privacy loss of one bit (default: 2)")
-args = parser.parse_args()
+args, _ = parser.parse_known_args()  # a notebook has arguments of its own
 
 N_TEST, N_TOPICS, N_WORDS = 500, 5, 300
 corpus = make_lda_corpus(args.clients + N_TEST, N_WORDS, N_TOPICS, mean_length=30, topic_word_prior=0.1, random_state=0)

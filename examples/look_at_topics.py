@@ -12,26 +12,24 @@ import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 from skdplda import PrivacyLeakWarning, PrivateCGSLDA
-from skdplda.datasets import make_lda_corpus
+from skdplda.datasets import make_news_corpus
 from skdplda.plots import ConvergenceDisplay, MonitorDisplay, TopicDistanceDisplay, TopWordsDisplay, prepare_ldavis
 
 parser = argparse.ArgumentParser(description="A tour of the displays.")
-parser.add_argument("--documents", type=int, default=6000, help="synthetic documents (default: 6000)")
-args = parser.parse_args()
+parser.add_argument("--documents", type=int, default=6000, help="synthetic documents, of real words (default: 6000)")
+args, _ = parser.parse_known_args()  # a notebook has arguments of its own
 
-corpus = make_lda_corpus(args.documents + 500, 150, 6, mean_length=30, random_state=0)
+corpus = make_news_corpus(args.documents + 500, 150, 6, random_state=0)
 public, X = corpus.data[:500], corpus.data[500:]
-words = np.array([f"{'abcdef'[topic]}{word}" for word, topic in enumerate(corpus.topic_word.argmax(axis=0))])
+words = corpus.feature_names
 
 reports = []  # what each round releases
 model = PrivateCGSLDA(6, epsilon=3.0, delta=1e-6, callback=reports.append).fit(X)
 
 # %%
-# Top words of all topics, on one scale. Topics keep their numbers everywhere, and may have names. (A word's letter
-# is that of the planted topic it is most probable in.)
+# Top words of all topics, on one scale. Topics keep their numbers everywhere, and may have names.
 
 TopWordsDisplay.from_estimator(model, feature_names=words, n_words=6, n_columns=3)
 

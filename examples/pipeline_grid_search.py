@@ -17,15 +17,15 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
 from skdplda import BudgetExceededError, PrivacyAccountant, PrivateCGSLDA
-from skdplda.datasets import make_lda_corpus
+from skdplda.datasets import make_news_corpus
 from skdplda.metrics import make_coherence_scorer
 from skdplda.plots import TopWordsDisplay
 
 parser = argparse.ArgumentParser(description="Grid search on public text, one fit on private text.")
 parser.add_argument("--documents", type=int, default=4000, help="of each text (default: 4000)")
-args = parser.parse_args()
+args, _ = parser.parse_known_args()  # a notebook has arguments of its own
 
-corpus = make_lda_corpus(2 * args.documents, 150, 5, mean_length=30, random_state=0)
+corpus = make_news_corpus(2 * args.documents, 150, 5, random_state=0)
 words = corpus.feature_names
 texts = [" ".join(words.repeat(row)) for row in corpus.data.toarray()]
 public, private = texts[: args.documents], texts[args.documents :]

@@ -20,7 +20,7 @@ from skdplda.plots import TopWordsDisplay
 
 parser = argparse.ArgumentParser(description="Fit, look, publish.")
 parser.add_argument("--documents", type=int, default=10_000, help="made-up texts (default: 10000)")
-args = parser.parse_args()
+args, _ = parser.parse_known_args()  # a notebook has arguments of its own
 
 LISTS = [
     "oven flour butter sugar salt onion garlic pepper rice soup",

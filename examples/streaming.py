@@ -21,7 +21,7 @@ from skdplda.plots import ConvergenceDisplay
 parser = argparse.ArgumentParser(description="Batches of a stream, each a step of private variational inference.")
 parser.add_argument("--batches", type=int, default=40, help="batches of the stream (default: 40)")
 parser.add_argument("--batch", type=int, default=1000, help="documents of a batch (default: 1000)")
-args = parser.parse_args()
+args, _ = parser.parse_known_args()  # a notebook has arguments of its own
 
 N_TEST, N_TOPICS, N_WORDS = 500, 5, 200
 n_documents = args.batches * args.batch

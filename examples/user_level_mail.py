@@ -19,13 +19,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skdplda import DPCountVectorizer, PrivacyAccountant, PrivateCGSLDA, make_fdptm_pipeline, privacy_guarantee
-from skdplda.datasets import make_lda_corpus
+from skdplda.datasets import make_news_corpus
 from skdplda.plots import TopWordsDisplay, VocabularySizeDisplay
 
 parser = argparse.ArgumentParser(description="Private topics of mail, for senders.")
 parser.add_argument("--corpus", choices=("made-up", "enron"), help="default: enron if SKDPLDA_DATA is set")
 parser.add_argument("--messages", type=int, default=20_000, help="of the made-up mail (default: 20000)")
-args = parser.parse_args()
+args, _ = parser.parse_known_args()  # a notebook has arguments of its own
 data = os.environ.get("SKDPLDA_DATA")
 
 if args.corpus == "enron" or (args.corpus is None and data):
@@ -34,7 +34,7 @@ if args.corpus == "enron" or (args.corpus is None and data):
     texts, senders = [f"{mail['subject']}\n{mail['body']}" for mail in mails], [mail["frm"] for mail in mails]
 else:
     rng = np.random.default_rng(0)
-    corpus = make_lda_corpus(args.messages, 400, 6, mean_length=30, random_state=0)
+    corpus = make_news_corpus(args.messages, 400, 6, random_state=0)
     texts = [" ".join(corpus.feature_names.repeat(row)) for row in corpus.data.toarray()]
     # senders by rank, and a message goes to one who likes its subject
     activity = 1 / np.arange(1, args.messages // 8 + 1) ** 0.7

@@ -9,7 +9,7 @@ claims, and the program prints what they are worth.
 
 The paper has 400,000 articles of Wikipedia and epsilon 0.5. Here 20 Newsgroups stand in for them, with a larger epsilon
 to make up for being 20 times smaller (``SKDPLDA_DATA`` names the folder of the corpora); without that folder it is a
-corpus with planted topics, whose words of one topic share their first letters.
+corpus with the topics of real news.
 
     python examples/vips_top_words.py --epsilon 5
 """
@@ -26,7 +26,7 @@ import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import VIPSLDA, PrivacyLeakWarning
-from skdplda.datasets import load_20newsgroups, make_lda_corpus, topic_recovery
+from skdplda.datasets import load_20newsgroups, make_news_corpus, topic_recovery
 from skdplda.plots import TopWordsDisplay
 from skdplda.privacy import epsilon_of
 
@@ -40,9 +40,8 @@ def corpus(n_words):
         posts = load_20newsgroups("all", path=Path(folder) / "20news_bydate_raw.jsonl.xz").data
         vectorizer = CountVectorizer(stop_words="english", max_features=n_words)  # not private: the same for all
         return vectorizer.fit_transform(posts), vectorizer.get_feature_names_out()
-    planted = make_lda_corpus(5000, n_words, 10, random_state=0)
-    letters = np.argmax(planted.topic_word, axis=0)
-    return planted.data, np.array([f"{chr(97 + k)}{w}" for w, k in enumerate(letters)])
+    planted = make_news_corpus(5000, n_words, 10, mean_length=100, random_state=0)
+    return planted.data, planted.feature_names
 
 
 def main():
@@ -53,7 +52,7 @@ def main():
     parser.add_argument("--topics", type=int, default=10)
     parser.add_argument("--words", type=int, default=500)
     parser.add_argument("--show", type=int, default=3, help="topics to show")
-    options = parser.parse_args()
+    options, _ = parser.parse_known_args()  # a notebook has arguments of its own
     X, words = corpus(options.words)
     nominal = round(X.shape[0], -3)  # stands for a public estimate
     models = {}

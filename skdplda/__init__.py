@@ -9,6 +9,7 @@ from skdplda.exceptions import (
     BudgetExceededError,
     EmptySelectionError,
     IncompatibleGuaranteeError,
+    NoisyTopicsWarning,
     PrivacyLeakWarning,
     UnreachableLedgerError,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "EmptySelectionError",
     "IncompatibleGuaranteeError",
     "LocalPrivateLDA",
+    "NoisyTopicsWarning",
     "PrivacyAccountant",
     "PrivacyGuarantee",
     "PrivacyLeakWarning",
@@ -58,6 +60,7 @@ _PACKAGES = (
     "metrics",
     "model_selection",
     "plots",
+    "reports",
     "semantics",
 )
 

@@ -2,10 +2,17 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+else:
+
+    class ArrayLike:
+        """What NumPy makes an array of: in a signature it shows as one word, where NumPy's own is a page of unions."""
+
 
 __all__ = ["ArrayLike", "Estimator", "Function", "Iterable", "Iterator", "Matrix", "PathLike", "Seed", "Sequence"]
 

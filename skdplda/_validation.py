@@ -39,6 +39,7 @@ __all__ = [
     "fit_context",
     "fitted_parameter",
     "note_parameters",
+    "refuse_bags",
     "take_rows",
     "tokens_of",
     "unit_of_documents",
@@ -153,6 +154,9 @@ def check_public_words(vectorizer, words, name, places=None):
 def check_matrix(estimator, X, *, reset=True):
     """Return X as scikit-learn's `validate_data` does, CSR where it is sparse; errors do not show what X holds."""
     check_structure(X)
+    refuse_bags(X)
+    if getattr(X, "dtype", None) == np.float16:  # SciPy has no sparse matrices of these
+        X = X.astype(np.float32)
     try:
         return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric")
     except ValueError as error:
@@ -161,6 +165,19 @@ def check_matrix(estimator, X, *, reset=True):
         if said == str(error):
             raise
     raise ValueError(said)
+
+
+def refuse_bags(X):
+    """Raise ValueError for a gensim corpus, whose documents are lists of (number of a word, count)."""
+    if not (isinstance(X, (list, tuple)) or type(X).__module__.startswith("gensim.")):
+        return
+    first = next((bag for bag in X if not isinstance(bag, (list, tuple)) or bag), None)
+    if isinstance(first, (list, tuple)) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in first):
+        raise ValueError(
+            "X must be counts of shape (n_documents, n_words); got a gensim corpus."
+            " skdplda.datasets.load_gensim_corpus(corpus, dictionary) has its counts as data, its words as"
+            " feature_names."
+        )
 
 
 def note_parameters(estimator):

@@ -4,6 +4,7 @@ __all__ = [
     "BudgetExceededError",
     "EmptySelectionError",
     "IncompatibleGuaranteeError",
+    "NoisyTopicsWarning",
     "PrivacyLeakWarning",
     "UnreachableLedgerError",
 ]
@@ -11,6 +12,10 @@ __all__ = [
 
 class PrivacyLeakWarning(UserWarning):
     """Something leaves the fit that its privacy guarantee covers only under an assumption, or not at all."""
+
+
+class NoisyTopicsWarning(UserWarning):
+    """Most topics of a fit hold more noise than topic; said from what the fit released."""
 
 
 class BudgetExceededError(ValueError):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
@@ -99,7 +100,9 @@ def test_fit_refuses_to_replace_topics_before_it_spends_again(corpus, capsys, mo
 
 def test_fit_without_a_public_vocabulary_is_refused_with_the_reason(corpus, capsys):
     assert run(corpus, str(corpus / "corpus.txt")) == 2
-    assert "--vocabulary is needed" in (line := one_line(capsys)) and "which words occur" in line
+    line = one_line(capsys)
+    assert 0 < line.index("--private-words") < line.index("--vocabulary") < line.index("--leaky-vocabulary")
+    assert "which words occur" in line
     assert not (corpus / "out").exists()
 
 
@@ -133,7 +136,14 @@ def test_every_format_gives_the_same_counts(tmp_path):
     (tmp_path / "corpus.jsonl").write_text("\n".join(json.dumps({"body": t}) for t in texts), encoding="utf-8")
     with open(tmp_path / "corpus.csv", "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([["id", "body"], *enumerate(texts)])
-    for name in ("corpus.csv", "corpus.jsonl"):
+    with open(tmp_path / "corpus.tsv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter="\t").writerows([["id", "body"], *enumerate(texts)])
+    with open(tmp_path / "strange.csv", "w", encoding="utf-16", newline="") as file:
+        csv.writer(file, delimiter=";").writerows([["id", "body"], *enumerate(texts)])
+    (tmp_path / "corpus.json").write_text(json.dumps([{"body": t} for t in texts]), encoding="utf-8")
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"id": [0, 1, 2], "body": [*texts[:2], None]}).to_parquet(tmp_path / "corpus.parquet")
+    for name in ("corpus.csv", "corpus.jsonl", "corpus.json", "corpus.tsv"):
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress((tmp_path / name).read_bytes()))
     (tmp_path / "docword.corpus.txt").write_text("3\n4\n5\n1 1 1\n1 2 1\n1 3 1\n2 1 1\n2 4 2\n", encoding="utf-8")
     (tmp_path / "vocab.txt").write_text("apple\niron\npear\nzinc\n", encoding="utf-8")
@@ -143,9 +153,17 @@ def test_every_format_gives_the_same_counts(tmp_path):
         "corpus.csv": "words.txt",
         "corpus.jsonl.gz": "words.txt",
         "corpus.csv.gz": "words.txt",
+        "corpus.tsv": "words.txt",
+        "corpus.json": "words.txt",
+        "corpus.tsv.gz": "words.txt",
+        "corpus.json.gz": "words.txt",
+        "corpus.parquet": "words.txt",
+        "strange.csv": "words.txt",
         "docword.corpus.txt": "vocab.txt",
     }.items():
-        argv = ["fit", *PRICE, str(tmp_path / name), "--column", "body", "--vocabulary", str(tmp_path / words)]
+        argv = ["fit", *PRICE, str(tmp_path / name), "--vocabulary", str(tmp_path / words)]
+        argv += ["--column", "body"] if name not in ("folder", "docword.corpus.txt") else []
+        argv += ["--delimiter", ";", "--encoding", "utf-16"] if name == "strange.csv" else []
         X, names, _ = read_corpus(_parser().parse_args(argv))
         assert X.toarray().tolist() == [[1, 1, 1, 0], [1, 0, 0, 2], [0, 0, 0, 0]], name
         assert list(names) == ["apple", "iron", "pear", "zinc"]
@@ -170,7 +188,17 @@ def test_every_format_gives_the_same_counts(tmp_path):
         ("apple\n", "a.txt", ["--vocabulary", "words.txt", "--top-words", "99"], "--top-words"),
         ("id,body\n1,a\n", "a.csv", ["--vocabulary", "words.txt", "--column", "body", "--users", "who"], "--users"),
         ("id,body\n,a\n", "a.csv", ["--vocabulary", "words.txt", "--column", "body", "--users", "id"], "line 2"),
-        ("apple\n", "a.txt", ["--vocabulary", "words.txt", "--users", "who"], "--users needs a .csv or .jsonl"),
+        ("apple\n", "a.txt", ["--vocabulary", "words.txt", "--users", "who"], "--users needs a table"),
+        ("apple\n", "a.txt", ["--vocabulary", "words.txt", "--column", "text"], "--column needs a table"),
+        ("apple\n", "a.docx", ["--vocabulary", "words.txt"], "Say it by --format"),
+        ("apple\n", "a.txt", ["--vocabulary", "words.txt", "--delimiter", ";"], "--delimiter is for .csv and .tsv"),
+        ("a;text\n", "a.csv", ["--vocabulary", "words.txt", "--column", "text"], "of another --delimiter?"),
+        ("a,b\n", "a.csv", ["--private-words", "--column", "a", "--delimiter", "ab"], "must be one character"),
+        ("a\n", "a.txt", ["--private-words", "--encoding", "utf-99"], "there is none that is called 'utf-99'"),
+        ('{"text": "a"}', "a.json", ["--vocabulary", "words.txt", "--column", "text"], "must hold a list of JSON"),
+        ('[{"text": "a"}, 3]', "a.json", ["--vocabulary", "words.txt", "--column", "text"], "entry 2"),
+        ("[{", "a.json", ["--vocabulary", "words.txt", "--column", "text"], "One object a line is .jsonl"),
+        ("a", "a.parquet", ["--vocabulary", "words.txt", "--column", "text"], "is no parquet file"),
         ("1\n1\n1\n1 1 1\n", "docword.a.txt", ["--private-words"], "--private-words needs texts"),
         ("apple\n", "a.gz", ["--vocabulary", "words.txt"], "a.gz"),
         ("apple\n", "a.txt", ["--vocabulary", "words.txt", "--model", "vips", "--mechanism", "laplace"], "--model cgs"),
@@ -597,6 +625,66 @@ def test_proportions_of_every_format(fitted, capsys, monkeypatch):
     assert "no word of the corpus" in capsys.readouterr().err
 
 
+def test_documents_are_called_what_a_column_says_and_groups_are_users(tmp_path):
+    rows = [{"key": f"n{i}", "who": f"u{i % 2}", "body": "apple"} for i in range(5)]
+    frame = pd.DataFrame(rows)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_json(tmp_path / "a.json", orient="records")
+    pytest.importorskip("pyarrow")
+    frame.to_parquet(tmp_path / "a.parquet")
+    for name in ("a.csv", "a.json", "a.parquet"):
+        argv = ["transform", "x.zip", str(tmp_path / name), "--column", "body", "--id", "key"]
+        ((names, texts),) = Documents(_parser().parse_args(argv)).batches(9)
+        assert names == [row["key"] for row in rows] and set(texts) == {"apple"}
+        argv = ["fit", *PRICE, str(tmp_path / name), "--column", "body", "--group", "who"]
+        documents = Documents(_parser().parse_args(argv))
+        assert len(list(documents)) == 5 and documents.users == [row["who"] for row in rows]
+        with pytest.raises(ValueError, match="--column"):
+            list(Documents(_parser().parse_args([*argv, "--column", "nothing"])))
+
+
+@pytest.mark.parametrize(
+    ("argv", "meant"),
+    [
+        (["fti", "a.txt"], "did you mean 'fit'?"),
+        (["fit", "a.txt", "--epsilom", "2"], "did you mean '--epsilon'?"),
+        (["fit", "a.txt", "--epsilon", "2", "--topic=3"], "did you mean '--topics'?"),
+        (["cost", "--epsilon", "2", "--detla", "1e-6"], "did you mean '--delta'?"),
+    ],
+)
+def test_a_mistyped_word_is_asked_about(argv, meant, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(argv)
+    assert stopped.value.code == 2 and one_line(capsys).endswith(f"{meant}\n")
+    with pytest.raises(SystemExit):
+        cli.main(["xyzzy"])
+    assert "did you mean" not in one_line(capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["fi"], ["fit"]),
+        (["fit", "--eps"], ["--epsilon"]),
+        (["fit", "--model", ""], ["cgs", "vips"]),
+        (["fit", "--model", "v"], ["vips"]),
+        (["fit", "--format", "par"], ["parquet"]),
+        (["fit", "corpus"], []),
+    ],
+)
+def test_bash_completes_commands_options_and_choices(words, offered, capsys):
+    assert cli.main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    line = " ".join(f"'{word}'" for word in ["skdplda", *words])
+    asked = f'COMP_WORDS=({line}); COMP_CWORD={len(words)}; _skdplda; echo "${{COMPREPLY[@]}}"'
+    shown = subprocess.run(["bash", "-c", f"{script}\n{asked}"], capture_output=True, text=True, check=True)
+    assert shown.stdout.split() == offered and not shown.stderr
+    assert cli.main(["completion", "zsh"]) == 0
+    assert "bashcompinit" in (zsh := capsys.readouterr().out) and zsh.endswith(
+        "complete -o default -F _skdplda skdplda\n"
+    )
+
+
 def test_batches_of_a_corpus_make_the_whole(tmp_path):
     (tmp_path / "a.txt").write_text("\n".join(f"word{i}" for i in range(7)), encoding="utf-8")
     args = _parser().parse_args(["transform", "x.zip", str(tmp_path / "a.txt")])
@@ -646,6 +734,7 @@ def test_a_defect_takes_one_line_too(capsys, monkeypatch):
 
 
 COMMANDS = ["demo", "fit", "cost", "top-words", "show", "release", "transform", "attack", "audit", "reproduce"]
+COMMANDS += ["completion"]
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])

@@ -11,12 +11,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
+from skdplda import PrivateCGSLDA
 from skdplda.datasets import (
     load_20newsgroups,
     load_gensim_corpus,
     load_lee,
     load_uci_bow,
     make_lda_corpus,
+    make_news_corpus,
     topic_recovery,
 )
 from skdplda.datasets._synthetic import _alias_table
@@ -221,6 +223,24 @@ def test_no_error_shows_a_line_of_a_private_file(write, line):
     assert "ann" not in str(error.value)
 
 
+def test_a_gensim_corpus_on_disk_has_floats(tmp_path):
+    from gensim.corpora import MmCorpus
+
+    bags = [[(0, 2), (1, 1)], [], [(1, 3)]]
+    MmCorpus.serialize(str(tmp_path / "corpus.mm"), bags)
+    corpus = MmCorpus(str(tmp_path / "corpus.mm"))
+    assert isinstance(next(iter(corpus))[0][1], float)
+    words = {0: "iron", 1: "zinc"}
+    assert load_gensim_corpus(corpus, words).data.toarray().tolist() == [[2, 1], [0, 0], [0, 3]]
+    for count in (1.5, float("nan"), float("inf"), -2.0):
+        with pytest.raises(ValueError, match="document 0: must hold pairs"):
+            load_gensim_corpus([[(0, count)]], words)
+    with pytest.raises(ValueError, match=r"got a gensim corpus. skdplda.datasets.load_gensim_corpus"):
+        PrivateCGSLDA(2).fit(bags)
+    with pytest.raises(ValueError, match="got a gensim corpus"):
+        PrivateCGSLDA(2).fit(corpus)
+
+
 def test_no_error_shows_a_document_of_a_gensim_corpus():
     with pytest.raises(ValueError, match="document 1") as error:
         load_gensim_corpus([[(0, 1)], ["ann owes bob"]], {0: "zinc"})
@@ -309,3 +329,17 @@ def test_20newsgroups_corpus(corpora):
     train = load_20newsgroups(path=corpora / "20news_bydate_raw.jsonl.xz")
     assert len(train.data) == 11_314 and len(train.target_names) == 20
     assert not any(text.startswith("From:") for text in train.data[:100])
+
+
+def test_news_corpus_has_real_words_and_the_same_topics_for_every_seed():
+    first, again, other = (make_news_corpus(300, 60, 3, random_state=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.data.toarray(), again.data.toarray())
+    np.testing.assert_array_equal(first.topic_word, other.topic_word)
+    assert (first.data != other.data).nnz
+    assert all(word.isalpha() for word in first.feature_names)
+    lengths = np.asarray(first.data.sum(axis=1)).ravel()
+    expected = (lengths[:, None] * first.doc_topic).sum(axis=0) @ first.topic_word
+    found = np.asarray(first.data.sum(axis=0)).ravel()
+    assert (np.abs(found - expected) < 6 * np.sqrt(expected) + 6).all()  # six deviations: false alarm below 1e-6
+    with pytest.raises(ValueError, match="n_words must be at most 5000, got 5001"):
+        make_news_corpus(10, 5001)

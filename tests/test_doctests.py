@@ -3,6 +3,8 @@
 import doctest
 import importlib
 import pkgutil
+import warnings
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +31,19 @@ def test_examples_print_what_they_say(name, tmp_path, monkeypatch):
     for test in examples_of(name):
         runner.run(test, out=report.append)
     assert not runner.summarize(verbose=False).failed, "".join(report)
+
+
+PAGES = sorted(path for path in (Path(__file__).parents[1] / "doc").rglob("*.rst") if ">>> " in path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_of_pages_print_what_they_say(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.REPORT_ONLY_FIRST_FAILURE
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pages show what is printed; seeds and small corpora warn
+        failed, attempted = doctest.testfile(str(page), module_relative=False, optionflags=flags, encoding="utf-8")
+    assert attempted and not failed
 
 
 def test_the_examples_are_found():

@@ -13,6 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import Pipeline
 
 from skdplda import (
+    BudgetExceededError,
     PrivacyAccountant,
     PrivateCGSLDA,
     load_released,
@@ -224,3 +225,38 @@ def test_nothing_selected_is_an_error_that_says_what_would_be(texts):
 def test_bad_parameters(options, match):
     with pytest.raises(ValueError, match=match):
         make_fdptm_pipeline(**options)
+
+
+# --- what remains of a budget --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", ["auto", "basic"])
+def test_the_remainder_of_a_ledger_is_spent_to_the_last(rule, texts):
+    ledger = PrivacyAccountant(6.0, 1e-5, rule=rule, reserve=2e-6)
+    ledger.spend(PrivateCGSLDA(epsilon=3.0, delta=1e-6).privacy_cost(), label="before")
+    with ledger:
+        pipeline = make_fdptm_pipeline("remaining", 1e-6, n_components=2).fit(texts)
+    assert len(ledger.ledger) == 3  # words and topics were charged and not refused
+    total = privacy_guarantee(pipeline)
+    assert 2.0 < total.epsilon < 6.0
+    larger = make_fdptm_pipeline(total.epsilon * 1.001, 1e-6)
+    again = PrivacyAccountant(6.0, 1e-5, rule=rule, reserve=2e-6)
+    again.spend(ledger.ledger[0].guarantee)
+    with pytest.raises(BudgetExceededError):
+        again.check(*(step.privacy_cost() for _, step in larger.steps))
+    assert len(again.ledger) == 1
+
+
+def test_a_new_ledger_is_spent_whole():
+    with PrivacyAccountant(2.0, 1e-6):
+        guarantee = privacy_guarantee(make_fdptm_pipeline("remaining"))  # delta is at most that of the ledger
+    assert 2.0 * (1 - 3e-5) < guarantee.epsilon <= 2.0 and guarantee.delta == 1e-6
+
+
+def test_a_remainder_needs_a_ledger():
+    with pytest.raises(ValueError, match="no ledger is open"):
+        make_fdptm_pipeline("remaining")
+    with PrivacyAccountant(np.inf), pytest.raises(ValueError, match="has no limit"):
+        make_fdptm_pipeline("remaining")
+    with pytest.raises(ValueError, match="epsilon must be a number or 'remaining'; got 'rest'"):
+        make_fdptm_pipeline("rest")

@@ -6,10 +6,13 @@ import pickle
 import re
 from dataclasses import FrozenInstanceError, replace
 from decimal import Decimal
+from html import escape
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from skdplda import PrivateCGSLDA
 from skdplda.exceptions import IncompatibleGuaranteeError
 from skdplda.privacy import (
     Adjacency,
@@ -425,3 +428,36 @@ def test_what_an_event_leaves_out_is_taken_from_delta_first():
     assert (two.delta, two.event_delta) == (pytest.approx(6e-5), pytest.approx(4e-5))
     assert two.epsilon == pytest.approx(epsilon_of(gaussian_event(4.0, 2), 2e-5), rel=1e-9)
     assert two.epsilon < 2 * one.epsilon
+
+
+def test_an_event_gives_its_own_epsilon():
+    event = gaussian_event(4.0, 10)
+    guarantee = PrivacyGuarantee.from_event(event, 1e-6, unit="user", status="proven", event_delta=4e-7)
+    assert guarantee.epsilon == epsilon_of(event, 1e-6 - 4e-7)
+    assert guarantee.unit == PrivacyUnit.USER and guarantee.event_delta == 4e-7
+    with pytest.raises(ValueError, match="delta must be >= event_delta and <= 1; got 2"):
+        PrivacyGuarantee.from_event(event, 2.0)
+    with pytest.raises(ValueError, match="delta must be >= event_delta and <= 1; got 1e-06"):
+        PrivacyGuarantee.from_event(event, 1e-6, event_delta=1e-5)
+
+
+def test_the_published_schema_has_the_fields_and_words_of_a_guarantee():
+    schema = json.loads((Path(__file__).parents[1] / "doc/guarantee.schema.json").read_text(encoding="utf-8"))
+    written = json.loads(full().to_json())
+    assert sorted(schema["required"]) == sorted(schema["properties"]) == sorted(written)
+    words = {"unit": PrivacyUnit, "adjacency": Adjacency, "trust": TrustModel, "status": Status}
+    for name, kind in words.items():
+        assert schema["properties"][name]["enum"] == [word.value for word in kind]
+    for name in ("format", "version"):
+        assert schema["properties"][name]["const"] == written[name]
+
+
+def test_a_notebook_shows_the_statement_and_no_markup_of_its_fields():
+    guarantee = PrivateCGSLDA(epsilon=2.0, delta=1e-6).privacy_cost()
+    page = replace(guarantee, not_covered=("<script>alert(1)</script> & more",))._repr_html_()
+    assert "<script>" not in page and "&lt;script&gt;" in page and "&amp; more" in page
+    assert "epsilon = 2, delta = 1e-6" in page and escape(guarantee.mechanism) in page
+    parts = re.findall(r"<(/?)(div|table|tr|td|th|details)\b", page)
+    assert sum(1 if not end else -1 for end, _ in parts) == 0
+    labels = re.findall(r"<th[^>]*>([^<]*)", page)
+    assert labels == re.findall(r"^  (\w[\w ]*):", str(guarantee), re.M)

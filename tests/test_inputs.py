@@ -23,6 +23,7 @@ from skdplda import (
     DPCountVectorizer,
     DPVocabularySelector,
     LocalPrivateLDA,
+    PrivacyLeakWarning,
     PrivateCGSLDA,
     _validation,
     make_fdptm_pipeline,
@@ -461,3 +462,31 @@ def test_repeated_cells_do_not_wrap_around(dtype):
     assert X.toarray().tolist() == [[min(3 * int(most), 2**31 - 1), 0], [0, 0]]
     assert _validation.check_block(pair, "X").toarray().tolist() == X.toarray().tolist()
     assert pair.nnz == 3
+
+
+@pytest.mark.parametrize(
+    ("estimator", "text"),
+    [
+        (PrivateCGSLDA(), "PrivateCGSLDA(epsilon=5.0, delta=1e-05)"),
+        (VIPSLDA(3, delta=1e-7), "VIPSLDA(epsilon=5.0, delta=1e-07, n_components=3)"),
+        (PrivateCGSLDA(3, epsilon=1.0), "PrivateCGSLDA(delta=1e-05, epsilon=1.0, n_components=3)"),
+        (HDPLDA(), "HDPLDA(delta=1e-05)"),  # its epsilon is made of others
+    ],
+)
+def test_the_text_of_an_estimator_tells_its_budget(estimator, text):
+    assert repr(estimator) == text
+    assert eval(text).get_params() == estimator.get_params()
+    with sklearn.config_context(print_changed_only=False):
+        assert repr(estimator).count("delta=") == 1
+
+
+@pytest.mark.parametrize("estimator", [PrivateCGSLDA(2, max_iter=2), VIPSLDA(2, max_iter=2)], ids=repr)
+def test_a_large_delta_warns(estimator, corpus):
+    with pytest.warns(PrivacyLeakWarning, match=r"delta=0.002 is above 0.001") as caught:
+        clone(estimator).set_params(delta=0.002).fit(corpus.data)
+    assert caught[0].filename == __file__
+    clone(estimator).set_params(delta=0.001).fit(corpus.data)  # warnings are errors
+    clone(estimator).set_params(delta=0.002, epsilon=np.inf).fit(corpus.data)
+    with pytest.warns(PrivacyLeakWarning, match=r"delta=0.002 is above 0.001") as caught:
+        DPCountVectorizer(5.0, delta=0.002).fit(["apple pear"] * 200)
+    assert caught[0].filename == __file__

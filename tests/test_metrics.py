@@ -14,6 +14,7 @@ from sklearn.feature_selection import VarianceThreshold
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
+from skdplda import PrivateCGSLDA, release
 from skdplda.datasets import load_lee, make_lda_corpus
 from skdplda.metrics import (
     coherence,
@@ -21,6 +22,7 @@ from skdplda.metrics import (
     held_out_log_likelihood,
     log_likelihood,
     make_coherence_scorer,
+    make_gensim_model,
     perplexity,
     score,
     topic_diversity,
@@ -419,13 +421,13 @@ def test_scorer_of_a_bare_model(lee):
     X = words.transform(data)
     model = lda().fit(X)
     u_mass = make_coherence_scorer("u_mass")
-    assert u_mass(model, X) == pytest.approx(u_mass_coherence(model.components_, X).mean())
+    assert u_mass(model, X) == pytest.approx(u_mass_coherence(model.components_, X, n_top=20).mean())
     names = words.get_feature_names_out()
     c_v = make_coherence_scorer("c_v", texts=tokens, feature_names=names)
     assert c_v(model, X) == pytest.approx(coherence(model, tokens, words))
     same = make_coherence_scorer("u_mass", texts=tokens, feature_names=names)
     presence = np.array([[name in set(text) for name in names] for text in tokens])
-    assert same(model, X) == pytest.approx(u_mass_coherence(model.components_, presence).mean())
+    assert same(model, X) == pytest.approx(u_mass_coherence(model.components_, presence, n_top=20).mean())
 
 
 def test_scorer_reads_the_column_names_of_a_data_frame(lee):
@@ -477,3 +479,51 @@ def test_scorer_can_be_pickled(lee):
 def test_coherence_prefers_planted_topics(corpus, topics):
     noise = np.random.default_rng(0).dirichlet(np.ones(80), 4)
     assert u_mass_coherence(topics, corpus.data).mean() > u_mass_coherence(noise, corpus.data).mean()
+
+
+# --- gensim's own model --------------------------------------------------------------------------------------------
+
+
+def test_a_gensim_model_of_the_topics_is_saved_loaded_and_used(tmp_path):
+    gensim = pytest.importorskip("gensim")
+    weights = np.array([[0.5, 0.3, 0.2, 0.0], [0.0, 0.1, 0.1, 0.8]])
+    make_gensim_model(weights, ["pear", "plum", "fig", "zinc"], [0.1, 0.2]).save(str(tmp_path / "lda"))
+    loaded = gensim.models.LdaModel.load(str(tmp_path / "lda"))
+    np.testing.assert_allclose(loaded.get_topics(), weights, atol=1e-6)
+    shown = dict(loaded.show_topics(num_words=2, formatted=False))
+    assert [word for word, _ in shown[0]] == ["pear", "plum"] and shown[1][0][0] == "zinc"
+    assert loaded.alpha.tolist() == pytest.approx([0.1, 0.2])
+    proportions = dict(loaded.get_document_topics(loaded.id2word.doc2bow(["zinc"] * 9), minimum_probability=0))
+    assert proportions[1] > 0.9
+
+
+@pytest.mark.parametrize("measure", ["u_mass", "c_npmi"])
+def test_defaults_give_the_number_that_gensim_gives(measure):
+    from gensim.models import CoherenceModel
+
+    rng = np.random.default_rng(0)
+    names = [f"word{i:02d}" for i in range(40)]
+    texts = [[names[i] for i in rng.integers(40, size=60)] for _ in range(50)]
+    weights = rng.dirichlet(np.ones(40), 3)
+    dictionary = gensim_dictionary(names)
+    model = make_gensim_model(weights, names, np.full(3, 0.1))
+    corpus = [dictionary.doc2bow(text) for text in texts]
+    theirs = CoherenceModel(
+        model=model, texts=texts, corpus=corpus, dictionary=dictionary, coherence=measure, processes=1
+    ).get_coherence()
+    assert coherence(weights, texts, names, measure=measure) == pytest.approx(theirs)
+    assert coherence(weights, texts, names, measure=measure, n_top=10) != pytest.approx(theirs, rel=1e-3)
+
+
+def test_models_and_releases_become_gensim_models():
+    words = ["pear", "plum", "iron", "zinc"]
+    X = np.array([[2, 1, 0, 0], [0, 0, 1, 2]] * 500)
+    model = PrivateCGSLDA(2, epsilon=5.0, max_iter=3).fit(X)
+    for estimator in (model, release(model, feature_names=words)):
+        made = estimator.to_gensim(words)
+        np.testing.assert_allclose(made.get_topics(), model.topic_word_, atol=1e-5)
+        assert made.id2word[2] == "iron"
+    assert release(model, feature_names=words).to_gensim().id2word[3] == "zinc"
+    assert model.to_gensim().id2word[3] == "x3"
+    with pytest.raises(ValueError, match="feature_names must name 4 words"):
+        model.to_gensim(["pear"])

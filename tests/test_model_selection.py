@@ -4,7 +4,9 @@ import math
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
 from scipy import stats
 from sklearn.base import clone
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -34,6 +36,10 @@ from skdplda import (
     PrivacyAccountant,
     PrivacyLeakWarning,
     PrivateCGSLDA,
+    load_released,
+    make_fdptm_pipeline,
+    privacy_guarantee,
+    release,
 )
 from skdplda.datasets import make_lda_corpus
 from skdplda.model_selection import PrivateSearchCV, search_cost
@@ -231,6 +237,112 @@ def test_no_step_of_a_nested_pipeline_keeps_the_smaller_guarantee_of_a_trial(cor
         found = search(nested, grid, epsilon_parameter="model__lda__epsilon").fit(corpus.data, groups=groups)
         assert found.best_estimator_[-1][-1].privacy_guarantee_ == found.privacy_guarantee_
         assert found.privacy_guarantee_.unit == ("document" if groups is None else "user")
+
+
+# --- several private steps -----------------------------------------------------------------------------------------
+
+TEXTS = ["apple pear plum apple pear", "iron zinc lead iron zinc"] * 1000
+
+
+def whole(grid=None, **parameters):
+    """A search over a pipeline whose words are private, too."""
+    recipe = make_fdptm_pipeline(2.0, 1e-6, model=PrivateCGSLDA(2, max_iter=2))
+    return search(recipe, grid or {"topics__n_components": [2, 3]}, **{"delta": 1e-6, **parameters})
+
+
+@pytest.mark.parametrize(("epsilon", "shape"), [(1.0, 1), (8.0, 0)])
+def test_what_trials_leave_out_of_delta_is_paid_for_every_trial_on_both_sides(epsilon, shape):
+    found = whole(epsilon=epsilon, mean_trials=7, shape=shape)
+    guarantee, trial = found.privacy_cost(), found.estimator
+    assert (guarantee.epsilon, guarantee.delta, guarantee.status) == (epsilon, 1e-6, "proven")
+    budget = found._budgets(False)(found.trial_epsilon())
+    trial = privacy_guarantee(clone(found.estimator).set_params(**budget))
+    steps = [clone(step).set_params(**part_of(budget, name)) for name, step in found.estimator.steps]
+    left_out = math.fsum(step.privacy_cost().event_delta for step in steps)
+    assert trial.event_delta == left_out > 0
+    assert 1e-6 / 4 >= guarantee.event_delta >= (1 + math.exp(epsilon)) * 7 * left_out
+    assert 0.99 * epsilon < epsilon_of(guarantee.event, 1e-6 - guarantee.event_delta) <= epsilon
+    own = [step.epsilon for _, step in found.estimator.steps]
+    assert steps[0].epsilon / steps[1].epsilon == pytest.approx(own[0] / own[1])  # the proportions stay
+
+
+def part_of(budget, step):
+    return {name.removeprefix(f"{step}__"): value for name, value in budget.items() if name.startswith(f"{step}__")}
+
+
+@pytest.mark.parametrize(("shape", "law"), [(1, stats.geom(1 / 7)), (math.inf, stats.poisson(7))])
+def test_what_is_left_out_shows_more_often_in_a_search_than_in_a_trial(shape, law):
+    # A trial releases too much with probability delta, and then has the best score.
+    delta, runs = 1e-4, np.arange(2000)
+    shown = float((law.pmf(runs) * -np.expm1(runs * math.log1p(-delta))).sum())
+    assert 6.9 * delta < shown <= 7 * delta  # once is not enough, the mean is
+    rng = np.random.default_rng(0)
+    assert np.mean([draw_trials(7, shape, rng) for _ in range(4000)]) == pytest.approx(7, rel=0.1)
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_a_search_over_all_steps_has_one_guarantee_and_is_released_with_it(frame, tmp_path):
+    texts = pd.DataFrame({"text": TEXTS}) if frame else TEXTS
+    with PrivacyAccountant(8.0, 1e-6) as ledger:
+        found = whole(epsilon=8.0).fit(texts)
+    assert len(ledger.ledger) == 1
+    assert found.privacy_guarantee_ == found.privacy_cost() == ledger.ledger[0].guarantee
+    for estimator in (found, found.best_estimator_, pickle.loads(pickle.dumps(found.best_estimator_))):
+        guarantee = privacy_guarantee(estimator)
+        assert (guarantee.epsilon, guarantee.delta) == (8.0, 1e-6)
+    model = release(found)
+    assert model.privacy_guarantee_.epsilon == 8.0 and "best of a geometric number" in str(model.privacy_guarantee_)
+    model.save(tmp_path / "topics.zip")
+    np.testing.assert_array_equal(
+        load_released(tmp_path / "topics.zip").transform(TEXTS[:3]), found.transform(TEXTS[:3])
+    )
+
+
+def test_a_step_that_is_fitted_again_is_paid_for_again():
+    best = whole(epsilon=8.0).fit(TEXTS).best_estimator_
+    best["topics"].fit(best["words"].transform(TEXTS))
+    assert privacy_guarantee(best).epsilon > 8.0
+    twice = Pipeline([("words", best["words"]), ("other", Pipeline([("topics", clone(best["topics"]))]))])
+    twice["other"].fit(best["words"].transform(TEXTS))
+    assert privacy_guarantee(twice).epsilon > 8.0
+
+
+def test_a_pipeline_that_ends_in_a_search_is_released(corpus):
+    words = corpus.feature_names.tolist()
+    pipeline = Pipeline([("count", CountVectorizer(vocabulary=words)), ("lda", search(epsilon=3.0))])
+    texts = [" ".join(np.repeat(words, row)) for row in corpus.data.toarray()]
+    model = release(pipeline.fit(texts))
+    assert model.privacy_guarantee_.epsilon == 3.0 and model.vocabulary_.tolist() == words
+    np.testing.assert_array_equal(model.transform(texts[:2]), pipeline.transform(texts[:2]))
+
+
+def test_users_are_searched_over_all_steps():
+    users = np.arange(len(TEXTS)) // 2
+    assert whole(epsilon=20.0, delta=1e-4).fit(TEXTS, groups=users).privacy_guarantee_.unit == "user"
+    with sklearn.config_context(enable_metadata_routing=True):
+        recipe = make_fdptm_pipeline(2.0, 1e-6, model=PrivateCGSLDA(2, max_iter=2), groups=True)
+        found = search(recipe, {"topics__n_components": [2]}, epsilon=20.0, delta=1e-4).fit(TEXTS, groups=users)
+    assert found.privacy_guarantee_.unit == "user"
+
+
+def test_texts_are_checked_before_a_search_is_paid_for():
+    with PrivacyAccountant(8.0, 1e-6) as ledger:
+        for texts, message in (([*TEXTS, None], "row 2000"), ("one", "one string")):
+            with pytest.raises(ValueError, match=message):
+                whole(epsilon=8.0).fit(texts)
+        with pytest.raises(ValueError, match="X_public must hold a text in each row; row 1"):
+            whole(epsilon=8.0).fit(TEXTS, X_public=["apple", None])
+    assert not ledger.ledger
+
+
+def test_steps_that_cannot_be_set_are_refused():
+    with pytest.raises(ValueError, match="param_grid must not hold 'words__epsilon'"):
+        whole({"words__epsilon": [1.0]}).privacy_cost()
+    with pytest.raises(ValueError, match="epsilon of each private step must be finite"):
+        search(make_fdptm_pipeline(math.inf, 1e-6), {"topics__n_components": [2]}).privacy_cost()
+    with pytest.raises(ValueError, match="cost more than it"):
+        whole(epsilon=0.1, epsilon_parameter="topics__epsilon", delta=1e-3).privacy_cost()
+    assert whole(epsilon=math.inf).fit(TEXTS).privacy_guarantee_.epsilon == math.inf
 
 
 def test_users_are_held_out_as_a_whole(corpus):

@@ -6,7 +6,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from skdplda import PCTD, DPCountVectorizer, DPVocabularySelector, PrivateCGSLDA
+from skdplda import PCTD, DPCountVectorizer, DPVocabularySelector, PrivateCGSLDA, ReleasedTopicModel
 from skdplda.attacks import AttackResult
 from skdplda.audit import AuditReport
 from skdplda.datasets import make_lda_corpus
@@ -50,17 +50,17 @@ def test_top_words_are_those_of_the_estimator(model):
     expected = model.top_words(4, WORDS).to_numpy()
     assert len(display.axes_) == 3
     for topic, axes in enumerate(display.axes_):
-        assert axes.get_title(loc="left") == f"Topic {topic}"
+        assert axes.get_title(loc="left") == f"topic_{topic}"
         assert labels(axes) == expected[topic].tolist()
         widths = [bar.get_width() for bar in axes.patches]
-        assert widths == sorted(model.topic_word_[topic], reverse=True)[:4]
+        assert widths == [model.topic_word_[topic, list(WORDS).index(word)] for word in expected[topic]]
     assert len({axes.get_xlim() for axes in display.axes_}) == 1
     display.figure_.canvas.draw()
 
 
 def test_top_words_of_some_topics_keep_their_numbers(model):
     display = TopWordsDisplay.from_estimator(model, feature_names=WORDS, n_words=2, topics=[2, 0])
-    assert [axes.get_title(loc="left") for axes in display.axes_] == ["Topic 2", "Topic 0"]
+    assert [axes.get_title(loc="left") for axes in display.axes_] == ["topic_2", "topic_0"]
     assert labels(display.axes_[0]) == model.top_words(2, WORDS).to_numpy()[2].tolist()
 
 
@@ -78,12 +78,14 @@ def test_distances_of_topics(model):
     middle = (p + q) / 2
     divergence = (p * np.log2(p / middle) + q * np.log2(q / middle)).sum() / 2
     np.testing.assert_allclose(display.distances[0, 1] ** 2, divergence)
-    np.testing.assert_array_equal(display.ax_.images[0].get_array(), display.distances)
+    drawn = display.ax_.images[0].get_array()
+    np.testing.assert_array_equal(drawn.compressed(), display.distances[~np.eye(3, dtype=bool)])
+    assert display.ax_.images[0].get_clim() == (drawn.min(), drawn.max())  # colours use the range that there is
     expected = model.top_words(2, WORDS).to_numpy()
     assert labels(display.ax_) == [f"{topic}: {', '.join(words)}" for topic, words in enumerate(expected)]
     assert [label.get_text() for label in display.ax_.get_xticklabels()] == ["0", "1", "2"]
     texts = [text.get_text() for text in display.ax_.texts]
-    assert texts == [f"{value:.2f}" for value in display.distances.ravel()]
+    assert texts == [f"{value:.2f}" for value in drawn.compressed()]
     display.figure_.canvas.draw()
 
 
@@ -410,3 +412,27 @@ def test_convergence_of_a_model_that_followed_public_documents(corpus):
         ConvergenceDisplay(values=[]).plot()
     with pytest.raises(ValueError, match="rounds must have one number for each of the 1 values"):
         ConvergenceDisplay(values=[1.0], rounds=[1, 2]).plot()
+
+
+def test_noise_is_marked_in_bars_and_pictures_of_models_name_epsilon():
+    topics = np.array([[0.5, 0.3, 0.2, 0.0], [0.3, 0.0, 0.0, 0.7]])
+    noisy = ReleasedTopicModel(
+        topics,
+        ["the", "pear", "plum", "zinc"],
+        privacy_guarantee=PrivacyGuarantee(epsilon=0.5),
+        signal_to_noise=[[0.0, 9.0, 9.0, -9.0], [0.0, -9.0, -9.0, 9.0]],
+    ).rename_topics({0: "fruit"})
+    display = TopWordsDisplay.from_estimator(noisy, n_words=2, relevance=1)
+    assert labels(display.ax_[0]) == ["(the)", "pear"] and labels(display.ax_[1]) == ["zinc", "(the)"]
+    colors = [patch.get_facecolor() for patch in display.ax_[0].patches]
+    assert colors[0] != colors[1] and display.ax_[0].get_title(loc="left") == "fruit"
+    title = display.figure_.get_suptitle()
+    assert "epsilon = 0.5" in title and "claimed" in title and "parentheses" in title
+    distances = TopicDistanceDisplay.from_estimator(noisy, n_words=1)
+    assert "epsilon = 0.5" in distances.ax_.get_title(loc="left") and labels(distances.ax_)[0].startswith("fruit: ")
+
+
+def test_legends_cover_no_curve():
+    display = PrivacyUtilityDisplay(epsilons=[1, 5], scores=[300, 200], non_private=190, unigram=310).plot()
+    display.figure_.canvas.draw()
+    assert display.ax_.get_legend().get_window_extent().y1 <= display.ax_.get_window_extent().y0

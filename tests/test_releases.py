@@ -146,7 +146,7 @@ def test_a_model_without_a_pipeline():
 def test_bad_input(released):
     with pytest.raises(ValueError, match="Put it into a list"):
         released.transform("one text")
-    with pytest.raises(ValueError, match="got both"):
+    with pytest.raises(ValueError, match="row 1, counted from 0, has none"):
         released.transform(pd.Series(["plum", None]))
     with pytest.raises(ValueError, match="features"):
         released.transform([[1, 2]])
@@ -194,7 +194,7 @@ def test_it_stands_before_a_classifier(released):
 
 def test_pandas_output(released):
     frame = release_of(released).set_output(transform="pandas").transform(pd.Series(NEW, index=[7, 8, 9]))
-    assert list(frame.columns) == ["releasedtopicmodel0", "releasedtopicmodel1"]
+    assert list(frame.columns) == ["topic_0", "topic_1"]
     assert list(frame.index) == [7, 8, 9]
     assert list(released.top_words(2).index) == list(frame.columns)
 
@@ -370,11 +370,52 @@ def test_an_array_that_claims_another_size_is_refused_before_it_is_allocated(sha
         {"vocabulary": {"a": 0, "b": 1, "c": [2]}, "details": 3},
         {"doc_topic_prior": "much"},
         {"privacy_guarantee": None},
+        {"topic_sizes": [0.5, 0.4]},
+        {"topic_sizes": [2.0, -1.0]},
+        {"topic_sizes": {"a": 1}},
+        {"topic_names": ["a", "a"]},
+        {"topic_names": ["a", 3]},
+        {"topic_names": 3},
     ],
 )
 def test_settings_of_another_kind_are_refused(values, tmp_path):
     with pytest.raises(ValueError, match="cannot be read"):
         load_released(forged(tmp_path / "model.zip", **values))
+
+
+def test_what_is_told_of_topics_is_kept_in_the_file(fitted, released, tmp_path):
+    fitted_info = fitted[-1].topic_info(3, WORDS)
+    released.save(tmp_path / "first.zip")
+    load_released(tmp_path / "first.zip").rename_topics({0: "fruit", "topic_1": "metal"}).save(tmp_path / "model.zip")
+    again = load_released(tmp_path / "model.zip")
+    pd.testing.assert_frame_equal(again.topic_info(3).drop(columns="name"), fitted_info.drop(columns="name"))
+    assert again.topic_info().name.tolist() == ["fruit", "metal"]
+    assert again.top_words(6, mark_noise=True).to_numpy().tolist() == (
+        released.top_words(6, mark_noise=True).to_numpy().tolist()
+    )
+    card = json.loads(again.card("json"))
+    assert [topic["name"] for topic in card["topics"]] == ["fruit", "metal"]
+    assert card["topics"][0]["size"] == again.topic_info()["size"][0] and "| fruit |" in again.card()
+    assert again.merge_topics([["fruit", "metal"]]).topic_info()["size"].tolist() == pytest.approx([1.0])
+    with pytest.raises(ValueError, match="control characters"):
+        again.rename_topics({0: "a\x1b[2J"})
+    with pytest.raises(ValueError, match="signal_to_noise must be finite"):
+        toy(signal_to_noise=[[np.nan] * 3] * 2)
+
+
+def test_a_file_of_version_1_is_read(tmp_path):
+    path = forged(tmp_path / "model.zip", version=1)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    header = json.loads(members["header.json"])
+    del header["topic_sizes"], header["topic_names"]
+    members["header.json"] = json.dumps(header).encode()
+    members["sha256.txt"] = _file._digest(members).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    info = load_released(path).topic_info(2)
+    assert info["size"].isna().all() and info["noise"].isna().all() and info["name"].tolist() == ["topic_0", "topic_1"]
 
 
 HOSTILE = "\x1b]0;you are root\x07", "a\x00b", "\x9b2J", "\u202etxt.exe", "\u2066x"
@@ -472,7 +513,7 @@ def test_a_consistent_zip_with_another_content_is_refused(released, tmp_path):
         (smaller_epsilon, "checksum is wrong"),
         (lambda members: {"more.txt": b""}, "not a released model"),
         (header(privacy_guarantee=stated | {"epsilon": 0.001}), "epsilon must be at least what the event costs"),
-        (header(version=2), "version 2.* update skdplda"),
+        (header(version=3), "version 3.* update skdplda"),
         (header(format="other"), "not a released model"),
         (header(vocabulary=["plum"] * 6), "distinct words"),
         (header(text={"tokenizer": "os.system"}), "text must have keys"),

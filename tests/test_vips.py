@@ -371,12 +371,12 @@ def test_bad_counts_are_refused(value):
 
 
 def test_a_large_delta_warns():
-    with pytest.warns(UserWarning, match="delta=0.01 is not below 1 / nominal_size = 0.01") as caught:
-        model(nominal_size=100, delta=0.01).fit(X)
+    with pytest.warns(UserWarning, match="delta=0.001 is not below 1 / nominal_size = 0.001") as caught:
+        model(nominal_size=1000, delta=0.001).fit(X)
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model(nominal_size=100, delta=0.001).fit(X)
+        model(nominal_size=1000, delta=1e-4).fit(X)
 
 
 def test_more_topics_than_words_warns():

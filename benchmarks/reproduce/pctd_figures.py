@@ -173,7 +173,7 @@ def table_1(models, words, reference):
     words, rows = np.asarray(words), []
     heads = [base[k].argmax() for k in np.argsort(-base.max(axis=1))[:3]]
     for name, phi in models.items():
-        judged = coherence(phi, reference, words, measure="c_npmi")
+        judged = coherence(phi, reference, words, measure="c_npmi", n_top=10)
         for number, head in enumerate(heads, 1):
             k = phi[:, head].argmax()  # the topic in which LDA's first word is most probable
             top = np.argsort(-phi[k], kind="stable")[:10]

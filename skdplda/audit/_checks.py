@@ -121,12 +121,14 @@ def single_unit_delta(estimator):
 
 
 def names_words(selector, X):
-    """Whether a fit names any word: selectors raise where they name none."""
+    """Whether a fit names any word: a vectorizer raises where it names none, a selector warns and has no columns."""
     try:
-        quiet_fit(selector, X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            fitted = clone(selector).fit(X)
     except EmptySelectionError:
         return False
-    return True
+    return not hasattr(fitted, "get_support") or bool(fitted.get_support().any())
 
 
 def quiet_fit(estimator, X):

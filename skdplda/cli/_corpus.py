@@ -1,6 +1,7 @@
 """What the commands read: corpora of every format, lists of words, numbers."""
 
 import argparse
+import codecs
 import csv
 import gzip
 import json
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from skdplda._optional import import_optional
 from skdplda._validation import check_public_words
 from skdplda.exceptions import PrivacyLeakWarning
 
@@ -31,13 +33,17 @@ __all__ = [
     "whole",
 ]
 
-FORMATS = ("auto", "lines", "folder", "jsonl", "csv", "uci")
+FORMATS = ("auto", "lines", "folder", "jsonl", "json", "csv", "tsv", "parquet", "uci")
+TABLES = ("jsonl", "json", "csv", "tsv", "parquet")  # of rows, of which a column is the text
+BY_NAME = {f".{form}": form for form in TABLES} | {".txt": "lines", ".text": "lines", "": "lines", ".ndjson": "jsonl"}
+BLOCK = 1000  # rows of a parquet file read at a time
 STANDARD_INPUT = "-"
 NO_VOCABULARY = (
-    "--vocabulary is needed: a file of words that is public, one a line. Words taken from the documents would tell"
-    " which words occur in them, and no noise would hide it. Use --leaky-vocabulary N to take the N most frequent"
-    " words all the same."
+    "which words? {}--vocabulary FILE takes public ones, one a line. Words taken from the documents would tell which"
+    " words occur in them, and no noise would hide it: --leaky-vocabulary N takes the N most frequent words all the"
+    " same."
 )
+PRIVATE_WORDS = "--private-words selects them from the documents, for a share of epsilon; "
 
 
 def number(kind, what, largest=math.inf, least=None):
@@ -63,8 +69,8 @@ def add_corpus(command):
     command.add_argument(
         "corpus",
         metavar="CORPUS",
-        help="text file (one document a line), folder of .txt, .jsonl or .csv (each plain or .gz), UCI docword file;"
-        " -: lines of the standard input",
+        help=".txt file (one document a line), folder of .txt, .csv, .tsv, .json or .jsonl (each plain or .gz),"
+        " .parquet, UCI docword file; -: lines of the standard input",
     )
     documents = command.add_argument_group("documents")
     documents.add_argument(
@@ -74,7 +80,9 @@ def add_corpus(command):
         metavar="F",
         help=f"{', '.join(FORMATS[1:])} (default: by the name)",
     )
-    documents.add_argument("--column", metavar="NAME", help="column or key of the text, for .csv and .jsonl")
+    documents.add_argument("--column", metavar="NAME", help="column or key of the text, for tables")
+    documents.add_argument("--delimiter", metavar="C", help="between the columns of .csv and .tsv (default: , and tab)")
+    documents.add_argument("--encoding", default="utf-8", metavar="NAME", help="of text files (default: utf-8)")
     return documents
 
 
@@ -141,7 +149,7 @@ def public_words(args, documents):
             raise ValueError(f"{error}; the numbers are of lines.") from None
         return vectorizer
     if args.leaky_vocabulary is None:
-        raise ValueError(NO_VOCABULARY)
+        raise ValueError(NO_VOCABULARY.format(PRIVATE_WORDS if hasattr(args, "private_words") else ""))
     warnings.warn(
         f"--leaky-vocabulary takes the {args.leaky_vocabulary} most frequent words from the documents without noise:"
         " the guarantee does not cover which words these are.",
@@ -174,16 +182,31 @@ class Documents:
 
     def __init__(self, args):
         self.path, self.column, self.by = Path(args.corpus), args.column, getattr(args, "users", None)
+        self.name, self.delimiter = getattr(args, "id", None), args.delimiter
         piped = args.corpus == STANDARD_INPUT
         if not piped and not self.path.exists():
             raise ValueError(f"CORPUS: there is no file or folder {args.corpus!r}.")
         self.form = args.format if args.format != "auto" else "lines" if piped else form_of(self.path)
-        if piped and self.form in ("folder", "uci"):
+        if piped and self.form in ("folder", "uci", "parquet"):
             raise ValueError(f"--format {self.form} cannot be read from the standard input.")
-        if self.form in ("jsonl", "csv") and self.column is None:
+        named = {"--column": self.column, "--users": self.by, "--id": self.name}
+        if self.form in TABLES and self.column is None:
             raise ValueError(f"--column is needed for a .{self.form} file: the name of its text.")
-        if self.by is not None and self.form not in ("jsonl", "csv"):
-            raise ValueError(f"--users needs a .csv or .jsonl corpus, which tells who wrote what; got {self.form}.")
+        for option, value in named.items():
+            if value is not None and self.form not in TABLES:
+                raise ValueError(
+                    f"{option} needs a table, with rows of named columns: {', '.join(f'.{form}' for form in TABLES)};"
+                    f" got {self.form}. Is CORPUS of another --format?"
+                )
+        if self.delimiter is not None and self.form not in ("csv", "tsv"):
+            raise ValueError(f"--delimiter is for .csv and .tsv; got {self.form}.")
+        self.delimiter = {"\\t": "\t", "tab": "\t"}.get(self.delimiter, self.delimiter)
+        if self.delimiter is not None and len(self.delimiter) != 1:
+            raise ValueError(f"--delimiter must be one character, or tab; got {args.delimiter!r}.")
+        try:
+            self.encoding = {"utf-8": "utf-8-sig"}.get(codecs.lookup(args.encoding).name, args.encoding)
+        except LookupError:
+            raise ValueError(f"--encoding: there is none that is called {args.encoding!r}.") from None
         self.users = None
 
     def __iter__(self):
@@ -200,7 +223,9 @@ class Documents:
             yield [name for name, _, _ in batch], [text for _, text, _ in batch]
 
     def _rows(self):
-        rows = {"folder": self._folder, "lines": self._lines, "csv": self._csv, "jsonl": self._jsonl}[self.form]()
+        readers = {"folder": self._folder, "lines": self._lines, "csv": self._csv, "tsv": self._csv}
+        readers |= {"jsonl": self._jsonl, "json": self._json, "parquet": self._parquet}
+        rows = readers[self.form]()
         try:
             yield from tqdm(rows, desc="reading", unit=" documents", leave=False, disable=not sys.stderr.isatty())
         except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError, zlib.error) as error:  # EOFError: cut short
@@ -211,7 +236,7 @@ class Documents:
         if not files:
             raise ValueError(f"CORPUS: the folder {os.fspath(self.path)!r} holds no .txt files.")
         for file in files:
-            yield file.relative_to(self.path).as_posix(), file.read_text(encoding="utf-8-sig"), None
+            yield file.relative_to(self.path).as_posix(), file.read_text(encoding=self.encoding), None
 
     def _lines(self):
         with self._open() as file:
@@ -220,13 +245,19 @@ class Documents:
     def _csv(self):
         csv.field_size_limit(2**31 - 1)
         with self._open(newline="") as file:
-            rows = csv.DictReader(file)
-            for option, name in (("--column", self.column), ("--users", self.by)):
-                if name is not None and name not in (rows.fieldnames or ()):
-                    found = len(rows.fieldnames or ())
-                    raise ValueError(f"{option}: none of the {found} columns in line 1 of CORPUS is named {name!r}.")
+            rows = csv.DictReader(file, delimiter=self.delimiter or ("\t" if self.form == "tsv" else ","))
+            self._check_columns(rows.fieldnames or (), " in line 1")
             for place, row in enumerate(rows):
-                yield place, row[self.column] or "", self._user(row, rows.line_num)
+                yield self._name(row, place), row[self.column] or "", self._user(row, f"line {rows.line_num}")
+
+    def _check_columns(self, columns, where=""):
+        """Refuse names that no column has. The names that there are may be a document, and are not shown."""
+        for option, name in (("--column", self.column), ("--users", self.by), ("--id", self.name)):
+            if name is not None and name not in columns:
+                raise ValueError(
+                    f"{option}: none of the {len(columns)} columns{where} of CORPUS is named {name!r}."
+                    + (" Is it of another --delimiter?" if len(columns) == 1 and self.form in ("csv", "tsv") else "")
+                )
 
     def _jsonl(self):
         with self._open() as file:
@@ -234,22 +265,59 @@ class Documents:
             for place, (number, line) in enumerate(lines):
                 try:
                     row = json.loads(line)
-                    text = row[self.column]
-                except (ValueError, KeyError, TypeError):
-                    text = None
-                if not isinstance(text, str):
-                    raise ValueError(
-                        f"CORPUS: {self.path}, line {number}: must be a JSON object with text under --column"
-                        f" {self.column!r}."
-                    )
-                yield place, text, self._user(row, number)
+                except ValueError:
+                    row = None
+                yield self._object(row, place, f"line {number}")
 
-    def _user(self, row, line):
+    def _json(self):
+        with self._open() as file:
+            try:
+                rows = json.load(file)
+            except ValueError:
+                raise ValueError(f"CORPUS: {os.fspath(self.path)!r} is no JSON. One object a line is .jsonl.") from None
+        if not isinstance(rows, list):
+            raise ValueError(f"CORPUS: {os.fspath(self.path)!r} must hold a list of JSON objects, one a document.")
+        yield from (self._object(row, place, f"entry {place + 1}") for place, row in enumerate(rows))
+
+    def _object(self, row, place, where):
+        """Return a document that is a JSON object."""
+        text = row.get(self.column) if isinstance(row, dict) else None
+        if not isinstance(text, str):
+            raise ValueError(
+                f"CORPUS: {self.path}, {where}: must be a JSON object with text under --column {self.column!r}."
+            )
+        return self._name(row, place), text, self._user(row, where)
+
+    def _parquet(self):
+        parquet = import_optional("pyarrow.parquet", purpose="A .parquet file", install="skdplda[parquet]")
+        from pyarrow import ArrowInvalid
+
+        try:
+            file = parquet.ParquetFile(self.path)
+        except ArrowInvalid:
+            raise ValueError(f"CORPUS: {os.fspath(self.path)!r} is no parquet file.") from None
+        with file:
+            self._check_columns(file.schema_arrow.names)
+            columns = [name for name in dict.fromkeys((self.column, self.by, self.name)) if name is not None]
+            place = 0
+            for block in file.iter_batches(BLOCK, columns=columns):
+                for row in block.to_pylist():
+                    text = row[self.column]
+                    if not isinstance(text, str | None):
+                        raise ValueError(f"CORPUS: --column {self.column!r} must hold text; row {place + 1} has other.")
+                    yield self._name(row, place), text or "", self._user(row, f"row {place + 1}")
+                    place += 1
+
+    def _name(self, row, place):
+        """Return what a document is called: its number, or what stands under --id."""
+        return place if self.name is None else str(row.get(self.name))
+
+    def _user(self, row, where):
         if self.by is None:
             return None
         user = row.get(self.by)
         if user is None or user == "":
-            raise ValueError(f"CORPUS: {self.path}, line {line}: has no user under --users {self.by!r}.")
+            raise ValueError(f"CORPUS: {self.path}, {where}: has no user under --users {self.by!r}.")
         return str(user)
 
     @contextmanager
@@ -258,7 +326,7 @@ class Documents:
             yield sys.stdin
             return
         opener = gzip.open if self.path.suffix == ".gz" else open
-        with opener(self.path, "rt", encoding="utf-8-sig", newline=newline) as file:
+        with opener(self.path, "rt", encoding=self.encoding, newline=newline) as file:
             yield file
 
 
@@ -268,4 +336,10 @@ def form_of(path):
         return "folder"
     if path.name.startswith("docword."):
         return "uci"
-    return {".jsonl": "jsonl", ".csv": "csv"}.get(Path(path.name.removesuffix(".gz")).suffix, "lines")
+    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if suffix not in BY_NAME:
+        raise ValueError(
+            f"CORPUS: what {path.name!r} holds is not known from its name; known are"
+            f" {', '.join(filter(None, BY_NAME))}. Say it by --format, such as --format lines for a document a line."
+        )
+    return BY_NAME[suffix]

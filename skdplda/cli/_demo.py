@@ -10,10 +10,11 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
 from skdplda.datasets import load_lee, topic_recovery
-from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.exceptions import NoisyTopicsWarning, PrivacyLeakWarning
 from skdplda.metrics import coherence, unigram_perplexity
 from skdplda.models import PrivateCGSLDA
 from skdplda.plots import PrivacyUtilityDisplay, TopWordsDisplay
+from skdplda.reports import report
 
 __all__ = ["run_demo"]
 
@@ -24,12 +25,12 @@ LEE_EPSILONS = (20.0, 10.0)
 PLANTED_EPSILONS = (0.1, 0.5, 2.0, 5.0)
 SHOWN_EPSILON, REPEATS = 5.0, 3
 N_DOCUMENTS, MEAN_LENGTH, TEST_DOCUMENTS = 20_000, 30, 2_000
-PICTURE = "skdplda_demo.png"
+PICTURE, PAGE = "skdplda_demo.png", "topics.html"
 CELL = 33  # characters of a column of words
 
 
 def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=-1):
-    """Fit, compare, print and draw; return the path of the picture, in the folder `output`.
+    """Fit, compare, print and draw; return the path of the picture; a page of topics is beside it, in `output`.
 
     `seed` is that of all noise: None takes the system's entropy, as a release must. Documents and fits without noise
     never change. The models do not depend on `n_jobs`.
@@ -39,6 +40,7 @@ def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=-1):
     options = {"random_state": seed, "n_jobs": n_jobs}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)  # said once, in words, below
+        warnings.simplefilter("ignore", NoisyTopicsWarning)  # which the demo is about
         words, topics = _real_text(options)
         shown, curve = _planted_corpus(words, topics, n_documents, options)
     print(f"\nPrivacy statement of the fit at epsilon = {SHOWN_EPSILON:g}\n\n{shown.privacy_guarantee_}\n")
@@ -48,7 +50,9 @@ def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=-1):
     picture = output / PICTURE
     _progress(f"drawing {picture}")
     _draw(shown, words, curve, picture)
-    print(f"Picture saved to {picture.resolve()}")
+    title = f"Demo: topics of {n_documents:,} synthetic documents"
+    page = report(shown, output / PAGE, vocabulary=words, title=title)
+    print(f"Picture saved to {picture.resolve()}, page to {page.resolve()}")
     return picture
 
 
@@ -70,7 +74,7 @@ def _real_text(options):
     _print_topics({_label(epsilon): model for epsilon, model in models.items()}, words, topics)
     rows = [("unigram (no topics)", unigram_perplexity(X, X_test), None)]
     for epsilon, model in models.items():
-        quality = coherence(model, lee.tokens, words, measure="c_npmi")
+        quality = coherence(model, lee.tokens, words, measure="c_npmi", n_top=10)
         rows.append((_label(epsilon), model.perplexity(X_test), quality))
     print(f"\n  {'':<20}  {'held-out perplexity':>19}  {'coherence (NPMI)':>16}")
     for name, perplexity, quality in rows:

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from skdplda.cli._attack import add_attack_commands
+from skdplda.cli._completion import add_completion, did_you_mean
 from skdplda.cli._corpus import seed
 from skdplda.cli._models import add_fit_commands, add_use_commands
 from skdplda.exceptions import PrivacyLeakWarning, UnreachableLedgerError
@@ -32,10 +33,16 @@ SCRIPTS = Path("benchmarks", "reproduce")
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors take one line."""
+    """A parser whose errors take one line, and say what a mistyped word may have meant."""
+
+    words = ()
+
+    def parse_known_args(self, args=None, namespace=None):
+        self.words = tuple(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
 
     def error(self, message):
-        self.exit(USAGE_ERROR, f"{self.prog}: error: {message}\n")
+        self.exit(USAGE_ERROR, f"{self.prog}: error: {message}{did_you_mean(self, self.words)}\n")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -108,6 +115,7 @@ def _parser():
     reproduce.add_argument("--checkout", default=".", metavar="DIR", help="the source (default: this folder)")
     reproduce.add_argument("options", nargs=argparse.REMAINDER, metavar="...", help="for the script, such as --quick")
     reproduce.set_defaults(run=_reproduce)
+    add_completion(add, parser)
     return parser
 
 

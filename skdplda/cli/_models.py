@@ -77,7 +77,10 @@ def add_fit_commands(add):
     fit = add("fit", "private topics of a corpus", USAGE)
     documents = add_corpus(fit)
     documents.add_argument(
-        "--users", metavar="NAME", help="column or key of the author, for .csv and .jsonl: protects all that one wrote"
+        "--users",
+        "--group",
+        metavar="NAME",
+        help="column or key of the author, for tables: protects all that one wrote",
     )
     words = add_vocabulary(fit)
     words.add_argument(
@@ -151,6 +154,7 @@ def add_use_commands(add):
     transform.add_argument("model_path", **stored)
     documents = add_corpus(transform)
     documents.add_argument("--vocabulary", metavar="FILE", help="for UCI: the vocab file")
+    documents.add_argument("--id", metavar="NAME", help="column or key that names a document (default: its number)")
     transform.add_argument(
         "--output", metavar="FILE", help="new file, readable by you alone (default: the standard output)"
     )
@@ -293,15 +297,12 @@ def _select_words(args, vectorizer, texts, users):
 
 def _private_words(args, model):
     """Return an unfitted vectorizer and model that share the budget."""
-    from skdplda.vocabulary import DPCountVectorizer
-
     if args.delta is None:
         raise ValueError("--delta is needed for --private-words: no word could be released without it.")
     pipeline = make_fdptm_pipeline(
         args.epsilon,
         args.delta,
         vocabulary_share=args.private_words,
-        vectorizer=DPCountVectorizer(stop_words="english"),
         model=model,
         groups=args.users is not None,
     )
@@ -326,6 +327,9 @@ def _released(args, vectorizer, model, words):
         doc_topic_prior=found.doc_topic_prior_,
         text=found.text_,
         details={**found.details_, "leaky_vocabulary": True},
+        topic_sizes=found.topic_sizes_,
+        topic_names=found.topic_names_,
+        signal_to_noise=found.signal_to_noise_,
     )
 
 

@@ -2,7 +2,7 @@
 
 from skdplda.datasets._disk import DiskCounts, open_counts, write_counts
 from skdplda.datasets._readers import load_20newsgroups, load_gensim_corpus, load_lee, load_uci_bow
-from skdplda.datasets._synthetic import make_lda_corpus, topic_recovery
+from skdplda.datasets._synthetic import make_lda_corpus, make_news_corpus, topic_recovery
 
 __all__ = [
     "DiskCounts",
@@ -11,6 +11,7 @@ __all__ = [
     "load_lee",
     "load_uci_bow",
     "make_lda_corpus",
+    "make_news_corpus",
     "open_counts",
     "topic_recovery",
     "write_counts",

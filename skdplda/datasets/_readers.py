@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import re
+from numbers import Real
 from operator import index
 from pathlib import Path
 from typing import Any, Literal
@@ -137,7 +138,8 @@ def load_gensim_corpus(corpus: Iterable[Sequence[tuple[int, int]]], dictionary: 
     Parameters
     ----------
     corpus : iterable of list of (int, int)
-        Documents as gensim's bags of words: numbers of words, and how often each stands in the document.
+        Documents as gensim's bags of words: numbers of words, and how often each stands in the document. Whole floats
+        are counts too: gensim's corpora on disk have them.
     dictionary : :class:`gensim.corpora.Dictionary` or dict of {int: str}
         The words by number, from 0 without a gap.
 
@@ -175,8 +177,8 @@ def load_gensim_corpus(corpus: Iterable[Sequence[tuple[int, int]]], dictionary: 
     columns, counts, start = [], [], [0]
     for number, document in enumerate(corpus):
         try:
-            pairs = [(index(word), index(count)) for word, count in document]
-        except (TypeError, ValueError):
+            pairs = [(index(word), _whole(count)) for word, count in document]
+        except (TypeError, ValueError, OverflowError):
             pairs = [(-1, 0)]
         if any(not (0 <= word < len(words) and 0 < count <= _INT32_MAX) for word, count in pairs):
             raise ValueError(
@@ -190,6 +192,13 @@ def load_gensim_corpus(corpus: Iterable[Sequence[tuple[int, int]]], dictionary: 
     data = csr_matrix((np.array(counts, np.int32), np.array(columns, np.int32), np.array(start)), shape=shape)
     data.sum_duplicates()
     return Bunch(data=data, feature_names=np.array([words[number] for number in range(len(words))], dtype=object))
+
+
+def _whole(count):
+    """Return a count as an integer; gensim's corpora on disk, such as MmCorpus, have it as a float."""
+    if isinstance(count, Real) and count == int(count):
+        return int(count)
+    return index(count)
 
 
 def load_20newsgroups(

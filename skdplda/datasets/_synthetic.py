@@ -9,10 +9,12 @@ from scipy.sparse import csr_matrix
 from sklearn.utils import Bunch, check_array
 
 from skdplda._types import ArrayLike
+from skdplda.datasets._readers import load_lee
 
-__all__ = ["make_lda_corpus", "topic_recovery"]
+__all__ = ["make_lda_corpus", "make_news_corpus", "topic_recovery"]
 
 _CHUNK_TOKENS = 1_000_000  # tokens drawn at a time: bounds the scratch memory
+_NEWS_WORDS = 5000
 _MEASURES = ("total-variation", "cosine")
 
 
@@ -83,55 +85,85 @@ def make_lda_corpus(
     >>> str(corpus.feature_names[7])
     'word07'
     """
-    sizes = {"n_documents": n_documents, "n_words": n_words, "n_components": n_components}
-    if max_length is not None:
-        sizes["max_length"] = max_length
-    for name, value in sizes.items():
-        if not isinstance(value, Integral) or not 1 <= value < 2**31:
-            raise ValueError(f"{name} must be an integer from 1 to 2**31 - 1, got {value!r}.")
-    scales = {"mean_length": mean_length, "doc_topic_prior": doc_topic_prior, "topic_word_prior": topic_word_prior}
-    for name, value in scales.items():
-        if not isinstance(value, Real) or not 0 < value < np.inf:
-            raise ValueError(f"{name} must be a positive finite number, got {value!r}.")
-
+    _check_sizes(n_documents, n_words, n_components, max_length, mean_length, doc_topic_prior, topic_word_prior)
     rng = _generator(random_state)
     topic_word = rng.dirichlet(np.full(n_words, topic_word_prior), n_components)
-    tables = [_alias_table(topic) for topic in topic_word]
-    lengths = rng.poisson(mean_length, n_documents)
-    if max_length is not None:
-        np.minimum(lengths, max_length, out=lengths)
-
-    doc_topic = np.empty((n_documents, n_components), dtype=np.float32)
-    indptr = np.zeros(n_documents + 1, dtype=np.int64)
-    # Enough memory for the case that no word repeats. Untouched pages take no memory and are given back below.
-    indices = np.empty(lengths.sum(), dtype=np.int32)
-    counts = np.empty(lengths.sum(), dtype=np.int32)
-    # A chunk's (document, word) keys fit an int32.
-    step = max(1, min(int(_CHUNK_TOKENS / mean_length), (2**31 - 1) // n_words))
-    nnz = 0
-    for start in range(0, n_documents, step):
-        chunk = slice(start, min(start + step, n_documents))
-        theta = rng.dirichlet(np.full(n_components, doc_topic_prior), chunk.stop - start)
-        doc_topic[chunk] = theta
-        keys = _draw_keys(rng, rng.multinomial(lengths[chunk], theta), tables, n_words)
-        first = np.flatnonzero(np.diff(keys, prepend=-1))  # where a new (document, word) pair starts
-        pairs = keys[first]
-        end = nnz + len(first)
-        np.remainder(pairs, n_words, out=indices[nnz:end])
-        counts[nnz:end] = np.diff(first, append=len(keys))
-        indptr[start + 1 : chunk.stop + 1] = nnz + np.searchsorted(
-            pairs, np.arange(1, chunk.stop - start + 1) * n_words
-        )
-        nnz = end
-    indices.resize(nnz, refcheck=False)
-    counts.resize(nnz, refcheck=False)
-    if nnz < 2**31:
-        indptr = indptr.astype(np.int32)
-    data = csr_matrix((counts, indices, indptr), shape=(n_documents, n_words), copy=False)
-    data.has_canonical_format = True
     width = len(str(n_words - 1))
     feature_names = np.array([f"word{i:0{width}d}" for i in range(n_words)], dtype=object)
-    return Bunch(data=data, topic_word=topic_word, doc_topic=doc_topic, feature_names=feature_names)
+    return _draw_corpus(rng, topic_word, feature_names, n_documents, mean_length, doc_topic_prior, max_length)
+
+
+def make_news_corpus(
+    n_documents: int = 10_000,
+    n_words: int = 300,
+    n_components: int = 6,
+    *,
+    mean_length: float = 30,
+    doc_topic_prior: float = 0.1,
+    max_length: int | None = None,
+    random_state: Any = None,
+) -> Any:
+    """Draw a corpus of any size from the topics of 300 real news articles: made-up documents, real words.
+
+    The topics are those that scikit-learn's latent Dirichlet allocation finds in the Lee corpus [1]_, which comes with
+    gensim. They are the same for every `random_state`. So nobody's text is in the documents, and whether a model found
+    the topics can be read from its words.
+
+    Parameters
+    ----------
+    n_documents : int, default=10_000
+        Number of documents.
+    n_words : int, default=300
+        Size of the vocabulary: the most frequent words of the articles, without stop words; at most 5,000.
+    n_components : int, default=6
+        Number of topics.
+    mean_length : float, default=30
+        Mean number of tokens of a document. Short documents may be empty.
+    doc_topic_prior : float, default=0.1
+        Dirichlet parameter of the topic proportions.
+    max_length : int or None, default=None
+        Most tokens of a document; longer ones are cut.
+    random_state : int, RandomState, Generator or None, default=None
+        Of the documents. An int makes the corpus reproducible.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        As from :func:`make_lda_corpus`; `feature_names` are English words.
+
+    Raises
+    ------
+    ValueError
+        If a size or a prior is not positive, or `n_words` is above 5,000.
+
+    References
+    ----------
+    .. [1] M. D. Lee, B. Pincombe, M. Welsh (2005). An empirical evaluation of models of text document similarity.
+       Proceedings of the Annual Meeting of the Cognitive Science Society 27.
+
+    Examples
+    --------
+    >>> from skdplda.datasets import make_news_corpus
+    >>> corpus = make_news_corpus(20, n_words=50, n_components=3, random_state=0)
+    >>> corpus.data.shape, corpus.topic_word.shape
+    ((20, 50), (3, 50))
+    >>> "government" in corpus.feature_names
+    True
+    """
+    from sklearn.decomposition import LatentDirichletAllocation
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
+
+    _check_sizes(n_documents, n_words, n_components, max_length, mean_length, doc_topic_prior)
+    if n_words > _NEWS_WORDS:
+        raise ValueError(f"n_words must be at most {_NEWS_WORDS}, got {n_words!r}.")
+    pattern, stop_words = r"\b[^\W\d_]{3,}\b", sorted({*ENGLISH_STOP_WORDS, "said", "says"})
+    vectorizer = CountVectorizer(stop_words=stop_words, token_pattern=pattern, max_features=n_words)
+    counts = vectorizer.fit_transform(load_lee().data)
+    model = LatentDirichletAllocation(n_components, doc_topic_prior=0.1, topic_word_prior=0.01, random_state=0)
+    topics = model.fit(counts).components_
+    topics = topics / topics.sum(axis=1, keepdims=True)
+    rng, feature_names = _generator(random_state), vectorizer.get_feature_names_out()
+    return _draw_corpus(rng, topics, feature_names, n_documents, mean_length, doc_topic_prior, max_length)
 
 
 def topic_recovery(
@@ -197,6 +229,58 @@ def topic_recovery(
     permutation = np.full(len(true), -1)
     permutation[rows] = columns
     return Bunch(similarity=matched, mean=float(matched.mean()), permutation=permutation)
+
+
+def _check_sizes(n_documents, n_words, n_components, max_length, mean_length, doc_topic_prior, topic_word_prior=1.0):
+    sizes = {"n_documents": n_documents, "n_words": n_words, "n_components": n_components}
+    if max_length is not None:
+        sizes["max_length"] = max_length
+    for name, value in sizes.items():
+        if not isinstance(value, Integral) or not 1 <= value < 2**31:
+            raise ValueError(f"{name} must be an integer from 1 to 2**31 - 1, got {value!r}.")
+    scales = {"mean_length": mean_length, "doc_topic_prior": doc_topic_prior, "topic_word_prior": topic_word_prior}
+    for name, value in scales.items():
+        if not isinstance(value, Real) or not 0 < value < np.inf:
+            raise ValueError(f"{name} must be a positive finite number, got {value!r}.")
+
+
+def _draw_corpus(rng, topic_word, feature_names, n_documents, mean_length, doc_topic_prior, max_length):
+    """Draw documents from topics; return the Bunch of `make_lda_corpus`."""
+    n_components, n_words = topic_word.shape
+    tables = [_alias_table(topic) for topic in topic_word]
+    lengths = rng.poisson(mean_length, n_documents)
+    if max_length is not None:
+        np.minimum(lengths, max_length, out=lengths)
+
+    doc_topic = np.empty((n_documents, n_components), dtype=np.float32)
+    indptr = np.zeros(n_documents + 1, dtype=np.int64)
+    # Enough memory for the case that no word repeats. Untouched pages take no memory and are given back below.
+    indices = np.empty(lengths.sum(), dtype=np.int32)
+    counts = np.empty(lengths.sum(), dtype=np.int32)
+    # A chunk's (document, word) keys fit an int32.
+    step = max(1, min(int(_CHUNK_TOKENS / mean_length), (2**31 - 1) // n_words))
+    nnz = 0
+    for start in range(0, n_documents, step):
+        chunk = slice(start, min(start + step, n_documents))
+        theta = rng.dirichlet(np.full(n_components, doc_topic_prior), chunk.stop - start)
+        doc_topic[chunk] = theta
+        keys = _draw_keys(rng, rng.multinomial(lengths[chunk], theta), tables, n_words)
+        first = np.flatnonzero(np.diff(keys, prepend=-1))  # where a new (document, word) pair starts
+        pairs = keys[first]
+        end = nnz + len(first)
+        np.remainder(pairs, n_words, out=indices[nnz:end])
+        counts[nnz:end] = np.diff(first, append=len(keys))
+        indptr[start + 1 : chunk.stop + 1] = nnz + np.searchsorted(
+            pairs, np.arange(1, chunk.stop - start + 1) * n_words
+        )
+        nnz = end
+    indices.resize(nnz, refcheck=False)
+    counts.resize(nnz, refcheck=False)
+    if nnz < 2**31:
+        indptr = indptr.astype(np.int32)
+    data = csr_matrix((counts, indices, indptr), shape=(n_documents, n_words), copy=False)
+    data.has_canonical_format = True
+    return Bunch(data=data, topic_word=topic_word, doc_topic=doc_topic, feature_names=feature_names)
 
 
 def _generator(random_state):

@@ -1,7 +1,7 @@
 """How good topics are: held-out likelihood, coherence, diversity. Arrays in, floats out."""
 
 from skdplda.metrics._coherence import topic_diversity, u_mass_coherence
-from skdplda.metrics._gensim import coherence, gensim_dictionary, make_coherence_scorer
+from skdplda.metrics._gensim import coherence, gensim_dictionary, make_coherence_scorer, make_gensim_model
 from skdplda.metrics._likelihood import (
     held_out_log_likelihood,
     log_likelihood,
@@ -10,6 +10,7 @@ from skdplda.metrics._likelihood import (
     score_samples,
     unigram_perplexity,
 )
+from skdplda.metrics._topics import topic_distances, topic_map, topic_relevance
 
 __all__ = [
     "coherence",
@@ -17,10 +18,14 @@ __all__ = [
     "held_out_log_likelihood",
     "log_likelihood",
     "make_coherence_scorer",
+    "make_gensim_model",
     "perplexity",
     "score",
     "score_samples",
+    "topic_distances",
     "topic_diversity",
+    "topic_map",
+    "topic_relevance",
     "u_mass_coherence",
     "unigram_perplexity",
 ]

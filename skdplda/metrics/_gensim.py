@@ -7,12 +7,14 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from skdplda._types import Function, Sequence
+from skdplda._types import ArrayLike, Function, Sequence
 from skdplda._validation import counts_of
 from skdplda.metrics._coherence import _top_words, u_mass_coherence
 
-__all__ = ["coherence", "gensim_dictionary", "make_coherence_scorer"]
+__all__ = ["coherence", "gensim_dictionary", "make_coherence_scorer", "make_gensim_model"]
 
+_ETA = 1e-6  # gensim's pseudo-count of a word, far below the counts that stand for the topics
+_MASS = 2.0**20  # tokens that a topic stands for in gensim: it then takes the topics for certain
 _EPSILON = 1e-12  # what gensim adds to each joint probability
 # The least value of each measure: what a topic without two words of the reference scores.
 _WORST = {"u_mass": np.log(_EPSILON), "c_v": 0.0, "c_uci": np.log(_EPSILON), "c_npmi": -1.0}
@@ -60,13 +62,56 @@ def gensim_dictionary(features: Any) -> Any:
     return dictionary
 
 
+def make_gensim_model(topic_word: ArrayLike, feature_names: Sequence[str], doc_topic_prior: ArrayLike) -> Any:
+    """Make a gensim `LdaModel` of topics that were fitted elsewhere.
+
+    Parameters
+    ----------
+    topic_word : array-like of shape (n_components, n_words)
+        Topic-word distributions; rows sum to 1.
+    feature_names : sequence of str of shape (n_words,)
+        The words.
+    doc_topic_prior : array-like of shape (n_components,)
+        Dirichlet prior of topic proportions.
+
+    Returns
+    -------
+    model : :class:`gensim.models.LdaModel`
+        gensim can show, save and load it, and infer topics of documents. Its state holds the distributions times
+        2**20, so that inference takes them as they are; no corpus was seen.
+
+    Examples
+    --------
+    >>> from skdplda.metrics import make_gensim_model
+    >>> model = make_gensim_model([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]], ["pear", "plum", "zinc"], [0.1, 0.1])
+    >>> [word for word, _ in model.show_topic(0, 2)]
+    ['pear', 'plum']
+    >>> model.id2word.doc2bow(["zinc", "zinc"])
+    [(2, 2)]
+    """
+    from gensim.models import LdaModel
+
+    topic_word = np.asarray(topic_word, dtype=np.float64)
+    alpha = np.asarray(doc_topic_prior, dtype=np.float32)
+    model = LdaModel(
+        id2word=gensim_dictionary([str(name) for name in feature_names]),
+        num_topics=len(topic_word),
+        alpha=alpha,
+        eta=_ETA,
+        random_state=0,  # of its first topics, which are replaced
+    )
+    model.state.sstats = (topic_word * _MASS).astype(np.float32)
+    model.sync_state()
+    return model
+
+
 def coherence(
     model: Any,
     reference: Any,
     dictionary: Any,
     *,
     measure: Literal["u_mass", "c_v", "c_uci", "c_npmi"] = "c_v",
-    n_top: int = 10,
+    n_top: int = 20,
 ) -> float:
     """Mean coherence of the topics of a model as gensim computes it [1]_, always finite.
 
@@ -86,8 +131,8 @@ def coherence(
     measure : {"u_mass", "c_v", "c_uci", "c_npmi"}, default="c_v"
         Name of the measure. u_mass here is a mean over pairs of words; :func:`u_mass_coherence` is the sum of
         its authors.
-    n_top : int, default=10
-        Words per topic, at least 2.
+    n_top : int, default=20
+        Words per topic, at least 2; as many as gensim's `CoherenceModel` takes by default.
 
     Returns
     -------
@@ -158,7 +203,7 @@ def coherence(
 class _CoherenceScorer:
     """Topic coherence as a scorer; :func:`make_coherence_scorer` makes it."""
 
-    def __init__(self, measure="u_mass", texts=None, feature_names=None, n_top=10):
+    def __init__(self, measure="u_mass", texts=None, feature_names=None, n_top=20):
         self.measure = measure
         self.texts = texts
         self.feature_names = feature_names
@@ -218,7 +263,7 @@ def make_coherence_scorer(
     measure: Literal["u_mass", "c_v", "c_uci", "c_npmi"] = "u_mass",
     texts: list[list[str]] | None = None,
     feature_names: Sequence[str] | None = None,
-    n_top: int = 10,
+    n_top: int = 20,
 ) -> Function:
     """Make a scorer of topic coherence for `scoring=` in cross validation and grid search.
 
@@ -236,8 +281,8 @@ def make_coherence_scorer(
     feature_names : sequence of str or None, default=None
         Words of the model's columns. None asks the steps before the model, or its `feature_names_in_`; u_mass
         without `texts` needs none.
-    n_top : int, default=10
-        Words per topic, at least 2.
+    n_top : int, default=20
+        Words per topic, at least 2; as many as gensim's `CoherenceModel` takes by default.
 
     Returns
     -------

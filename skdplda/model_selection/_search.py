@@ -9,10 +9,12 @@ from uuid import uuid4
 import numpy as np
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from tqdm import tqdm
 
+from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Estimator, Function, Matrix, Seed
 from skdplda._validation import SEED, Interval, check_groups, check_is_fitted, fit_context, take_rows
 from skdplda.model_selection._trials import draw_trials, fit_trial, is_seed, private_score, private_steps, seed_all
@@ -35,11 +37,14 @@ from skdplda.privacy import (
     seeded_guarantee,
     selection_event,
 )
-from skdplda.releases import privacy_guarantee
+from skdplda.releases import flat_steps, privacy_guarantee
+from skdplda.vocabulary import DPCountVectorizer
 
 __all__ = ["PrivateSearchCV"]
 
 TUNED = "hyper-parameters tuned"  # what the search covers
+LEFT_OUT = 0.25  # of the search's delta, for what the events of all trials leave out; not tuned
+LEAST_SHARE = 20.0  # natural logarithm of how much smaller a trial's epsilon may be than the search's
 PUBLIC = "scored on public data"
 PRIVATE = "scored on held-out units, Gaussian noise on the sum of their scores"
 
@@ -79,7 +84,8 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         Of the whole search. Affects privacy: yes.
     epsilon_parameter : str, default="epsilon"
         Name of the estimator's parameter that the search sets, such as "lda__epsilon" in a pipeline. A `delta` beside
-        it is set to the search's. Affects privacy: no.
+        it is set to the search's. The default sets those of all private steps of a pipeline, such as
+        `make_fdptm_pipeline` makes, in the proportions that they have. Affects privacy: no.
     mean_trials : float, default=10.0
         Mean number of trials, above 1. Affects privacy: no, the trials' epsilon pays for it.
     shape : float, default=1.0
@@ -198,9 +204,11 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
             If candidates differ in privacy unit, adjacency or trust model.
         """
         candidates, epsilon, deviation, guarantee = self._plan(groups is not None, X_public is not None)
+        budget = self._budgets(groups is not None)(epsilon)
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
         charge.check()
         rng = self._generator()
+        X, X_public = self._checked(X, "X"), None if X_public is None else self._checked(X_public, "X_public")
         n_documents = X.shape[0] if hasattr(X, "shape") else len(X)
         start, documents = check_groups(groups, n_documents)
         validation = None
@@ -216,7 +224,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         with prepaid():
             for _ in tqdm(range(draw_trials(self.mean_trials, self.shape, rng)), disable=not self.verbose):
                 parameters = candidates[rng.integers(len(candidates))]
-                trial = self._trial(parameters, epsilon)
+                trial = self._trial(parameters, budget)
                 if self.random_state is not None:
                     seed_all(trial, rng)
                 fit_trial(trial, X, groups)
@@ -235,7 +243,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
             )
         self.best_score_, self.best_params_, self.best_estimator_ = best
         for step in private_steps(self.best_estimator_):
-            step.privacy_guarantee_ = guarantee  # never the smaller one of a single trial
+            step.privacy_guarantee_ = step._shared_guarantee = guarantee  # never the smaller one of a single trial
         self.privacy_guarantee_ = guarantee
         return self
 
@@ -271,7 +279,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         Returns
         -------
         epsilon : float
-            Of one trial, at the search's delta.
+            Of one trial, at the search's delta. Of a pipeline whose steps are set together, about that of all of them.
         """
         return self._plan(groups, public)[1]
 
@@ -311,47 +319,90 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.score(X)
 
-    def _trial(self, parameters, epsilon):
-        trial = clone(self.estimator).set_params(**parameters)
-        known = trial.get_params()
-        if self.epsilon_parameter not in known:
+    def _checked(self, X, name):
+        """Return X, as a list of checked texts where the estimator takes texts: trials read them after the charge."""
+        first = flat_steps(self.estimator)[0][1]
+        if not hasattr(first, "build_analyzer"):
+            return X
+        own = not isinstance(first, (CountVectorizer, DPCountVectorizer))
+        own = own or any(callable(getattr(first, part)) for part in ("analyzer", "tokenizer", "preprocessor"))
+        return list(check_texts(X, name, input=getattr(first, "input", "content"), own=own))
+
+    def _trial(self, parameters, budget):
+        """Return the unfitted estimator of one trial with the parameters of a candidate and of a budget."""
+        return clone(self.estimator).set_params(**parameters).set_params(**budget)
+
+    def _budgets(self, groups):
+        """Return a function from the epsilon of a trial to the parameters that the search sets.
+
+        A step whose event leaves out a part of its delta does so in each trial. Such steps get so little of delta that
+        all trials together leave out at most LEFT_OUT of the search's (doc/theory/search.rst).
+        """
+        known, name = self.estimator.get_params(), self.epsilon_parameter
+        if name in known:
+            delta = name.removesuffix("epsilon") + "delta"
+            fixed = {delta: self.delta} if delta in known else {}
+            return lambda epsilon: {name: epsilon, **fixed}
+        steps = {f"{step}__": part for step, part in flat_steps(self.estimator) if f"{step}__epsilon" in known}
+        if name != "epsilon" or not steps:
             raise ValueError(
-                f"epsilon_parameter must name a parameter of the estimator; got {self.epsilon_parameter!r}. Some are"
+                f"epsilon_parameter must name a parameter of the estimator; got {name!r}. Some are"
                 f" {sorted(name for name in known if name.endswith('epsilon'))}."
             )
-        delta = self.epsilon_parameter.removesuffix("epsilon") + "delta"
-        return trial.set_params(**{self.epsilon_parameter: epsilon}, **({delta: self.delta} if delta in known else {}))
+        total = privacy_guarantee(clone(self.estimator), groups=groups).epsilon
+        if not math.isfinite(total):
+            raise ValueError(
+                "epsilon of each private step must be finite: the search keeps the proportions of the steps, and sets"
+                f" them so that the total is epsilon={self.epsilon!r}."
+            )
+        deltas = {step: known[f"{step}delta"] for step in steps if f"{step}delta" in known}
+        share = self.delta / (math.fsum(deltas.values()) or 1.0)
+        fixed = {}
+        for step, delta in deltas.items():
+            left_out = privacy_guarantee(clone(steps[step]), groups=groups).event_delta > 0
+            fixed[f"{step}delta"] = share * delta * (LEFT_OUT / self._times_left_out() if left_out else 1.0)
+        return lambda epsilon: fixed | {f"{step}epsilon": epsilon * known[f"{step}epsilon"] / total for step in steps}
+
+    def _times_left_out(self):
+        """Return how often the search pays for what the event of one trial leaves out of delta."""
+        return (1 + math.exp(min(self.epsilon, 700))) * self.mean_trials
 
     def _plan(self, groups, public):
         """Return candidates, the epsilon and the score's noise of a trial, and the guarantee; no data needed."""
-        candidates = list(ParameterGrid(self.param_grid))
+        candidates, budget = list(ParameterGrid(self.param_grid)), self._budgets(groups)
         for parameters in candidates:
-            if self.epsilon_parameter in parameters:
+            if clash := sorted(set(budget(1.0)) & set(parameters)):
                 raise ValueError(
-                    f"param_grid must not hold {self.epsilon_parameter!r}: the search sets it so that the total is"
+                    f"param_grid must not hold {clash[-1]!r}: the search sets it so that the total is"
                     f" epsilon={self.epsilon!r}."
                 )
-            seeds = {name: seed for name, seed in self._trial(parameters, 1.0).get_params().items() if is_seed(name)}
+            trial = self._trial(parameters, budget(1.0))
+            seeds = {name: seed for name, seed in trial.get_params().items() if is_seed(name)}
             if any(seed is not None for seed in seeds.values()):
                 raise ValueError(
                     f"random_state of the estimator must be None, got {seeds}: trials need noise of their own. Give"
                     " random_state to the search instead."
                 )
         if math.isinf(self.epsilon):
-            guarantee = self._cost_of(candidates[0], math.inf, groups)
+            guarantee = self._cost_of(candidates[0], budget(math.inf), groups)
             return candidates, math.inf, 0.0, guarantee
 
         def excess(log_epsilon):
-            costs = [self._cost_of(parameters, math.exp(log_epsilon), groups) for parameters in candidates]
+            costs = [self._cost_of(parameters, budget(math.exp(log_epsilon)), groups) for parameters in candidates]
             return min(self._total(costs, public)[0], 1e6) - self.epsilon
 
         low, high = math.log(self.epsilon / (4 + min(self.shape, self.mean_trials))), math.log(self.epsilon)
         while excess(low) > 0:
             low -= 1.0
+            if low < high - LEAST_SHARE:
+                raise ValueError(
+                    f"epsilon={self.epsilon!r} is too small: steps whose epsilon the search does not set cost more"
+                    f" than it, however small that of {self.epsilon_parameter!r} is."
+                )
         root = high if excess(high) <= 0 else brentq(excess, low, high, xtol=1e-4)
         while excess(root) > 0:
             root -= 2e-4
-        costs = [self._cost_of(parameters, math.exp(root), groups) for parameters in candidates]
+        costs = [self._cost_of(parameters, budget(math.exp(root)), groups) for parameters in candidates]
         _, event, slack, deviation = self._total(costs, public)
         return candidates, math.exp(root), deviation, self._guarantee(costs, event, slack, public)
 
@@ -361,9 +412,8 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         What a trial's event leaves out of delta (its own `event_delta`, and the samplers' numerical error) may happen
         in any trial, on both of two neighbouring data sets.
         """
-        twice = 1 + math.exp(min(self.epsilon, 700))
         slack = delta_slack(math.ceil(MOST_DRAWS * self.mean_trials), self.epsilon)
-        slack += twice * self.mean_trials * max(cost.event_delta for cost in costs)
+        slack += self._times_left_out() * max(cost.event_delta for cost in costs)
         if slack > self.delta / 2:
             raise ValueError(
                 f"delta={self.delta!r} is too small for epsilon={self.epsilon!r} and mean_trials={self.mean_trials!r}:"
@@ -383,14 +433,14 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         event = selection_event(one, self.mean_trials, self.shape)
         return epsilon_of(event, self.delta - slack), event, slack, max(deviation for _, deviation in runs)
 
-    def _cost_of(self, parameters, epsilon, groups):
-        cost = privacy_guarantee(self._trial(parameters, epsilon), groups=groups)
+    def _cost_of(self, parameters, budget, groups):
+        cost = privacy_guarantee(self._trial(parameters, budget), groups=groups)
         if cost.status != Status.PROVEN:
             raise ValueError(
                 f"the estimator must have a proven guarantee; got {str(cost.status)!r} for {parameters}: a search over"
                 " guarantees that do not hold guarantees nothing."
             )
-        if math.isfinite(epsilon) and cost.event is None:
+        if math.isfinite(self.epsilon) and cost.event is None:
             raise ValueError(f"the guarantee for {parameters} has no event, so the search cannot be accounted.")
         return cost
 

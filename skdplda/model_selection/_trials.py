@@ -6,6 +6,7 @@ from inspect import signature
 
 import numpy as np
 from scipy.optimize import brentq
+from sklearn import get_config
 
 from skdplda.privacy import mechanism_of
 from skdplda.releases import flat_steps
@@ -64,7 +65,7 @@ def fit_trial(trial, X, groups):
     """Fit, with groups for the steps that take them."""
     if groups is None:
         trial.fit(X)
-    elif not hasattr(trial, "steps"):
+    elif not hasattr(trial, "steps") or get_config()["enable_metadata_routing"]:
         trial.fit(X, groups=groups)
     else:
         takers = [name for name, step in flat_steps(trial) if "groups" in signature(step.fit).parameters]

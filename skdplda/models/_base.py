@@ -7,7 +7,6 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
@@ -25,7 +24,9 @@ from skdplda._validation import (
     note_parameters,
 )
 from skdplda.distributed import ShardedDocuments, load_documents
-from skdplda.metrics import perplexity, score, score_samples
+from skdplda.metrics import make_gensim_model, perplexity, score, score_samples
+from skdplda.models._hints import HintsMixin
+from skdplda.models._topics import TopicsMixin, warn_of_noise
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._adaptive import Question
 from skdplda.rounds._checkpoint import fingerprint, interrupted
@@ -46,7 +47,9 @@ OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # fitted attributes that c
 MAY_CHANGE = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that may differ when a fit is resumed
 
 
-class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAwareMixin, BaseEstimator):
+class BaseTopicModel(
+    HintsMixin, TopicsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAwareMixin, BaseEstimator
+):
     """Base of the topic models; a subclass has `topic_word_` when it is fitted.
 
     It has `n_components`, `n_jobs`, `doc_topic_prior` and `topic_word_prior` among its parameters.
@@ -94,7 +97,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAw
             X.indices,
             X.data,
             np.ascontiguousarray(self.topic_word_.T),
-            self._doc_topic_prior(),
+            self._prior_of_topics(),
             FOLD_IN_ITERATIONS,
             FOLD_IN_TOLERANCE,
             effective_n_jobs(self.n_jobs),
@@ -189,37 +192,31 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAw
         check_is_fitted(self)
         return self.topic_word_
 
-    def top_words(self, n: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
-        """The most probable words of each topic.
+    def to_gensim(self, feature_names: ArrayLike | None = None) -> Any:
+        """Make a gensim `LdaModel` of the fitted topics.
+
+        It holds what is released and nothing else, and gensim can show, save and load it and infer the topics of
+        documents. It cannot be updated: that would be a fit without noise.
 
         Parameters
         ----------
-        n : int, default=10
-            Words a topic; at most the size of the vocabulary.
         feature_names : array-like of str of shape (n_words,), default=None
-            The vocabulary. None takes `feature_names_in_`, else column numbers as "x0", "x1", ...
+            The vocabulary. None takes the words that the model knows, else column numbers as "x0", "x1", ...
 
         Returns
         -------
-        words : DataFrame of shape (n_components, n)
-            One row a topic, most probable first; the index holds the names of `get_feature_names_out`.
+        model : gensim.models.LdaModel
+            Its `get_topics()` are `topic_word_`, in single precision.
 
         Raises
         ------
+        NotFittedError
+            If the model is not fitted.
         ValueError
-            If `n` is outside 1..n_words or the names do not fit the vocabulary.
+            If the names do not fit the vocabulary.
         """
         check_is_fitted(self)
-        n_words = self.topic_word_.shape[1]
-        if not 1 <= n <= n_words:
-            raise ValueError(f"n must be between 1 and the {n_words} words of the vocabulary; got {n}.")
-        if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", [f"x{w}" for w in range(n_words)])
-        feature_names = np.asarray(feature_names, dtype=object)
-        if feature_names.shape != (n_words,):
-            raise ValueError(f"feature_names must name {n_words} words; got shape {feature_names.shape}.")
-        order = np.argsort(-self.topic_word_, axis=1, kind="stable")[:, :n]
-        return pd.DataFrame(feature_names[order], index=self.get_feature_names_out())
+        return make_gensim_model(self.topic_word_, self._names_of_words(feature_names), self._doc_topic_prior())
 
     def _doc_topic_prior(self):
         """Return the prior of topic proportions, of shape (n_components,)."""
@@ -273,7 +270,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAw
 
     def _held_out_options(self, sample_weight, method):
         return {
-            "doc_topic_prior": self._doc_topic_prior(),
+            "doc_topic_prior": self._prior_of_topics(),
             "n_threads": effective_n_jobs(self.n_jobs),
             "sample_weight": sample_weight,
             "method": method,
@@ -455,6 +452,7 @@ class BaseRoundsModel(BaseTopicModel):
                 observer(report)
 
         self._set_fitted(guarantee, **self._run(plan, randomness, data, charge, callback))
+        warn_of_noise(self, stacklevel=5)
         return self
 
     def _run(self, plan, randomness, data, charge, callback):
@@ -547,24 +545,10 @@ class BaseRoundsModel(BaseTopicModel):
         guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden="")
         return seeded_guarantee(guarantee, self.random_state)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Name the topics: first those of seeded topics of the prior, then the class name with a number.
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of shape (n_components,)
-            Of str objects.
-        """
-        names = super().get_feature_names_out(input_features)
+    def _seeded_names(self):
+        """Return the names of the seeded topics of the prior, which come first."""
         prior = getattr(self, "prior", None)
-        given = () if prior is None else prior.topic_names if isinstance(prior, PublicPrior) else prior.names
-        names[: len(given)] = given
-        return names
+        return () if prior is None else prior.topic_names if isinstance(prior, PublicPrior) else prior.names
 
     def _check_prior(self, adaptive):
         """Refuse a prior that a private form has no use for."""

@@ -294,7 +294,7 @@ class PCTD(BaseRoundsModel):
             np.arange(X.n_units, dtype=np.int32),
             np.ones(X.n_units, dtype=np.int32),
             np.exp(likelihood, out=likelihood),  # each segment counts as a word, and this is its row of the table
-            self._doc_topic_prior(),
+            self._prior_of_topics(),
             FOLD_IN_ITERATIONS,
             FOLD_IN_TOLERANCE,
             effective_n_jobs(self.n_jobs),

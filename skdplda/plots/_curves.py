@@ -1,12 +1,14 @@
 """Curves over epsilon: what privacy costs in utility, and how many words a selection names."""
 
+import warnings
+
 import numpy as np
 from sklearn.base import clone
 
 from skdplda._validation import counts_of
 from skdplda.exceptions import EmptySelectionError
 from skdplda.metrics import unigram_perplexity
-from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, VERMILION, epsilon_axis, new_axes
+from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, VERMILION, epsilon_axis, legend_below, new_axes, set_title
 
 __all__ = ["PrivacyUtilityDisplay", "VocabularySizeDisplay"]
 
@@ -171,7 +173,8 @@ class PrivacyUtilityDisplay:
             ax.axhline(self.non_private, color=VERMILION, linestyle="-.", label="non-private")
         epsilon_axis(ax, epsilons, self.unit)
         ax.set_ylabel(self.score_name)
-        ax.legend(frameon=False)
+        set_title(ax, "What privacy costs")
+        legend_below(ax)
         return self
 
 
@@ -296,14 +299,16 @@ class VocabularySizeDisplay:
         ax.yaxis.set_major_formatter("{x:,.0f}")
         ax.yaxis.set_minor_formatter("{x:,.0f}" if len(ax.get_yticks()) < 4 else "")
         ax.set_ylabel("Words selected")
-        heading = "dashed: claimed, not proven" if self.claimed else None
-        ax.legend(frameon=False, fontsize="small", title=heading, title_fontsize="small", alignment="left")
+        set_title(ax, "Words that a private selection names")
+        legend_below(ax, "dashed: claimed, not proven" if self.claimed else None)
         return self
 
 
 def _size(selector, X, options):
-    """Return how many words a selector names; none is a size too."""
+    """Return how many words a selector names; none is a size too, of which it warns or which it raises."""
     try:
-        return len(selector.fit(X, **options).get_feature_names_out())
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "No word was used by enough", UserWarning)
+            return len(selector.fit(X, **options).get_feature_names_out())
     except EmptySelectionError:
         return 0

@@ -7,7 +7,8 @@ import numpy as np
 from skdplda._optional import import_optional
 from skdplda._validation import counts_of
 from skdplda.exceptions import PrivacyLeakWarning
-from skdplda.plots._topics import distances_of_topics, map_of_topics, sizes_of_topics
+from skdplda.metrics import topic_distances, topic_map
+from skdplda.plots._topics import sizes_of_topics
 
 __all__ = ["prepare_ldavis"]
 
@@ -73,7 +74,7 @@ def prepare_ldavis(model, *, X=None, feature_names=None, n_words=30, relevance_s
     """
     if not 0 < relevance_step <= 1:
         raise ValueError(f"relevance_step must be above 0 and at most 1; got {relevance_step!r}.")
-    by_rank = model.top_words(model.topic_word_.shape[1], feature_names).to_numpy()[0]  # checks the names
+    by_rank = model.top_words(model.topic_word_.shape[1], feature_names, relevance=1).to_numpy()[0]  # checks the names
     vocabulary = np.empty(len(by_rank), dtype=object)
     vocabulary[np.argsort(-model.topic_word_[0], kind="stable")] = by_rank
     ldavis = import_optional("pyLDAvis", purpose="The page of topics", install="skdplda[plots]")
@@ -98,7 +99,7 @@ def prepare_ldavis(model, *, X=None, feature_names=None, n_words=30, relevance_s
         lengths.sum() * topics.mean(axis=0),  # pyLDAvis asks for it, and computes its own
         R=n_words,
         lambda_step=relevance_step,
-        mds=lambda _: map_of_topics(distances_of_topics(topics)),
+        mds=lambda _: topic_map(topic_distances(topics)),
         n_jobs=1,
         sort_topics=False,
         start_index=0,

@@ -6,7 +6,7 @@ import numpy as np
 
 from skdplda._validation import counts_of
 from skdplda.metrics import perplexity
-from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, new_axes
+from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, legend_below, new_axes, set_title, titled
 
 __all__ = ["ConvergenceDisplay", "MonitorDisplay"]
 
@@ -104,8 +104,8 @@ class MonitorDisplay:
         ax.set_xlabel("Iteration")
         ax.set_ylabel("Loss in nats")
         heading = "A diagnostic: none of these is a guarantee"
-        place = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.15)}
-        ax.legend(frameon=False, fontsize="small", title=heading, title_fontsize="small", alignment="left", **place)
+        set_title(ax, "Loss that the monitor measured")
+        legend_below(ax, heading)
         return self
 
 
@@ -125,6 +125,8 @@ class ConvergenceDisplay:
         The measure of the model as fitted: a line. It may be an average of several rounds.
     value_name : str, default="Held-out perplexity"
         What is measured.
+    title : str, default="How topics settle"
+        Title of the axes.
 
     Attributes
     ----------
@@ -149,7 +151,8 @@ class ConvergenceDisplay:
     True
     """
 
-    def __init__(self, *, values, rounds=None, final=None, value_name="Held-out perplexity"):
+    def __init__(self, *, values, rounds=None, final=None, value_name="Held-out perplexity", title="How topics settle"):
+        self.title = title
         self.values = values
         self.rounds = rounds
         self.final = final
@@ -203,7 +206,8 @@ class ConvergenceDisplay:
             values = [perplexity(counts_of(public), table, **prior) for table in topics]
             value_name = "Perplexity of public documents"
             final = None if estimator is None else estimator.perplexity(public)
-        return cls(values=values, rounds=rounds, final=final, value_name=value_name).plot(ax=ax, name=name)
+        title = titled("How topics settle", estimator)
+        return cls(values=values, rounds=rounds, final=final, value_name=value_name, title=title).plot(ax=ax, name=name)
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None, name=None):
@@ -234,7 +238,8 @@ class ConvergenceDisplay:
                 "estimator must be a PCTD that was given public documents; got"
                 f" {type(estimator).__name__} without public_perplexity_. For others use from_reports."
             )
-        return cls(values=values, value_name="Perplexity of public documents").plot(ax=ax, name=name)
+        title = titled("How topics settle", estimator)
+        return cls(values=values, value_name="Perplexity of public documents", title=title).plot(ax=ax, name=name)
 
     def plot(self, ax=None, *, name=None, color=BLUE):
         """Draw the curve.
@@ -271,5 +276,6 @@ class ConvergenceDisplay:
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_xlabel("Round")
         ax.set_ylabel(self.value_name)
-        ax.legend(frameon=False)
+        set_title(ax, self.title)
+        legend_below(ax)
         return self

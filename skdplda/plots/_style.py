@@ -1,13 +1,29 @@
 """What all displays share: colours and dashes that any eye tells apart, axes, names of topics."""
 
+from textwrap import fill
+
 import numpy as np
 
 from skdplda._optional import import_optional
 
-__all__ = ["BLUE", "DASHES", "GREY", "STYLES", "VERMILION", "epsilon_axis", "names_of_topics", "new_axes", "pyplot"]
+__all__ = [
+    "BLUE",
+    "DASHES",
+    "FAINT",
+    "GREY",
+    "STYLES",
+    "VERMILION",
+    "epsilon_axis",
+    "legend_below",
+    "names_of_topics",
+    "new_axes",
+    "pyplot",
+    "set_title",
+    "titled",
+]
 
 # Okabe and Ito's palette: told apart with any colour vision. Curves differ by markers too, or by dashes.
-BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#555555"
+BLUE, VERMILION, GREY, FAINT = "#0072B2", "#D55E00", "#555555", "#A8A8A8"
 STYLES = (  # color, marker, dashes for curves without markers
     (BLUE, "o", "-"),
     (VERMILION, "s", "--"),
@@ -37,6 +53,25 @@ def new_axes(ax, size, display=None):
     return ax
 
 
+def titled(what, estimator):
+    """Return what a picture shows and the epsilon of the model that it is of, for its title."""
+    guarantee = getattr(estimator, "privacy_guarantee_", None)
+    return what if guarantee is None else f"{what}; {guarantee.caption}"
+
+
+def set_title(ax, title):
+    """Write a title above the axes, in more lines if it is longer than they are wide."""
+    if title:
+        letters = max(24, int(ax.get_position().width * ax.figure.get_size_inches()[0] * 12))
+        ax.set_title(fill(title, letters), fontsize="medium", loc="left")
+
+
+def legend_below(ax, heading=None):
+    """Draw the legend below the axes, where it covers no curve."""
+    place = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.17)}
+    ax.legend(frameon=False, fontsize="small", title=heading, title_fontsize="small", alignment="left", **place)
+
+
 def epsilon_axis(ax, epsilons, unit=None):
     """Draw the horizontal axis as epsilon, logarithmic, with a tick at each of the given values."""
     ax.set_xscale("log")
@@ -47,7 +82,7 @@ def epsilon_axis(ax, epsilons, unit=None):
 
 def names_of_topics(names, n_topics):
     """Return a name for each topic; topics are never renumbered."""
-    names = [f"Topic {topic}" for topic in range(n_topics)] if names is None else [str(name) for name in names]
+    names = [f"topic_{topic}" for topic in range(n_topics)] if names is None else [str(name) for name in names]
     if len(names) != n_topics:
         raise ValueError(f"topic_names must name the {n_topics} topics; got {len(names)} names.")
     return np.array(names, dtype=object)

@@ -1,30 +1,38 @@
-"""What the topics are: their most probable words, and how far they are from each other."""
+"""What the topics are: their most relevant words, and how far they are from each other."""
+
+from textwrap import fill
 
 import numpy as np
-from scipy.spatial.distance import pdist, squareform
 
-from skdplda.plots._style import BLUE, GREY, names_of_topics, new_axes, pyplot
+from skdplda.metrics import topic_distances, topic_map
+from skdplda.plots._style import BLUE, FAINT, GREY, names_of_topics, new_axes, pyplot, set_title, titled
 
-__all__ = ["TopWordsDisplay", "TopicDistanceDisplay", "distances_of_topics", "map_of_topics", "sizes_of_topics"]
+__all__ = ["TopWordsDisplay", "TopicDistanceDisplay", "sizes_of_topics"]
 
 PANEL_WIDTH, WORD_HEIGHT, TITLE_HEIGHT = 2.6, 0.22, 0.75  # inches
 MOST_NUMBERS = 12  # topics; with more of them the cells are too small for their numbers
 
 
 class TopWordsDisplay:
-    """Bars of the most probable words of each topic.
+    """Bars of the most relevant words of each topic; words that do not stand out of the noise are grey.
 
     Parameters
     ----------
     words : array-like of shape (n_topics, n_words)
-        Top words of each topic, most probable first.
+        Top words of each topic, most relevant first.
     weights : array-like of shape (n_topics, n_words)
         Their probabilities.
     topic_names : sequence of str of shape (n_topics,)
         Titles. Topics are never renumbered.
+    noise : array-like of bool of shape (n_topics, n_words), default=None
+        Which words do not stand out of the noise. None: not known.
+    title : str, default=None
+        Of the figure that `plot` makes.
 
     Attributes
     ----------
+    ax_ : ndarray of shape (n_topics,)
+        The same as `axes_`, the name that all displays have.
     axes_ : ndarray of shape (n_topics,)
         One axes a topic.
     figure_ : matplotlib Figure
@@ -46,16 +54,27 @@ class TopWordsDisplay:
     3
     """
 
-    def __init__(self, *, words, weights, topic_names):
+    def __init__(self, *, words, weights, topic_names, noise=None, title=None):
+        self.noise = noise
+        self.title = title
         self.words = words
         self.weights = weights
         self.topic_names = topic_names
 
     @classmethod
     def from_estimator(
-        cls, estimator, *, feature_names=None, n_words=10, topics=None, topic_names=None, ax=None, n_columns=None
+        cls,
+        estimator,
+        *,
+        feature_names=None,
+        n_words=10,
+        topics=None,
+        topic_names=None,
+        ax=None,
+        n_columns=None,
+        relevance=0.6,
     ):
-        """Draw the top words of a fitted topic model.
+        """Draw the top words of a fitted topic model, with their probabilities.
 
         Parameters
         ----------
@@ -68,11 +87,13 @@ class TopWordsDisplay:
         topics : sequence of int, default=None
             Which topics, in which order. None draws all.
         topic_names : sequence of str of shape (n_components,), default=None
-            Names of all topics of the estimator. None: "Topic 0", "Topic 1", ...
+            Names of all topics of the estimator. None: those of the estimator.
         ax : matplotlib Axes or array of Axes, default=None
             As in `plot`.
         n_columns : int, default=None
             As in `plot`.
+        relevance : float, default=0.6
+            As in the estimator's `top_words`; 1 orders by probability.
 
         Returns
         -------
@@ -84,13 +105,22 @@ class TopWordsDisplay:
         ValueError
             If `n_words`, `topics`, `topic_names` or `feature_names` do not fit the estimator.
         """
-        table = estimator.top_words(n_words, feature_names)
-        weights = -np.sort(-estimator.topic_word_, axis=1)[:, :n_words]
+        table = estimator.top_words(n_words, feature_names, relevance=relevance)
+        columns = np.array([str(column) for column in range(estimator.topic_word_.shape[1])], dtype=object)
+        order = estimator.top_words(n_words, columns, relevance=relevance).to_numpy().astype(int)
+        weights = np.take_along_axis(np.asarray(estimator.topic_word_), order, axis=1)
+        noise = estimator.top_words(n_words, feature_names, relevance=relevance, mark_noise=True) != table
         chosen = np.arange(len(table)) if topics is None else np.asarray(topics)
         if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or not np.isin(chosen, np.arange(len(table))).all():
             raise ValueError(f"topics must be numbers from 0 to {len(table) - 1}; got {topics!r}.")
-        names = names_of_topics(topic_names, len(table))
-        display = cls(words=table.to_numpy()[chosen], weights=weights[chosen], topic_names=names[chosen])
+        names = names_of_topics(table.index if topic_names is None else topic_names, len(table))
+        display = cls(
+            words=table.to_numpy()[chosen],
+            weights=weights[chosen],
+            topic_names=names[chosen],
+            noise=noise.to_numpy()[chosen],
+            title=titled("Top words", estimator),
+        )
         return display.plot(ax=ax, n_columns=n_columns)
 
     def plot(self, ax=None, *, n_columns=None, color=BLUE):
@@ -116,14 +146,19 @@ class TopWordsDisplay:
             If an array of axes has fewer entries than there are topics.
         """
         plt = pyplot()
+        noise = np.zeros(np.shape(self.words), dtype=bool) if self.noise is None else np.asarray(self.noise, dtype=bool)
         words, weights = np.asarray(self.words, dtype=object), np.asarray(self.weights, dtype=float)
         n_topics, n_words = words.shape
         n_columns = min(n_columns or 5, n_topics)
         n_rows = -(-n_topics // n_columns)
         if ax is None:
-            size = (PANEL_WIDTH * n_columns, (WORD_HEIGHT * n_words + TITLE_HEIGHT) * n_rows)
+            size = (PANEL_WIDTH * n_columns, (WORD_HEIGHT * n_words + TITLE_HEIGHT) * n_rows + TITLE_HEIGHT)
             self.figure_ = plt.figure(figsize=size, layout="constrained")
             grid = self.figure_.add_gridspec(n_rows, n_columns)
+            hint = "Words in parentheses, with grey bars, do not stand out of the noise." if noise.any() else ""
+            lines = [fill(line, max(24, int(size[0] * 12))) for line in (self.title, hint) if line]
+            if lines:
+                self.figure_.suptitle("\n".join(lines), fontsize="medium", x=0.01, ha="left")
         elif isinstance(ax, plt.Axes):
             self.figure_ = ax.figure
             ax.set_axis_off()
@@ -135,10 +170,12 @@ class TopWordsDisplay:
             self.figure_, grid = panels[0].figure, None
         if grid is not None:
             panels = [self.figure_.add_subplot(grid[divmod(topic, n_columns)]) for topic in range(n_topics)]
-        self.axes_ = np.array(panels[:n_topics], dtype=object)
+        self.ax_ = self.axes_ = np.array(panels[:n_topics], dtype=object)
         for topic, panel in enumerate(self.axes_):
-            panel.barh(np.arange(n_words), weights[topic], color=color, height=0.75)
-            panel.set_yticks(np.arange(n_words), words[topic])
+            colors = [FAINT if hidden else color for hidden in noise[topic]]
+            panel.barh(np.arange(n_words), weights[topic], color=colors, height=0.75)
+            shown = [f"({word})" if hidden else word for word, hidden in zip(words[topic], noise[topic], strict=True)]
+            panel.set_yticks(np.arange(n_words), shown)
             panel.invert_yaxis()
             panel.set_xlim(0, 1.05 * weights.max())  # the same scale for all topics
             panel.set_title(self.topic_names[topic], fontsize="medium", loc="left")
@@ -161,9 +198,11 @@ class TopicDistanceDisplay:
     distances : array-like of shape (n_topics, n_topics)
         Symmetric, with a diagonal of zeros.
     topic_names : sequence of str of shape (n_topics,), default=None
-        None: "Topic 0", "Topic 1", ...
+        None: "topic_0", "topic_1", ...
     sizes : array-like of shape (n_topics,), default=None
         Share of each topic, the area of its circle on the map. None draws circles of one size.
+    title : str, default=None
+        Title of the axes.
 
     Attributes
     ----------
@@ -188,7 +227,8 @@ class TopicDistanceDisplay:
     (3, 3)
     """
 
-    def __init__(self, *, distances, topic_names=None, sizes=None):
+    def __init__(self, *, distances, topic_names=None, sizes=None, title=None):
+        self.title = title
         self.distances = distances
         self.topic_names = topic_names
         self.sizes = sizes
@@ -209,7 +249,7 @@ class TopicDistanceDisplay:
         feature_names : array-like of str, default=None
             The vocabulary. None takes the estimator's `feature_names_in_`, else column numbers.
         n_words : int, default=3
-            Top words behind the number of each topic; 0 for none.
+            Top words behind the number, or name, of each topic; 0 for none.
         topic_names : sequence of str of shape (n_components,), default=None
             Names in the place of numbers and words.
         kind : {"matrix", "map"}, default="matrix"
@@ -231,11 +271,14 @@ class TopicDistanceDisplay:
         """
         topics = estimator.topic_word_
         if topic_names is None and n_words:
-            words = estimator.top_words(n_words, feature_names).to_numpy()
-            topic_names = [f"{number}: {', '.join(map(str, row))}" for number, row in enumerate(words)]
+            table = estimator.top_words(n_words, feature_names)
+            rows = zip(table.index, table.to_numpy(), strict=True)
+            topic_names = [f"{_short(name)}: {', '.join(map(str, words))}" for name, words in rows]
         names = names_of_topics(topic_names, len(topics))
-        sizes = sizes_of_topics(estimator) if hasattr(estimator, "components_") else None
-        display = cls(distances=distances_of_topics(topics), topic_names=names, sizes=sizes)
+        title = titled("Distances of topics", estimator)
+        display = cls(
+            distances=topic_distances(topics), topic_names=names, sizes=sizes_of_topics(estimator), title=title
+        )
         return display.plot(ax=ax, kind=kind, cmap=cmap)
 
     def plot(self, ax=None, *, kind="matrix", cmap="cividis"):
@@ -272,11 +315,16 @@ class TopicDistanceDisplay:
         self.ax_ = new_axes(ax, (3.2 + width * len(names), 1.8 + width * len(names)))
         self.figure_ = self.ax_.figure
         draw(self.ax_, distances, names, cmap)
+        set_title(self.ax_, self.title)
         return self
 
     def _matrix(self, ax, distances, names, cmap):
         """Draw one cell for each pair of topics."""
-        image = ax.imshow(distances, cmap=cmap, vmin=0, vmax=max(1.0, distances.max()))
+        between = distances[~np.eye(len(distances), dtype=bool)]
+        least, most = (between.min(), between.max()) if len(between) else (0.0, 1.0)
+        most = most if most > least else least + 1.0
+        hidden = np.ma.masked_array(distances, np.eye(len(distances), dtype=bool))  # each topic is at 0 of itself
+        image = ax.imshow(hidden, cmap=cmap, vmin=least, vmax=most)
         ax.set_yticks(range(len(names)), names)
         ax.set_xticks(range(len(names)), [_short(name) for name in names])
         ax.tick_params(length=0)
@@ -284,13 +332,15 @@ class TopicDistanceDisplay:
         if len(names) <= MOST_NUMBERS:
             for row, column in np.ndindex(distances.shape):
                 value = distances[row, column]
-                color = "white" if value < 0.5 else "black"
+                if row == column:
+                    continue
+                color = "white" if value < (least + most) / 2 else "black"
                 ax.text(column, row, f"{value:.2f}", ha="center", va="center", color=color, fontsize="x-small")
         ax.figure.colorbar(image, ax=ax, label="Distance", shrink=0.8)
 
     def _map(self, ax, distances, names, cmap):
         """Draw one circle for each topic."""
-        places = map_of_topics(distances)
+        places = topic_map(distances)
         sizes = np.full(len(names), 1 / len(names)) if self.sizes is None else np.asarray(self.sizes, dtype=float)
         if sizes.shape != (len(names),) or not (sizes >= 0).all() or not 0 < sizes.sum() < np.inf:
             raise ValueError(f"sizes must have one number for each of the {len(names)} topics; got {self.sizes!r}.")
@@ -310,31 +360,11 @@ class TopicDistanceDisplay:
 
 
 def _short(name):
-    """Return what stands before the colon of "3: pear, plum", and the number of "Topic 3"."""
-    return name.partition(":")[0].removeprefix("Topic ")
-
-
-def distances_of_topics(topic_word):
-    """Return the Jensen-Shannon distances between topics, from 0 to 1."""
-    in_nats = np.nan_to_num(pdist(topic_word, "jensenshannon"))  # rounding below 0 gives nan
-    return squareform(in_nats / np.sqrt(np.log(2)))
-
-
-def map_of_topics(distances):
-    """Return points of the plane whose distances are near the given ones, by classical multidimensional scaling."""
-    squares = np.asarray(distances) ** 2
-    rows = squares.mean(axis=0)
-    values, vectors = np.linalg.eigh((rows[:, None] + rows - squares - rows.mean()) / 2)
-    places = np.zeros((len(rows), 2))
-    for axis in range(min(2, len(rows))):
-        vector = vectors[:, -1 - axis]
-        vector = vector * np.sign(vector[np.argmax(np.abs(vector))])  # the same picture on every machine
-        places[:, axis] = vector * np.sqrt(max(values[-1 - axis], 0.0))
-    return places
+    """Return what stands before the colon of "3: pear, plum", and the number of "topic_3"."""
+    return name.partition(":")[0].removeprefix("topic_")
 
 
 def sizes_of_topics(estimator):
-    """Return each topic's share of the released pseudo-counts; equal shares where a model holds none."""
-    components = getattr(estimator, "components_", estimator.topic_word_)
-    sizes = np.asarray(components, dtype=float).sum(axis=1)
-    return sizes / sizes.sum()
+    """Return each topic's share of the released counts; equal shares where a model holds none."""
+    sizes = estimator.topic_info(1)["size"].to_numpy(dtype=float)
+    return np.full(len(sizes), 1 / len(sizes)) if np.isnan(sizes).any() else sizes

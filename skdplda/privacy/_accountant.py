@@ -252,13 +252,15 @@ class PrivacyAccountant:
             rest, step = rest - step, 2 * step
         return max(0.0, rest)
 
-    def check(self, guarantee: PrivacyGuarantee) -> None:
+    def check(self, guarantee: PrivacyGuarantee, *others: PrivacyGuarantee) -> None:
         """Raise what `spend` would raise, and spend nothing.
 
         Parameters
         ----------
         guarantee : PrivacyGuarantee
             The cost of a release that has not happened yet.
+        *others : PrivacyGuarantee
+            The costs of releases that follow it.
 
         Raises
         ------
@@ -270,7 +272,7 @@ class PrivacyAccountant:
             If it is not proven and the ledger does not accept that.
         """
         with self._lock:
-            self._check(guarantee)
+            self._check(guarantee, *others)
 
     def spend(self, guarantee: PrivacyGuarantee, label: str | None = None) -> None:
         """Record a release, or refuse it and leave the ledger as it was.
@@ -365,7 +367,25 @@ class PrivacyAccountant:
     def _budget(self):
         return f"epsilon={self._epsilon}, delta={self._delta}"
 
-    def _check(self, guarantee):
+    def _check(self, *wanted):
+        """Refuse what the budget does not cover once all of these are spent; costs only add up."""
+        for guarantee in wanted:
+            self._check_kind(guarantee)
+        if math.isinf(self._epsilon):
+            return
+        guarantees = [*(entry.guarantee for entry in self._entries), *wanted]
+        cost = self._cost(guarantees)
+        if cost > self._epsilon:
+            total, rule = self.total, self._rule(guarantees)
+            raise BudgetExceededError(
+                f"the budget is {self._budget()}; spent so far: "
+                f"{'nothing' if total is None else _numbers(total)}; with this guarantee "
+                f"({'; '.join(map(_numbers, wanted))}) it would be epsilon={round_up(cost, 6)} at"
+                f" delta={self._delta}. Nothing was spent{ADVICE[rule.name] if self._entries else ''}"
+            )
+
+    def _check_kind(self, guarantee):
+        """Refuse what does not belong into this ledger."""
         if not isinstance(guarantee, PrivacyGuarantee):
             raise TypeError(f"guarantee must be a PrivacyGuarantee; got {guarantee!r}")
         check_compatible(self, guarantee)
@@ -373,18 +393,6 @@ class PrivacyAccountant:
             raise ValueError(
                 f"guarantee must have status 'proven'; got {str(guarantee.status)!r}: a ledger of guarantees "
                 "that do not hold protects no one. Pass accept_claimed=True to keep such books anyway"
-            )
-        if math.isinf(self._epsilon):
-            return
-        guarantees = [*(entry.guarantee for entry in self._entries), guarantee]
-        cost = self._cost(guarantees)
-        if cost > self._epsilon:
-            total, rule = self.total, self._rule(guarantees)
-            raise BudgetExceededError(
-                f"the budget is {self._budget()}; spent so far: "
-                f"{'nothing' if total is None else _numbers(total)}; with this guarantee "
-                f"({_numbers(guarantee)}) it would be epsilon={round_up(cost, 6)} at delta={self._delta}. "
-                f"Nothing was spent{ADVICE[rule.name] if self._entries else ''}"
             )
 
     def __enter__(self) -> Self:

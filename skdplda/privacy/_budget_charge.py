@@ -1,9 +1,15 @@
 """What a fit charges a ledger: asked before data are read, charged before the first release, once a run."""
 
+import math
+import warnings
+
+from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.privacy._accountant import PrivacyAccountant, active_accountant
 from skdplda.privacy._guarantee import PrivacyGuarantee
 
 __all__ = ["BudgetCharge"]
+
+LARGE_DELTA = 1e-3  # above it, a guarantee says little of single documents: no corpus worth a model is that small
 
 
 class BudgetCharge:
@@ -34,7 +40,7 @@ class BudgetCharge:
         self._asked = False
 
     def check(self, run: str | None = None) -> None:
-        """Raise what the ledger raises if it cannot afford the fit, and spend nothing.
+        """Raise what the ledger raises if it cannot afford the fit, and spend nothing. A large delta warns.
 
         Parameters
         ----------
@@ -48,6 +54,14 @@ class BudgetCharge:
         RuntimeError
             If a ledger is open that cannot be reached, as `active_accountant`.
         """
+        if self.guarantee.delta > LARGE_DELTA and math.isfinite(self.guarantee.epsilon):
+            warnings.warn(
+                f"delta={self.guarantee.delta:g} is above {LARGE_DELTA:g}: to publish each document whole with this"
+                " probability would satisfy it. Choose delta well below 1 / (public estimate of the number of"
+                " documents or users).",
+                PrivacyLeakWarning,
+                stacklevel=5,
+            )
         ledger = self._ledger()
         if ledger is not None and not self._charged(ledger, run):
             ledger.check(self.guarantee)

@@ -18,7 +18,7 @@ from skdplda.privacy._events import (
     number_from_json,
     number_to_json,
 )
-from skdplda.privacy._statement import round_up, statement
+from skdplda.privacy._statement import round_up, statement, statement_html
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
 __all__ = ["PrivacyGuarantee"]
@@ -36,7 +36,8 @@ GROUPS = "group privacy: Vadhan (2017), Lemma 2.2"
 class PrivacyGuarantee:
     """A differential privacy guarantee and everything needed to state it, compare it and compose it.
 
-    Immutable, hashable, picklable. `str` gives a statement to publish, `to_json` a file to keep.
+    Immutable, hashable, picklable. `str` gives a statement to publish, `to_json` a file to keep. Notebooks show the
+    statement as a table.
 
     Parameters
     ----------
@@ -140,6 +141,41 @@ class PrivacyGuarantee:
                 f" its theorem; got neither for epsilon={self.epsilon:g}"
             )
 
+    @classmethod
+    def from_event(cls, event: object, delta: float, **fields: object) -> "PrivacyGuarantee":
+        """Make a guarantee of what an event of dp-accounting costs.
+
+        Parameters
+        ----------
+        event : dp_accounting.DpEvent
+            Of the whole release, for add-remove adjacency.
+        delta : float
+            In [0, 1].
+        **fields
+            The other parameters of the class, such as `unit`, `status` and `released`.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+            Its `epsilon` is the least that is known to hold at `delta`.
+
+        Raises
+        ------
+        ValueError
+            If no accounting is known for the event, or a number or word is not allowed.
+
+        Examples
+        --------
+        >>> from skdplda.privacy import PrivacyGuarantee, gaussian_event
+        >>> guarantee = PrivacyGuarantee.from_event(gaussian_event(5.0), 1e-6, status="proven", unit="user")
+        >>> guarantee
+        PrivacyGuarantee(epsilon=0.8342, delta=1e-6, user, add-remove, central, proven)
+        """
+        left = check_real("delta", delta, ">= 0 and <= 1") - fields.get("event_delta", 0.0)
+        if not 0 <= left <= 1:
+            raise ValueError(f"delta must be >= event_delta and <= 1; got {delta}")
+        return cls(epsilon=epsilon_of(event, left), delta=delta, event=event, **fields)
+
     def _check_numbers(self):
         """Refuse an epsilon that the event exceeds: what is stated is computed from what was done."""
         if math.isfinite(self.epsilon) and self.delta < 1:
@@ -149,6 +185,14 @@ class PrivacyGuarantee:
                     f"epsilon must be at least what the event costs at delta={self.delta}: {round_up(true, 6)}; got"
                     f" {self.epsilon}"
                 )
+
+    @property
+    def caption(self) -> str:
+        """The numbers in a few words, for captions; epsilon and delta are rounded up."""
+        if math.isinf(self.epsilon) or self.delta >= 1:
+            return "no privacy protection"
+        status = "" if self.status == Status.PROVEN else f", {self.status}"
+        return f"epsilon = {round_up(self.epsilon)}, delta = {round_up(self.delta)} per {self.unit}{status}"
 
     def epsilon_at(self, delta: float) -> float:
         """Compute the epsilon that the mechanism gives at another delta.
@@ -343,6 +387,9 @@ class PrivacyGuarantee:
 
     def __str__(self):
         return statement(self)
+
+    def _repr_html_(self):
+        return statement_html(self)
 
     def __repr__(self):
         words = ", ".join([self.unit, self.adjacency, self.trust, self.status])

@@ -11,9 +11,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from inspect import Parameter, signature
 from multiprocessing import parent_process
 from threading import RLock
 from typing import Any
+
+from sklearn import get_config
 
 from skdplda.exceptions import UnreachableLedgerError
 
@@ -178,7 +181,24 @@ def find_open_ledger() -> Any:
 
 
 class LedgerAwareMixin:
-    """Base of the estimators that charge ledgers: their pickles tell worker processes which ledgers are open."""
+    """Base of the estimators that charge ledgers: their pickles tell worker processes which ledgers are open.
+
+    What a fit costs is in their text, also where it is the default.
+    """
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text: str = super().__repr__(N_CHAR_MAX)  # type: ignore[call-arg]
+        defaults = signature(type(self)).parameters
+        hidden = [
+            f"{name}={value!r}"
+            for name in ("epsilon", "delta")
+            if (value := getattr(self, name, None)) is not None
+            and repr(value) == repr(getattr(defaults.get(name), "default", Parameter.empty))
+        ]
+        if not hidden or not get_config()["print_changed_only"]:
+            return text
+        name, _, rest = text.partition("(")
+        return f"{name}({', '.join(hidden)}{'' if rest == ')' else ', '}{rest}"
 
     def __getstate__(self) -> dict[str, Any]:
         announced = PROCESS.announcement()

@@ -3,8 +3,12 @@
 import math
 import textwrap
 from decimal import ROUND_CEILING, Context, Decimal
+from html import escape
 
-__all__ = ["round_up", "statement"]
+__all__ = ["round_up", "statement", "statement_html"]
+
+TITLE = "Differential privacy statement"
+SHOWN = 3  # rows that a notebook shows unfolded
 
 WIDTH, LABEL = 92, 14  # characters of a line and of its label
 NEIGHBOURS = {
@@ -68,8 +72,8 @@ def _listed(items):
     return "; ".join(items) if items else "nothing stated"
 
 
-def statement(guarantee):
-    """Write a guarantee as a privacy statement: one labelled paragraph a field; epsilon and delta are rounded up."""
+def _rows(guarantee):
+    """Return the paragraphs of a statement by their labels."""
     unit, adjacency, trust = guarantee.unit, guarantee.adjacency, guarantee.trust
     presence = "presence and " if adjacency == "add-remove" else ""
     rows = {
@@ -86,8 +90,13 @@ def statement(guarantee):
     }
     if not _protects(guarantee):
         rows = {name: text for name, text in rows.items() if name not in MEANINGLESS} | {"Protected": "nothing"}
-    lines = ["Differential privacy statement"]
-    for label, text in rows.items():
+    return rows
+
+
+def statement(guarantee):
+    """Write a guarantee as a privacy statement: one labelled paragraph a field; epsilon and delta are rounded up."""
+    lines = [TITLE]
+    for label, text in _rows(guarantee).items():
         first = f"  {label + ':':<{LABEL}}"
         lines += textwrap.wrap(
             text,
@@ -98,3 +107,18 @@ def statement(guarantee):
             break_on_hyphens=False,
         )
     return "\n".join(lines)
+
+
+def statement_html(guarantee):
+    """Write the same statement as a table, for notebooks: the first rows are shown, the others unfold."""
+    rows = [
+        f'<tr><th style="text-align:left;vertical-align:top">{escape(label)}</th>'
+        f'<td style="text-align:left;white-space:normal">{escape(text)}</td></tr>'
+        for label, text in _rows(guarantee).items()
+    ]
+    shown, folded = "".join(rows[:SHOWN]), "".join(rows[SHOWN:])
+    return (
+        f"<div><strong>{TITLE}</strong><table>{shown}</table>"
+        "<details><summary>What it rests on, and what it does not cover</summary>"
+        f"<table>{folded}</table></details></div>"
+    )

@@ -41,14 +41,22 @@ def cards(model, sha256):
         "privacy_guarantee": json.loads(model.privacy_guarantee_.to_json()),
         "not_protected": [*model.privacy_guarantee_.not_covered, *NOT_PROTECTED],
         "top_words": model.top_words(n_top).to_numpy().tolist(),
+        "topics": _topics(model.topic_info(1)),
     }
+    marked = model.top_words(n_top, mark_noise=True).to_numpy()
     return {
         ".card.json": _inert(f"{json.dumps(content, indent=2, ensure_ascii=True, allow_nan=False)}\n"),
-        ".card.md": _markdown(model, content),
+        ".card.md": _markdown(model, content, marked),
     }
 
 
-def _markdown(model, content):
+def _topics(info):
+    """Return what the table of topics says beside their words, with None for what is not known."""
+    rows = info.drop(columns="words").astype(object).where(info.drop(columns="words").notna(), None)
+    return rows.to_dict("records")
+
+
+def _markdown(model, content, marked):
     guarantee, details = model.privacy_guarantee_, content["details"]
     sound = guarantee.status == "proven" and math.isfinite(guarantee.epsilon)
     guaranteed = GUARANTEE if sound else "**No proven, finite privacy guarantee covers these topics.**"
@@ -69,9 +77,12 @@ def _markdown(model, content):
         "",
         "## Topics",
         "",
-        "| topic | most probable words |",
-        "| ---: | --- |",
-        *(f"| {k} | {', '.join(map(_plain, words))} |" for k, words in enumerate(content["top_words"])),
+        "| topic | name | size | signal to noise | words, most relevant first |",
+        "| ---: | --- | ---: | ---: | --- |",
+        *(_row(k, topic, words) for k, (topic, words) in enumerate(zip(content["topics"], marked, strict=True))),
+        "",
+        "Words in parentheses do not stand out of the noise in their topic. A topic whose signal to noise is below 1"
+        " holds more noise than topic.",
         "",
         "## Use",
         "",
@@ -91,6 +102,14 @@ def _markdown(model, content):
         lines += [f"| {_plain(name)} | {_plain(value)} |" for name, value in details["parameters"].items()]
         lines.append("")
     return "\n".join(lines)
+
+
+def _row(number, topic, words):
+    """Return the row of a topic."""
+    size = "" if topic["size"] is None else f"{100 * topic['size']:.1f} %"
+    signal = "" if topic["signal_to_noise"] is None else f"{topic['signal_to_noise']:.2f}"
+    name = f"{_plain(topic['name'])}{' (may be noise)' if topic['noise'] else ''}"
+    return f"| {number} | {name} | {size} | {signal} | {', '.join(map(_plain, words))} |"
 
 
 def _plain(value):

@@ -145,6 +145,7 @@ class Known:
     names_columns: bool = False  # whether public or selected words are the columns; else their origin is unknown
     learner: tuple[str, Estimator] | None = None  # a vectorizer that learned all words and awaits a private selector
     parts: dict[str, PrivacyGuarantee] = field(default_factory=dict)
+    shared: list[PrivacyGuarantee | None] = field(default_factory=list)  # that several steps have together
     assumptions: list[str] = field(default_factory=list)
     not_covered: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)  # reasons for which the total is only claimed
@@ -157,7 +158,10 @@ def _read_private(known, name, step):
         known.assumptions.append(BOUNDED.format(name, type(step).__name__))
     elif not (type(step).__module__.partition(".")[0] == "skdplda" or type(step) in known.trusted):
         known.doubts.append(FOREIGN.format(name, type(step).__name__))
-    known.parts[name] = _answered(guarantee) if known.names_columns else guarantee
+    shared = getattr(step, "_shared_guarantee", None)  # of a search, which covers all steps of its best pipeline
+    if shared is None or shared is not guarantee or not any(shared is other for other in known.shared):
+        known.parts[name] = _answered(guarantee) if known.names_columns else guarantee
+        known.shared.append(shared)
     if known.learner is not None:
         if fitted_parameter(step, "public_vocabulary") is not None:
             raise _void(name, step, NUMBERS_COLUMNS)

@@ -9,10 +9,10 @@ from dataclasses import fields
 from typing import Any, Literal, Self
 
 import numpy as np
-import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._files import DAMAGE, refuse_existing, whole_file
+from skdplda._texts import check_texts, holds_texts
 from skdplda._types import ArrayLike, PathLike, Sequence
 from skdplda._validation import check_prior, is_integer
 from skdplda.models import BaseTopicModel
@@ -70,10 +70,22 @@ class ReleasedTopicModel(BaseTopicModel):
         control characters.
     n_jobs : int or None, default=None
         Threads, as in joblib. Not saved.
+    topic_sizes : array-like of shape (n_components,) or None, default=None
+        Share of each topic in the released counts.
+    topic_names : sequence of str of shape (n_components,) or None, default=None
+        None: "topic_0", "topic_1", ...
+    signal_to_noise : array-like of shape (n_components, n_words) or None, default=None
+        How far each word stands out in each topic, in standard deviations of the noise. None: not known.
 
     Attributes
     ----------
     topic_word_ : ndarray of shape (n_components, n_words)
+        Read-only.
+    topic_sizes_ : ndarray of shape (n_components,) or None
+        Read-only.
+    topic_names_ : ndarray of str of shape (n_components,)
+        See `rename_topics`.
+    signal_to_noise_ : ndarray of shape (n_components, n_words) or None, float32
         Read-only.
     vocabulary_ : ndarray of str of shape (n_words,) or None
         Read-only.
@@ -111,6 +123,9 @@ class ReleasedTopicModel(BaseTopicModel):
         text: dict[str, Any] | None = None,
         details: dict[str, Any] | None = None,
         n_jobs: int | None = None,
+        topic_sizes: ArrayLike | None = None,
+        topic_names: Sequence[str] | None = None,
+        signal_to_noise: ArrayLike | None = None,
     ) -> None:
         topic_word = np.array(topic_word, dtype=np.float64, order="C")
         if topic_word.ndim != 2 or 0 in topic_word.shape:
@@ -131,6 +146,10 @@ class ReleasedTopicModel(BaseTopicModel):
         _check_clean(self.details_, "details")
         _check_clean([getattr(privacy_guarantee, field.name) for field in fields(privacy_guarantee)], "guarantee")
         self.n_jobs = n_jobs
+        self.topic_sizes_ = None if topic_sizes is None else _check_sizes(topic_sizes, n_components)
+        self.signal_to_noise_ = None if signal_to_noise is None else _check_signal(signal_to_noise, topic_word.shape)
+        if topic_names is not None:
+            self.rename_topics(list(topic_names))
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Do nothing: the topics are what was released.
@@ -169,27 +188,26 @@ class ReleasedTopicModel(BaseTopicModel):
             )
         return CountVectorizer(**self.text_, vocabulary=self.vocabulary_.tolist())
 
-    def top_words(self, n: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
-        """The most probable words of each topic.
+    def rename_topics(self, names: Any) -> Self:
+        """Call topics by names, in every table, picture, card and file.
 
         Parameters
         ----------
-        n : int, default=10
-            Words a topic; at most the size of the vocabulary.
-        feature_names : array-like of str of shape (n_words,), default=None
-            Other names for the columns. None takes the released words.
+        names : dict or sequence of str
+            Names by number, or former name, of the topics that get one; or one name for each topic.
 
         Returns
         -------
-        words : DataFrame of shape (n_components, n)
-            One row a topic, most probable first.
+        self : ReleasedTopicModel
+            The model itself.
 
         Raises
         ------
         ValueError
-            If `n` is outside 1..n_words or the names do not fit the vocabulary.
+            If there is no such topic, two would have one name, or a name has control characters.
         """
-        return super().top_words(n, self.vocabulary_ if feature_names is None else feature_names)
+        _check_clean(list(names.values() if isinstance(names, dict) else names), "names")
+        return super().rename_topics(names)
 
     @property
     def id2word(self) -> Any:
@@ -253,16 +271,18 @@ class ReleasedTopicModel(BaseTopicModel):
         return self._cards()[forms[form]]
 
     def _content(self):
-        return _file.pack(self._values(), self.topic_word_)
+        return _file.pack(self._values(), self.topic_word_, self.signal_to_noise_)
 
     def _cards(self):
-        return _card.cards(self, _file.checksum(self._values(), self.topic_word_))
+        return _card.cards(self, _file.checksum(self._values(), self.topic_word_, self.signal_to_noise_))
 
     def _values(self):
         """Return all values but the topics, as JSON can hold them."""
         return {
             "vocabulary": None if self.vocabulary_ is None else self.vocabulary_.tolist(),
             "doc_topic_prior": self.doc_topic_prior_.tolist(),
+            "topic_names": self.get_feature_names_out().tolist(),
+            "topic_sizes": None if self.topic_sizes_ is None else self.topic_sizes_.tolist(),
             "text": self.text_,
             "details": self.details_,
             "privacy_guarantee": json.loads(self.privacy_guarantee_.to_json()),
@@ -286,18 +306,35 @@ class ReleasedTopicModel(BaseTopicModel):
     def _doc_topic_prior(self):
         return self.doc_topic_prior_
 
+    def _vocabulary(self):
+        return self.vocabulary_
+
+    def _topic_sizes(self):
+        return self.topic_sizes_
+
+    def _merged(self, tables):
+        return ReleasedTopicModel(
+            tables["components_"] / tables["components_"].sum(axis=1, keepdims=True),
+            self.vocabulary_,
+            privacy_guarantee=self.privacy_guarantee_,
+            doc_topic_prior=tables["merged_prior_"],
+            text=self.text_,
+            details=self.details_,
+            n_jobs=self.n_jobs,
+            topic_sizes=None if self.topic_sizes_ is None else tables["components_"].sum(axis=1),
+            topic_names=tables["topic_names_"],
+            signal_to_noise=tables["signal_to_noise_"],
+        )
+
     def _counts(self, X):
         if isinstance(X, (str, bytes)):
             raise ValueError("X must be a list of texts, or counts; got one text. Put it into a list.")
-        if len(getattr(X, "shape", ())) == 2:
+        if len(getattr(X, "shape", ())) == 2 and not holds_texts(X):
             X = self._check_columns(X)
         else:
             X = X if hasattr(X, "__len__") else list(X)
-            are_texts = {isinstance(text, (str, bytes)) for text in X}
-            if are_texts == {True}:
-                X = self.make_vectorizer().transform(X)
-            elif True in are_texts:
-                raise ValueError("X must hold texts only, or counts only; got both. Missing texts are empty: ''.")
+            if len(getattr(X, "shape", ())) == 2 or any(isinstance(text, (str, bytes)) for text in X):
+                X = self.make_vectorizer().transform(check_texts(X, "X"))
         return super()._counts(X)
 
     def _check_columns(self, X):
@@ -351,7 +388,7 @@ def load_released(path: PathLike) -> ReleasedTopicModel:
     with open(path, "rb") as file:
         content = file.read()
     try:
-        values, topic_word = _file.unpack(content)
+        values, topic_word, signal = _file.unpack(content)
         return ReleasedTopicModel(
             topic_word,
             values["vocabulary"],
@@ -359,6 +396,9 @@ def load_released(path: PathLike) -> ReleasedTopicModel:
             doc_topic_prior=values["doc_topic_prior"],
             text=values["text"],
             details=values["details"],
+            topic_sizes=values.get("topic_sizes"),
+            topic_names=values.get("topic_names"),
+            signal_to_noise=signal,
         )
     except DAMAGE as error:
         raise ValueError(f"released model {os.fspath(path)!r} cannot be read: {error}") from None
@@ -367,6 +407,20 @@ def load_released(path: PathLike) -> ReleasedTopicModel:
 def _read_only(array):
     array.flags.writeable = False
     return array
+
+
+def _check_sizes(sizes, n_components):
+    sizes = np.array(sizes, dtype=np.float64)
+    if sizes.shape != (n_components,) or not (sizes >= 0).all() or not np.isclose(sizes.sum(), 1):
+        raise ValueError(f"topic_sizes must be {n_components} shares whose sum is 1; got others.")
+    return _read_only(sizes)
+
+
+def _check_signal(signal, shape):
+    signal = np.array(signal, dtype=np.float32, order="C")
+    if signal.shape != shape or not np.isfinite(signal).all():
+        raise ValueError(f"signal_to_noise must be finite and of shape {shape}, that of topic_word; got another.")
+    return _read_only(signal)
 
 
 def _check_clean(value, name, allowed=""):

@@ -1,6 +1,7 @@
 """Fully differentially private topic modelling: one budget for the words and the topics."""
 
 import math
+from typing import Literal
 
 from scipy.optimize import brentq
 from sklearn import get_config
@@ -9,18 +10,20 @@ from sklearn.pipeline import Pipeline
 
 from skdplda._types import Estimator
 from skdplda._validation import is_real
+from skdplda.exceptions import BudgetExceededError
 from skdplda.models import VIPSLDA
-from skdplda.privacy import check_delta, check_epsilon
+from skdplda.privacy import active_accountant, check_delta, check_epsilon
 from skdplda.rounds import PublicPrior
 from skdplda.vocabulary import DPCountVectorizer
 
 __all__ = ["make_fdptm_pipeline"]
 
 TOLERANCE = 1e-5  # of the total epsilon, that may stay unspent
+LEAST = 0.02  # of a ledger's epsilon, that must remain for a pipeline to be made
 
 
 def make_fdptm_pipeline(
-    epsilon: float = 5.0,
+    epsilon: float | Literal["remaining"] = 5.0,
     delta: float = 1e-5,
     *,
     n_components: int | None = None,
@@ -41,12 +44,15 @@ def make_fdptm_pipeline(
 
     Parameters
     ----------
-    epsilon : float, default=5.0
-        Total privacy loss of words and topics; inf for none.
+    epsilon : float or "remaining", default=5.0
+        Total privacy loss of words and topics; inf for none. "remaining" takes all that the open `PrivacyAccountant`
+        can still pay, by the ledger's own rule, and at most its epsilon: fit the pipeline next.
     delta : float, default=1e-5
-        Total delta; one half goes to each step. What the first does not need for its noise is accounted to both.
+        Total delta; one half goes to each step. What the first does not need for its noise is accounted to both. With
+        "remaining" at most that of the ledger.
     n_components : int or None, default=None
-        Number of topics. None leaves that of `model`.
+        Number of topics. None leaves that of `model`. `model_selection.suggest_n_components` suggests one from public
+        numbers, as in the example, and `model_selection.PrivateSearchCV` searches for one: it takes this pipeline.
     vocabulary_share : float, default=0.3
         Share of epsilon that selects the words, in (0, 1). The topics get much more than the rest.
     vectorizer : DPCountVectorizer or None, default=None
@@ -67,7 +73,10 @@ def make_fdptm_pipeline(
     Raises
     ------
     ValueError
-        If the budget or the share is out of range, or a step refuses its part.
+        If the budget or the share is out of range, a step refuses its part, or epsilon is "remaining" and no ledger is
+        open or the open one has no limit.
+    BudgetExceededError
+        If epsilon is "remaining" and nothing useful remains.
 
     References
     ----------
@@ -80,7 +89,26 @@ def make_fdptm_pipeline(
     >>> pipeline = make_fdptm_pipeline(3.0, 1e-6, n_components=20)
     >>> privacy_guarantee(pipeline)
     PrivacyGuarantee(epsilon=3, delta=1e-6, document, add-remove, central, proven)
+
+    The number of topics from a public estimate of the corpus, for what the topics may spend:
+
+    >>> from skdplda.model_selection import suggest_n_components
+    >>> budget = pipeline["topics"].epsilon, pipeline["topics"].delta
+    >>> suggestion = suggest_n_components(*budget, n_documents=40_000, words_per_document=40, n_words=2000)
+    >>> pipeline.set_params(topics__n_components=suggestion.n_components)["topics"].n_components
+    21
+
+    What a ledger has left:
+
+    >>> from skdplda import PrivacyAccountant
+    >>> with PrivacyAccountant(2.0, 1e-6):
+    ...     privacy_guarantee(make_fdptm_pipeline("remaining", 1e-6))
+    PrivacyGuarantee(epsilon=2, delta=1e-6, document, add-remove, central, proven)
     """
+    if isinstance(epsilon, str):
+        options = {"n_components": n_components, "vocabulary_share": vocabulary_share, "vectorizer": vectorizer}
+        options |= {"model": model, "prior": prior, "groups": groups}
+        return _for_the_rest(epsilon, check_delta(delta), options)
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if not is_real(vocabulary_share) or not 0 < vocabulary_share < 1:
         raise ValueError(f"vocabulary_share must be a number above 0 and below 1; got {vocabulary_share!r}.")
@@ -97,6 +125,37 @@ def make_fdptm_pipeline(
         words.set_fit_request(groups=True)
         topics.set_fit_request(groups=True)
     return Pipeline([("words", words), ("topics", topics)])
+
+
+def _for_the_rest(epsilon, delta, options):
+    """Return the pipeline with the largest epsilon that the open ledger can still pay."""
+    if epsilon != "remaining":
+        raise ValueError(f"epsilon must be a number or 'remaining'; got {epsilon!r}.")
+    ledger = active_accountant()
+    if ledger is None or math.isinf(ledger.epsilon):
+        found = "no ledger is open" if ledger is None else "the open ledger has no limit"
+        raise ValueError(
+            "epsilon='remaining' needs an open ledger with a budget, `with PrivacyAccountant(epsilon, delta):`;"
+            f" {found}."
+        )
+    delta = min(delta, ledger.delta)
+
+    def affordable(total):
+        pipeline = make_fdptm_pipeline(total, delta, **options)
+        ledger.check(*(step.privacy_cost(groups=options["groups"]) for _, step in pipeline.steps))
+        return pipeline
+
+    low, high = LEAST * ledger.epsilon, ledger.epsilon
+    found = affordable(low)  # raises what the ledger says
+    total = high
+    while high - low > TOLERANCE * high:
+        try:
+            found = affordable(total)
+            low = total
+        except BudgetExceededError:
+            high = total
+        total = (low + high) / 2
+    return found
 
 
 def _calibrate(topics, epsilon, words_cost, groups):

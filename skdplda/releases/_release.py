@@ -5,12 +5,14 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import Pipeline
 
 from skdplda._types import Estimator, Sequence
 from skdplda._validation import check_is_fitted, fitted_parameter
 from skdplda.privacy import Randomness
 from skdplda.releases._guarantee import flat_steps, is_private, privacy_guarantee, selects
 from skdplda.releases._model import TEXT_SETTINGS, ReleasedTopicModel
+from skdplda.vocabulary import DPCountVectorizer
 
 __all__ = ["release"]
 
@@ -34,7 +36,9 @@ def release(
     Parameters
     ----------
     estimator : Pipeline or topic model
-        Fitted. A pipeline goes from texts or counts to a private topic model, through a vectorizer and a selector.
+        Fitted. A pipeline goes from texts or counts to a private topic model, through a vectorizer and a selector. A
+        `PrivateSearchCV`, or a pipeline that ends in one, stands for its best estimator, with the guarantee of the
+        search.
     feature_names : sequence of str or None, default=None
         Words of the columns that the first step takes, where no step names them.
     raw_text : bool, default=True
@@ -71,12 +75,13 @@ def release(
     >>> bool((model.transform(["plum and pear"]) == pipeline.transform(["plum and pear"])).all())
     True
     """
+    estimator = _opened(estimator)
     steps = flat_steps(estimator)
     name, model = steps[-1] if steps else (None, None)
     if not (is_private(model) and hasattr(model, "_doc_topic_prior")):
         raise ValueError(
             f"the last step must be a private topic model, such as PrivateCGSLDA; got {type(model).__name__}."
-            " For a search, pass its best_estimator_."
+            " For a search that is none of this package, pass its best_estimator_."
         )
     check_is_fitted(model)
     guarantee = privacy_guarantee(estimator)
@@ -104,11 +109,21 @@ def release(
         model.topic_word_,
         words,
         privacy_guarantee=guarantee,
-        doc_topic_prior=model._doc_topic_prior(),
+        doc_topic_prior=model._prior_of_topics(),
         text=_text_settings(steps) if raw_text else None,
         details={"estimator": type(model).__name__, "parameters": _parameters(model)},
         n_jobs=model.n_jobs,
+        topic_sizes=model._topic_sizes(),
+        topic_names=model.get_feature_names_out(),
+        signal_to_noise=model._word_signal(),
     )
+
+
+def _opened(estimator):
+    """Return an estimator with the best estimator in the place of each private search."""
+    if isinstance(estimator, Pipeline):
+        return Pipeline([(name, _opened(step)) for name, step in estimator.steps])
+    return getattr(estimator, "best_estimator_", estimator) if is_private(estimator) else estimator
 
 
 def _words(steps, words):
@@ -145,9 +160,10 @@ def _text_settings(steps):
             f"{', '.join(map(repr, strange))} cannot be saved for raw texts. Use CountVectorizer alone (binary=True for"
             " presence), or pass raw_text=False: the released model then takes counts."
         )
+    own = vectorizer._text_settings() if isinstance(vectorizer, DPCountVectorizer) else vars(vectorizer)
     settings = {}
     for setting in TEXT_SETTINGS + ("preprocessor", "tokenizer"):
-        value = getattr(vectorizer, setting)
+        value = own[setting]
         if callable(value):
             raise ValueError(
                 f"{setting} of {name!r} is a function, which cannot be saved without pickle. Say it by token_pattern,"

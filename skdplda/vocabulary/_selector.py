@@ -1,5 +1,6 @@
 """Private choice among the columns of a document-term matrix."""
 
+import warnings
 from contextlib import closing, nullcontext
 from typing import Any, Self
 
@@ -8,6 +9,7 @@ from sklearn.feature_selection import SelectorMixin
 
 from skdplda._types import ArrayLike, Matrix, Seed
 from skdplda._validation import check_is_fitted, check_matrix, fit_context, is_integer, note_parameters
+from skdplda.exceptions import EmptySelectionError
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
 __all__ = ["DPVocabularySelector"]
@@ -162,8 +164,13 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         BudgetExceededError
             If an open accountant cannot afford the fit. No data were read.
         ValueError
-            If nothing was selected; the message says which epsilon would release what. Or for parameters or entries
-            that are not as described.
+            For parameters or entries that are not as described.
+
+        Warns
+        -----
+        UserWarning
+            If nothing was selected; the message says which epsilon would release what. `transform` then returns no
+            columns, as that of scikit-learn's selectors.
         """
         charge = self._budget_charge("document" if groups is None else "user")
         sharded = self._sharded(X, groups)
@@ -176,7 +183,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
             if self.public_vocabulary is not None:
                 chosen, weights = self._public_columns(X.shape[1]), None
             else:
-                chosen, weights = self._select(X, groups, charge)
+                chosen, weights = self._select_or_warn(X, groups, charge)
         self.support_ = np.zeros(X.shape[1], dtype=bool)
         self.support_[chosen] = True
         self.__dict__.pop("noisy_weights_", None)  # of an earlier fit
@@ -185,6 +192,14 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         self.privacy_guarantee_ = charge.guarantee
         note_parameters(self)
         return self
+
+    def _select_or_warn(self, X, groups, charge):
+        """Select; where nothing is selected, warn as scikit-learn's selectors do."""
+        try:
+            return self._select(X, groups, charge)
+        except EmptySelectionError as error:
+            warnings.warn(f"{error} transform returns no columns.", UserWarning, stacklevel=4)
+            return np.zeros(0, int), np.zeros(0)
 
     def _get_support_mask(self):
         check_is_fitted(self)

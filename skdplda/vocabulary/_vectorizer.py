@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
-from skdplda._types import ArrayLike, Function, Seed
+from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, check_texts
+from skdplda._types import ArrayLike, Function, Iterator, Seed
 from skdplda._validation import check_is_fitted, check_public_words, fit_context, note_parameters
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
@@ -30,14 +31,16 @@ TEXT_PARAMETERS = (
     "binary",
     "dtype",
 )
+SKLEARN_PATTERN = CountVectorizer().token_pattern
 
 
 class DPCountVectorizer(PrivateSelection):
     """Count words of texts, with a vocabulary learned from them under differential privacy.
 
     `CountVectorizer` and `DPVocabularySelector` in one: words that are not selected leave no trace in the fitted object
-    or its pickle, and neither does their number. There is no `min_df`, `max_df` or `max_features`: the words that
-    these choose depend on the documents without noise.
+    or its pickle, and neither does their number. By default, English stop words and numbers are left out: they are the
+    most frequent words, and would take most of the budget and of every topic. There is no `min_df`, `max_df` or
+    `max_features`: the words that these choose depend on the documents without noise.
 
     Parameters
     ----------
@@ -74,10 +77,12 @@ class DPCountVectorizer(PrivateSelection):
         As in `CountVectorizer`. Affects privacy: yes, if it remembers other documents; it must read one at a time.
     tokenizer : callable or None, default=None
         As in `CountVectorizer`. Affects privacy: yes, as `preprocessor`.
-    stop_words : {"english"}, list or None, default=None
-        Words to leave out; they must not depend on the documents. Affects privacy: yes.
-    token_pattern : str or None, default=r"(?u)\\b\\w\\w+\\b"
-        As in `CountVectorizer`. Affects privacy: no.
+    stop_words : {"english"}, list or None, default="english"
+        Words to leave out; they must not depend on the documents. For another language give a public list of its stop
+        words. None leaves no word out. Affects privacy: yes.
+    token_pattern : str or None, default=r"(?u)\\b[^\\W\\d_]\\w+\\b"
+        What a word is. The default is that of `CountVectorizer` without words that begin with a digit or an underscore,
+        so without numbers. None is that of `CountVectorizer`. Affects privacy: no.
     ngram_range : tuple of int (least, most), default=(1, 1)
         As in `CountVectorizer`; each n-gram counts as a word. Affects privacy: no.
     analyzer : {"word", "char", "char_wb"} or callable, default="word"
@@ -106,7 +111,7 @@ class DPCountVectorizer(PrivateSelection):
     >>> texts = ["iron and zinc", "zinc and copper", "copper and iron"] * 300 + ["my name is secret"]
     >>> vectorizer = DPCountVectorizer(epsilon=1.0).fit(texts)
     >>> vectorizer.get_feature_names_out().tolist()
-    ['and', 'copper', 'iron', 'zinc']
+    ['copper', 'iron', 'zinc']
     """
 
     _released = ("vocabulary_", "noisy_weights_")
@@ -136,8 +141,8 @@ class DPCountVectorizer(PrivateSelection):
         lowercase: bool = True,
         preprocessor: Function | None = None,
         tokenizer: Function | None = None,
-        stop_words: Any = None,
-        token_pattern: str | None = r"(?u)\b\w\w+\b",
+        stop_words: Any = DEFAULT_STOP_WORDS,
+        token_pattern: str | None = LETTERS,
         ngram_range: tuple[int, int] = (1, 1),
         analyzer: Any = "word",
         binary: bool = False,
@@ -180,7 +185,7 @@ class DPCountVectorizer(PrivateSelection):
 
         Parameters
         ----------
-        raw_documents : iterable, or callable that returns one
+        raw_documents : iterable, data frame of one column, or callable that returns one
             Texts, or what `input` says.
         y : None
             Ignored.
@@ -198,11 +203,13 @@ class DPCountVectorizer(PrivateSelection):
             If an open accountant cannot afford the fit. No document was read.
         ValueError
             If nothing was selected; the message says which epsilon would release what. Or for parameters or documents
-            that are not as described.
+            that are not as described: a data frame of several columns, or a missing text, whose row it names. Then
+            nothing was spent.
         """
         charge = self._budget_charge("document" if groups is None else "user")
         counter = self._counter({"": 0}).fit([])  # checks the parameters, warns of those without effect
-        documents = passing(raw_documents)
+        given = raw_documents is not None or self.public_vocabulary is None
+        documents = self._texts(raw_documents) if given else None
         if self.public_vocabulary is not None:
             words, weights = self._public_words(), None
         else:
@@ -243,7 +250,7 @@ class DPCountVectorizer(PrivateSelection):
         ValueError
             As `fit`, or if `raw_documents` can be read only once.
         """
-        if not callable(raw_documents) and iter(raw_documents) is raw_documents:
+        if isinstance(raw_documents, Iterator):
             raise ValueError(
                 "raw_documents must be readable twice, once to learn the vocabulary and once to count; got an iterator."
                 " Give a list, or a callable that returns a new iterator."
@@ -255,7 +262,7 @@ class DPCountVectorizer(PrivateSelection):
 
         Parameters
         ----------
-        raw_documents : iterable, or callable that returns one
+        raw_documents : iterable, data frame of one column, or callable that returns one
             Texts, or what `input` says.
 
         Returns
@@ -268,9 +275,11 @@ class DPCountVectorizer(PrivateSelection):
         ------
         NotFittedError
             If the vectorizer is not fitted.
+        ValueError
+            For documents that are not as described, as in `fit`.
         """
         check_is_fitted(self)
-        X = self._counter(self.vocabulary_).transform(passing(raw_documents))
+        X = self._counter(self.vocabulary_).transform(self._texts(raw_documents))
         X.words = self.get_feature_names_out()
         return X
 
@@ -300,8 +309,34 @@ class DPCountVectorizer(PrivateSelection):
         """
         return self._counter(None).build_analyzer()
 
+    def _texts(self, raw_documents):
+        """Return the documents, each checked when it is read."""
+        own = any(callable(part) for part in (self.analyzer, self.tokenizer, self.preprocessor))
+        return check_texts(raw_documents, input=self.input, own=own)
+
     def _counter(self, vocabulary):
-        return CountVectorizer(vocabulary=vocabulary, **{name: getattr(self, name) for name in TEXT_PARAMETERS})
+        return CountVectorizer(vocabulary=vocabulary, **self._text_settings())
+
+    def _text_settings(self):
+        """Return the parameters of a `CountVectorizer` that cuts texts as this one does.
+
+        Defaults that have no use beside another setting are left out, so that scikit-learn does not warn of them.
+        """
+        settings = {name: getattr(self, name) for name in TEXT_PARAMETERS}
+        words, pattern = settings["stop_words"], settings["token_pattern"]
+        if isinstance(words, str) and words != DEFAULT_STOP_WORDS:
+            raise ValueError(
+                f"stop_words must be {DEFAULT_STOP_WORDS!r}, a list of words or None; got {words!r}. Give a public list"
+                " of stop words for another language."
+            )
+        if self.analyzer != "word":
+            settings |= {"stop_words": None if isinstance(words, str) else words}
+            settings |= {"token_pattern": SKLEARN_PATTERN} if pattern in (None, LETTERS) else {}
+        elif self.tokenizer is not None:
+            settings |= {"token_pattern": None} if pattern == LETTERS else {}
+        elif pattern is None:
+            settings["token_pattern"] = SKLEARN_PATTERN
+        return settings
 
     def _public_words(self):
         words = list(self.public_vocabulary)
@@ -314,14 +349,6 @@ class DPCountVectorizer(PrivateSelection):
         except ValueError as error:
             raise ValueError(f"{error}.") from None
         return sorted(words)
-
-
-def passing(raw_documents):
-    """Return the documents as an iterable; refuse a single string."""
-    documents = raw_documents() if callable(raw_documents) else raw_documents
-    if isinstance(documents, (str, bytes)):
-        raise ValueError("raw_documents must be an iterable of documents; got one string.")
-    return documents
 
 
 def count(documents, analyze):

@@ -1,0 +1,109 @@
+"""Checks of raw texts, before anything is spent on them."""
+
+import os
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["DEFAULT_STOP_WORDS", "LETTERS", "check_texts", "holds_texts"]
+
+DEFAULT_STOP_WORDS = "english"
+LETTERS = r"(?u)\b[^\W\d_]\w+\b"  # words of two characters or more that begin with a letter: no numbers
+KINDS = {"filename": "the name of a file", "file": "an open file"}  # by `input`; else "content"
+
+
+def check_texts(documents, name="raw_documents", *, input="content", own=False):
+    """Return an iterable of documents, checked as they are read; read twice if `documents` can be.
+
+    A data frame, or an array, of one column is that column. Other tables are refused, with the names of their columns:
+    to iterate over a frame gives its column names, which would be paid for as if they were texts. A missing text (None,
+    NaN, NA, NaT) is refused with its row, counted from 0, and so is what is no text. Whoever holds the documents sees
+    the message before anything is spent; it shows nothing of a text.
+
+    Parameters
+    ----------
+    documents : iterable, or callable that returns one
+        Texts, or what `input` says.
+    name : str, default="raw_documents"
+        Of the parameter, for the message.
+    input : {"content", "filename", "file"}, default="content"
+        As in `CountVectorizer`.
+    own : bool, default=False
+        Whether a function of the user's cuts documents, which then may be of any kind, but not missing.
+
+    Returns
+    -------
+    texts : iterable
+        Of the same documents.
+
+    Raises
+    ------
+    ValueError
+        For one string, a table of several columns, or anything that is no iterable. While it is read: for a missing
+        text, or what is none.
+    """
+    documents = documents() if callable(documents) else documents
+    documents = _one_column(documents, name)
+    if isinstance(documents, (str, bytes)):
+        raise ValueError(f"{name} must be an iterable of documents; got one string. Put it into a list.")
+    if not hasattr(documents, "__iter__"):
+        raise ValueError(f"{name} must be an iterable of documents; got a {type(documents).__name__}.")
+    return _Checked(documents, name, input, own)
+
+
+def holds_texts(X):
+    """Whether an array or a data frame of two dimensions has a text in it: it then is no matrix of counts."""
+    values = X.to_numpy() if hasattr(X, "columns") else X
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    return kind in "SU" if kind != "O" else any(isinstance(value, (str, bytes)) for value in values.flat)
+
+
+def _one_column(documents, name):
+    """Return the only column of a table, and anything else as it is."""
+    shape = getattr(documents, "shape", None)
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        return documents
+    columns = getattr(documents, "columns", None)
+    if shape[1] != 1:
+        if columns is None:
+            raise ValueError(f"{name} must be texts; got an array of shape {shape}. Give one column of texts.")
+        first = next(iter(columns), "text")
+        raise ValueError(
+            f"{name} must be texts; got a data frame with columns {', '.join(map(repr, columns))}. Give the one that"
+            f" holds the texts, such as df[{first!r}]."
+        )
+    if columns is None:
+        if hasattr(documents, "nnz"):
+            raise ValueError(f"{name} must be texts; got a sparse matrix of shape {shape}. Counts need no vectorizer.")
+        return np.asarray(documents)[:, 0]
+    return documents.iloc[:, 0] if hasattr(documents, "iloc") else documents[columns[0]]
+
+
+class _Checked:
+    """Documents, each looked at when it is read."""
+
+    def __init__(self, documents, name, input, own):
+        self._documents, self._name, self._own = documents, name, own
+        self._kind = KINDS.get(input, "a text")
+        self._types = {"filename": (str, bytes, os.PathLike), "file": ()}.get(input, (str, bytes))
+        self._is_file = input == "file"
+
+    def __iter__(self):
+        for row, document in enumerate(self._documents):
+            if isinstance(document, self._types) or (self._is_file and hasattr(document, "read")):
+                yield document
+            elif pd.api.types.is_scalar(document) and pd.isna(document):
+                raise ValueError(
+                    f"{self._name} must hold {self._kind} in each row; row {row}, counted from 0, has none (it is"
+                    " missing). Leave such rows out, dropna() in pandas, or make them empty texts, fillna('')."
+                )
+            elif self._own:
+                yield document
+            else:
+                raise ValueError(
+                    f"{self._name} must hold {self._kind} in each row; row {row}, counted from 0, is of type"
+                    f" {type(document).__name__}. Lists of words need analyzer=list."
+                )
+
+    def __len__(self):
+        return len(self._documents)

@@ -1,0 +1,388 @@
+"""What fitted and released models tell of their topics: words, sizes, noise, names. All of it is post-processing."""
+
+import warnings
+from copy import copy
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
+
+from skdplda._types import ArrayLike
+from skdplda._validation import check_is_fitted
+from skdplda.exceptions import NoisyTopicsWarning
+from skdplda.metrics import topic_distances, topic_relevance
+
+__all__ = ["RELEVANCE", "TopicsMixin", "warn_of_noise"]
+
+RELEVANCE = 0.6  # default of `relevance`: where Sievert and Shirley's readers named topics best
+# A topic below this signal-to-noise ratio holds more noise than topic. The ratio is a mean over all words, which a few
+# clear words among many cannot lift, so that a topic also counts where all of so many top words are clear.
+NOISE_FLOOR, CLEAR_WORDS = 1.0, 10
+
+
+class TopicsMixin:
+    """Methods of a model that has `topic_word_` when it is fitted; they read released values only."""
+
+    topic_word_: np.ndarray
+
+    def top_words(
+        self,
+        n: int = 10,
+        feature_names: ArrayLike | None = None,
+        *,
+        relevance: float = RELEVANCE,
+        mark_noise: bool = False,
+    ) -> pd.DataFrame:
+        """The most relevant words of each topic.
+
+        Parameters
+        ----------
+        n : int, default=10
+            Words a topic; at most the size of the vocabulary.
+        feature_names : array-like of str of shape (n_words,), default=None
+            The vocabulary. None takes that of a released model or `feature_names_in_`, else column numbers as "x0",
+            "x1", ...
+        relevance : float, default=0.6
+            How words are ordered, as in :func:`~skdplda.metrics.topic_relevance`, called lambda there: 1 by their
+            probability in the topic, 0 by how much more probable they are in it than in all topics.
+        mark_noise : bool, default=False
+            Whether words that do not stand out of the noise are put into parentheses, where the noise is known.
+
+        Returns
+        -------
+        words : DataFrame of shape (n_components, n)
+            One row a topic, most relevant first; the index holds the names of `get_feature_names_out`.
+
+        Raises
+        ------
+        ValueError
+            If `n` is outside 1..n_words, the names do not fit the vocabulary or `relevance` is outside 0..1.
+        """
+        names, order = self._names_of_words(feature_names), self._top_columns(n, relevance)
+        words, clear = names[order], self._clear_words()
+        if mark_noise and clear is not None:
+            rows = np.arange(len(order))[:, None]
+            words = np.where(clear[rows, order], words, np.array([f"({name})" for name in names], dtype=object)[order])
+        return pd.DataFrame(words, index=pd.Index(self.get_feature_names_out(), dtype=object), dtype=object)
+
+    def topic_info(self, n_words: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
+        """A table of the topics: names, sizes, words, and how far each stands out of the noise.
+
+        It is made of released values and public noise, so that it may be published like the model.
+
+        Parameters
+        ----------
+        n_words : int, default=10
+            Words a topic, or all of a smaller vocabulary.
+        feature_names : array-like of str of shape (n_words,), default=None
+            As in `top_words`.
+
+        Returns
+        -------
+        info : DataFrame of shape (n_components, 5)
+            One row a topic, by number. "name"; "size", its share of the released counts, nan where none are released;
+            "words", a list, most relevant first; "signal_to_noise", the root mean square by which its words stand out
+            of the words of all topics, in standard deviations of the noise, nan where the noise is not known;
+            "noise", whether that is below 1 and its ten top words are not all clear, missing where the noise is not
+            known. This tells of the noise that was added for privacy; texts without any topics have clear ones, too,
+            because every topic model divides them.
+
+        Raises
+        ------
+        ValueError
+            If `n_words` is below 1 or the names do not fit the vocabulary.
+        """
+        check_is_fitted(self)
+        top = self.top_words(min(n_words, self.topic_word_.shape[1]), feature_names)
+        sizes, signal = self._topic_sizes(), self._topic_signal()
+        unknown = np.full(len(top), np.nan)
+        noise = self._noise_topics()
+        return pd.DataFrame(
+            {
+                "name": top.index.to_numpy(),
+                "size": unknown if sizes is None else sizes,
+                "words": top.to_numpy().tolist(),
+                "signal_to_noise": unknown if signal is None else signal,
+                "noise": pd.array([pd.NA] * len(top) if noise is None else noise, dtype="boolean"),
+            },
+            index=pd.RangeIndex(len(top), name="topic"),
+        )
+
+    def find_topics(self, word: str, feature_names: ArrayLike | None = None) -> pd.DataFrame:
+        """The topics of a word, the one in which most of its released occurrences lie first.
+
+        Parameters
+        ----------
+        word : str
+            A word of the vocabulary.
+        feature_names : array-like of str of shape (n_words,), default=None
+            As in `top_words`.
+
+        Returns
+        -------
+        topics : DataFrame of shape (n_components, 5)
+            One row a topic, by number. "name"; "share" of the word's occurrences that the topic has, by the released
+            sizes; "probability" of the word in the topic; "rank" among the topic's words by relevance, from 1;
+            "noise", whether the word does not stand out of the noise there, missing where the noise is not known.
+
+        Raises
+        ------
+        ValueError
+            If the word is not in the vocabulary.
+        """
+        names = self._names_of_words(feature_names)
+        found = np.flatnonzero(names == word)
+        if len(found) != 1:
+            near = [name for name in names if isinstance(name, str) and str(word).lower() in name.lower()][:5]
+            raise ValueError(
+                f"word must be one of the {len(names)} words of the model; got {word!r}."
+                + (f" Near: {', '.join(map(repr, near))}." if near else "")
+            )
+        column, sizes, clear = found[0], self._topic_sizes(), self._clear_words()
+        probability = self.topic_word_[:, column]
+        mass = probability * (1 if sizes is None else sizes)
+        scores = self._relevance(RELEVANCE)
+        table = pd.DataFrame(
+            {
+                "name": self.get_feature_names_out(),
+                "share": mass / mass.sum() if mass.sum() > 0 else np.zeros(len(mass)),
+                "probability": probability,
+                "rank": 1 + (scores > scores[:, [column]]).sum(axis=1),
+                "noise": pd.array([pd.NA] * len(mass) if clear is None else ~clear[:, column], dtype="boolean"),
+            },
+            index=pd.RangeIndex(len(mass), name="topic"),
+        )
+        return table.sort_values("share", ascending=False, kind="stable")
+
+    def topic_hierarchy(self) -> np.ndarray:
+        """Which topics are nearest: a tree, by average linkage of their Jensen-Shannon distances.
+
+        Returns
+        -------
+        tree : ndarray of shape (n_components - 1, 4)
+            As from :func:`scipy.cluster.hierarchy.linkage`; :func:`scipy.cluster.hierarchy.dendrogram` draws it.
+        """
+        check_is_fitted(self)
+        if len(self.topic_word_) < 2:
+            return np.empty((0, 4))
+        return linkage(squareform(topic_distances(self.topic_word_), checks=False), "average")
+
+    def rename_topics(self, names: Any) -> Self:
+        """Call topics by names, in every table, picture, card and release.
+
+        Parameters
+        ----------
+        names : dict or sequence of str
+            Names by number, or former name, of the topics that get one; or one name for each topic.
+
+        Returns
+        -------
+        self : estimator
+            The model itself.
+
+        Raises
+        ------
+        ValueError
+            If there is no such topic, or two would have one name.
+        """
+        check_is_fitted(self)
+        called = self.get_feature_names_out().tolist()
+        if isinstance(names, dict):
+            changed = list(called)
+            for topic, name in names.items():
+                changed[self._number_of(topic)] = name
+        else:
+            changed = list(names)
+        self.topic_names_ = checked_names(changed, len(called))
+        return self
+
+    def merge_topics(self, groups: Any) -> Self:
+        """Make one topic of each group of topics: post-processing, of released values.
+
+        A group's word distribution is the mean of its topics', weighted by their released sizes; its prior is the sum
+        of theirs. Other topics stay as they are.
+
+        Parameters
+        ----------
+        groups : sequence of sequences
+            Numbers, or names, of topics that are to be one. It stands in the place of its first topic and has its name.
+
+        Returns
+        -------
+        model : estimator
+            A copy with fewer topics. This model does not change.
+
+        Raises
+        ------
+        ValueError
+            If there is no such topic, or one is in two groups.
+        """
+        check_is_fitted(self)
+        n_topics = len(self.topic_word_)
+        place = np.arange(n_topics)
+        seen = set()
+        for group in groups:
+            numbers = [self._number_of(topic) for topic in group]
+            if seen & set(numbers) or len(set(numbers)) < len(numbers):
+                raise ValueError(f"groups must name each topic once at most; got {groups!r}.")
+            seen |= set(numbers)
+            place[numbers] = min(numbers, default=0)
+        kept = np.unique(place)
+        members, cells, sizes = (place == kept[:, None]).astype(float), self._word_signal(), self._topic_sizes()
+        counts = getattr(self, "components_", self.topic_word_ * (1 / n_topics if sizes is None else sizes[:, None]))
+        if cells is not None:  # noise of different topics is independent
+            cells = (members @ cells / np.sqrt(members.sum(axis=1, keepdims=True))).astype(np.float32)
+        return self._merged(
+            {
+                "components_": members @ counts,
+                "topic_names_": self.get_feature_names_out()[kept],
+                "merged_prior_": members @ self._prior_of_topics(),
+                "signal_to_noise_": cells,
+                "topic_signal_to_noise_": None if cells is None else root_mean_square(cells),
+            }
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Name the topics: as `rename_topics` did, else by seeded topics of a prior, else "topic_0", "topic_1", ...
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of shape (n_components,)
+            Of str objects.
+        """
+        check_is_fitted(self)
+        named = getattr(self, "topic_names_", None)
+        if named is None:
+            first = self._seeded_names()
+            named = [*first, *(f"topic_{topic}" for topic in range(len(first), len(self.topic_word_)))]
+        return np.array(named, dtype=object)
+
+    def _seeded_names(self):
+        """Return the names of the first topics."""
+        return ()
+
+    def _merged(self, tables):
+        """Return a copy with these fitted attributes."""
+        model = copy(self)
+        for name, value in tables.items():
+            vars(model).pop(name, None)
+            if value is not None:
+                setattr(model, name, value)
+        model.topic_word_ = model.components_ / model.components_.sum(axis=1, keepdims=True)
+        return model
+
+    def _prior_of_topics(self):
+        """Return the prior of topic proportions, of shape (n_components,), that of merged topics included."""
+        merged = getattr(self, "merged_prior_", None)
+        return self._doc_topic_prior() if merged is None else merged
+
+    def _number_of(self, topic):
+        """Return the number of a topic that is given by number or name."""
+        names = self.get_feature_names_out().tolist()
+        if isinstance(topic, Integral) and not isinstance(topic, bool) and 0 <= topic < len(names):
+            return int(topic)
+        if isinstance(topic, str) and topic in names:
+            return names.index(topic)
+        raise ValueError(f"there is no topic {topic!r}; topics are 0 to {len(names) - 1}, or their names.")
+
+    def _vocabulary(self):
+        """Return the words of the columns, or None."""
+        return getattr(self, "feature_names_in_", None)
+
+    def _names_of_words(self, feature_names):
+        """Return a name for each column, of shape (n_words,)."""
+        check_is_fitted(self)
+        n_words = self.topic_word_.shape[1]
+        if feature_names is None:
+            feature_names = self._vocabulary()
+        if feature_names is None:
+            feature_names = [f"x{w}" for w in range(n_words)]
+        feature_names = np.asarray(feature_names, dtype=object)
+        if feature_names.shape != (n_words,):
+            raise ValueError(f"feature_names must name {n_words} words; got shape {feature_names.shape}.")
+        return feature_names
+
+    def _relevance(self, weight):
+        return topic_relevance(self.topic_word_, weight, self._topic_sizes())
+
+    def _top_columns(self, n, relevance):
+        """Return the columns of the most relevant words, of shape (n_components, n)."""
+        n_words = self.topic_word_.shape[1]
+        if not 1 <= n <= n_words:
+            raise ValueError(f"n must be between 1 and the {n_words} words of the vocabulary; got {n}.")
+        return np.argsort(-self._relevance(relevance), axis=1, kind="stable")[:, :n]
+
+    def _topic_sizes(self):
+        """Return each topic's share of the released counts, or None."""
+        components = getattr(self, "components_", None)
+        if components is None:
+            return None
+        sizes = np.asarray(components, dtype=float).sum(axis=1)
+        return sizes / sizes.sum()
+
+    def _word_signal(self):
+        """Return the signal-to-noise ratio of each word in each topic, (n_components, n_words), or None."""
+        return getattr(self, "signal_to_noise_", None)
+
+    def _topic_signal(self):
+        """Return the signal-to-noise ratio of each topic, or None."""
+        cells = self._word_signal()
+        return None if cells is None else getattr(self, "topic_signal_to_noise_", root_mean_square(cells))
+
+    def _clear_words(self):
+        """Return whether each word stands out of the noise in each topic, (n_components, n_words), or None.
+
+        The largest of n normal numbers is about sqrt(2 log n), the universal threshold of Donoho and Johnstone (1994).
+        """
+        cells = self._word_signal()
+        return None if cells is None else cells > np.sqrt(2 * np.log(max(2, cells.shape[1])))
+
+    def _noise_topics(self):
+        """Return whether each topic is noise, (n_components,), or None."""
+        signal, clear = self._topic_signal(), self._clear_words()
+        if signal is None:
+            return None
+        noise = np.asarray(signal) < NOISE_FLOOR
+        if clear is not None:
+            top = self._top_columns(min(CLEAR_WORDS, clear.shape[1]), RELEVANCE)
+            noise &= ~np.take_along_axis(clear, top, axis=1).all(axis=1)
+        return noise
+
+
+def warn_of_noise(model, stacklevel=4):
+    """Warn the caller of `fit` where most topics are noise, from released values and parameters alone."""
+    noise = model._noise_topics()
+    if noise is None or 2 * noise.sum() <= len(noise):
+        return
+    most, prior = float(np.max(model._topic_signal())), ", a public prior" if "prior" in model.get_params() else ""
+    warnings.warn(
+        f"{noise.sum()} of {len(noise)} topics hold more noise than topic: their signal_to_noise in topic_info() is"
+        f" below {NOISE_FLOOR:g}, and the largest of all is {most:.2g}. More documents, fewer topics than"
+        f" {len(noise)}, fewer words than {model.topic_word_.shape[1]}{prior} or an epsilon above {model.epsilon:g}"
+        " would help.",
+        NoisyTopicsWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def root_mean_square(cells):
+    """Return the signal-to-noise ratios of topics from those of their words, less the 1 of the noise under the root."""
+    return np.sqrt(np.maximum((np.asarray(cells, dtype=float) ** 2).mean(axis=1) - 1, 0))
+
+
+def checked_names(names, n_topics):
+    """Return names of topics as an array of str, or refuse them."""
+    if len(names) != n_topics or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(f"names must be {n_topics} str, one a topic; got {names!r}.")
+    if len(set(names)) < n_topics:
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"names must differ; got {twice!r} twice.")
+    return np.array(names, dtype=object)

@@ -1,0 +1,143 @@
+"""The pictures of a page, as SVG: a map, a tree and bars. Numbers and labels in, markup out."""
+
+import numpy as np
+from scipy.cluster.hierarchy import dendrogram
+
+from skdplda.reports._page import clean, escape
+
+__all__ = ["noise_picture", "topic_circles", "tree_picture"]
+
+WIDTH = 720  # of a picture, in its own units; the page scales it
+ROW = 24  # height of a line of text
+LARGEST = 48.0  # radius of a circle
+LETTER = 7.2  # about the width of a letter
+
+
+def _picture(width, height, content, description):
+    return (
+        f'<div class="scroll"><svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(description)}"'
+        f' style="max-width:{width:.0f}px;min-width:{min(width, 560):.0f}px" xmlns="http://www.w3.org/2000/svg">'
+        f"{content}</svg></div>"
+    )
+
+
+def _text(x, y, value, anchor="start", kind=""):
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{kind}">{escape(value)}</text>'
+
+
+def _line(x1, y1, x2, y2, kind):
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>'
+
+
+def _shortened(text, length):
+    text = clean(text)
+    return text if len(text) <= length else f"{text[: length - 1]}\u2026"
+
+
+def topic_circles(places, sizes, is_noise, tips, description):
+    """Return a map: a circle with a number for each topic, its area the topic's size.
+
+    Parameters
+    ----------
+    places : ndarray of shape (n_topics, 2)
+        Where they are.
+    sizes : ndarray of shape (n_topics,)
+        Shares.
+    is_noise : ndarray of bool of shape (n_topics,)
+        Drawn in another colour, with a dashed line.
+    tips : sequence of str
+        Shown where the pointer rests.
+    description : str
+        For readers who do not see the picture.
+    """
+    radius = LARGEST * np.sqrt(sizes / sizes.max())
+    span = np.maximum(np.ptp(places, axis=0), 1e-9)
+    scale = (WIDTH - 2 * LARGEST - 40) / span[0]
+    height = float(np.clip(span[1] * scale + 2 * LARGEST + 40, 260, 520))
+    scale = min(scale, (height - 2 * LARGEST - 20) / span[1])
+    centre = (places.max(axis=0) + places.min(axis=0)) / 2
+    at = (places - centre) * scale * [1, -1] + [WIDTH / 2, height / 2]
+    parts = [_line(20, height / 2, WIDTH - 20, height / 2, "axis")]
+    parts.append(_line(WIDTH / 2, 10, WIDTH / 2, height - 10, "axis"))
+    for topic in np.argsort(-radius, kind="stable"):  # small ones above large ones
+        kind = "circle is-noise" if is_noise[topic] else "circle"
+        x, y = at[topic]
+        circle = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{max(radius[topic], 5):.1f}" class="{kind}">'
+        parts.append(f"{circle}<title>{escape(tips[topic])}</title></circle>")
+    parts += [_text(x, y + 4.5, str(topic), "middle") for topic, (x, y) in enumerate(at)]
+    return _picture(WIDTH, height, "".join(parts), description)
+
+
+def tree_picture(tree, labels, is_noise, description):
+    """Return a tree with its leaves at the left, a row each.
+
+    Parameters
+    ----------
+    tree : ndarray of shape (n_topics - 1, 4)
+        As from scipy's `linkage`.
+    labels : sequence of str of shape (n_topics,)
+        Of the leaves.
+    is_noise : ndarray of bool of shape (n_topics,)
+        Leaves that are marked.
+    description : str
+        For readers who do not see the picture.
+    """
+    shape = dendrogram(tree, no_plot=True)
+    leaves = shape["leaves"]
+    shown = [_shortened(f"{labels[leaf]}{' (noise)' if is_noise[leaf] else ''}", 44) for leaf in leaves]
+    left = min(max(len(text) for text in shown) * LETTER + 12, 330)
+    most = max(float(tree[:, 2].max()), 1e-9)
+    most = min(1.0, np.ceil(most * 10) / 10) if most <= 1 else most
+    height = ROW * len(leaves) + 44
+
+    def x(distance):
+        return left + distance / most * (WIDTH - left - 24)
+
+    def y(place):
+        return 12 + ROW * (place / 10)  # scipy has leaves at 5, 15, 25, ...
+
+    parts = [
+        _text(left - 8, y(10 * row + 5) + 4.5, text, "end", "quiet" if is_noise[leaf] else "")
+        for row, (leaf, text) in enumerate(zip(leaves, shown, strict=True))
+    ]
+    for tick in np.linspace(0, most, 5):
+        parts.append(_line(x(tick), 8, x(tick), height - 28, "axis"))
+        parts.append(_text(x(tick), height - 10, f"{tick:.2f}", "middle", "quiet"))
+    for rows, distances in zip(shape["icoord"], shape["dcoord"], strict=True):
+        points = " ".join(f"{x(d):.1f},{y(r):.1f}" for r, d in zip(rows, distances, strict=True))
+        parts.append(f'<polyline points="{points}" class="branch"/>')
+    return _picture(WIDTH, height, "".join(parts), description)
+
+
+def noise_picture(signal, floor, is_noise, labels, description):
+    """Return bars, one a topic, and the line of the noise.
+
+    Parameters
+    ----------
+    signal : ndarray of shape (n_topics,)
+        Signal-to-noise ratios.
+    floor : float
+        Where the line is drawn.
+    is_noise : ndarray of bool of shape (n_topics,)
+        Bars of another colour.
+    labels : sequence of str of shape (n_topics,)
+        Of the bars.
+    description : str
+        For readers who do not see the picture.
+    """
+    shown = [_shortened(label, 28) for label in labels]
+    left = max(len(text) for text in shown) * LETTER + 12
+    most = max(float(np.nanmax(signal)), floor) * 1.05
+    height = ROW * len(shown) + 44
+    scale = (WIDTH - left - 70) / most
+    parts = []
+    for row, (label, value) in enumerate(zip(shown, signal, strict=True)):
+        top = 14 + ROW * row
+        kind = "mark is-noise" if is_noise[row] else "mark"
+        parts.append(_text(left - 8, top + 14, label, "end"))
+        place = f'x="{left:.1f}" y="{top:.1f}" width="{value * scale:.1f}" height="{ROW - 7}"'
+        parts.append(f'<rect {place} class="{kind}"/>')
+        parts.append(_text(left + value * scale + 6, top + 14, f"{value:.2f}", "start", "quiet"))
+    parts.append(_line(left + floor * scale, 6, left + floor * scale, height - 28, "floor"))
+    parts.append(_text(left + floor * scale, height - 10, f"noise floor {floor:g}", "middle", "quiet"))
+    return _picture(WIDTH, height, "".join(parts), description)

@@ -1,0 +1,379 @@
+"""The page of a model: what stands on it, and in which words."""
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+
+from skdplda._files import whole_file
+from skdplda._types import ArrayLike, PathLike
+from skdplda.metrics import topic_distances, topic_map
+from skdplda.privacy import PrivacyGuarantee
+from skdplda.releases import flat_steps, release
+from skdplda.reports._page import element, escape, page, plain, section, table
+from skdplda.reports._pictures import noise_picture, topic_circles, tree_picture
+
+__all__ = ["Reportable", "report"]
+
+N_WORDS = 10  # of a topic, in its row
+NOISE_FLOOR = 1.0  # signal-to-noise ratio below which there is more noise than topic
+NEAR = 3  # pairs of topics that the text names
+SUBJECTS = {  # what is hidden, by unit and adjacency
+    ("document", "add-remove"): "whether any one document was part of the collection, and what it said",
+    ("document", "replace"): "what any one document said",
+    ("user", "add-remove"): "whether any one person's documents were part of the collection, and what they said",
+    ("user", "replace"): "what any one person's documents said",
+    ("token", "add-remove"): "whether any one word stood in a document",
+    ("token", "replace"): "which word stood at any one position of a document",
+    ("bit", "add-remove"): "whether any one word occurs in a report",
+    ("bit", "replace"): "whether any one word occurs in a report",
+}
+NOT_PROTECTED = (
+    "That a topic exists, or which words go together: such facts about groups are what the model is for.",
+    "Topic proportions of the private documents. They are not on this page, and should not be published.",
+    "The same people's data in other releases: losses of privacy add up.",
+)
+
+
+@runtime_checkable
+class Reportable(Protocol):
+    """What `report` asks of a model: the methods that every fitted and released topic model has.
+
+    `topic_word_`, of shape (n_components, n_words), is asked for too; a model without it has no map. All of them must
+    be made of values that `privacy_guarantee_` covers.
+    """
+
+    privacy_guarantee_: PrivacyGuarantee
+
+    def top_words(self, n: int = ..., feature_names: ArrayLike | None = ..., *, mark_noise: bool = ...) -> pd.DataFrame:
+        """Return the words of each topic, those of noise in parentheses.
+
+        Parameters
+        ----------
+        n : int
+            Words a topic.
+        feature_names : array-like of str of shape (n_words,) or None
+            The vocabulary.
+        mark_noise : bool
+            Whether there are parentheses.
+
+        Returns
+        -------
+        words : DataFrame of shape (n_components, n)
+            One row a topic.
+        """
+
+    def topic_info(self, n_words: int = ..., feature_names: ArrayLike | None = ...) -> pd.DataFrame:
+        """Return the columns "name", "size", "words", "signal_to_noise" and "noise".
+
+        Parameters
+        ----------
+        n_words : int
+            Words a topic.
+        feature_names : array-like of str of shape (n_words,) or None
+            The vocabulary.
+
+        Returns
+        -------
+        info : DataFrame of shape (n_components, 5)
+            One row a topic.
+        """
+
+    def topic_hierarchy(self) -> np.ndarray:
+        """Return the tree of topics.
+
+        Returns
+        -------
+        tree : ndarray of shape (n_components - 1, 4)
+            As from scipy's `linkage`.
+        """
+
+
+def report(model: Any, path: PathLike, *, vocabulary: Sequence[str] | None = None, title: str | None = None) -> Path:
+    """Write a page that shows a model to people: one HTML file, which loads nothing from the network.
+
+    It has the topics with their words and sizes, a map, a tree, what is noise, and the privacy statement, and names
+    epsilon in each caption. It is made of released values only, and may be published like the model. The page needs no
+    program: it has no scripts, and follows the reader's choice of a light or a dark screen.
+
+    Parameters
+    ----------
+    model : fitted topic model, Pipeline or ReleasedTopicModel
+        Of a pipeline the page shows what `release` takes out of it, with the guarantee of the whole. Other models are
+        taken if they are `Reportable`.
+    path : str or path-like
+        The file. What is there is replaced.
+    vocabulary : sequence of str of shape (n_words,), default=None
+        Words of the columns, where neither model nor pipeline knows them.
+    title : str, default=None
+        Heading of the page. None: "Topics".
+
+    Returns
+    -------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    TypeError
+        If the model is none of those above.
+    ValueError
+        If the words do not fit the model, or the pipeline voids the guarantee; see `privacy_guarantee`.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from skdplda import PrivacyGuarantee, ReleasedTopicModel
+    >>> from skdplda.reports import report
+    >>> topics, words = [[0.6, 0.4, 0.0], [0.0, 0.1, 0.9]], ["pear", "plum", "zinc"]
+    >>> model = ReleasedTopicModel(topics, words, privacy_guarantee=PrivacyGuarantee(epsilon=1.0))
+    >>> page = report(model, mkdtemp() + "/topics.html", title="Fruit and metal").read_text(encoding="utf-8")
+    >>> "<h1>Fruit and metal</h1>" in page, "zinc" in page
+    (True, True)
+    """
+    if hasattr(model, "steps"):
+        steps = flat_steps(model)
+        words = None if any(hasattr(step, "build_analyzer") for _, step in steps) else vocabulary
+        model = release(model, feature_names=words, raw_text=False, allow_seeded=True, allow_unproven=True)
+        vocabulary = None
+    missing = [name for name in ("top_words", "topic_info", "topic_hierarchy") if not hasattr(model, name)]
+    if missing:
+        raise TypeError(
+            f"model must be a fitted topic model, a pipeline that ends in one, or a released one; got a"
+            f" {type(model).__name__} without {missing[0]}."
+        )
+    shown = _Shown(model, vocabulary)
+    title = "Topics" if title is None else title
+    body = "".join(part(shown) for part in (_summary, _topics, _map, _hierarchy, _noise, _privacy, _reading))
+    content = page(title, shown.caption, body, f"Made with skdplda {version('skdplda')} from released values only.")
+    path = Path(os.fspath(path))
+    with whole_file(path) as file:
+        file.write(content.encode())
+    return path
+
+
+class _Shown:
+    """What is read from a model, once."""
+
+    def __init__(self, model, vocabulary):
+        self.info = model.topic_info(N_WORDS, vocabulary)  # which says NotFittedError, or that names do not fit
+        self.guarantee = model.privacy_guarantee_
+        self.tree = np.asarray(model.topic_hierarchy(), dtype=float)
+        self.topic_word = getattr(model, "topic_word_", None)
+        self.words = np.array(self.info["words"].tolist(), dtype=object)
+        self.noisy = model.top_words(self.words.shape[1], vocabulary, mark_noise=True).to_numpy() != self.words
+        self.n_topics = len(self.info)
+        self.n_words = None if self.topic_word is None else self.topic_word.shape[1]
+        self.sizes = self.info["size"].to_numpy(dtype=float)
+        self.signal = self.info["signal_to_noise"].to_numpy(dtype=float)
+        self.is_noise = self.info["noise"].fillna(False).to_numpy(dtype=bool)
+        self.noise_known = not np.isnan(self.signal).all()
+        self.labels = [_label(number, name) for number, name in enumerate(self.info["name"])]
+        self.price = self.guarantee.caption
+        over = "" if self.n_words is None else f" over {self.n_words:,} words"
+        self.caption = f"{self.n_topics} topics{over}; {self.price}"
+
+    def of(self, topic):
+        """Return the name of a topic and its first words, as HTML."""
+        words = ", ".join(plain(word) for word in self.words[topic][:3])
+        return f"{escape(self.labels[topic])} ({words})"
+
+
+def _label(number, name):
+    return f"Topic {number}" if name == f"topic_{number}" else f"{number} {name}"
+
+
+def protects(guarantee):
+    """Whether there is any promise in the numbers."""
+    return guarantee.epsilon < math.inf and guarantee.delta < 1
+
+
+def _summary(shown):
+    """Say to readers who are no statisticians what the page shows and what it promises."""
+    guarantee = shown.guarantee
+    what = "user" if guarantee.unit == "user" else "document"
+    parts = [
+        f"<p>A computer program read a collection of texts and found {shown.n_topics} topics: lists of words that are"
+        " often used together. This page shows the topics. It holds no text of the collection.</p>"
+    ]
+    if not protects(guarantee):
+        parts.append(
+            "<p class='warning'><strong>These topics have no privacy protection.</strong> Whoever sees them may learn"
+            " what single texts say.</p>"
+        )
+    elif guarantee.status != "proven":
+        parts.append(
+            f"<p class='warning'><strong>The privacy of these topics is not proven.</strong> The numbers are"
+            f" {escape(str(guarantee.status))} only: {plain(guarantee.reason or 'no reason is recorded')}</p>"
+        )
+    else:
+        subject = SUBJECTS[guarantee.unit, guarantee.adjacency]
+        best = _best_guess(guarantee)
+        parts.append(
+            f"<p>Random noise was added, to hide from whoever sees this page {subject}. The promise has a number,"
+            f" {escape(shown.price)}; smaller is safer. It means: whoever knows everything else, and would otherwise"
+            " have to toss a coin over one such question, answers right in at most"
+            f" <strong>{best} of 100</strong> cases.</p>"
+        )
+    if what == "document" and guarantee.unit == "document" and protects(guarantee):
+        parts.append("<p>The promise is for one document. Whoever wrote several of them has a weaker one.</p>")
+    if shown.noise_known and shown.is_noise.any():
+        parts.append(
+            f"<p>{shown.is_noise.sum()} of the {shown.n_topics} topics hold more noise than topic. They are marked,"
+            " and should not be interpreted.</p>"
+        )
+    return section("In short", "".join(parts), "short")
+
+
+def _best_guess(guarantee):
+    """Return, per hundred and rounded up, how often the best guess between two equally likely neighbours is right.
+
+    It is (e^epsilon + delta) / (1 + e^epsilon): Kairouz, Oh and Viswanath (2015), Theorem 2.1, with equal errors.
+    """
+    share = 1 / (1 + math.exp(-guarantee.epsilon)) + guarantee.delta / (1 + math.exp(min(guarantee.epsilon, 700.0)))
+    return min(100, math.ceil(100 * share - 1e-9))
+
+
+def _words_of(shown, topic):
+    """Return the words of a topic, those of noise in parentheses."""
+    cells = zip(shown.words[topic], shown.noisy[topic], strict=True)
+    items = (f"<span class='noise'>({plain(word)})</span>" if noisy else plain(word) for word, noisy in cells)
+    return ", ".join(items)
+
+
+def _topics(shown):
+    """Return the table of topics."""
+    heads, rows, sized = ["Topic", "Words, the most telling first"], [], not np.isnan(shown.sizes).all()
+    heads += ["Size"] if sized else []
+    heads += ["Signal to noise"] if shown.noise_known else []
+    for topic in range(shown.n_topics):
+        mark = " <strong class='tag'>may be noise</strong>" if shown.is_noise[topic] else ""
+        cells = [escape(shown.labels[topic]) + mark, _words_of(shown, topic)]
+        if sized:
+            share = shown.sizes[topic]
+            bar = f"<span class='bar' style='width:{100 * share / np.nanmax(shown.sizes):.1f}%'></span>"
+            cells.append(f"<span class='size'>{bar}</span>{100 * share:.1f} %")
+        if shown.noise_known:
+            cells.append(f"{shown.signal[topic]:.2f}")
+        rows.append(cells)
+    notes = ["Words are ordered by relevance: probable in the topic, and more so than in the others."]
+    if sized:
+        notes.append("Size is the topic's share of the released counts.")
+    if shown.noise_known:
+        notes.append("A word in parentheses does not stand out of the noise in its topic.")
+    else:
+        notes.append("How large the noise is in each word is not known for this model, or there is none.")
+    return section("Topics", f"<p>{' '.join(notes)}</p>" + table(f"The topics; {shown.price}", heads, rows), "topics")
+
+
+def _map(shown):
+    """Return the map of topics, and its nearest pairs in words."""
+    if shown.topic_word is None or shown.n_topics < 2:
+        return ""
+    distances = topic_distances(shown.topic_word)
+    sizes = np.where(np.isnan(shown.sizes), 1 / shown.n_topics, shown.sizes)
+    upper = np.triu_indices(shown.n_topics, 1)
+    nearest = np.argsort(distances[upper], kind="stable")[:NEAR]
+    pairs = [(upper[0][place], upper[1][place]) for place in nearest]
+    listed = "".join(f"<li>{shown.of(a)} and {shown.of(b)}: distance {distances[a, b]:.2f}</li>" for a, b in pairs)
+    text = (
+        "<p>Circles near each other are topics that share words; larger circles are larger topics. The distance is 0"
+        " for equal topics, and 1 for topics without a word in common (Jensen-Shannon). A plane cannot keep all"
+        f" distances. The nearest:</p><ul>{listed}</ul>"
+    )
+    alt = f"Map of {shown.n_topics} topics. Nearest: " + "; ".join(
+        f"{shown.labels[a]} and {shown.labels[b]}, distance {distances[a, b]:.2f}" for a, b in pairs
+    )
+    picture = topic_circles(topic_map(distances), sizes, shown.is_noise, _tips(shown), alt)
+    return section("Map", text + _figure(picture, f"Map of the topics; {shown.price}"), "map")
+
+
+def _tips(shown):
+    return [f"{label}: {', '.join(map(str, row[:5]))}" for label, row in zip(shown.labels, shown.words, strict=True)]
+
+
+def _hierarchy(shown):
+    """Return the tree of topics."""
+    if shown.n_topics < 2:
+        return ""
+    labels = [f"{label}: {', '.join(map(str, row[:3]))}" for label, row in zip(shown.labels, shown.words, strict=True)]
+    alt = f"Tree of {shown.n_topics} topics, joined from left to right by their distance."
+    text = "<p>Topics that join further left are more alike. The scale is the mean distance of what joins.</p>"
+    picture = tree_picture(shown.tree, labels, shown.is_noise, alt)
+    return section("Hierarchy", text + _figure(picture, f"Hierarchy of the topics; {shown.price}"), "hierarchy")
+
+
+def _noise(shown):
+    """Return how far each topic stands out of the noise."""
+    if not shown.noise_known:
+        return ""
+    text = (
+        "<p>How far the words of each topic stand out of the words of all topics, in standard deviations of the added"
+        f" noise. Below the dashed line, at {NOISE_FLOOR:g}, there is more noise than topic.</p>"
+    )
+    if shown.is_noise.mean() > 0.5:
+        text += (
+            "<p class='warning'>Most topics are noise. More documents, fewer topics, fewer words, a larger epsilon or a"
+            " public prior would help.</p>"
+        )
+    alt = (
+        f"Bars of the signal-to-noise ratio of {shown.n_topics} topics, and a line at {NOISE_FLOOR:g}."
+        f" {int(shown.is_noise.sum())} topics may be noise."
+    )
+    picture = noise_picture(shown.signal, NOISE_FLOOR, shown.is_noise, shown.labels, alt)
+    return section("Noise", text + _figure(picture, f"Signal to noise of each topic; {shown.price}"), "noise")
+
+
+def _privacy(shown):
+    """Return the whole privacy statement and what it does not cover."""
+    rows = statement_rows(str(shown.guarantee))
+    items = "".join(f"<div><dt>{escape(name)}</dt><dd>{plain(text)}</dd></div>" for name, text in rows)
+    not_protected = "".join(f"<li>{item}</li>" for item in NOT_PROTECTED)
+    text = f"<dl>{items}</dl>"
+    if protects(shown.guarantee):
+        text += f"<h3>What is not protected</h3><ul>{not_protected}</ul>"
+    return section("Privacy statement", text, "privacy")
+
+
+def statement_rows(statement):
+    """Return the paragraphs of a privacy statement as pairs of label and text.
+
+    Examples
+    --------
+    >>> from skdplda import PrivacyGuarantee
+    >>> statement_rows(str(PrivacyGuarantee(epsilon=1.0)))[0]
+    ('Guarantee', 'epsilon = 1, delta = 0 (rounded up)')
+    """
+    rows = []
+    for line in statement.splitlines()[1:]:
+        begins = re.match(r"  (\w[\w ]*):\s+(.*)", line)
+        if begins:
+            rows.append([begins[1], begins[2]])
+        else:
+            rows[-1][1] += f" {line.strip()}"
+    return [tuple(row) for row in rows]
+
+
+def _reading(shown):
+    """Explain the words of the page."""
+    terms = {
+        "Topic": "a list of words with a probability each. A document is a mixture of topics.",
+        "Epsilon and delta": "the loss of privacy. Epsilon bounds how much more likely any result becomes by one"
+        f" {escape(str(shown.guarantee.unit))}; delta is the part of probability for which this may fail.",
+        "Noise": "random numbers that were added to the counts on purpose. They are the protection.",
+        "Signal to noise": "how far a topic stands out of the noise: 0 for noise alone, 1 for as much noise as topic.",
+    }
+    items = "".join(f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in terms.items())
+    return section("How to read this page", f"<dl>{items}</dl>", "reading")
+
+
+def _figure(picture, caption):
+    return element("figure", picture + element("figcaption", escape(caption)))

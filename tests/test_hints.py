@@ -1,0 +1,47 @@
+"""Names of scikit-learn's and gensim's LDA: errors say what to write instead."""
+
+import copy
+import inspect
+import pickle
+
+import pytest
+from sklearn.base import clone
+
+from skdplda import PCTD, VIPSLDA, PrivateCGSLDA
+from skdplda.models._hints import ATTRIBUTES, PARAMETERS
+
+
+@pytest.mark.parametrize("name", sorted(PARAMETERS))
+def test_a_parameter_of_another_package_is_explained(name):
+    kinds = [kind for kind in (VIPSLDA, PrivateCGSLDA, PCTD) if name not in inspect.signature(kind).parameters]
+    assert kinds
+    for kind in kinds:
+        with pytest.raises(TypeError, match=f"{kind.__name__} has no parameter '{name}': ") as caught:
+            kind(**{name: 1})
+        assert PARAMETERS[name] in str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(ATTRIBUTES))
+def test_an_attribute_of_another_package_is_explained(name):
+    for model in (VIPSLDA(), PrivateCGSLDA()):
+        assert not hasattr(model, name)
+        with pytest.raises(AttributeError, match="has no attribute") as caught:
+            getattr(model, name)
+        assert ATTRIBUTES[name] in str(caught.value)
+
+
+def test_other_names_fail_as_ever():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'n_component'"):
+        VIPSLDA(n_component=3)
+    with pytest.raises(AttributeError, match=r"'VIPSLDA' object has no attribute 'topic_words_'$"):
+        VIPSLDA().topic_words_  # noqa: B018
+    assert VIPSLDA(learning_method="online").partial_fit
+
+
+def test_estimators_stay_what_they_are():
+    model = VIPSLDA(3, epsilon=2.0)
+    for same in (clone(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert same.get_params() == model.get_params()
+    signature = str(inspect.signature(VIPSLDA))
+    assert signature.startswith("(n_components: int = 10, *, epsilon: float = 5.0") and "Union" not in signature
+    assert "numpy._typing" not in signature

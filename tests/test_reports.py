@@ -1,0 +1,167 @@
+"""The page of topics: one file, nothing loaded, every word escaped, and all that a reader has to know."""
+
+import math
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
+
+from skdplda import (
+    HDPLDA,
+    PCTD,
+    VIPSLDA,
+    LocalPrivateLDA,
+    PrivacyGuarantee,
+    PrivateCGSLDA,
+    ReleasedTopicModel,
+    privacy_guarantee,
+    release,
+)
+from skdplda.datasets import make_lda_corpus
+from skdplda.local import LocalRandomizer
+from skdplda.reports import Reportable, report
+
+MODELS = [
+    PrivateCGSLDA(3, max_iter=3),
+    VIPSLDA(3, max_iter=3),
+    HDPLDA(3, max_iter=2),
+    PCTD(3, max_iter=2),
+    LocalPrivateLDA(3, randomizer=LocalRandomizer(), max_iter=2),
+]
+EVIL = [
+    "</title><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "a\u202eb\x00c\ud800",
+    "'&amp;",
+    "]]>-->",
+]
+VOID = {"meta"}  # without an end tag
+
+pytestmark = pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning")
+
+
+class Reader(HTMLParser):
+    """Collects elements, attributes and text, and fails where elements are not nested."""
+
+    def __init__(self, content):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.attributes, self.text = [], [], [], []
+        self.feed(content)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text.append(data)
+
+
+def read(path):
+    content = path.read_bytes().decode()  # whatever the words are, it is UTF-8
+    return content, Reader(content)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_every_model_has_a_page(model, tmp_path):
+    corpus = make_lda_corpus(200, 25, 3, mean_length=20, random_state=0)
+    with pytest.raises(NotFittedError):
+        report(model, tmp_path / "topics.html")
+    model.fit(corpus.data)
+    assert isinstance(model, Reportable)
+    path = report(model, tmp_path / "topics.html", vocabulary=corpus.feature_names)
+    content, page = read(path)
+    text = " ".join(page.text)
+    assert all(word in text for row in model.top_words(10, corpus.feature_names).to_numpy() for word in row)
+    for line in str(model.privacy_guarantee_).splitlines()[1:]:
+        assert line.strip().split(": ", 1)[-1].strip() in text.replace("\n", " ")
+    assert page.tags.count("h1") == 1 and page.tags.count("h2") >= 5 and page.tags.count("svg") >= 2
+    captions = [part.split("<", 1)[0] for part in content.split("caption>")[1::2]]
+    assert captions and all("epsilon" in caption for caption in captions)
+
+
+def test_a_page_loads_and_runs_nothing_and_describes_its_pictures(tmp_path):
+    model = PrivateCGSLDA(3, max_iter=3).fit(make_lda_corpus(200, 25, 3, random_state=0).data)
+    content, page = read(report(model, tmp_path / "topics.html"))
+    assert not {"script", "link", "img", "iframe", "object", "embed", "form", "base"} & set(page.tags)
+    names = [name for name, _ in page.attributes]
+    assert "src" not in names and not any(name.startswith("on") for name in names)
+    assert all(value.startswith("#") for name, value in page.attributes if name == "href")
+    assert "url(" not in content and "@import" not in content
+    assert ("content", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'") in (
+        page.attributes
+    )
+    pictures = [value for name, value in page.attributes if name == "aria-label" and "topics" in value]
+    assert len(pictures) == page.tags.count("svg") == 3
+    assert ("lang", "en") in page.attributes and ("scope", "row") in page.attributes
+    assert "prefers-color-scheme: dark" in content and "width=device-width" in content
+
+
+def test_words_names_and_titles_are_text_never_markup(tmp_path):
+    topics = np.array([[0.5, 0.2, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.2, 0.5]])
+    guarantee = PrivacyGuarantee(epsilon=1.0, reason="<b>no & reason</b>")
+
+    class Foreign(PrivateCGSLDA):
+        """A model whose words nobody has checked."""
+
+    model = Foreign(2)
+    model.n_features_in_, model.components_, model.topic_word_ = 5, topics, topics
+    model.privacy_guarantee_ = guarantee
+    model.rename_topics(["<i>one</i>", "two"])
+    content, page = read(report(model, tmp_path / "a.html", vocabulary=EVIL, title="</title><script>x</script>"))
+    assert not {"script", "img", "b", "i"} & set(page.tags)
+    assert "onerror" not in [name for name, _ in page.attributes]
+    text = "".join(page.text)
+    assert EVIL[0] in text and EVIL[1] in text and EVIL[3] in text and "<i>one</i>" in text and "<b>no & reason" in text
+    assert "a\ufffdb\ufffdc\ufffd" in text and "\u202e" not in content and "\x00" not in content
+
+
+def test_a_pipeline_shows_what_release_takes_out_of_it(tmp_path):
+    words = ["apple", "pear", "iron", "zinc"]
+    texts = ["apple pear apple", "iron zinc iron"] * 300
+    pipeline = make_pipeline(CountVectorizer(vocabulary=words), PrivateCGSLDA(2, epsilon=3.0)).fit(texts)
+    whole = report(pipeline, tmp_path / "a.html").read_text(encoding="utf-8")
+    assert whole == report(release(pipeline, raw_text=False), tmp_path / "b.html").read_text(encoding="utf-8")
+    assert repr(privacy_guarantee(pipeline).epsilon).removesuffix(".0") in whole and "apple" in whole
+    counts = CountVectorizer(vocabulary=words).transform(texts)
+    lone = make_pipeline(PrivateCGSLDA(2, epsilon=3.0)).fit(counts)
+    assert "zinc" in report(lone, tmp_path / "c.html", vocabulary=words).read_text(encoding="utf-8")
+    leaky = make_pipeline(CountVectorizer(), PrivateCGSLDA(2, epsilon=3.0)).fit(texts)
+    with pytest.raises(ValueError, match="voids the guarantee"):
+        report(leaky, tmp_path / "d.html")
+    assert not (tmp_path / "d.html").exists()
+    with pytest.raises(TypeError, match="CountVectorizer without top_words"):
+        report(CountVectorizer(), tmp_path / "d.html")
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "said", "unsaid"),
+    [
+        ({"epsilon": math.inf}, "have no privacy protection", "of 100"),
+        ({"epsilon": 1.0, "status": "claimed", "reason": "seeds"}, "is not proven", "of 100"),
+        ({"epsilon": 0.0, "status": "proven", "reference": "x"}, "<strong>50 of 100</strong>", "not proven"),
+        ({"epsilon": 1.0, "status": "proven", "reference": "x"}, "<strong>74 of 100</strong>", "not proven"),
+        ({"epsilon": 1.0, "delta": 0.1, "status": "proven", "reference": "x"}, "<strong>76 of 100</strong>", "seeds"),
+        ({"epsilon": 50.0, "status": "proven", "reference": "x"}, "<strong>100 of 100</strong>", "seeds"),
+        ({"epsilon": 1.0, "status": "proven", "reference": "x", "unit": "user"}, "any one person's", "Whoever wrote"),
+    ],
+)
+def test_the_summary_never_says_more_than_the_guarantee(guarantee, said, unsaid, tmp_path):
+    """The best of 100 guesses is rounded up: e / (1 + e) is 73.1 %, and with delta 0.1 it is 75.8 %."""
+    model = ReleasedTopicModel([[0.5, 0.5]], ["a", "b"], privacy_guarantee=PrivacyGuarantee(**guarantee))
+    content = report(model, tmp_path / "topics.html").read_text(encoding="utf-8")
+    assert said in content and unsaid not in content
