@@ -162,7 +162,7 @@ def draw(table, figure, path, title, panels):
                     stats["mean"],
                     yerr=stats["std"],
                     color=color,
-                    linestyle="--" if topics == "laplace-last" else "-",
+                    linestyle="--" if topics == "laplace-last" or words.endswith("published") else "-",
                     marker=marker,
                     markersize=4,
                     elinewidth=1,
