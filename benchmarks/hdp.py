@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from results import save
 
 from skdplda import HDPLDA
 from skdplda.datasets import load_uci_bow, make_lda_corpus
@@ -131,14 +132,14 @@ def main():
 
     table = prices()
     print(table.to_string(index=False, float_format="{:.4g}".format), "\n")
-    table.to_csv(arguments.output / "hdp_prices.csv", index=False, float_format="%.6g", lineterminator="\n")
+    save(table, arguments.output / "hdp_prices.csv", [prices])
     times = seconds(train.astype(np.int32), 10 if arguments.quick else 60, arguments.jobs)
     for name, value in times.items():
         print(f"sweep, noise {name}: {1e3 * value:.2f} ms, {value / times['none']:.3f} times that without")
     print()
     table = utility(train, test, arguments.epsilon, arguments.seeds)
     print(table.to_string(index=False, float_format="{:.3f}".format))
-    table.to_csv(arguments.output / "hdp_utility.csv", index=False, float_format="%.5g", lineterminator="\n")
+    save(table, arguments.output / "hdp_utility.csv", [utility], ["kos"])
 
 
 if __name__ == "__main__":

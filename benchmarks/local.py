@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from results import save
 
 from skdplda import LocalPrivateLDA
 from skdplda.local import (
@@ -116,9 +117,8 @@ def main():
     table = pd.DataFrame(rows)
     print(table.to_string(index=False, float_format="{:,.2f}".format, na_rep=""))
     print(f"a report over 1,000 words has {report_size(1000)} bytes")
-    table.assign(**{"bytes a report": [report_size(n) for n in table.words]}).to_csv(
-        args.output, index=False, float_format="%.4g", lineterminator="\n"
-    )
+    table["bytes a report"] = [report_size(n) for n in table.words]
+    save(table, args.output, [randomizing, files])
 
 
 if __name__ == "__main__":

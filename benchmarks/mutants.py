@@ -98,6 +98,21 @@ MUTANTS = [
         "one row makes sums of all documents NaN",
         EMBEDDING,
     ),
+    # --- budgets that a law is calibrated to, and what the published deviation costs ---
+    Mutant(
+        "largest law of reports above epsilon",
+        "return bit_epsilon <= epsilon and channel.guarantee(unit).epsilon <= epsilon",
+        "return bit_epsilon <= epsilon",
+        "reports lose more than the epsilon that was asked for",
+        "test_local",
+    ),
+    Mutant(
+        "price of the published deviation",
+        "return epsilon_of(gaussian_event(sigma, rounds), self.delta)",
+        "return epsilon_of(gaussian_event(2 * sigma, rounds), self.delta)",
+        "the guarantee says less than the noise costs",
+        "test_pctd_noise",
+    ),
     # --- the private loop ---
     Mutant(
         "round noise times 0.6",

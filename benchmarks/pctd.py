@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from results import save
 from sklearn.feature_extraction.text import CountVectorizer
 from threadpoolctl import threadpool_limits
 
@@ -140,8 +141,7 @@ def main():
         em = measure_em(texts, (0.25, 0.5, 1.0), 50, 10, arguments.jobs, arguments.repeat)
     print(em.to_string(index=False, float_format="{:.4g}".format))
     if not arguments.quick:
-        table = pd.concat([noise, em])
-        table.to_csv(arguments.output, index=False, float_format="%.4g", lineterminator="\n")
+        save(pd.concat([noise, em], ignore_index=True), arguments.output, [compare_noise, measure_em], ["news"])
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ if root is None:
 figures = Path(__file__).parent / "figures"  # drawn by the benchmarks, and committed there
 shutil.copytree(root / "benchmarks" / "results", figures, ignore=shutil.ignore_patterns("*.csv"), dirs_exist_ok=True)
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(root / "benchmarks"))
+import check  # noqa: E402
 import layers  # noqa: E402
 
 layers.draw(Path(skdplda.__file__).parent, figures / "layers.png")
@@ -31,6 +33,17 @@ unnamed = [path.name for path in sorted((root / "benchmarks" / "reproduce").glob
 if unnamed:
     raise ValueError(f"reproductions.rst must have the command of each reproduced figure; it lacks {unnamed}")
 os.environ.setdefault("MPLBACKEND", "agg")
+
+
+def say_which_code(app, name, source):
+    """Put at the end of a page which of the results that it shows are of other code."""
+    source[0] = check.with_note(f"{name}.rst", source[0])
+
+
+def setup(app):
+    """Connect what this file adds."""
+    app.connect("source-read", say_which_code)
+
 
 extensions = [
     "sphinx.ext.autodoc",

@@ -12,7 +12,8 @@ import pytest
 from skdplda.datasets import make_lda_corpus
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
-SCRIPTS = sorted([*FOLDER.glob("*.py"), *FOLDER.glob("reproduce/*.py")])
+FILES = [*FOLDER.glob("*.py"), *FOLDER.glob("reproduce/*.py")]
+SCRIPTS = sorted(path for path in FILES if 'if __name__ == "__main__"' in path.read_text(encoding="utf-8"))
 pytestmark = pytest.mark.skipif(not SCRIPTS, reason="the benchmarks are not beside the tests")
 
 

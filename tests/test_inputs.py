@@ -44,7 +44,6 @@ MODELS = [
     LocalPrivateLDA(3, randomizer=LocalRandomizer(max_words=10, reports_per_user=4), max_iter=2),
 ]
 GROUPED = [model for model in MODELS if not isinstance(model, HDPLDA)]  # its unit is a token
-EPSILON = {LocalPrivateLDA: "randomizer__bit_epsilon"}  # elsewhere "epsilon"
 SELECTOR = DPVocabularySelector(epsilon=50.0)
 
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
@@ -379,8 +378,7 @@ def test_groups_are_routed_to_partial_fit(model, corpus):
 
 def grid(model, step=None):
     """Return candidates of the parameter that sets the privacy loss."""
-    name = EPSILON.get(type(model), "epsilon")
-    return {name if step is None else f"{step}__{name}": [2.0, float("inf")]}
+    return {"epsilon" if step is None else f"{step}__epsilon": [2.0, float("inf")]}
 
 
 @every_model
@@ -403,13 +401,12 @@ def test_searches_over_epsilon_with_every_scorer(model, texts, corpus, measure):
 @every_model
 def test_a_grid_search_has_its_price(model):
     """Of the candidates that have one; without noise there is none."""
-    name = EPSILON.get(type(model), "epsilon")
-    search = GridSearchCV(clone(model), {name: [1.0, 2.0]}, cv=3)
-    one = clone(model).set_params(**{name: 2.0}).privacy_cost()
+    search = GridSearchCV(clone(model), {"epsilon": [1.0, 2.0]}, cv=3)
+    one = clone(model).set_params(epsilon=2.0).privacy_cost()
     cost = search_cost(search)
     assert one.epsilon < cost.epsilon <= 3 * 2 * one.epsilon
     assert (cost.unit, cost.adjacency, cost.trust) == (one.unit, one.adjacency, one.trust)
-    assert search_cost(GridSearchCV(clone(model), {name: [1.0, float("inf")]}, cv=3)).epsilon == float("inf")
+    assert search_cost(GridSearchCV(clone(model), {"epsilon": [1.0, float("inf")]}, cv=3)).epsilon == float("inf")
 
 
 @pytest.mark.parametrize("model", [PrivateCGSLDA(max_iter=2), VIPSLDA(max_iter=2), PCTD(max_iter=2)])

@@ -272,6 +272,67 @@ def test_the_cost_is_known_before():
         model(1.5).privacy_cost()
 
 
+LAWS = [
+    {"mechanism": mechanism, "max_words": most, "reports_per_user": reports}
+    for mechanism in ("symmetric", "asymmetric")
+    for most in (None, 1, 5, N_WORDS)
+    for reports in (1, 3)
+]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: "-".join(map(str, law.values())))
+@pytest.mark.parametrize("unit", ["bit", "document"])
+@pytest.mark.parametrize("epsilon", [0.37, 2.0, 11.0])
+def test_epsilon_is_the_most_that_a_unit_loses_and_is_used_up(unit, epsilon, law):
+    """By the guarantee of the law that the devices get; the smallest step more breaks it."""
+    estimator = LocalPrivateLDA(epsilon=epsilon, epsilon_unit=unit, randomizer=LocalRandomizer(7.0, **law))
+    bit = estimator.device_randomizer(N_WORDS).bit_epsilon
+    assert estimator.privacy_cost(N_WORDS, unit=unit).epsilon <= epsilon
+    assert estimator.device_randomizer(N_WORDS).channel(N_WORDS).guarantee(unit).epsilon > epsilon * (1 - 1e-9)
+    more = LocalRandomizer(math.nextafter(bit, math.inf), **law)
+    assert more.channel(N_WORDS).guarantee(unit).epsilon > epsilon
+    other = "document" if unit == "bit" else "bit"
+    stated = LocalRandomizer(bit, **law).privacy_cost(N_WORDS, unit=other)
+    assert estimator.privacy_cost(N_WORDS, unit=other) == stated
+
+
+def test_epsilon_of_a_plain_bit_is_that_of_the_randomizer(corpus):
+    by_bits = LocalPrivateLDA(epsilon=1.7)
+    assert by_bits.device_randomizer(N_WORDS).bit_epsilon == 1.7
+    assert by_bits.privacy_cost(N_WORDS) == LocalPrivateLDA(randomizer=LocalRandomizer(1.7)).privacy_cost(N_WORDS)
+    assert by_bits.privacy_cost(unit="bit").epsilon == 1.7
+    assert LocalPrivateLDA().device_randomizer(N_WORDS).bit_epsilon == LocalRandomizer().bit_epsilon
+    assert LocalPrivateLDA(epsilon=math.inf).privacy_cost(N_WORDS).epsilon == math.inf
+    assert LocalPrivateLDA(epsilon=1e6).device_randomizer(N_WORDS).bit_epsilon == 30.0
+    with pytest.raises(ValueError, match="n_words must be given"):
+        LocalPrivateLDA(epsilon=5.0, epsilon_unit="document").privacy_cost(unit="bit")
+    with pytest.raises(ValueError, match=r"epsilon=0\.0001 for a document is too small: with 200 words"):
+        LocalPrivateLDA(epsilon=1e-4, epsilon_unit="document").fit(corpus.data[:5])
+    with pytest.raises(ValueError, match="epsilon_unit"):
+        LocalPrivateLDA(epsilon=1.0, epsilon_unit="word").fit(corpus.data[:5])
+
+
+@SEEDED
+def test_a_fit_and_reports_made_by_the_devices_have_the_noise_that_epsilon_asks_for(corpus):
+    law, X = LocalRandomizer(max_words=8), corpus.data[:300]
+    asked = {"epsilon": 24.0, "epsilon_unit": "document", "randomizer": law, "max_iter": 20}
+    estimator = LocalPrivateLDA(N_TOPICS, **asked, random_state=bytes(32))
+    fitted = estimator.fit(X)
+    same = model(randomizer=LocalRandomizer(1.5, max_words=8), random_state=bytes(32)).fit(X)
+    np.testing.assert_array_equal(fitted.components_, same.components_)
+    assert fitted.privacy_guarantee_ == same.privacy_guarantee_ and fitted.privacy_guarantee_.epsilon == 24.0
+    reports = estimator.device_randomizer(N_WORDS).set_params(random_state=1).fit_transform(X)
+    served = LocalPrivateLDA(N_TOPICS, **asked, input="reports", random_state=0).fit(reports)
+    assert served.privacy_guarantee_.epsilon == 24.0 and served.bit_guarantee_.epsilon <= 3.0
+    with pytest.raises(ValueError, match="partial_fit must go on with what it began with"):
+        served.set_params(epsilon=25.0).partial_fit(reports)
+    with PrivacyAccountant(epsilon=30.0, unit="document", adjacency="replace", trust="local") as accountant:
+        LocalPrivateLDA(N_TOPICS, **asked).fit(X)
+        with pytest.raises(BudgetExceededError):
+            LocalPrivateLDA(N_TOPICS, **asked).fit(X)
+    assert accountant.total.epsilon == 24.0
+
+
 def test_randomizing_is_paid_for_before_data_are_read_and_reports_are_free(corpus):
     bad = np.full((3, N_WORDS), np.nan)
     with PrivacyAccountant(epsilon=10.0, unit="document", adjacency="replace", trust="local") as accountant:

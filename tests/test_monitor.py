@@ -6,7 +6,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
+from skdplda.privacy._monitor import (
+    InherentPrivacyHistory,
+    composed_loss,
+    exact_draw_loss,
+    monitor_draw,
+    related_draw_loss,
+    replaced_draw_loss,
+    sweep_loss,
+)
 
 
 def conditional(words, docs, topics, i, n_topics, n_words, alpha, beta, removed=None):
@@ -119,3 +127,97 @@ def test_history_is_a_frozen_table():
 def test_history_refuses_arrays_of_different_length():
     with pytest.raises(ValueError, match=r"worst_draw has shape \(1,\)"):
         InherentPrivacyHistory([0.1, 0.2], [1, 2], [4.0], [10.0, 20.0])
+
+
+def counts_of(words, topics, word, n_topics, i):
+    """Return how many tokens of a word, without token i, are in each topic."""
+    mask = (words == word) & (np.arange(len(words)) != i)
+    return np.bincount(topics[mask], minlength=n_topics)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_losses_of_single_draws_are_within_propositions_1_and_2(seed):
+    """Every token of a random corpus, replaced by every other word; every draw."""
+    rng = np.random.default_rng(seed)
+    n_topics, n_words, n_tokens = 3, 4, 14
+    alpha, beta = rng.uniform(0.05, 2.0, 2)
+    words, docs = rng.integers(n_words, size=n_tokens), rng.integers(3, size=n_tokens)
+    topics = rng.integers(n_topics, size=n_tokens)
+    tightest = 0.0
+    for replaced, other in product(range(n_tokens), range(n_words)):
+        if other == words[replaced]:
+            continue
+        neighbour = words.copy()
+        neighbour[replaced] = other
+        for i in range(n_tokens):
+            p, q = (conditional(w, docs, topics, i, n_topics, n_words, alpha, beta) for w in (words, neighbour))
+            loss = np.abs(np.log(p / q)).max()
+            if i == replaced:
+                counts = [counts_of(words, topics, word, n_topics, i) for word in (words[i], other)]
+                bound = replaced_draw_loss(*counts, beta)
+                tightest = max(tightest, loss / bound if bound else 0.0)
+            elif words[i] in (words[replaced], other):
+                bound = related_draw_loss(beta) / 2  # half of what is printed
+            else:
+                bound = 0.0
+            assert loss <= bound + 1e-12
+    assert 0.3 < tightest <= 1
+
+
+def trace_losses(words, neighbour, docs, n_topics, n_words, alpha, beta, n_sweeps=1):
+    """Return |ln p/q| of every trace of some sweeps; all start at topic 0."""
+    n_tokens, found = len(words), []
+    for trace in product(range(n_topics), repeat=n_tokens * n_sweeps):
+        topics, loss = np.zeros(n_tokens, dtype=int), 0.0
+        for step, topic in enumerate(trace):
+            i = step % n_tokens
+            p, q = (conditional(w, docs, topics, i, n_topics, n_words, alpha, beta) for w in (words, neighbour))
+            loss += np.log(p[topic] / q[topic])
+            topics[i] = topic
+        found.append(abs(loss))
+    return np.array(found)
+
+
+@pytest.mark.parametrize(("n_tokens", "n_sweeps"), [(5, 1), (3, 2)])
+def test_the_loss_of_every_trace_is_within_theorems_1_and_2(n_tokens, n_sweeps):
+    n_words, alpha, beta = 3, 0.5, 0.2
+    rng = np.random.default_rng(n_tokens)
+    words, docs = rng.integers(n_words, size=n_tokens), np.arange(n_tokens) % 2
+    bounds = sweep_loss(np.bincount(words, minlength=n_words), beta)
+    worst = 0.0
+    for replaced, other in product(range(n_tokens), range(n_words)):
+        if other != words[replaced]:
+            neighbour = words.copy()
+            neighbour[replaced] = other
+            losses = trace_losses(words, neighbour, docs, 2, n_words, alpha, beta, n_sweeps)
+            assert losses.max() <= n_sweeps * bounds[words[replaced]]
+            worst = max(worst, losses.max())
+    assert 0.1 * composed_loss([bounds] * n_sweeps) < worst <= composed_loss([bounds] * n_sweeps)
+
+
+def test_equation_5_as_printed():
+    totals, beta, clip = np.array([7.0, 4.0, 1.0, 0.0]), 0.5, 3.0
+    found = sweep_loss(totals, beta, largest=clip)
+    for word, total in enumerate(totals):
+        other = np.delete(totals, word).max()
+        printed = 2 * (np.log(clip / beta + 1) + (other + total - 1) * np.log(1 + 1 / beta))
+        assert found[word] == pytest.approx(printed if total else 0.0, rel=1e-14)
+    assert (sweep_loss(totals, beta) >= found).all()
+    assert composed_loss([found, 2 * found]) == pytest.approx(3 * found.max())
+    assert sweep_loss([], beta).shape == (0,)
+
+
+def test_a_word_that_is_gone_loses_more_than_a_replaced_one():
+    """Eight words of one document, each once: the theorem has at most two draws that change, removal changes all."""
+    n_tokens, alpha, beta = 8, 0.01, 1.0
+    words, docs = np.arange(n_tokens), np.zeros(n_tokens, dtype=int)
+    bound = sweep_loss(np.ones(n_tokens), beta)[0]
+    worst = 0.0
+    for trace in product(range(2), repeat=n_tokens):
+        topics, loss = np.arange(n_tokens) % 2, 0.0
+        for i in range(n_tokens):
+            p, q = (conditional(words, docs, topics, i, 2, n_tokens, alpha, beta, removed) for removed in (None, 0))
+            loss += np.log(p[trace[i]] / q[trace[i]]) * (i > 0)  # the removed token has no draw on the neighbour
+            topics[i] = trace[i]
+        worst = max(worst, abs(loss))
+    assert worst > 1.4 * bound

@@ -1,5 +1,6 @@
 """Noise on unit-word counts: the law of the shortcut, noise once, and what the published form costs and shows."""
 
+import math
 import re
 from itertools import permutations
 from types import SimpleNamespace
@@ -199,6 +200,44 @@ def test_noise_on_what_occurs_has_no_epsilon():
     cost = PCTD(noise="units-each-iteration", noise_support="observed", epsilon=3.0).privacy_cost()
     assert cost.epsilon == np.inf and cost.status == "claimed"
     assert "told apart" in cost.reason
+
+
+@pytest.mark.parametrize(("scale", "epsilon"), [(0.15, 946), (0.2, 563), (0.25, 381), (0.3, 278)])
+def test_the_published_deviation_has_its_price(scale, epsilon):
+    """The table of doc/theory/pctd.rst, rounded up; 35 iterations are the default."""
+    options = {"noise": "units-each-iteration", "noise_scale": scale}
+    cost = PCTD(epsilon=np.inf, **options).privacy_cost()
+    assert math.ceil(cost.epsilon) == epsilon and cost.status == "claimed" and cost.unit == "token"
+    assert cost.epsilon == epsilon_of(gaussian_event(scale, 35), 1e-5)
+    assert cost == PCTD(epsilon=float(epsilon), **options).privacy_cost()
+    assert PCTD(epsilon=np.inf, max_iter=10, **options).privacy_cost().epsilon < cost.epsilon
+    with pytest.raises(ValueError, match=rf"noise_scale={scale} costs epsilon=.* more than epsilon={epsilon - 1}.0"):
+        PCTD(epsilon=epsilon - 1.0, **options).privacy_cost()
+    unbounded = PCTD(epsilon=np.inf, noise_support="observed", **options).privacy_cost()
+    assert unbounded.epsilon == np.inf and unbounded.status == "claimed"
+
+
+def test_the_published_deviation_is_for_the_published_form():
+    for noise in ("statistics", "units"):
+        with pytest.raises(ValueError, match="is for noise='units-each-iteration' only"):
+            PCTD(noise=noise, noise_scale=0.25).privacy_cost()
+    with pytest.raises(ValueError, match="delta must be > 0"):
+        PCTD(noise="units-each-iteration", noise_scale=0.25, epsilon=np.inf, delta=0.0).privacy_cost()
+    tiny = PCTD(noise="units-each-iteration", noise_scale=1e-9, epsilon=np.inf).privacy_cost()
+    assert tiny.epsilon > 1e15
+
+
+@published
+def test_a_fit_draws_noise_of_the_published_deviation():
+    """Equal seeds: as the fit whose epsilon asks for that deviation, and unlike the one without noise."""
+    X = UnitMatrix.from_counts(sp.csr_array(np.random.default_rng(0).integers(0, 3, (20, 6))))
+    options = {"noise": "units-each-iteration", "max_iter": 3, "random_state": 0}
+    model = PCTD(2, noise_scale=0.25, epsilon=np.inf, **options).fit(X)
+    assert "normal noise of standard deviation 0.25 on the count of every" in model.privacy_guarantee_.mechanism
+    asked = PCTD(2, epsilon=model.privacy_guarantee_.epsilon, **options).fit(X)
+    np.testing.assert_allclose(model.topic_word_, asked.topic_word_, rtol=1e-6)
+    exact = PCTD(2, epsilon=np.inf, **options).fit(X)
+    assert np.abs(model.topic_word_ - exact.topic_word_).max() > 0.01
 
 
 @published

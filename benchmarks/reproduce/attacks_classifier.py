@@ -10,6 +10,13 @@ sci.med, as presence bits of the 1,000 words of most posts (a vocabulary from th
 alpha = 1 and beta = 0.01 as in the paper. CDP-LDA's epsilon is the paper's parameter, which no proof supports;
 LP-LDA's is per bit; ours is per document.
 
+What is stored is one repetition of the paper's three. What agrees: accuracy of prediction rises with epsilon for LP-LDA
+(0.73 to 0.92, at 4 as high as without privacy, 0.91) and for CDP-LDA (0.73 to 0.88), and CDP-LDA is ahead of LP-LDA up
+to an epsilon of 2, behind from 4 on. What does not: the attack's accuracy lies between 0.51 and 0.56 for every form and
+epsilon, 0.56 without privacy, and has no trend; the paper's rises with epsilon. Our proven form, at 50 topics for
+documents of one group of news, has 0.69 to 0.75 with no trend in one repetition: its noise leaves no 50 topics, and
+prediction is by the words alone.
+
 Longer than 10 minutes: the default makes some 500 fits; --quick takes half a minute. Each line of the table is kept in
 --directory as soon as it is known: the same command goes on.
 
@@ -30,6 +37,9 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from results import code_of, save
 
 from skdplda import LocalPrivateLDA, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.attacks import shadow_classifier_attack
@@ -136,11 +146,12 @@ def main():
     X, y = read_pair(Path(os.environ["SKDPLDA_DATA"]), args.quick)
     print(f"{X.shape[0]:,} posts, {X.shape[1]:,} words")
     args.directory.mkdir(parents=True, exist_ok=True)
-    rows = []
+    roots, rows = [read_pair, models, line], []
+    code = code_of(*roots).rpartition("@")[2]  # lines of older code are not taken for lines of this
     for seed in range(args.repetitions):
         for epsilon in [np.inf, *args.epsilon]:
             for name, model in models(epsilon, topics, sweeps):
-                kept = args.directory / f"{name}_{epsilon:g}_{seed}_{topics}_{args.shadows}_{X.shape[0]}.json"
+                kept = args.directory / f"{name}_{epsilon:g}_{seed}_{topics}_{args.shadows}_{X.shape[0]}_{code}.json"
                 if not kept.exists():
                     partial = kept.with_suffix(".partial")
                     partial.write_text(json.dumps(line(X, y, name, model, epsilon, seed, args.shadows)))
@@ -148,8 +159,7 @@ def main():
                 rows.append(json.loads(kept.read_text()) | {"documents": X.shape[0] // 2})
     table = pd.DataFrame(rows)
     print(table.groupby(["model", "epsilon"], sort=False).mean(numeric_only=True).round(3).to_string())
-    args.output.mkdir(parents=True, exist_ok=True)
-    table.to_csv(args.output / "attacks_classifier.csv", index=False, float_format="%.4f")
+    save(table, args.output / "attacks_classifier.csv", roots, ["20news"])
     draw(table, args.output / "attacks_classifier.png")
 
 

@@ -9,8 +9,12 @@ and the other way round. Two families:
   1e-5, a document contributes 25 words to the selection, and the epsilons add up.
 
 Beside them plain sampling with the vocabulary of the target's half, attacked in the same way. A model's statistic
-leaves out words that it did not select. Every shadow model is kept in --directory: the same command goes on. One
-repetition, 11 settings of 65 fits, takes about a minute on one core; the paper has ten repetitions.
+leaves out words that it did not select. Every shadow model is kept in --directory: the same command goes on.
+
+What is stored is one repetition of the paper's ten: 11 settings of 65 fits, about a minute on one core. What agrees:
+private topics leave the attack nothing to find, at any epsilon tried: at most 0.42 % of the members at 0.1 % false
+alarms, where plain sampling gives 23 % away. What cannot be told from one repetition: that a smaller epsilon, of
+either, hinders the attack more, which the paper finds. All ten intervals overlap.
 
     python benchmarks/reproduce/attacks_fdptm.py --repetitions 1 --directory shadows
 """
@@ -28,6 +32,9 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from results import code_of, save
 
 from skdplda import PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.attacks import AttackResult, membership_experiment
@@ -103,7 +110,8 @@ def main():
     file = Path(os.environ["SKDPLDA_DATA"]) / "pheme_clean.json"
     texts = json.loads(file.read_text(encoding="utf-8"))["text"][: 600 if args.quick else None]
     X = sp.csr_array(CountVectorizer(token_pattern=r"\S+").fit_transform(texts).astype(np.int32))
-    results, rows = {}, []
+    roots, results, rows = [settings, membership_experiment], {}, []
+    code = code_of(*roots).rpartition("@")[2]  # models of older code are not taken for models of this
     for family, first, second, estimator, options in settings():
         found = membership_experiment(
             estimator,
@@ -111,7 +119,7 @@ def main():
             n_models=args.models,
             repetitions=args.repetitions,
             thresholds=(),
-            directory=args.directory / f"fdptm_{family}_{first}_{second}_{len(texts)}".replace(" ", "_"),
+            directory=args.directory / f"fdptm_{family}_{first}_{second}_{len(texts)}_{code}".replace(" ", "_"),
             random_state=0,
             verbose=sys.stderr.isatty(),
             **options,
@@ -132,8 +140,8 @@ def main():
         )
     table = pd.DataFrame(rows)
     print(table.to_string(index=False, float_format="{:.2f}".format))
-    args.output.mkdir(parents=True, exist_ok=True)
-    table.to_csv(args.output / "attacks_fdptm.csv", index=False, float_format="%.4f")
+    table["repetitions"], table["models"] = args.repetitions, args.models
+    save(table, args.output / "attacks_fdptm.csv", roots, ["tweets"])
     draw(results, args.output / "attacks_fdptm.png")
 
 

@@ -2,34 +2,38 @@
 
 Fangyuan Zhao, Xuebin Ren, Shusen Yang, Qing Han, Peng Zhao and Xinyu Yang, "Latent Dirichlet Allocation Model
 Training With Differential Privacy", IEEE TIFS 16, 2021. K=50, alpha=1, beta=0.01, inherent epsilon 10 a sweep. KOS and
-NIPS are the paper's corpora; its third, the UCI Enron corpus, is not to be had, and raw mail of six Enron mailboxes
-stands in for it. A document is the set of its words among the 1,000 that most documents have (English stop words
-apart), as in the paper's Table II.
+NIPS are the paper's corpora; its third, the UCI Enron corpus, is not to be had, and all 16,921 raw mails of six Enron
+mailboxes stand in for it (the paper has 10,000 documents of 150 users; most of these mails lack their first paragraph,
+see corpora.py). A document is the set of its words among the 1,000 that most documents have (English stop words apart),
+as in the paper's Table II.
 
 HDP-LDA bounds the draws by C / beta = e^5 - 1 = 147.4. The paper says that it takes a larger beta there, but not
-which; "beta=1" has C=147.4, and "beta=0.01", the default of the others, has C=1.47. "published" is Algorithm 1,
-"delayed" its sound form (delayed counts, as in AD-LDA) with the same two epsilons a sweep.
+which: a grid has 0.01, 0.1, 1 and 5, and C follows. "published" is Algorithm 1, "delayed" its sound form (delayed
+counts, as in AD-LDA) with the same two epsilons a sweep. A run of Figure 5 has 300 sweeps (the paper names 300 for its
+non-private model, and none here), one of Figure 4 has 100; both have three seeds.
 
 What a point really costs stands beside what the paper says of it. The paper's epsilon counts one sweep's noise; its own
 sum over sweeps of noise and draws is `paper_total`. `proven_total` is proven, at delta=1e-5, for everything that an
 attacker of Figure 4 sees; it is infinite where draws or counts are not covered.
 
+What is stored, and what is not: Figure 4, runs of 100 sweeps and two seeds with beta 0.01 and 1, on KOS, NIPS and 8,000
+of 10,000 mails ("Enron (stand-in)"). Figure 5, on KOS, 300 sweeps of one seed and a part of a second, with the whole
+grid; on all three, 100 sweeps of one seed with beta 0.01 and 1. `benchmarks/check.py --rows` lists the rest.
+
 Where we agree. Attack: on plain CGS and on CDP-LDA+ its success rises steeply with the sweeps, to 0.8 and more after
 100, at the smaller epsilon of CDP-LDA+ too; HDP-LDA with beta=0.01 stays below 0.01. Perplexity falls as epsilon grows,
-and limiting the draws costs quality even without noise (KOS 616, CGS 492).
+and limiting the draws costs quality even without noise (KOS, 300 sweeps: 600 at best, beta=0.1; CGS 479).
 
 Where we do not. With beta=1 the published HDP-LDA does not withstand the attack: at noise epsilon 1 it succeeds as on
 CGS (0.97 and more), since noise that stays in the counts gives each word a mark of its own, and at 10 it rises to
 0.27-0.65; the delayed form, whose noise is fresh, stays below 0.14. Nor does eq. (24) show what can be known: it counts
 how frequent words are once a sweep. Naive Bayes on the same trace finds 0.65-0.99 of the words from the delayed form
-with beta=1 after 100 sweeps, which an epsilon of 899 and more does not exclude. Perplexity: the published HDP-LDA is
-behind CDP-LDA+ at each epsilon on each corpus, where the paper has it no worse, and much better on KOS; neither of the
-two betas that we tried changes that. The delayed form is ahead of the published one at each epsilon, and of CDP-LDA+ up
-to an epsilon of 4 (KOS), 6 (NIPS) and 8 (Enron).
+with beta=1 after 100 sweeps, which an epsilon of 899 and more does not exclude. Perplexity: the paper has HDP-LDA no
+worse than CDP-LDA+ at any epsilon, and much better on KOS. On KOS after 300 sweeps the published form is worse at each
+epsilon with each beta of the grid: 884 at 1 and 667 at 10 at best, CDP-LDA+ 846 and 627. The delayed form is much
+better up to an epsilon of 6 (654 at 1, beta=1; 645, beta=0.1), and at 10 with beta=0.1 (608).
 
-Figure 5 is of one seed and 100 sweeps (the paper does not give their number), Figure 4 the mean of two seeds.
-
-Results are kept as they come: run again to go on.
+Results are kept as they come: run again to go on. A fit of 300 sweeps of KOS takes 5 to 11 s of processor time.
 
     python benchmarks/reproduce/hdp_figures.py
 """
@@ -40,14 +44,16 @@ import lzma
 import math
 import os
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import matplotlib
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from results import Rows
 
 from skdplda._validation import tokens_of
 from skdplda.attacks import TopicTraceAttack
@@ -58,7 +64,8 @@ from skdplda.models._hdp_sampler import DelayedCountSweeps
 from skdplda.models._published_gibbs import fit_published
 from skdplda.privacy import Randomness
 
-N_TRAIN = {"KOS": 3000, "NIPS": 1350, "Enron (stand-in)": 8000}
+N_TRAIN = {"KOS": 3000, "NIPS": 1350, "Enron (six mailboxes)": 15_200}
+DATA = {"KOS": "kos", "NIPS": "nips", "Enron (six mailboxes)": "enron"}
 N_WORDS, N_TOPICS, ALPHA, BETA, DELTA = 1000, 50, 1.0, 0.01, 1e-5
 INHERENT = 10.0
 ODDS = math.expm1(INHERENT / 2)  # C / beta
@@ -75,14 +82,28 @@ ATTACKS = [  # method, noise epsilon of a sweep, beta
     ("HDP-LDA delayed", 10.0, 1.0),
     ("HDP-LDA delayed", 10.0, BETA),
 ]
+BETAS = (BETA, 0.1, 1.0, 5.0)  # C follows from each: C / beta is what limits the draws
 FITS = [
     ("CGS", math.inf, BETA),
-    ("limited inherent", math.inf, 1.0),
-    ("limited inherent", math.inf, BETA),
     *[("CDP-LDA+", epsilon, BETA) for epsilon in EPSILONS],
     *[(f"HDP-LDA {form}", epsilon, 1.0) for form in ("published", "delayed") for epsilon in EPSILONS],
-    *[(f"HDP-LDA {form}", epsilon, BETA) for form in ("published", "delayed") for epsilon in (1.0, 10.0)],
+    *[("limited inherent", math.inf, beta) for beta in BETAS],
+    *[(f"HDP-LDA {form}", e, beta) for form in ("published", "delayed") for beta in BETAS for e in (1.0, 10.0)],
 ]
+FITS = list(dict.fromkeys(FITS))
+KEYS = ["corpus", "method", "epsilon", "beta", "seed", "run"]  # a run of so many sweeps
+SWEEPS, ATTACK_SWEEPS = 300, 100
+
+
+def cells(corpora=tuple(N_TRAIN), seeds=(0, 1, 2), sweeps=SWEEPS, attack_sweeps=ATTACK_SWEEPS):
+    """Return what there is to measure: one seed after the other."""
+    grid = [(seed, name) for seed in seeds for name in corpora]
+    return {
+        "hdp_figure4": [
+            dict(zip(KEYS, (n, *one, seed, attack_sweeps), strict=True)) for seed, n in grid for one in ATTACKS
+        ],
+        "hdp_figure5": [dict(zip(KEYS, (n, *one, seed, sweeps), strict=True)) for seed, n in grid for one in FITS],
+    }
 
 
 def corpus(folder, name):
@@ -93,7 +114,7 @@ def corpus(folder, name):
         X = X[:, most].tocsr()
     else:
         with lzma.open(folder / "enron_ham_raw.jsonl.xz", "rt") as file:
-            mails = [json.loads(line) for line in file][:10_000]
+            mails = [json.loads(line) for line in file]
         texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails]
         X = CountVectorizer(stop_words="english", token_pattern=r"\b[a-zA-Z]{3,}\b", binary=True).fit_transform(texts)
         X = X[:, np.argsort(-np.diff(X.tocsc().indptr), kind="stable")[:N_WORDS]]
@@ -105,7 +126,7 @@ def corpus(folder, name):
     return X[order[: N_TRAIN[name]]], X[order[N_TRAIN[name] :]]
 
 
-def run(X, method, epsilon, beta, sweeps, seed, observer=None):
+def fit(X, method, epsilon, beta, sweeps, seed, observer=None):
     """Return the topic-word counts of one fit; `observer` sees each sweep's (table, topics), tokens in X's order."""
     if method == "HDP-LDA delayed":
         plan = HybridPlan("laplace", 2 / epsilon, INHERENT, sweeps)
@@ -120,7 +141,7 @@ def run(X, method, epsilon, beta, sweeps, seed, observer=None):
                 observer(table, sampler.topics)
         return sampler.pseudo_counts().T
     clip = np.inf if method in ("CGS", "CDP-LDA+") else beta * ODDS
-    fit = fit_published(
+    found = fit_published(
         X,
         N_TOPICS,
         mechanism="laplace-every" if method == "CDP-LDA+" else "hybrid",
@@ -132,7 +153,7 @@ def run(X, method, epsilon, beta, sweeps, seed, observer=None):
         count_clip=clip,
         observer=observer,
     )
-    return np.maximum(fit.word_topic, 0)
+    return np.maximum(found.word_topic, 0)
 
 
 def totals(method, epsilon, sweeps):
@@ -145,8 +166,9 @@ def totals(method, epsilon, sweeps):
     return paper, proven
 
 
-def attack(X, method, epsilon, beta, sweeps, seed, seen):
-    """Return one row for each of the sweeps in `seen`: how well both rules do by then."""
+def attack(X, test, method, epsilon, beta, seed, run):
+    """Return one row for each of some sweeps: how well both rules do by then."""
+    seen = {1, 2, 3, 5, *range(10, run + 1, 10)}
     words = tokens_of(X)[1]
     tokens = np.random.default_rng(seed).choice(len(words), ATTACKED, replace=False)
     tokens[-1] = len(words) - 1  # the paper attacks the last word
@@ -166,19 +188,19 @@ def attack(X, method, epsilon, beta, sweeps, seed, seen):
             paper, proven = totals(method, epsilon, done)
             rows.append({"sweeps": done, "paper_total": paper, "proven_total": proven, **found})
 
-    run(X, method, epsilon, beta, sweeps, seed, observe)
+    fit(X, method, epsilon, beta, run, seed, observe)
     return rows
 
 
-def judge(X, test, method, epsilon, beta, sweeps, seed):
+def judge(X, test, method, epsilon, beta, seed, run):
     """Return one row: perplexity in the paper's way, and of the other half of each document."""
-    topics = run(X, method, epsilon, beta, sweeps, seed) + beta
+    topics = fit(X, method, epsilon, beta, run, seed) + beta
     topics /= topics.sum(axis=1, keepdims=True)
     options = {"doc_topic_prior": ALPHA}
-    paper, proven = totals(method, epsilon, sweeps)
+    paper, proven = totals(method, epsilon, run)
     return [
         {
-            "sweeps": sweeps,
+            "sweeps": run,
             "paper_total": paper,
             "proven_total": proven,
             "perplexity": perplexity(test, topics, method="fold-in", **options),
@@ -186,24 +208,6 @@ def judge(X, test, method, epsilon, beta, sweeps, seed):
             "unigram": unigram_perplexity(X, test),
         }
     ]
-
-
-def collect(path, tasks, work):
-    """Do the tasks that are not in the table yet, and return the whole table."""
-    names = ["corpus", "method", "epsilon", "beta", "seed"]
-    table = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=names)
-    done = set(table[names].itertuples(index=False, name=None))
-    for task in tasks:
-        if task in done:
-            continue
-        begin = time.process_time()
-        rows = [dict(zip(names, task, strict=True)) | row for row in work(*task)]
-        new = pd.DataFrame(rows)
-        table = pd.concat([table, new]) if len(table) else new
-        table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
-        print(*task, {k: v for k, v in rows[-1].items() if k not in names}, f"{time.process_time() - begin:.0f} s CPU")
-        sys.stdout.flush()
-    return pd.read_csv(path)
 
 
 LOOK = {  # method -> colour, marker, dashes
@@ -292,9 +296,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
     parser.add_argument("--corpora", nargs="+", default=list(N_TRAIN), choices=list(N_TRAIN))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--attack-sweeps", type=int, default=100)
-    parser.add_argument("--sweeps", type=int, default=100)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--attack-sweeps", type=int, default=ATTACK_SWEEPS)
+    parser.add_argument("--figures", type=int, nargs="+", default=[4, 5], choices=[4, 5])
+    parser.add_argument("--sweeps", type=int, default=SWEEPS)
     parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
     parser.add_argument("--quick", action="store_true", help="KOS alone, 20 sweeps, to see that it runs")
     args = parser.parse_args()
@@ -310,21 +315,21 @@ def main():
     corpora = {name: corpus(args.data, name) for name in args.corpora}
     for name, (X, test) in corpora.items():
         print(f"{name}: {X.shape[0]:,} documents, {X.nnz:,} tokens to train; {test.shape[0]:,} to test")
-    seen = sorted({*range(1, 11), *range(10, args.attack_sweeps + 1, 5)})
-
-    def attack_one(name, method, epsilon, beta, seed):
-        return attack(corpora[name][0], method, epsilon, beta, args.attack_sweeps, seed, set(seen))
-
-    def fit_one(name, method, epsilon, beta, seed):
-        return judge(*corpora[name], method, epsilon, beta, args.sweeps, seed)
-
-    tasks = [(name, *one, seed) for seed in args.seeds for name in corpora for one in ATTACKS]
-    table = collect(args.output / f"{stem}figure4.csv", tasks, attack_one)
-    draw_attack(plt, table, args.output / f"{stem}figure4.png", "paper")
-    draw_attack(plt, table, args.output / f"{stem}figure4_bayes.png", "bayes")
-    tasks = [(name, *one, seed) for seed in args.seeds for name in corpora for one in FITS]
-    table = collect(args.output / f"{stem}figure5.csv", tasks, fit_one)
-    draw_perplexity(plt, table, args.output / f"{stem}figure5.png")
+    todo = cells(args.corpora, args.seeds, args.sweeps, args.attack_sweeps)
+    for figure in args.figures:
+        rows = Rows(args.output / f"{stem}figure{figure}.csv", KEYS)
+        for cell in todo[f"hdp_figure{figure}"]:
+            work = attack if figure == 4 else judge
+            settings = {key: cell[key] for key in KEYS[1:]}
+            rows.measure(
+                cell, partial(work, *corpora[cell["corpus"]], **settings), [corpus, work], [DATA[cell["corpus"]]]
+            )
+        table = rows.table[rows.table.run == (args.attack_sweeps if figure == 4 else args.sweeps)]
+        if figure == 4:
+            draw_attack(plt, table, args.output / f"{stem}figure4.png", "paper")
+            draw_attack(plt, table, args.output / f"{stem}figure4_bayes.png", "bayes")
+        else:
+            draw_perplexity(plt, table, args.output / f"{stem}figure5.png")
 
 
 if __name__ == "__main__":

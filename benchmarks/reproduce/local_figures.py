@@ -4,8 +4,11 @@ Zhao, Ren, Yang, Han, Zhao and Yang, "Latent Dirichlet Allocation Model Training
 16, 2021. 1,000 words, K=50, beta=0.01; mini-batches of 160, lambda=0.5, omega=0.4; prior corpora of 500, 200 and 1,000
 documents. KOS and NIPS of the paper's corpora. Its Enron is not the one here: 3,500 raw mails of 6 mailboxes STAND IN
 for it (the paper has 10,000 documents). A document is the set of its words. The conference version of Figure 6 (IJCAI
-2019) has alpha=0.1, the journal alpha=1; Figure 6 is there for both, without CDP-LDA for the latter, all else for the
-first.
+2019) has alpha=0.1, the journal alpha=1; Figure 6 is there for both, all else for the first.
+
+CDP-LDA ends with the topics of its last sweep; LP-LDA as this package has it draws with a table that is frozen within a
+sweep, and takes a mean of many sweeps. "LP-LDA, last sample" and "CGS, last sample" have CDP-LDA's sampler and its last
+sweep. They, and CDP-LDA with alpha=1, are stored for KOS and one seed; everything else has three.
 Documents of a stream come once: each user sends one report. A batch has 100 sweeps for KOS, 30 for the others.
 
 Perplexity is measured twice: topic proportions from the test document itself ("fold-in", the papers' way), and from one
@@ -16,6 +19,10 @@ times as much; the table says both. CDP-LDA's epsilon is a published claim that 
 
 What agrees with the papers, and what does not:
 
+* Figure 6, one sampler for all (KOS). By fold-in as printed: CDP-LDA is better at small epsilon, LP-LDA from 5.3 on
+  with alpha=0.1 (434 to 436 there, 639 to 505 at 1.1) and from 3.7 on with alpha=1 (525 to 532; 707 to 592 at 1.1), and
+  near the model without noise at 7.6 (427 to 424, 495 to 492). By completion CDP-LDA is better at each epsilon (597 to
+  588 and 629 to 626 at 7.6): that LP-LDA passes it there, next, is the mean of many sweeps.
 * Figure 6. LP-LDA falls with epsilon, and reaches the model without noise at 7.6. Below 3 to 5 the CDP-LDA baseline
   is better, above LP-LDA is, as printed. With alpha=0.1 the likelihood of the noisy bits is better than the moment
   estimate, by both measures, on Enron* at each epsilon, on KOS up to 5.3, and on NIPS, whose documents have a quarter
@@ -41,25 +48,30 @@ Rows are written as they come; a second run goes on where the first was interrup
 """
 
 import argparse
-import csv
 import json
 import lzma
 import math
 import os
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from results import Rows
 
 from skdplda import LocalPrivateLDA, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.datasets import load_uci_bow
 from skdplda.local import LocalRandomizer, bit_epsilon_of_coin
-from skdplda.metrics import unigram_perplexity
+from skdplda.metrics import perplexity, unigram_perplexity
+from skdplda.models._local_estimators import moment_estimate, reconstruct
+from skdplda.models._published_gibbs import fit_published
 
 N_WORDS, N_TOPICS, BETA, BATCH, LAMBDA, OMEGA = 1000, 50, 0.01, 160, 0.5, 0.4
 N_TRAIN = {"KOS": 3000, "NIPS": 1350, "Enron*": 3000}
@@ -69,12 +81,15 @@ BATCH_SIZES = (40, 80, 160, 320)
 STREAM_SWEEPS = {"KOS": 100, "NIPS": 30, "Enron*": 30}
 COINS = (0.5, 0.2, 0.1, 0.05, 0.01, 0.001)  # f, from epsilon 1.10 to 7.60
 STREAM_EPSILONS = (1.0, 3.0, 5.0, math.inf)
-FIELDS = ["figure", "corpus", "method", "alpha", "bit_epsilon", "document_epsilon", "prior", "batch_size"]
-FIELDS += ["batch", "seed", "completion", "fold_in"]
+KEYS = ["figure", "corpus", "method", "alpha", "bit_epsilon", "prior", "batch_size", "seed"]
+DATA = {"KOS": "kos", "NIPS": "nips", "Enron*": "enron"}
+EXACT = ("non-private", "CGS, last sample")
+METHODS = ("LP-LDA (moment)", "likelihood", "CDP-LDA (claimed)", "LP-LDA, last sample", *EXACT)
 COLORS = {
     "LP-LDA (moment)": "#D55E00",
     "likelihood": "#0072B2",
     "CDP-LDA (claimed)": "#999999",
+    "LP-LDA, last sample": "#CC79A7",
     "OLP-LDA": "#D55E00",
     "OLP-LDA, no prior": "#E69F00",
     "O-LDA": "#009E73",
@@ -98,38 +113,19 @@ def presence(folder, name):
     return X[: N_TRAIN[name]], X[N_TRAIN[name] :]
 
 
-class Rows:
-    """The table on disk; knows what it has."""
-
-    def __init__(self, path):
-        self.path = path
-        self.done = set()
-        if path.exists():
-            table = pd.read_csv(path)
-            self.done = {self.key(row) for row in table.to_dict("records")}
-        else:
-            with open(path, "w", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerow(FIELDS)
-
-    @staticmethod
-    def key(row):
-        return tuple(str(float(row[f])) if isinstance(row[f], (int, float)) else str(row[f]) for f in FIELDS[:-2])
-
-    def add(self, rows):
-        with open(self.path, "a", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-            writer.writerows(rows)
-        self.done |= {self.key(row) for row in rows}
+def cell_of(figure, corpus, method, alpha, epsilon, seed, prior=0, size=0):
+    """Return the columns that name a cell."""
+    return dict(zip(KEYS, (figure, corpus, method, alpha, epsilon, prior, size, seed), strict=True))
 
 
-def row_of(figure, corpus, method, alpha, epsilon, seed, model=None, X_test=None, prior=0, size=0, batch=0):
-    """Return a row, without the measures if there is no model."""
-    true = math.inf if method.startswith("CDP") else min(epsilon * N_WORDS, math.inf)
-    row = dict(zip(FIELDS, (figure, corpus, method, alpha, epsilon, true, prior, size, batch, seed), strict=False))
-    if model is not None:
-        row["completion"] = round(model.perplexity(X_test), 2)
-        row["fold_in"] = round(model.perplexity(X_test, method="fold-in"), 2)
-    return row
+def measures(model, test, epsilon, batch=0, true=None):
+    """Return the values of a row."""
+    return {
+        "document_epsilon": min(epsilon * N_WORDS, math.inf) if true is None else true,
+        "batch": batch,
+        "completion": round(model.perplexity(test), 2),
+        "fold_in": round(model.perplexity(test, method="fold-in"), 2),
+    }
 
 
 def local(epsilon, alpha, reconstruction, seed, sweeps):
@@ -147,53 +143,77 @@ def local(epsilon, alpha, reconstruction, seed, sweeps):
     )
 
 
-def figure6(name, train, test, rows, seeds, sweeps, baseline, coins):
-    """Perplexity over the epsilon of a bit, one batch; the slow baseline, or everything else."""
+def last_sample(X, alpha, seed, sweeps):
+    """Return a model whose topics are the last sweep's, sampled as CDP-LDA samples, without noise."""
+    found = fit_published(
+        sp.csr_array(X), N_TOPICS, mechanism="hybrid", epsilon=math.inf, doc_topic_prior=alpha,
+        topic_word_prior=BETA, max_iter=sweeps, seed=seed,
+    )  # fmt: skip
+    topics = found.word_topic + BETA
+    return SimpleNamespace(
+        perplexity=partial(perplexity, topic_word=topics / topics.sum(axis=1, keepdims=True), doc_topic_prior=alpha)
+    )
+
+
+def fit_batch(train, test, method, alpha, epsilon, seed, sweeps):
+    """Fit a method of Figure 6 to all documents, and return the values of its row."""
+    if method.startswith("CDP"):
+        model = PrivateCGSLDA(
+            N_TOPICS,
+            mechanism="laplace-first",
+            epsilon=epsilon,
+            doc_topic_prior=alpha,
+            topic_word_prior=BETA,
+            max_iter=sweeps,
+            random_state=seed,
+        )
+        return measures(model.fit(train), test, epsilon, true=math.inf)
+    if method.endswith("last sample"):
+        X = train
+        if math.isfinite(epsilon):
+            randomizer = LocalRandomizer(epsilon, random_state=seed)
+            reports, channel = sp.csr_array(randomizer.fit_transform(train)), randomizer.channel(N_WORDS)
+            present = moment_estimate(
+                np.asarray(reports.sum(axis=0)).ravel().astype(float), len(train.indptr) - 1, channel
+            )
+            X = reconstruct(reports, present, np.random.default_rng(seed))
+        return measures(last_sample(X, alpha, seed, sweeps), test, epsilon)
+    model = local(epsilon, alpha, "moment" if method.startswith("LP") else "likelihood", seed, sweeps)
+    return measures(model.fit(train), test, epsilon)
+
+
+def figure6(name, train, test, rows, seeds, sweeps, methods, coins):
+    """Perplexity over the epsilon of a bit, one batch."""
     epsilons = [round(bit_epsilon_of_coin(f), 4) for f in coins]
-    if baseline:
-        settings = [("CDP-LDA (claimed)", e) for e in epsilons]
-    else:
-        settings = [(method, e) for e in epsilons for method in ("LP-LDA (moment)", "likelihood")]
-        settings += [("non-private", math.inf)]
     for alpha in (0.1, 1.0):
-        for method, epsilon in settings:
-            for seed in seeds:
-                arguments = (6, name, method, alpha, epsilon, seed)
-                if Rows.key(row_of(*arguments)) in rows.done or (method.startswith("CDP") and alpha != 0.1):
-                    continue
-                if method.startswith("CDP"):
-                    model = PrivateCGSLDA(
-                        N_TOPICS,
-                        mechanism="laplace-first",
-                        epsilon=epsilon,
-                        doc_topic_prior=alpha,
-                        topic_word_prior=BETA,
-                        max_iter=sweeps,
-                        random_state=seed,
-                    )
-                else:
-                    model = local(epsilon, alpha, "moment" if method.startswith("LP") else "likelihood", seed, sweeps)
-                rows.add([row_of(*arguments, model.fit(train), test)])
+        for method in methods:
+            for epsilon in [math.inf] if method in EXACT else epsilons:
+                for seed in seeds:
+                    work = partial(fit_batch, train, test, method, alpha, epsilon, seed, sweeps)
+                    estimator = PrivateCGSLDA if method.startswith("CDP") else LocalPrivateLDA
+                    roots = [fit_batch, presence] + [estimator] * (not method.endswith("last sample"))
+                    rows.measure(cell_of(6, name, method, alpha, epsilon, seed), work, roots, [DATA[name]])
 
 
 def stream(figure, name, method, epsilon, seed, train, test, rows, sweeps, prior, size, every):
     """One stream: a prior corpus, then each other document once; a row after each batch, or after the last."""
-    alpha = 0.1
-    order = np.random.default_rng(seed).permutation(train.shape[0])
-    starts = list(range(prior, train.shape[0] - size + 1, size))
-    wanted = range(1, len(starts) + 1) if every else [len(starts)]
-    arguments = (figure, name, method, alpha, epsilon, seed)
-    if all(Rows.key(row_of(*arguments, prior=prior, size=size, batch=b)) in rows.done for b in wanted):
-        return
-    model = local(epsilon, alpha, "likelihood" if method == "likelihood" else "bayes", seed, sweeps)
-    if prior:
-        model.fit_prior(train[order[:prior]])
-    found = []
-    for batch, start in enumerate(starts, start=1):
-        model.partial_fit(train[order[start : start + size]])
-        if batch in wanted:
-            found.append(row_of(*arguments, model, test, prior, size, batch))
-    rows.add(found)
+
+    def work():
+        order = np.random.default_rng(seed).permutation(train.shape[0])
+        starts = list(range(prior, train.shape[0] - size + 1, size))
+        wanted = range(1, len(starts) + 1) if every else [len(starts)]
+        model = local(epsilon, 0.1, "likelihood" if method == "likelihood" else "bayes", seed, sweeps)
+        if prior:
+            model.fit_prior(train[order[:prior]])
+        found = []
+        for batch, start in enumerate(starts, start=1):
+            model.partial_fit(train[order[start : start + size]])
+            if batch in wanted:
+                found.append(measures(model, test, epsilon, batch))
+        return found
+
+    cell = cell_of(figure, name, method, 0.1, epsilon, seed, prior, size)
+    rows.measure(cell, work, [stream, presence, LocalPrivateLDA], [DATA[name]])
 
 
 def streams(figures, name, train, test, rows, seeds, sweeps):
@@ -253,13 +273,14 @@ def draw(table, unigram, output):
         for i, (measure, label) in enumerate((("fold_in", "fold-in (the papers')"), ("completion", "completion"))):
             for ax, name in zip(axes[i], named, strict=True):
                 here = part[part.corpus == name]
-                for method in ("CDP-LDA (claimed)", "LP-LDA (moment)", "likelihood"):
+                for method in ("CDP-LDA (claimed)", "LP-LDA, last sample", "LP-LDA (moment)", "likelihood"):
                     dashes = "--" if method.startswith("CDP") else "-"
                     mine = here[here.method == method]
                     if len(mine):
                         line(ax, mine, "bit_epsilon", measure, method, linestyle=dashes, marker="o", markersize=4)
-                exact = here[here.method == "non-private"][measure].mean()
-                ax.axhline(exact, color="black", linestyle=":", label="non-private")
+                for method, dashes in (("non-private", ":"), ("CGS, last sample", "--")):
+                    exact = here[here.method == method][measure].mean()
+                    ax.axhline(exact, color="black", linestyle=dashes, linewidth=0.9, label=method)
                 if name in unigram:
                     ax.axhline(unigram[name][measure], color="black", linestyle="-.", linewidth=0.8, label="unigram")
                 ax.set(xlabel="ε of one bit", ylabel=f"perplexity, {label}", title=name if i == 0 else None)
@@ -310,7 +331,7 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--coins", type=float, nargs="+", default=COINS, help="values of f for Figure 6 (default: six)")
     parser.add_argument("--sweeps", type=int, default=100, help="Gibbs sweeps of a fit or a batch (default: 100)")
-    parser.add_argument("--no-baseline", dest="baseline", action="store_false", help="leave CDP-LDA out: it is slow")
+    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS, help="of Figure 6")
     parser.add_argument("--quick", action="store_true", help="KOS, one seed, 10 sweeps")
     parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
     args = parser.parse_args()
@@ -320,21 +341,22 @@ def main():
         sys.exit("Set SKDPLDA_DATA to the folder of the corpora.")
     warnings.simplefilter("ignore", PrivacyLeakWarning)  # the corpora are public, the seeds make it repeatable
     args.output.mkdir(parents=True, exist_ok=True)
-    rows, unigram = Rows(args.output / "local_figures.csv"), {}
-    for name in args.corpora:
-        train, test = presence(Path(os.environ["SKDPLDA_DATA"]), name)
-        print(f"{name}: {train.shape[0]:,} and {test.shape[0]:,} documents, {train.nnz:,} words in them", flush=True)
+    rows, unigram = Rows(args.output / f"local_{'quick' if args.quick else 'figures'}.csv", KEYS), {}
+    corpora = {name: presence(Path(os.environ["SKDPLDA_DATA"]), name) for name in N_TRAIN}
+    for name, documents in corpora.items():
         unigram[name] = {
-            m.replace("document-", "").replace("-", "_"): unigram_perplexity(train, test, method=m)
+            m.replace("document-", "").replace("-", "_"): unigram_perplexity(*documents, method=m)
             for m in ("document-completion", "fold-in")
         }
+    for name in args.corpora:
+        train, test = corpora[name]
+        print(f"{name}: {train.shape[0]:,} and {test.shape[0]:,} documents, {train.nnz:,} words in them", flush=True)
         if 6 in args.figures:
-            figure6(name, train, test, rows, args.seeds, args.sweeps, False, args.coins)
+            figure6(name, train, test, rows, args.seeds, args.sweeps, args.methods, args.coins)
         streams(args.figures, name, train, test, rows, args.seeds, min(args.sweeps, STREAM_SWEEPS[name]))
-        if 6 in args.figures and args.baseline:
-            figure6(name, train, test, rows, args.seeds, args.sweeps, True, args.coins)
-        table = pd.read_csv(rows.path)
-        draw(table, unigram, args.output)
+        table = rows.table
+        if not args.quick:
+            draw(table, unigram, args.output)
     mean = table.groupby(["figure", "corpus", "alpha", "bit_epsilon", "method", "prior", "batch_size"], as_index=False)
     print(mean.agg(completion=("completion", "mean"), fold_in=("fold_in", "mean"), rows=("seed", "size")).to_string())
 

@@ -124,6 +124,19 @@ MECHANISMS: dict = {
             )
             for how, mechanism in (("likelihood", "symmetric"), ("bayes", "asymmetric"), ("moment", "symmetric"))
         ),
+        *(
+            (
+                {
+                    "n_components": 2,
+                    "max_iter": 3,
+                    "epsilon": 2.0,
+                    "epsilon_unit": unit,
+                    "randomizer": LocalRandomizer(mechanism=mechanism, max_words=2, reports_per_user=2),
+                },
+                REPORTS,
+            )
+            for unit, mechanism in (("bit", "symmetric"), ("document", "asymmetric"))
+        ),
     ],
     "PCTD": [
         ({"noise": "statistics", **SMALL}, (*EXACT, absent_words, contribution, accounted)),

@@ -11,7 +11,6 @@ from sklearn.base import clone
 from skdplda.audit._audit import judged
 from skdplda.audit._bounds import epsilon_lower_bound
 from skdplda.audit._checks import CERTAIN, corpus
-from skdplda.local import LocalRandomizer
 
 __all__ = ["REPORT_WORDS", "drawn_reports", "drawn_topics", "exact_moves", "replaced_token", "report_law"]
 
@@ -99,8 +98,7 @@ def law_of_reports(channel, document):
 
 def worst_reports(estimator, unit):
     """Return (loss, one document, the other, report) of the largest loss of a report, over all pairs of documents."""
-    randomizer = estimator.randomizer or LocalRandomizer()
-    channel = randomizer.channel(REPORT_WORDS)
+    channel = estimator.device_randomizer(REPORT_WORDS).channel(REPORT_WORDS)
     documents = [set(words) for n in range(REPORT_WORDS + 1) for words in combinations(range(REPORT_WORDS), n)]
     pairs = [pair for pair in permutations(documents, 2) if unit != "bit" or len(pair[0] ^ pair[1]) == 1]
     laws = {tuple(document): law_of_reports(channel, document) for document in documents}
@@ -117,7 +115,7 @@ def worst_reports(estimator, unit):
 
 def report_law(estimator):
     """Compare the loss of a report with the claims, of the document and of a bit: exactly, for all documents."""
-    reports = (estimator.randomizer or LocalRandomizer()).reports_per_user
+    reports = estimator.device_randomizer(REPORT_WORDS).reports_per_user
     shares = {}
     for unit in ("document", "bit"):
         loss = worst_reports(estimator, unit)[0] * reports  # reports of a user are independent
@@ -128,7 +126,7 @@ def report_law(estimator):
 
 def drawn_reports(estimator):
     """Draw reports of the two documents, and count the report, that the law says are told apart best."""
-    randomizer = clone(estimator.randomizer or LocalRandomizer()).set_params(random_state=None)
+    randomizer = estimator.device_randomizer(REPORT_WORDS).set_params(random_state=None)
     _, *documents, report = worst_reports(estimator, "document")
     numbers = []
     for document in documents:

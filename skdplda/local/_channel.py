@@ -154,6 +154,71 @@ class BitChannel:
             object.__setattr__(self, name, int(value))
         object.__setattr__(self, "bit_epsilon", epsilon)
 
+    @classmethod
+    def calibrate(
+        cls,
+        epsilon: float,
+        unit: Literal["document", "user", "bit"],
+        mechanism: str,
+        n_words: int,
+        max_words: int | None = None,
+        reports_per_user: int = 1,
+    ) -> "BitChannel":
+        """Return the law with the largest `bit_epsilon` whose guarantee for a unit is within epsilon.
+
+        Parameters
+        ----------
+        epsilon : float
+            Positive, or inf for reports without noise.
+        unit : {"document", "user", "bit"}
+            What is protected, as in `guarantee`.
+        mechanism : {"symmetric", "asymmetric"}
+            Which law.
+        n_words : int
+            Size of the public vocabulary.
+        max_words : int or None, default=None
+            As of the class.
+        reports_per_user : int, default=1
+            As of the class.
+
+        Returns
+        -------
+        channel : BitChannel
+            Its `bit_epsilon` is at most 30, so that a larger epsilon is not used up.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or even the smallest `bit_epsilon` is above epsilon.
+
+        Examples
+        --------
+        >>> from skdplda.local import BitChannel
+        >>> channel = BitChannel.calibrate(20.0, "document", "symmetric", n_words=1000, max_words=5)
+        >>> channel.bit_epsilon, channel.guarantee().epsilon
+        (2.0, 20.0)
+        """
+        epsilon, rest = check_epsilon(epsilon), (mechanism, n_words, max_words, reports_per_user)
+        if math.isinf(epsilon):
+            return cls(math.inf, *rest)
+
+        def within(bit_epsilon):
+            channel = cls(bit_epsilon, *rest)
+            # Not asked beyond that: for very many words there is no law with so little noise.
+            return bit_epsilon <= epsilon and channel.guarantee(unit).epsilon <= epsilon
+
+        low, high = SMALLEST_EPSILON, LARGEST_EPSILON
+        if not within(low):
+            raise ValueError(
+                f"epsilon={epsilon:g} for a {unit} is too small: with {n_words} words, bit_epsilon would be below"
+                f" {SMALLEST_EPSILON:g}, and reports fair coins. Use a larger one, or a smaller max_words."
+            )
+        if within(high):
+            return cls(high, *rest)
+        while low < (middle := (low + high) / 2) < high:
+            low, high = (middle, high) if within(middle) else (low, middle)
+        return cls(low, *rest)
+
     @property
     def flips(self) -> int:
         """2**64 times the probability that an absent word's bit is 1."""

@@ -2,12 +2,14 @@
 
 import math
 from contextlib import closing, nullcontext
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 from tqdm import tqdm
 
 from skdplda._kernels._reports import positions
@@ -45,13 +47,20 @@ class LocalPrivateLDA(BaseTopicModel):
     ----------
     n_components : int, default=10
         Number of topics. Affects privacy: no.
+    epsilon : float or None, default=None
+        Privacy loss of all reports of a user, for one `epsilon_unit`: the reports have the largest `bit_epsilon` within
+        it, 30 at most, in place of the randomizer's; `device_randomizer` has it. `inf` is the non-private model on the
+        same code. None: what the randomizer says. Affects privacy: yes.
+    epsilon_unit : {"bit", "document"}, default="bit"
+        What `epsilon` is for: one word of a document (`bit_guarantee_`), or the document as a whole
+        (`privacy_guarantee_`), which takes `max_words` of the randomizer to leave any signal. Affects privacy: yes.
     randomizer : LocalRandomizer or None, default=None
         The law of the reports. None: `LocalRandomizer()`. `bit_epsilon=inf` is the non-private model on the same code.
         Affects privacy: yes.
     input : {"counts", "reports"}, default="counts"
-        "reports": X was randomized on the users' devices, as `randomizer` says; a batch with fewer ones than noise
-        alone makes is refused. "counts": a simulation; X holds raw
-        counts, which are randomized first and then forgotten. Each such fit is one more report of each user.
+        "reports": X was randomized on the users' devices, as `device_randomizer` says; a batch with fewer ones than
+        noise alone makes is refused. "counts": a simulation; X holds raw counts, which are randomized first and then
+        forgotten. Each such fit is one more report of each user.
         Affects privacy: yes.
     reconstruction : {"likelihood", "bayes", "moment"}, default="likelihood"
         Affects privacy: no.
@@ -134,10 +143,19 @@ class LocalPrivateLDA(BaseTopicModel):
     PrivacyGuarantee(epsilon=80, delta=0, document, replace, local, proven)
     >>> model.bit_guarantee_
     PrivacyGuarantee(epsilon=3.953, delta=0, bit, replace, local, proven)
+
+    A whole document within 30, which leaves 0.75 for each bit:
+
+    >>> model.set_params(epsilon=30.0, epsilon_unit="document").privacy_cost(n_words=100)
+    PrivacyGuarantee(epsilon=30, delta=0, document, replace, local, proven)
+    >>> model.device_randomizer(n_words=100).bit_epsilon
+    0.75
     """
 
     _parameter_constraints = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, 65533, closed="both")],
+        "epsilon": [Interval(Real, 0, None, closed="right"), None],
+        "epsilon_unit": [StrOptions({"bit", "document"})],
         "randomizer": [LocalRandomizer, None],
         "input": [StrOptions({"counts", "reports"})],
         "reconstruction": [StrOptions({"likelihood", "bayes", "moment"})],
@@ -155,6 +173,8 @@ class LocalPrivateLDA(BaseTopicModel):
         self,
         n_components: int = 10,
         *,
+        epsilon: float | None = None,
+        epsilon_unit: Literal["bit", "document"] = "bit",
         randomizer: LocalRandomizer | None = None,
         input: Literal["counts", "reports"] = "counts",
         reconstruction: Literal["likelihood", "bayes", "moment"] = "likelihood",
@@ -168,6 +188,8 @@ class LocalPrivateLDA(BaseTopicModel):
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
+        self.epsilon = epsilon
+        self.epsilon_unit = epsilon_unit
         self.randomizer = randomizer
         self.input = input
         self.reconstruction = reconstruction
@@ -280,7 +302,8 @@ class LocalPrivateLDA(BaseTopicModel):
         Parameters
         ----------
         n_words : int or None, default=None
-            Size of the vocabulary; needed for unit "document" and "user" unless `max_words` is at most half of it.
+            Size of the vocabulary; needed for, or with `epsilon` of, a "document" or "user" unless `max_words` is at
+            most half of it.
         unit : {"document", "user", "bit"}, default="document"
             What is protected.
 
@@ -296,13 +319,42 @@ class LocalPrivateLDA(BaseTopicModel):
         """
         randomizer = self._randomizer()
         if n_words is None:
-            if randomizer.max_words is None and unit != "bit":
+            of_document = unit != "bit" or (self.epsilon is not None and self.epsilon_unit != "bit")
+            if randomizer.max_words is None and of_document:
                 raise ValueError(
                     "n_words must be given: without max_words in the randomizer a document's loss grows with the"
                     " vocabulary."
                 )
             n_words = 2 * (randomizer.max_words or 1)
         return self._guarantee(n_words, unit)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def device_randomizer(self, n_words: int) -> LocalRandomizer:
+        """Return the randomizer that users' devices need: the parameter, with the noise that `epsilon` asks for.
+
+        Parameters
+        ----------
+        n_words : int
+            Size of the public vocabulary.
+
+        Returns
+        -------
+        randomizer : LocalRandomizer
+            A new one.
+
+        Raises
+        ------
+        ValueError
+            If `epsilon` is too small for so many words.
+        """
+        randomizer = clone(self._randomizer())
+        if self.epsilon is None:
+            return randomizer
+        law = randomizer.mechanism, int(n_words), randomizer.max_words, randomizer.reports_per_user
+        return randomizer.set_params(bit_epsilon=bit_epsilon_of(float(self.epsilon), self.epsilon_unit, *law))
+
+    def _channel(self, n_words):
+        return self.device_randomizer(n_words).channel(n_words)
 
     def _topic_word_prior(self, noise=0.0):
         """Return the prior, in proportion to the standard deviation of the count of a word that comes once."""
@@ -317,7 +369,7 @@ class LocalPrivateLDA(BaseTopicModel):
 
     def _guarantee(self, n_words, unit):
         randomizer = self._randomizer()
-        guarantee = randomizer.channel(n_words).guarantee(unit)
+        guarantee = self._channel(n_words).guarantee(unit)
         if self.input == "reports":
             return guarantee
         return seeded_guarantee(guarantee, self.random_state, randomizer.random_state)
@@ -328,7 +380,7 @@ class LocalPrivateLDA(BaseTopicModel):
         sharded = self._sharded(X, first)
         X = sharded or check_counts(self, X, reset=first)
         n_documents, n_words = X.shape
-        guarantees, channel = self._guarantees(n_words), self._randomizer().channel(n_words)
+        guarantees, channel = self._guarantees(n_words), self._channel(n_words)
         self._check_users(groups, n_documents, channel.reports_per_user)
         if not first:
             self._check_stream(guarantees)
@@ -459,6 +511,12 @@ class LocalPrivateLDA(BaseTopicModel):
             n_iter_=self.max_iter,
             n_batches_=n_batches,
         )
+
+
+@lru_cache(maxsize=64)
+def bit_epsilon_of(epsilon, unit, *law):
+    """Return the largest privacy loss of a bit within epsilon, of a report's law."""
+    return BitChannel.calibrate(epsilon, unit, *law).bit_epsilon
 
 
 def column_sums(reports):

@@ -33,7 +33,7 @@ from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoun
 from skdplda.models._pctd_guarantee import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
 from skdplda.models._pctd_noise import NoisySegmentEStep, noisy_segments
 from skdplda.models._pctd_tables import ConsistentTables, LastTable
-from skdplda.privacy import calibrate_gaussian, gaussian_event, seeded_guarantee
+from skdplda.privacy import calibrate_gaussian, epsilon_of, gaussian_event, seeded_guarantee
 from skdplda.rounds._estep_segments import SegmentEStep
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
@@ -78,6 +78,10 @@ class PCTD(BaseRoundsModel):
     noise_support : {"all", "observed"}, default="all"
         For "units-each-iteration": whether all counts get noise, or those that are not 0, which is no privacy at all.
         Affects privacy: yes.
+    noise_scale : float or None, default=None
+        For "units-each-iteration": standard deviation of the noise on a count, called sigma in [1]_, which has 0.25.
+        The guarantee then says what it costs in `max_iter` iterations, and a fit is refused where that is more than
+        `epsilon`. None: as little as `epsilon` pays for. Affects privacy: yes.
     similarity : sparse matrix or array-like of shape (n_words, n_words), or None, default=None
         Called R in [1]_, eq. (10): from :func:`skdplda.semantics.word_similarity`, of public vectors. None: words
         do not know each other. Affects privacy: no, if public.
@@ -157,6 +161,7 @@ class PCTD(BaseRoundsModel):
         **BaseRoundsModel._parameter_constraints,
         "noise": [StrOptions({"statistics", "units", "units-each-iteration"})],
         "noise_support": [StrOptions({"all", "observed"})],
+        "noise_scale": [Interval(Real, 0, 1e6, closed="right"), None],
         "similarity": ["sparse matrix", "array-like", None],
         "tau": [Interval(Real, 0, 1e6, closed="both")],
         "local_updates": [Interval(Integral, 1, None, closed="left"), None],
@@ -171,6 +176,7 @@ class PCTD(BaseRoundsModel):
         delta: float = 1e-5,
         noise: Literal["statistics", "units", "units-each-iteration"] = "statistics",
         noise_support: Literal["all", "observed"] = "all",
+        noise_scale: float | None = None,
         similarity: Matrix | None = None,
         tau: float = 0.3,
         max_iter: int | None = None,
@@ -189,6 +195,7 @@ class PCTD(BaseRoundsModel):
         self.delta = delta
         self.noise = noise
         self.noise_support = noise_support
+        self.noise_scale = noise_scale
         self.similarity = similarity
         self.tau = tau
         self.max_iter = max_iter
@@ -377,6 +384,11 @@ class PCTD(BaseRoundsModel):
                 f"noise_support={self.noise_support!r} is for noise='units-each-iteration' only: noise={self.noise!r}"
                 " has noise everywhere."
             )
+        if self.noise_scale is not None and self.noise != "units-each-iteration":
+            raise ValueError(
+                f"noise_scale={self.noise_scale!r} is for noise='units-each-iteration' only: the noise of"
+                f" noise={self.noise!r} follows from epsilon and delta."
+            )
         if self.noise == "statistics":
             rounds = rounds or (PRIVATE_ROUNDS if private else EXACT_ROUNDS)
             return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, rounds, self.sampling_rate)
@@ -387,10 +399,28 @@ class PCTD(BaseRoundsModel):
         if self.noise == "units":
             return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, 1, 1.0)
         rounds = rounds or EXACT_ROUNDS
-        if private and self.delta == 0:
+        if (private or self.noise_scale is not None) and self.delta == 0:
             raise ValueError("delta must be > 0 for Gaussian noise; got 0.")
-        sigma = calibrate_gaussian(self.epsilon, self.delta, rounds) if private else 0.0
+        if self.noise_scale is None:
+            sigma = calibrate_gaussian(self.epsilon, self.delta, rounds) if private else 0.0
+        else:
+            sigma = self._checked_scale(rounds)
         return NoisePlan("gaussian", 1.0, (sigma,) * rounds, gaussian_event(sigma, rounds))
+
+    def _checked_scale(self, rounds):
+        """Return `noise_scale`; refuse one that costs more than `epsilon`."""
+        cost = self._published_epsilon(self.noise_scale, rounds)
+        if self.noise_support == "all" and cost > self.epsilon:
+            raise ValueError(
+                f"noise_scale={self.noise_scale!r} costs epsilon={cost:.4g} in {rounds} iterations, at"
+                f" delta={self.delta!r}, which is more than epsilon={self.epsilon!r}: raise that, or let max_iter be"
+                " smaller or noise_scale larger."
+            )
+        return float(self.noise_scale)
+
+    def _published_epsilon(self, sigma, rounds):
+        """Return what noise that is drawn anew in each iteration costs, for one word present or absent."""
+        return epsilon_of(gaussian_event(sigma, rounds), self.delta)
 
     def _guarantee(self, unit, plan):
         if unit == "user" and self.noise != "statistics":
@@ -400,7 +430,10 @@ class PCTD(BaseRoundsModel):
         elif self.noise == "units":
             guarantee = once_guarantee(plan, self.epsilon, self.delta)
         else:
-            guarantee = published_guarantee(plan, self.epsilon, self.delta, self.noise_support)
+            epsilon = self.epsilon
+            if self.noise_scale is not None:
+                epsilon = self._published_epsilon(self.noise_scale, plan.n_rounds)
+            guarantee = published_guarantee(plan, epsilon, self.delta, self.noise_support)
         return seeded_guarantee(guarantee, self.random_state)
 
     def _settings(self, order, n_updates):

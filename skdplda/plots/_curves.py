@@ -95,7 +95,7 @@ class PrivacyUtilityDisplay:
         n_repeats : int, default=1
             Fits at each epsilon.
         parameter : str, default="epsilon"
-            The parameter to set; "randomizer__bit_epsilon" for `LocalPrivateLDA`.
+            The parameter to set.
         groups : array-like of shape (n_documents,), default=None
             The user of each document.
         ax : matplotlib Axes, default=None

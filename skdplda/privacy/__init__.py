@@ -35,7 +35,15 @@ from skdplda.privacy._mechanisms import (
     pure_mechanisms,
     without_slack,
 )
-from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
+from skdplda.privacy._monitor import (
+    InherentPrivacyHistory,
+    composed_loss,
+    exact_draw_loss,
+    monitor_draw,
+    related_draw_loss,
+    replaced_draw_loss,
+    sweep_loss,
+)
 from skdplda.privacy._noise import (
     LARGEST_SCALE,
     delta_slack,
@@ -79,6 +87,7 @@ __all__ = [
     "calibrate_gaussian",
     "calibrate_laplace",
     "compose_events",
+    "composed_loss",
     "delta_of",
     "delta_slack",
     "discrete_gaussian",
@@ -92,10 +101,13 @@ __all__ = [
     "noise_multiplier",
     "plan_partition",
     "pure_event",
+    "related_draw_loss",
+    "replaced_draw_loss",
     "rounded_gaussian",
     "sampler_slack",
     "select_partitions",
     "selection_event",
+    "sweep_loss",
     "zcdp_event",
 ]
 

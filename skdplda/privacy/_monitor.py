@@ -7,7 +7,15 @@ import pandas as pd
 
 from skdplda._types import ArrayLike
 
-__all__ = ["InherentPrivacyHistory", "exact_draw_loss", "monitor_draw"]
+__all__ = [
+    "InherentPrivacyHistory",
+    "composed_loss",
+    "exact_draw_loss",
+    "monitor_draw",
+    "related_draw_loss",
+    "replaced_draw_loss",
+    "sweep_loss",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,3 +205,139 @@ def exact_draw_loss(
             others = -np.log1p(p[k] * (factor - 1))
             loss = max(loss, abs(others), abs(others + np.log(factor)))
     return float(loss)
+
+
+# --- one word in the place of another: Zhao et al. (2021), section IV-C ---------------------------------
+
+
+def replaced_draw_loss(word_counts_k: ArrayLike, other_counts_k: ArrayLike, beta: float) -> float:
+    r"""Bound the loss of the draw of a token whose word is replaced by another.
+
+    :math:`2 \max_k |\ln \frac{n_k^{t'} + \beta}{n_k^t + \beta}|`: the weights of the draw differ by that quotient in
+    each topic, and their sum by no more. It holds for equal topics of all other tokens.
+
+    Parameters
+    ----------
+    word_counts_k : array-like of shape (n_topics,)
+        Tokens of the word t in each topic, without the drawn token, which is one of them.
+    other_counts_k : array-like of shape (n_topics,)
+        Tokens of the word t' that takes its place.
+    beta : float
+        Prior of the topic-word distribution.
+
+    Returns
+    -------
+    loss : float
+        In nats, for this draw alone.
+
+    References
+    ----------
+    .. [1] Zhao, Ren, Yang, Han, Zhao and Yang (2021). Latent Dirichlet Allocation Model Training With Differential
+       Privacy. IEEE TIFS 16. Proposition 1, equation (4).
+
+    Examples
+    --------
+    >>> from skdplda.privacy import replaced_draw_loss
+    >>> round(replaced_draw_loss([4, 0], [0, 4], beta=1.0), 4)
+    3.2189
+    """
+    word, other = (np.asarray(counts, dtype=np.float64) + beta for counts in (word_counts_k, other_counts_k))
+    return float(2 * np.abs(np.log(other / word)).max())
+
+
+def related_draw_loss(beta: float) -> float:
+    r"""Bound the loss of the draw of another token of the word that goes, or of the one that comes.
+
+    :math:`2 \ln(1 + 1/\beta)`, as printed; half of it suffices, since one topic's count alone changes by 1.
+
+    Parameters
+    ----------
+    beta : float
+        Prior of the topic-word distribution.
+
+    Returns
+    -------
+    loss : float
+        In nats, for this draw alone.
+
+    References
+    ----------
+    .. [1] As of `replaced_draw_loss`, Proposition 2.
+
+    Examples
+    --------
+    >>> from skdplda.privacy import related_draw_loss
+    >>> round(related_draw_loss(beta=0.01), 4)
+    9.2302
+    """
+    return float(2 * np.log1p(1 / beta))
+
+
+def sweep_loss(word_totals: ArrayLike, beta: float, *, largest: float | None = None) -> np.ndarray:
+    r"""Bound the loss of all draws of a sweep, for each word that one token of it is replaced.
+
+    :math:`2 \ln(n^* / \beta + 1) + 2 (\max_{t'} n_{t'} + n_t - 1) \ln(1 + 1/\beta)`, with the largest count
+    :math:`n^*` of a word in a topic.
+
+    Parameters
+    ----------
+    word_totals : array-like of shape (n_words,)
+        Tokens of each word in the corpus, :math:`n_t`.
+    beta : float
+        Prior of the topic-word distribution.
+    largest : float or None, default=None
+        No count of any word in any topic is above it at any draw: a clip, called C in [1]_. The paper's maximum has to
+        run over the replaced word too. None: the largest total, which holds at every draw.
+
+    Returns
+    -------
+    losses : ndarray of shape (n_words,)
+        In nats; 0 for a word without tokens.
+
+    References
+    ----------
+    .. [1] As of `replaced_draw_loss`, Theorem 1, equation (5).
+
+    Examples
+    --------
+    >>> from skdplda.privacy import sweep_loss
+    >>> sweep_loss([3, 2, 0], beta=1.0).round(2).tolist()
+    [8.32, 8.32, 0.0]
+    """
+    totals = np.asarray(word_totals, dtype=np.float64)
+    largest = totals.max(initial=0.0) if largest is None else largest
+    order = np.argsort(-totals, kind="stable")
+    others = np.full(len(totals), totals[order[0]] if len(totals) else 0.0)
+    if len(totals):
+        others[order[0]] = totals[order[1]] if len(totals) > 1 else 0.0  # of another word than the replaced one
+    related = (others + totals - 1) * related_draw_loss(beta)
+    return np.where(totals > 0, 2 * np.log1p(largest / beta) + related, 0.0)
+
+
+def composed_loss(losses: ArrayLike) -> float:
+    """Bound the loss of all sweeps: the largest sum over the words.
+
+    What it bounds is the loss of the topics that were drawn, between two corpora that differ by one word in the place
+    of another, if all that is seen are these topics. It is no guarantee; doc/theory/monitor.rst says why.
+
+    Parameters
+    ----------
+    losses : array-like of shape (n_sweeps, n_words)
+        What `sweep_loss` returned for each sweep.
+
+    Returns
+    -------
+    loss : float
+        In nats.
+
+    References
+    ----------
+    .. [1] As of `replaced_draw_loss`, Theorem 2, equation (6).
+
+    Examples
+    --------
+    >>> from skdplda.privacy import composed_loss
+    >>> composed_loss([[2.0, 1.0], [0.5, 3.0]])
+    4.0
+    """
+    return float(np.asarray(losses, dtype=np.float64).sum(axis=0).max(initial=0.0))

@@ -1,0 +1,193 @@
+"""Which code the stored results are of, and how to make each again.
+
+    python benchmarks/check.py                       # every table: rows of this code, of older code, of unknown code
+    python benchmarks/check.py --rows                # and each row that is not of this code
+    python benchmarks/check.py --make hdp_figure5    # run the program that makes a table or figure; it goes on
+    python benchmarks/check.py --trial               # compare the fingerprints of frontier*.csv with new trials
+
+The state of a row is what `results.py` says of it. A table without the columns `code` and `data` has no fingerprint:
+its rows are of unknown code, not newer than the commit that stored them. Cells that are absent are those of the lists
+that programs declare by a function `cells()`. `doc/conf.py` puts the paragraph of `with_note` at the end of each page
+that shows a table or figure, so that none shows a row of other code without saying so.
+"""
+
+import argparse
+import importlib
+import re
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+from results import BENCHMARKS, FRESH, STALE, UNKNOWN, Rows, state
+
+RESULTS, DOC = BENCHMARKS / "results", BENCHMARKS.parent / "doc"
+STATES = (FRESH, STALE, UNKNOWN)
+SHADOWS = "--directory shadows"  # keeps what an attack has done so far
+COMMANDS = {  # beginning of the names of tables and figures: the program that makes them, where its name is another
+    "attacks_classifier": f"reproduce/attacks_classifier.py {SHADOWS}",
+    "attacks_fdptm": f"reproduce/attacks_fdptm.py --repetitions 1 {SHADOWS}",
+    "attacks_newsgroups": f"reproduce/attacks_manzonelli.py --corpus newsgroups --repetitions 1 {SHADOWS}",
+    "attacks_nips": f"reproduce/attacks_manzonelli.py --corpus nips --topics 5 10 15 20 25 --repetitions 1 {SHADOWS}",
+    "attacks_tweets": f"reproduce/attacks_manzonelli.py --corpus tweets --repetitions 5 {SHADOWS}",
+    "attacks_zeta": "attacks.py --output benchmarks/results/attacks_zeta.csv",
+    "fdptm_": "reproduce/fdptm_figures.py",
+    "frontier": "frontier.py --frontier",
+    "frontier_ablation": "frontier.py --ablation",
+    "frontier_attack": "frontier.py --attack",
+    "frontier_vocabulary": "frontier.py --vocabulary",
+    "gibbs": "gibbs.py --corpus kos --topics 50 200 --threads 1 2 --output benchmarks/results/gibbs",
+    "hdp_figure": "reproduce/hdp_figures.py",
+    "local_figure": "reproduce/local_figures.py",
+    "pctd_figure": "reproduce/pctd_figures.py",
+    "pctd_table": "reproduce/pctd_figures.py",
+    "utility": "utility.py --output benchmarks/results/utility.csv",
+    "vocabulary": "vocabulary.py --output benchmarks/results",
+}
+
+
+def programs():
+    """Return {name: file} of all programs."""
+    return {path.stem: path for path in [*BENCHMARKS.glob("*.py"), *BENCHMARKS.glob("reproduce/*.py")]}
+
+
+@cache
+def command_of(stem):
+    """Return the arguments that make a table or figure again, or None."""
+    known = {name: path.relative_to(BENCHMARKS).as_posix() for name, path in programs().items()} | COMMANDS
+    fitting = [name for name in known if stem == name or stem.startswith(name if name[-1] == "_" else name + "_")]
+    fitting += [name for name in COMMANDS if stem.startswith(name)]
+    return known[max(fitting, key=len)] if fitting else None
+
+
+def tables(folder=RESULTS):
+    """Return {stem: states of its rows} of all tables."""
+    return {path.stem: states_of(path) for path in sorted(Path(folder).glob("*.csv"))}
+
+
+@cache
+def states_of(path):
+    """Return the states of the rows of a table."""
+    return tuple(map(state, pd.read_csv(path, dtype=str).to_dict("records")))
+
+
+@cache
+def stored(path):
+    """Return the last commit that changed a file and its day, or nothing where there is no history."""
+    try:
+        found = subprocess.run(
+            ["git", "log", "-1", "--format=%h of %as", "--", path.name], cwd=path.parent, capture_output=True, text=True
+        )
+    except OSError:
+        return ""
+    return found.stdout.strip()
+
+
+@cache
+def pages():
+    """Return {page: tables it shows}: those of the programs and figures that it names."""
+    found, makers = {}, {stem: Path((command_of(stem) or "none").split()[0]).name for stem in tables()}
+    for page in sorted(DOC.rglob("*.rst")):
+        name = page.relative_to(DOC).as_posix()
+        if name.split("/")[0] in ("_build", "generated", "auto_examples"):
+            continue
+        text = page.read_text(encoding="utf-8")
+        named = {Path(program).name for program in re.findall(r"benchmarks/((?:reproduce/)?\w+\.py)", text)}
+        drawn = {command_of(Path(figure).stem) for figure in re.findall(r"figures/(\w+\.png)", text)} - {None}
+        named |= {Path(command.split()[0]).name for command in drawn}
+        shown = [stem for stem, maker in makers.items() if maker in named]
+        if shown:
+            found[name] = shown
+    return found
+
+
+def with_note(page, text):
+    """Return the text of a page with a last paragraph: which of the results that it shows are not of this code."""
+    older, shown = [], pages().get(page, [])
+    for stem in shown:
+        path = RESULTS / f"{stem}.csv"
+        count = Counter(states_of(path))
+        if set(count) - {FRESH}:
+            rows = ", ".join(f"{count[one]} {one}" for one in STATES if count[one])
+            older.append(f"``{stem}.csv`` ({rows}{f'; stored by {commit}' if (commit := stored(path)) else ''})")
+    if not shown:
+        return text
+    if older:
+        said = f"""Not all numbers and figures of this page are of the code that it was built from. Rows of
+   ``benchmarks/results``: {"; ".join(older)}. ``python benchmarks/check.py --rows`` lists them."""
+    else:
+        said = "All stored results that this page shows are of the code that it was built from."
+    return f"{text.rstrip()}\n\n.. admonition:: Which code the numbers are of\n\n   {said}\n"
+
+
+def absent_cells():
+    """Return {stem: cells not measured} of the programs that say what there is to measure."""
+    found = {}
+    for name, path in programs().items():
+        if "\ndef cells(" not in path.read_text(encoding="utf-8"):
+            continue
+        for stem, cells in importlib.import_module(name).cells().items():
+            found[stem] = Rows(RESULTS / f"{stem}.csv", list(cells[0])).absent(cells)
+    return found
+
+
+def trial():
+    """Print how many rows of frontier*.csv are of an estimator that learns otherwise today."""
+    import frontier
+
+    for name, part in frontier.PARTS.items():
+        stem = "frontier" if name == "frontier" else f"frontier_{name}"
+        options = {"data": Path(frontier.os.environ["SKDPLDA_DATA"]), "only": None, "topics": None, "shadows": 32}
+        options |= {"corpora": part.corpora, "epsilon": part.epsilon, "seeds": part.seeds}
+        rows = frontier.Rows(RESULTS / f"{stem}.csv", part.keys, part.values)
+        found = Counter(rows.missing(row) for row, _ in part.tasks(argparse.Namespace(**options)))
+        print(f"{stem}: {found[False]} rows as today's trial, {found[True]} older or absent", flush=True)
+
+
+def main():
+    """Tell the state of the results, or make some again."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", action="store_true", help="list each row that is not of this code")
+    parser.add_argument("--make", nargs="+", metavar="NAME", help="tables or figures to make again")
+    parser.add_argument("--trial", action="store_true", help="fit what frontier*.csv has fingerprints of; minutes")
+    args = parser.parse_args()
+    sys.path[:0] = [str(BENCHMARKS / "reproduce")]
+    for name in args.make or ():
+        command = command_of(Path(name).stem)
+        if command is None:
+            parser.error(f"no program makes {name!r}; there are {sorted(programs())}")
+        print("python", f"benchmarks/{command}", flush=True)
+        program, *rest = shlex.split(command)
+        subprocess.run([sys.executable, str(BENCHMARKS / program), *rest], cwd=BENCHMARKS.parent, check=True)
+    if args.make:
+        return
+    if args.trial:
+        trial()
+        return
+    absent, lines = absent_cells(), []
+    for stem, states in tables().items():
+        count = Counter(states)
+        lines.append({"table": stem, **{one: count[one] for one in STATES}})
+        lines[-1] |= {"absent cells": len(absent[stem]) if stem in absent else "?"}
+        lines[-1] |= {"stored": stored(RESULTS / f"{stem}.csv"), "command": command_of(stem)}
+    lines += [{"table": stem, "absent cells": len(cells)} for stem, cells in absent.items() if stem not in tables()]
+    print(pd.DataFrame(lines).fillna("").to_string(index=False))
+    if args.rows:
+        for stem, states in tables().items():
+            if not set(states) & {FRESH, STALE}:
+                print(f"{stem}: no fingerprints, {len(states)} rows {UNKNOWN}")
+                continue
+            table = pd.read_csv(RESULTS / f"{stem}.csv", dtype=str, keep_default_na=False)
+            for row, one in zip(table.to_dict("records"), states, strict=True):
+                if one != FRESH:
+                    print(f"{stem}, {one}:", *list(row.values())[:8])
+        for stem, cells in absent.items():
+            for cell in cells:
+                print(f"{stem}, not measured:", *cell.values())
+
+
+if __name__ == "__main__":
+    main()

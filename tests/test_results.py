@@ -1,0 +1,208 @@
+"""Results that know their code: fingerprints of source, tables that grow cell by cell, and what pages say of them."""
+
+import importlib
+import sys
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the benchmarks are not beside the tests")
+
+
+@pytest.fixture
+def results(monkeypatch):
+    """The module, as if it were new."""
+    return fresh(monkeypatch, "results")
+
+
+def fresh(monkeypatch, name):
+    monkeypatch.syspath_prepend(FOLDER)
+    for each in ("results", "check"):
+        monkeypatch.delitem(sys.modules, each, raising=False)
+    return importlib.import_module(name)
+
+
+PROGRAM = '''
+"""A program."""
+from helper import weigh, Base
+
+STEPS = 3
+OTHER = 4
+
+class Model(Base):
+    """A model."""
+    def fit(self):
+        return STEPS
+
+def judge(model):
+    # look
+    return weigh(model)
+
+def draw():
+    return OTHER
+'''
+HELPER = """
+FACTOR = 2
+
+def weigh(model):
+    return FACTOR * model.fit()
+
+class Base:
+    power = 1
+
+def unused():
+    return 0
+"""
+
+
+@pytest.fixture
+def project(results, monkeypatch, tmp_path):
+    """A made-up program and its helper; a call writes them, changed, and returns the fingerprint of names."""
+    monkeypatch.setattr(results, "ROOTS", (tmp_path, tmp_path))
+
+    def mark(*names, old="", new="", helper=HELPER):
+        (tmp_path / "program.py").write_text(PROGRAM.replace(old, new) if old else PROGRAM)
+        (tmp_path / "helper.py").write_text(helper)
+        for cached in (results.path_of, results.module_of, results.digest):
+            cached.cache_clear()
+        return results.digest(names)
+
+    return mark
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("STEPS = 3", "STEPS = 4"),
+        ("return weigh(model)", "return -weigh(model)"),
+        ("return STEPS", "return STEPS + 1"),
+        ("Model(Base)", "Model"),
+    ],
+)
+def test_a_change_of_what_is_reached_changes_the_fingerprint(project, old, new):
+    names = ("program.Model", "program.judge")
+    assert project(*names) != project(*names, old=old, new=new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("OTHER = 4", "OTHER = 5"),
+        ('"""A model."""', '"""Another text."""'),
+        ("    # look\n", ""),
+        ("return weigh(model)", "return weigh(\n        model\n    )"),
+    ],
+)
+def test_text_and_what_is_not_reached_leave_it(project, old, new):
+    names = ("program.Model", "program.judge")
+    assert project(*names) == project(*names, old=old, new=new)
+
+
+def test_it_follows_imports_base_classes_and_constants_of_other_files(project):
+    before = {name: project(f"program.{name}") for name in ("judge", "Model", "draw")}
+    for old, new, changed in (("FACTOR = 2", "FACTOR = 3", "judge"), ("power = 1", "power = 2", "Model")):
+        for name, mark in before.items():
+            assert (project(f"program.{name}", helper=HELPER.replace(old, new)) != mark) == (name == changed)
+    assert project("program.judge", helper=HELPER.replace("return 0", "return 1")) == before["judge"]
+
+
+def test_a_name_that_is_gone_has_no_fingerprint(project):
+    with pytest.raises(ValueError, match="has no 'gone'"):
+        project("program.gone")
+    with pytest.raises(ValueError, match="nothing is called"):
+        project("nowhere.gone")
+
+
+def test_it_reaches_from_an_estimator_to_the_loop_the_noise_and_the_kernels(results):
+    found = {}
+    results.reach("skdplda", "PrivateCGSLDA", found)
+    names = {key if isinstance(key, str) else ".".join(map(str, key)) for key in found}
+    assert {
+        "skdplda.models._cgs.PrivateCGSLDA",
+        "skdplda.models._base.BaseRoundsModel",
+        "skdplda.rounds._loop.run_rounds",
+        "skdplda.privacy._mechanisms.MECHANISMS",
+        "_gibbs.pyx",
+        "_noise.pyx",
+        "chacha20.h",
+    } <= names
+    assert not any(name.startswith(("skdplda.models._vips", "skdplda.models._pctd", "skdplda.audit")) for name in names)
+    assert found["skdplda.models._cgs", "PrivateCGSLDA"]
+
+
+def test_states_tell_this_code_from_older_and_unknown(results):
+    row = {"code": results.code_of("skdplda.metrics.perplexity"), "data": results.data_of("kos")}
+    assert results.state(row) == results.FRESH
+    for changed in ({"code": f"{row['code'][:-1]}?"}, {"data": "kos@0000000000"}, {"data": "gone@0000000000"}):
+        assert results.state(row | changed) == results.STALE
+    assert results.state({"code": "skdplda.metrics.gone@0123456789", "data": "none"}) == results.STALE
+    assert results.state({"value": 1}) == results.state({"code": "unknown", "data": ""}) == results.UNKNOWN
+
+
+def test_rows_go_on_and_measure_again_what_is_older(results, tmp_path):
+    path, calls = tmp_path / "table.csv", []
+
+    def work(*values):
+        calls.append(values)
+        return [{"value": value} for value in values]
+
+    def rows():
+        return results.Rows(path, ["corpus", "epsilon"])
+
+    cells = [{"corpus": "a", "epsilon": epsilon} for epsilon in (1.0, float("inf"))]
+    for _ in range(2):
+        for cell in cells:
+            rows().measure(cell, partial(work, 1, 2), ["skdplda.metrics.perplexity"])
+    assert len(calls) == 2
+    table = pd.read_csv(path)
+    assert list(table) == ["corpus", "epsilon", "value", "cpu s", "code", "data"]
+    assert len(table) == 4
+    assert rows().absent([*cells, {"corpus": "b", "epsilon": 1}]) == [{"corpus": "b", "epsilon": 1}]
+    table.loc[0, "code"] = "skdplda.metrics.perplexity@0000000000"  # one row of the first cell is older
+    table.to_csv(path, index=False)
+    for cell in cells:
+        rows().measure(cell, partial(work, 3), ["skdplda.metrics.perplexity"])
+    assert calls[2:] == [(3,)]
+    assert sorted(pd.read_csv(path)["value"]) == [1, 2, 3]
+    with pytest.raises(ValueError, match=r"has no columns \['seed'\]"):
+        results.Rows(path, ["corpus", "seed"])
+
+
+def test_a_table_of_one_go_is_stamped(results, tmp_path):
+    results.save(pd.DataFrame({"value": [1, 2]}), tmp_path / "t.csv", ["skdplda.metrics.perplexity"], ["kos"])
+    assert [results.state(row) for row in pd.read_csv(tmp_path / "t.csv", dtype=str).to_dict("records")] == [
+        results.FRESH
+    ] * 2
+
+
+@pytest.fixture
+def check(monkeypatch):
+    """The module."""
+    return fresh(monkeypatch, "check")
+
+
+def test_every_page_says_which_of_its_results_are_not_of_this_code(check):
+    shown = check.pages()
+    if not shown:
+        pytest.skip("the documentation is not beside the tests")
+    assert {"frontier.rst", "reproductions.rst", "theory/pctd.rst"} <= set(shown)
+    for page, tables in shown.items():
+        text = check.with_note(page, "Page\n====\n")
+        for stem in tables:
+            older = set(check.states_of(check.RESULTS / f"{stem}.csv")) - {check.FRESH}
+            assert (f"``{stem}.csv``" in text) == bool(older), (page, stem)
+    assert check.with_note("no_such_page.rst", "text") == "text"
+    assert 'app.connect("source-read", say_which_code)' in (check.DOC / "conf.py").read_text(encoding="utf-8")
+
+
+def test_every_stored_table_and_figure_has_a_program(check):
+    stored = [path for path in check.RESULTS.glob("*") if path.suffix in (".csv", ".png")]
+    if not stored:
+        pytest.skip("the results are not beside the tests")
+    for path in stored:
+        command = check.command_of(path.stem)
+        assert command, f"benchmarks/check.py does not know what makes {path.name}"
+        assert (check.BENCHMARKS / command.split()[0]).is_file()
