@@ -12,6 +12,7 @@ from skdplda._kernels._chacha20 cimport (
     chacha20_u64,
     chacha20_wipe,
 )
+from skdplda._kernels._simd cimport choose_simd
 
 
 cdef extern from *:
@@ -38,6 +39,8 @@ cdef extern from "wedge.h" nogil:
         chacha20_stream *stream, uint64_t bucket, int shift, fixed128 alpha, fixed128 beta
     )
 
+
+choose_simd()
 
 cdef enum:
     BLOCK = 4096  # cells that share one stream: part of what a seed means, whatever the number of threads
