@@ -117,7 +117,7 @@ def mixture():
 
 
 def noise():
-    yield keystream(KEY, 1, 2, 3)
+    yield keystream(KEY, 1, 2, 3, 40)
     for i in range(1, 50):
         yield from (expm1(i * 2**57, i), rough(i / 100))
 
