@@ -10,7 +10,8 @@ from itertools import product
 
 import numpy as np
 
-from skdplda._kernels._foldin import fold_in, fold_in_rows, probabilities, word_rows
+from skdplda._kernels._foldin import fold_in
+from skdplda._kernels._foldin_rows import fold_in_rows, probabilities, word_rows
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._mixture import word_sums
 from skdplda._kernels._noise import expm1, keystream, rough

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skdplda._kernels._foldin import LEAST_TOLERANCE, fold_in, fold_in_rows, probabilities, word_rows
+from skdplda._kernels._foldin import fold_in
+from skdplda._kernels._foldin_rows import LEAST_TOLERANCE, fold_in_rows, probabilities, word_rows
 
 
 def reference(X, phi, alpha, max_iter, tol):
@@ -125,7 +126,7 @@ def run_rows(X, phi, alpha, max_iter=1000, tol=1e-4, n_threads=1):
 
 
 def test_word_rows_are_scaled_columns():
-    X, phi, _ = problem(n_topics=13)
+    _, phi, _ = problem(n_topics=13)
     phi[4] = 0  # a word that no topic produces
     indices = np.array([4, 59, 0, 4, 17], np.int32)
     rows, peak, place = word_rows(phi.T, indices)
@@ -207,7 +208,9 @@ def test_probabilities_of_words():
     theta = np.random.default_rng(0).dirichlet(alpha, len(X))
     expected = (theta @ phi.T)[np.repeat(np.arange(len(X)), np.diff(S.indptr)), S.indices]
     assert_allclose(probabilities(S.indptr, place, rows, peak, theta), expected, rtol=1e-5)
-    assert_array_equal(probabilities(S.indptr, place, rows, peak, theta, 3), probabilities(S.indptr, place, rows, peak, theta))
+    assert_array_equal(
+        probabilities(S.indptr, place, rows, peak, theta, 3), probabilities(S.indptr, place, rows, peak, theta)
+    )
 
 
 def test_rows_of_another_number_of_topics_are_refused():

@@ -6,7 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from skdplda._kernels._foldin import LEAST_TOLERANCE, fold_in, fold_in_rows, probabilities, word_rows
+from skdplda._kernels._foldin import fold_in
+from skdplda._kernels._foldin_rows import LEAST_TOLERANCE, fold_in_rows, probabilities, word_rows
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import MOST_THREADS, check_structure
 

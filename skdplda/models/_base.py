@@ -11,7 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
-from skdplda._kernels._foldin import fold_in_rows, word_rows
+from skdplda._kernels._foldin_rows import fold_in_rows, word_rows
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import (
     SEED,
