@@ -58,8 +58,7 @@ def word_rows(floating[:, :] topic_word, const int32_t[::1] indices, int n_threa
     place : int32 array of shape (nnz,)
         Row of each entry of `indices`.
     """
-    cdef Py_ssize_t i, n_topics = topic_word.shape[0], w, k, b, at, n
-    cdef floating most
+    cdef Py_ssize_t i, n_topics = topic_word.shape[0], k, b, n
     seen = np.zeros(topic_word.shape[1], bool)
     seen[np.asarray(indices)] = True
     words_array = np.flatnonzero(seen)
