@@ -13,6 +13,7 @@ KERNELS = {  # extension -> uses threads; the longest to compile come first
     "variational": True,
     "zeta": True,
     "blocks": True,
+    "foldin_rows": True,
     "foldin": True,
     "sequential": False,
     "mixture": True,

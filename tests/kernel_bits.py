@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 
 from skdplda._kernels._foldin import fold_in
+from skdplda._kernels._foldin_rows import fold_in_rows, probabilities, word_rows
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._mixture import word_sums
 from skdplda._kernels._noise import expm1, keystream, rough
@@ -98,6 +99,12 @@ def fold_ins():
     for n_topics, dtype in ((1, np.float32), (7, np.float64), (40, np.float32)):
         indptr, indices, counts, table = matrix(n_topics, n_topics, dtype)
         yield fold_in(indptr, indices, counts, table, np.full(n_topics, 0.1), 100, 1e-6, 1)
+    for n_topics in (1, 16, 40, 130, 200):
+        indptr, indices, counts, table = matrix(n_topics, n_topics, np.float64)
+        for alpha in (0.01, 0.5):
+            rows, peak, place = word_rows(table.T, indices)
+            theta = fold_in_rows(indptr, place, counts, rows, np.full(n_topics, alpha), 60, 1e-4)
+            yield from (rows, theta, probabilities(indptr, place, rows, peak, theta))
 
 
 def mixture():
@@ -111,7 +118,7 @@ def mixture():
 
 
 def noise():
-    yield keystream(KEY, 1, 2, 3)
+    yield keystream(KEY, 1, 2, 3, 40)
     for i in range(1, 50):
         yield from (expm1(i * 2**57, i), rough(i / 100))
 

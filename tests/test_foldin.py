@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skdplda._kernels._foldin import fold_in
+from skdplda._kernels._foldin_rows import LEAST_TOLERANCE, fold_in_rows, probabilities, word_rows
 
 
 def reference(X, phi, alpha, max_iter, tol):
@@ -113,3 +114,108 @@ def test_arguments_are_left_alone_and_may_be_read_only():
     fold_in(*arrays, 100, 1e-4, 1)
     for array, copy in zip(arrays, copies, strict=True):
         assert_array_equal(array, copy)
+
+
+# Single precision, with jumps and resting topics
+
+
+def run_rows(X, phi, alpha, max_iter=1000, tol=1e-4, n_threads=1):
+    X = sp.csr_matrix(X)
+    rows, _, place = word_rows(np.ascontiguousarray(phi.T), X.indices, n_threads)
+    return fold_in_rows(X.indptr, place, X.data, rows, alpha, max_iter, tol, n_threads)
+
+
+def test_word_rows_are_scaled_columns():
+    _, phi, _ = problem(n_topics=13)
+    phi[4] = 0  # a word that no topic produces
+    indices = np.array([4, 59, 0, 4, 17], np.int32)
+    rows, peak, place = word_rows(phi.T, indices)
+    assert rows.shape == (4, 16)
+    assert rows.dtype == np.float32
+    assert_array_equal(place, [1, 3, 0, 1, 2])
+    assert_array_equal(peak, phi[[0, 4, 17, 59]].max(axis=1))
+    assert_allclose(rows[:, :13] * peak[:, None], phi[[0, 4, 17, 59]], rtol=1e-6)
+    assert not rows[:, 13:].any()
+    assert_array_equal(word_rows(phi.T, indices, 3)[0], rows)
+
+
+@pytest.mark.parametrize("n_topics", [1, 3, 16, 40, 100, 150])  # less than a vector, one, more than stay in registers
+@pytest.mark.parametrize("concentration", [1 / 500, 0.1, 3.0])
+def test_jumps_and_rest_keep_the_fixed_point(n_topics, concentration):
+    X, phi, alpha = problem(n_topics=n_topics)
+    alpha *= concentration
+    X[1] *= 1000  # a long document
+    exact = fold_in(*csr(X), phi, alpha, 200_000, 1e-10, 1)
+    found = run_rows(X, phi, alpha, tol=LEAST_TOLERANCE, max_iter=20_000)
+    assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    assert_allclose(found, exact, atol=2e-4)
+
+
+def csr(X):
+    X = sp.csr_matrix(X)
+    return X.indptr, X.indices, X.data
+
+
+def test_jumps_save_iterations():
+    X, phi, alpha = problem(n_topics=100)
+    exact = fold_in(*csr(X), phi, alpha / 10, 200_000, 1e-10, 1)
+    plain = abs(run(X, phi, alpha / 10, 40, 0.0) - exact).sum()
+    assert abs(run_rows(X, phi, alpha / 10, 40, LEAST_TOLERANCE) - exact).sum() < plain / 2
+
+
+@pytest.mark.parametrize("max_iter", [0, 1, 2, 3, 4, 5, 6])
+def test_few_iterations_give_proportions(max_iter):
+    X, phi, alpha = problem(n_topics=70)
+    found = run_rows(X, phi, alpha, max_iter)
+    assert (found > 0).all()
+    assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    if max_iter < 2:
+        assert_allclose(found, reference(X, phi, alpha, max_iter, 0), rtol=1e-5)
+
+
+def test_rows_do_not_depend_on_batches_and_threads():
+    X, phi, alpha = problem(n_documents=300, n_topics=40)
+    whole = run_rows(X, phi, alpha)
+    for n_threads in (2, 3, 4):
+        assert_array_equal(run_rows(X, phi, alpha, n_threads=n_threads), whole)
+    assert_array_equal(np.vstack([run_rows(X[i : i + 1], phi, alpha) for i in range(300)]), whole)
+    assert_array_equal(run_rows(X[::-1], phi, alpha)[::-1], whole)
+
+
+def test_rows_of_empty_documents_and_of_words_that_no_topic_produces():
+    X, phi, alpha = problem()
+    assert_allclose(run_rows(X, phi, alpha)[0], alpha / alpha.sum(), rtol=1e-6)
+    assert run_rows(X[:0], phi, alpha).shape == (0, 7)
+    assert_allclose(run_rows(X[:1], phi, alpha), [alpha / alpha.sum()], rtol=1e-6)
+    phi[3] = 0
+    X[:, 3] = 5
+    found = run_rows(X, phi, alpha, tol=LEAST_TOLERANCE)
+    X[:, 3] = 0
+    assert np.isfinite(found).all()
+    assert_allclose(found, run_rows(X, phi, alpha, tol=LEAST_TOLERANCE), atol=1e-4)
+
+
+def test_rare_words_keep_their_odds():
+    """Probabilities far below the range of single precision: only their ratios matter."""
+    X, phi, alpha = problem()
+    assert_allclose(run_rows(X, phi * 1e-200, alpha), run_rows(X, phi, alpha), atol=1e-6)
+
+
+def test_probabilities_of_words():
+    X, phi, alpha = problem(n_topics=40)
+    S = sp.csr_matrix(X)
+    rows, peak, place = word_rows(phi.T, S.indices)
+    theta = np.random.default_rng(0).dirichlet(alpha, len(X))
+    expected = (theta @ phi.T)[np.repeat(np.arange(len(X)), np.diff(S.indptr)), S.indices]
+    assert_allclose(probabilities(S.indptr, place, rows, peak, theta), expected, rtol=1e-5)
+    assert_array_equal(
+        probabilities(S.indptr, place, rows, peak, theta, 3), probabilities(S.indptr, place, rows, peak, theta)
+    )
+
+
+def test_rows_of_another_number_of_topics_are_refused():
+    X, phi, alpha = problem(n_topics=40)
+    S = sp.csr_matrix(X)
+    rows, _, place = word_rows(phi.T, S.indices)
+    with pytest.raises(ValueError, match="word_rows"):
+        fold_in_rows(S.indptr, place, S.data, rows, alpha[:7], 10, 1e-3)

@@ -73,6 +73,29 @@ def test_chacha20_is_that_of_rfc_8439():
     assert [f"{word:08x}" for word in block] == expected.split()
 
 
+def rfc_block(state):
+    """Section 2.3 of RFC 8439: the block of a state of sixteen words."""
+    x = list(state)
+    columns = [(i, 4 + i, 8 + i, 12 + i) for i in range(4)]
+    diagonals = [(i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4) for i in range(4)]
+    for _ in range(10):
+        for a, b, c, d in columns + diagonals:
+            for to, add, mix, turn in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+                x[to] = (x[to] + x[add]) % 2**32
+                x[mix] ^= x[to]
+                x[mix] = (x[mix] << turn | x[mix] >> (32 - turn)) % 2**32
+    return [(a + b) % 2**32 for a, b in zip(x, state, strict=True)]
+
+
+def test_later_blocks_are_those_of_the_rfc():
+    """A stream goes on in sixteen blocks at a time, and each has the counter that follows."""
+    key = np.random.default_rng(0).integers(0, 2**32, 8, dtype=np.uint32)
+    constants = np.frombuffer(b"expand 32-byte k", dtype="<u4").tolist()
+    blocks = kernel.keystream(key, 1, 2, 3, 44)
+    for counter in (0, 3, 4, 7, 8, 11, 12, 19, 20, 35, 36, 43):
+        assert blocks[counter].tolist() == rfc_block([*constants, *key.tolist(), counter, 1, 2, 3])
+
+
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("scale", SCALES)
 def test_table_has_the_claimed_accuracy(law, scale):

@@ -12,6 +12,7 @@ from skdplda._kernels._chacha20 cimport (
     chacha20_u64,
     chacha20_wipe,
 )
+from skdplda._kernels._simd cimport choose_simd
 
 
 cdef extern from *:
@@ -38,6 +39,8 @@ cdef extern from "wedge.h" nogil:
         chacha20_stream *stream, uint64_t bucket, int shift, fixed128 alpha, fixed128 beta
     )
 
+
+choose_simd()
 
 cdef enum:
     BLOCK = 4096  # cells that share one stream: part of what a seed means, whatever the number of threads
@@ -154,15 +157,20 @@ def system_key():
     return key
 
 
-def keystream(const uint32_t[::1] key, uint32_t n0, uint32_t n1, uint32_t n2):
-    """Return the first blocks of a stream, one per row.
+def keystream(const uint32_t[::1] key, uint32_t n0, uint32_t n1, uint32_t n2, int n_blocks=CHACHA20_LANES):
+    """Return the first blocks of a stream, one per row; `n_blocks` is a multiple of 4.
 
-    Equivalent to: np.stack([block(key, counter, (n0, n1, n2)) for counter in range(4)]), with RFC 8439's block function.
+    Equivalent to: np.stack([block(key, counter, (n0, n1, n2)) for counter in range(n_blocks)]), with RFC 8439's block
+    function.
     """
     cdef chacha20_stream stream
+    cdef Py_ssize_t i
+    cdef uint64_t[::1] words = np.empty(8 * n_blocks, np.uint64)
     chacha20_start(&stream, &key[0], n0, n1, n2)
-    words = [stream.words[i] for i in range(16 * CHACHA20_LANES)]
-    return np.array(words, dtype=np.uint32).reshape(16, CHACHA20_LANES).T
+    for i in range(words.shape[0]):
+        words[i] = chacha20_u64(&stream)
+    groups = np.asarray(words).astype("<u8").view("<u4").reshape(-1, 16, CHACHA20_LANES)
+    return groups.transpose(0, 2, 1).reshape(-1, 16).astype(np.uint32)
 
 
 def expm1(uint64_t high, uint64_t low):

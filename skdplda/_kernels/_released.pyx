@@ -9,6 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 import numpy as np
 
 from skdplda._kernels._chacha20 cimport chacha20_start, chacha20_stream, chacha20_wipe
+from skdplda._kernels._simd cimport choose_simd
 
 
 cdef extern from *:
@@ -26,6 +27,8 @@ cdef extern from *:
     """
     uint64_t uniform_below(chacha20_stream *stream, uint64_t n) noexcept nogil
 
+
+choose_simd()
 
 cdef enum:
     ORDER = 0  # number of the streams that order the tokens; sweeps count from 1

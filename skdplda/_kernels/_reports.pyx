@@ -6,6 +6,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 import numpy as np
 
 from skdplda._kernels._chacha20 cimport chacha20_start, chacha20_stream, chacha20_u64, chacha20_wipe
+from skdplda._kernels._simd cimport choose_simd
+
+choose_simd()
 
 cdef enum:
     BLOCK = 64  # documents that share one stream: part of what a seed means, whatever the number of threads

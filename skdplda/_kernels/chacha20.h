@@ -1,48 +1,34 @@
 /* ChaCha20 as a stream of 64-bit words, for noise and for every draw that is released: who sees the outputs
  * learns nothing of the key or of the other outputs. (random_stream.h is faster, and only for hidden draws.)
  * Source: Nir and Langley (2018), ChaCha20 and Poly1305 for IETF protocols, RFC 8439, sections 2.1 to 2.4.
- * LANES blocks are computed side by side and left interleaved: a fixed permutation of the RFC's key stream.
+ * Blocks are left interleaved in groups of LANES: a fixed permutation of the RFC's key stream, whatever the processor.
+ * A stream starts with one group, for many streams are short, and goes on in sixteen blocks, which AVX-512 computes side
+ * by side, AVX2 in two halves and others in four quarters.
  */
 #ifndef SKDPLDA_CHACHA20_H
 #define SKDPLDA_CHACHA20_H
 #include <stdint.h>
 #include <string.h>
+#include "simd.h"
 
 #define CHACHA20_LANES 4
-#define CHACHA20_WORDS (16 * CHACHA20_LANES)
-
-typedef uint32_t chacha20_vector __attribute__((vector_size(4 * CHACHA20_LANES)));
+#define CHACHA20_BLOCKS 16 /* at once, after the first LANES */
 
 typedef struct {
-    uint32_t state[16];              /* constants, key, counter, nonce */
-    uint32_t words[CHACHA20_WORDS];  /* word i of lane l is words[i * CHACHA20_LANES + l] */
-    int next;                        /* first word not yet given out */
+    uint32_t state[16];                   /* constants, key, counter, nonce */
+    uint32_t words[16 * CHACHA20_BLOCKS]; /* word i of lane l of group g is words[(16 g + i) LANES + l] */
+    int next, end;                        /* first word not yet given out; how many there are */
 } chacha20_stream;
 
-#define CHACHA20_ROTATE(v, n) ((v) << (n) | (v) >> (32 - (n)))
-#define CHACHA20_QUARTER(a, b, c, d) \
-    x[a] += x[b]; x[d] ^= x[a]; x[d] = CHACHA20_ROTATE(x[d], 16); \
-    x[c] += x[d]; x[b] ^= x[c]; x[b] = CHACHA20_ROTATE(x[b], 12); \
-    x[a] += x[b]; x[d] ^= x[a]; x[d] = CHACHA20_ROTATE(x[d], 8); \
-    x[c] += x[d]; x[b] ^= x[c]; x[b] = CHACHA20_ROTATE(x[b], 7);
+#define COPIES "chacha20_blocks.h"
+#include "simd_copies.h"
 
-/* The next LANES blocks. The counter has 32 bits: a stream ends, and would repeat, after 2^32 blocks. */
-static inline void chacha20_refill(chacha20_stream *s) {
-    chacha20_vector start[16], x[16];
-    for (int i = 0; i < 16; i++)
-        for (int lane = 0; lane < CHACHA20_LANES; lane++)
-            start[i][lane] = s->state[i] + (i == 12 ? (uint32_t)lane : 0);
-    memcpy(x, start, sizeof x);
-    for (int round = 0; round < 20; round += 2) {
-        CHACHA20_QUARTER(0, 4, 8, 12) CHACHA20_QUARTER(1, 5, 9, 13)
-        CHACHA20_QUARTER(2, 6, 10, 14) CHACHA20_QUARTER(3, 7, 11, 15)
-        CHACHA20_QUARTER(0, 5, 10, 15) CHACHA20_QUARTER(1, 6, 11, 12)
-        CHACHA20_QUARTER(2, 7, 8, 13) CHACHA20_QUARTER(3, 4, 9, 14)
-    }
-    for (int i = 0; i < 16; i++) x[i] += start[i];
-    memcpy(s->words, x, sizeof x);
-    s->state[12] += CHACHA20_LANES;
+/* The next blocks. The counter has 32 bits: a stream ends, and would repeat, after 2^32 blocks. */
+static __attribute__((noinline)) void chacha20_refill(chacha20_stream *s) {
+    DISPATCH(chacha20_blocks, s->state, s->words, CHACHA20_BLOCKS);
+    s->state[12] += CHACHA20_BLOCKS;
     s->next = 0;
+    s->end = 16 * CHACHA20_BLOCKS;
 }
 
 /* The stream of one (key, nonce), from block 0: 256 bits of key, 96 bits of nonce. */
@@ -52,11 +38,14 @@ static inline void chacha20_start(chacha20_stream *s, const uint32_t *key, uint3
     memcpy(s->state, head, sizeof head);
     memcpy(s->state + 4, key, 32);
     memcpy(s->state + 12, tail, sizeof tail);
-    chacha20_refill(s);
+    chacha20_blocks_plain(s->state, s->words, CHACHA20_LANES);
+    s->state[12] += CHACHA20_LANES;
+    s->next = 0;
+    s->end = 16 * CHACHA20_LANES;
 }
 
 static inline uint64_t chacha20_u64(chacha20_stream *s) {
-    if (s->next == CHACHA20_WORDS) chacha20_refill(s);
+    if (s->next == s->end) chacha20_refill(s);
     const uint32_t *word = s->words + s->next;
     s->next += 2;
     return (uint64_t)word[1] << 32 | word[0];

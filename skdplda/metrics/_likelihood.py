@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from skdplda._kernels._foldin import fold_in
+from skdplda._kernels._foldin_rows import LEAST_TOLERANCE, fold_in_rows, probabilities, word_rows
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import MOST_THREADS, check_structure
 
@@ -91,7 +92,8 @@ def held_out_log_likelihood(
     max_iter : int, default=100
         Most updates of a document's topic proportions.
     tol : float, default=1e-4
-        Relative change of topic counts below which a document stops.
+        Relative change of topic counts below which a document stops. Below 1e-5 all is done in double precision,
+        slowly.
     n_threads : int, default=1
         Number of threads; the result does not depend on it.
     sample_weight : array-like of shape (n_documents,) or None, default=None
@@ -287,11 +289,16 @@ def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion",
         if not isinstance(value, kind) or not value >= least:
             raise ValueError(f"{name} must be {_KINDS[kind]} of at least {least}, got {value!r}.")
     observed, held_out = _split(X, method)
-    phi = np.ascontiguousarray(phi.T)
-    theta = fold_in(
-        observed.indptr, observed.indices, observed.data, phi, alpha, max_iter, tol, min(n_threads, MOST_THREADS)
-    )
-    return _log_likelihood(held_out, phi, theta), held_out
+    n_threads = min(n_threads, MOST_THREADS)
+    if tol < LEAST_TOLERANCE:  # finer than single precision
+        phi = np.ascontiguousarray(phi.T)
+        theta = fold_in(observed.indptr, observed.indices, observed.data, phi, alpha, max_iter, tol, n_threads)
+        return _log_likelihood(held_out, phi, theta), held_out
+    rows, peak, place = word_rows(phi, np.concatenate([observed.indices, held_out.indices]), n_threads)
+    place, held_out_place = place[: observed.nnz], place[observed.nnz :]
+    theta = fold_in_rows(observed.indptr, place, observed.data, rows, alpha, max_iter, tol, n_threads)
+    probability = probabilities(held_out.indptr, held_out_place, rows, peak, theta, n_threads)
+    return _sum_logarithms(held_out, probability), held_out
 
 
 def _check_counts(X, name="X"):
@@ -380,6 +387,12 @@ def _log_likelihood(X, word_topic, doc_topic):
     for start in range(0, X.nnz, step):
         chunk = slice(start, start + step)
         probability[chunk] = np.einsum("ik,ik->i", doc_topic[rows[chunk]], word_topic[X.indices[chunk]])
+    return _sum_logarithms(X, probability)
+
+
+def _sum_logarithms(X, probability):
+    """Return sum_w c_dw log(p_dw) of each document, from the probability of each entry's word."""
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     impossible = (probability <= 0) & (X.data > 0)
     if impossible.any():
         i = int(np.argmax(impossible))

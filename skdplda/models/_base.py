@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
-from skdplda._kernels._foldin import fold_in
+from skdplda._kernels._foldin_rows import fold_in_rows, word_rows
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import (
     SEED,
@@ -95,15 +95,17 @@ class BaseTopicModel(
         if isinstance(X, DiskCounts):
             return np.concatenate([self.transform(block) for _, block in X.blocks()])
         X = self._counts(X)
-        return fold_in(
-            X.indptr.astype(np.int32) if X.indptr[-1] < 2**31 else X.indptr,
-            X.indices,
+        n_threads = effective_n_jobs(self.n_jobs)
+        rows, _, place = word_rows(self.topic_word_, X.indices, n_threads)
+        return fold_in_rows(
+            X.indptr,
+            place,
             X.data,
-            np.ascontiguousarray(self.topic_word_.T),
+            rows,
             self._prior_of_topics(),
             FOLD_IN_ITERATIONS,
             FOLD_IN_TOLERANCE,
-            effective_n_jobs(self.n_jobs),
+            n_threads,
         )
 
     def score(

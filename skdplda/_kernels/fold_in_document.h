@@ -1,0 +1,165 @@
+/* Fold-in of one document. Compiled once for each target.
+ *
+ * With phi[w, k] a topic's probability of a word, up to a factor of its own for each w, the weights g[k] = n_k + alpha[k]
+ * of a document of counts c_w are the fixed point of
+ *     g[k] = alpha[k] + g[k] T[k],     T[k] = sum_w (c_w / t_w) phi[w, k],     t_w = sum_k g[k] phi[w, k].
+ * This is expectation maximisation of sum_w c_w log t_w + sum_k alpha[k] log g[k] for a given sum of g, which is strictly
+ * concave: there is one fixed point, and from where an iteration starts, or jumps, does not change it.
+ *
+ * Two things save iterations. Of two steps r and r + v in a row, the next start is g + 2 s r + s^2 v with s = |r| / |v|
+ * (scheme S3 of Varadhan and Roland (2008), Simple and globally convergent methods for accelerating the convergence of any
+ * EM algorithm); in the second half of max_iter s is 1, which is no jump. And a topic with T[k] < SMALL, which has little
+ * more than its prior, takes the weight alpha[k] / (1 - T[k]) and rests there, as part of one number a word, while the
+ * others go on alone. All topics are looked at again before a document ends.
+ */
+
+#define SMALL 0.25f
+
+/* Once for each target, because it has a copy for each small number of vectors. */
+static __attribute__((noinline)) void TARGET(gather_words)(document_scratch *a, const int32_t *counts, int64_t words,
+                                                           int32_t n) {
+    TARGET(gather_any)(a, counts, words, n);
+}
+
+/* total = what follows the weights in `theta`, of `n` vectors, where that of topic `rests` (-1: none) stays as it is; whether
+ * a weight changed by more than `tol` times itself. */
+static int TARGET(follow)(document_scratch *a, const int32_t *counts, int64_t words, int32_t n, int32_t rests, float tol) {
+    const v16 *theta = (const v16 *)a->theta, *alpha = (const v16 *)a->alpha;
+    v16 *total = (v16 *)a->total;
+    i16 moved = {0};
+    int32_t any = 0;
+    TARGET(gather_words)(a, counts, words, n);
+    for (int32_t j = 0; j < n; j++) total[j] = alpha[j] + theta[j] * total[j];
+    if (rests >= 0) a->total[rests] = a->theta[rests];
+    for (int32_t j = 0; j < n; j++) moved |= (v16)((i16)(total[j] - theta[j]) & 0x7fffffff) > tol * theta[j];
+    for (int32_t j = 0; j < LANES; j++) any |= moved[j];
+    return any;
+}
+
+/* Iterate the weights in `theta`, at most `most` times, with jumps before the iteration `last_jump`; how often. */
+static int32_t TARGET(iterate)(document_scratch *a, const int32_t *counts, int64_t words, int32_t n, int32_t rests,
+                               float tol, int32_t most, int32_t last_jump) {
+    v16 *theta = (v16 *)a->theta, *start = (v16 *)a->other, *once = start + n;
+    const v16 *total = (const v16 *)a->total, *alpha = (const v16 *)a->alpha;
+    int32_t done = 0;
+    while (done < most) {
+        const int first = done++ % 2 == 0, moved = TARGET(follow)(a, counts, words, n, rests, tol);
+        if (first && moved) {
+            for (int32_t j = 0; j < n; j++) {
+                start[j] = theta[j];
+                theta[j] = once[j] = total[j];
+            }
+            continue;
+        }
+        if (moved && done < last_jump) {
+            lanes squares = {.all = {0}}, bends = {.all = {0}};
+            float square = 0, bend = 0, s;
+            for (int32_t j = 0; j < n; j++) {
+                const v16 r = once[j] - start[j], v = total[j] - once[j] - r;
+                squares.all += r * r;
+                bends.all += v * v;
+            }
+            for (int32_t j = 0; j < LANES; j++) {
+                square += squares.lane[j];
+                bend += bends.lane[j];
+            }
+            s = square > bend && bend > 0 ? __builtin_sqrtf(square / bend) : 1;
+            if (!(s < 1e3f)) s = 1;
+            for (int32_t j = 0; j < n; j++) {
+                const v16 r = once[j] - start[j], v = total[j] - once[j] - r, next = start[j] + s * (r + r + s * v);
+                const i16 less = next < alpha[j];
+                theta[j] = (v16)(((i16)alpha[j] & less) | ((i16)next & ~less));
+            }
+        } else for (int32_t j = 0; j < n; j++) theta[j] = total[j];
+        if (!moved) break;
+    }
+    return done;
+}
+
+/* Leave the topics alone whose weights do not rest: rows of them, and then of one topic of weight 1 for all others. Returns
+ * how many do not rest, or -1 if that does not halve the work. `cell` has them, `gamma` all weights. */
+static int32_t TARGET(rest)(const fold_in_problem *p, document_scratch *a, int64_t words) {
+    const int32_t n = p->stride / LANES;
+    v16 *aside = (v16 *)a->other;
+    int32_t kept = 0, stride;
+    for (int32_t k = 0; k < p->n_topics; k++) {
+        a->cell[kept] = k;
+        kept += a->total[k] >= SMALL;
+    }
+    stride = padded(kept + 1);
+    if (2 * stride > p->stride) return -1;
+    for (int32_t j = 0; j < n; j++) /* weights of the others */
+        aside[j] = (v16)((i16)((v16 *)a->gamma)[j] & (((v16 *)a->total)[j] < SMALL));
+    for (int64_t first = 0; first < words; first += LANES) {
+        const int32_t some = words - first < LANES ? (int32_t)(words - first) : LANES;
+        *(v16 *)(a->ratio + first) = TARGET(explained)(a->row + first, aside, some, n);
+    }
+    for (int64_t i = 0; i < words; i++) {
+        float *to = a->block + i * stride;
+        for (int32_t j = 0; j < kept; j++) to[j] = a->row[i][a->cell[j]];
+        to[kept] = a->ratio[i];
+        for (int32_t j = kept + 1; j < stride; j++) to[j] = 0;
+        a->row[i] = to;
+    }
+    for (int32_t j = 0; j < kept; j++) {
+        a->theta[j] = a->gamma[a->cell[j]];
+        a->alpha[j] = p->alpha[a->cell[j]];
+    }
+    a->theta[kept] = a->alpha[kept] = 1;
+    for (int32_t j = kept + 1; j < stride; j++) a->theta[j] = a->alpha[j] = 0;
+    return kept;
+}
+
+static int TARGET(fold_in)(const fold_in_problem *p, document_scratch *a, int64_t d, double *out) {
+    const int64_t first = p->indptr[d], words = p->indptr[d + 1] - first;
+    const int32_t n = p->stride / LANES, *word = p->indices + first, *counts = p->counts + first;
+    int32_t done = 0, most = p->max_iter, last_jump = most - most / 2;
+    float length = 0;
+    double mass = 0;
+    v16 *theta = (v16 *)a->theta, *gamma = (v16 *)a->gamma, *total = (v16 *)a->total;
+    for (int64_t i = 0; i < words; i++) length += (float)counts[i];
+    for (int32_t k = 0; k < p->stride; k++) a->theta[k] = k < p->n_topics ? p->alpha[k] + length / p->n_topics : 0;
+    for (int32_t moved = length > 0 && most > 0; moved;) {
+        i16 changed = {0};
+        for (int64_t i = 0; i < words; i++) a->row[i] = p->rows + (size_t)word[i] * p->stride;
+        memcpy(a->alpha, p->alpha, p->stride * sizeof(float));
+        if (!done) done = TARGET(iterate)(a, counts, words, n, -1, p->tol, most < 2 ? most : 2, last_jump);
+        if (done >= most) break;
+        TARGET(gather_words)(a, counts, words, n);
+        done++;
+        for (int32_t j = 0; j < n; j++) {
+            const v16 alpha = ((const v16 *)p->alpha)[j], larger = alpha + theta[j] * total[j];
+            const i16 small = total[j] < SMALL;
+            gamma[j] = (v16)(((i16)(alpha / (1 - total[j])) & small) | ((i16)larger & ~small));
+            changed |= (v16)((i16)(gamma[j] - theta[j]) & 0x7fffffff) > p->tol * theta[j];
+            theta[j] = gamma[j];
+        }
+        moved = 0;
+        for (int32_t j = 0; j < LANES; j++) moved |= changed[j];
+        if (moved && done < most) {
+            const int32_t kept = TARGET(rest)(p, a, words), size = kept < 0 ? n : padded(kept + 1) / LANES;
+            done += TARGET(iterate)(a, counts, words, size, kept, p->tol / 2, most - done, last_jump - done);
+            if (kept >= 0) {
+                for (int32_t j = 0; j < kept; j++) a->gamma[a->cell[j]] = a->theta[j];
+                memcpy(theta, gamma, p->stride * sizeof(float));
+            }
+        }
+    }
+    for (int32_t k = 0; k < p->n_topics; k++) mass += a->theta[k];
+    for (int32_t k = 0; k < p->n_topics; k++) out[k] = a->theta[k] / mass;
+    return done;
+}
+
+static void TARGET(explain)(const fold_in_problem *p, document_scratch *a, int64_t d, const double *theta, double *out) {
+    const int64_t words = p->indptr[d + 1] - p->indptr[d];
+    lanes t;
+    memset(a->theta, 0, p->stride * sizeof(float));
+    for (int32_t k = 0; k < p->n_topics; k++) a->theta[k] = (float)theta[k];
+    for (int64_t i = 0; i < words; i++) a->row[i] = p->rows + (size_t)p->indices[p->indptr[d] + i] * p->stride;
+    for (int64_t first = 0; first < words; first += LANES) {
+        const int32_t some = words - first < LANES ? (int32_t)(words - first) : LANES;
+        t.all = TARGET(explained)(a->row + first, (const v16 *)a->theta, some, p->stride / LANES);
+        for (int32_t i = 0; i < some; i++) out[p->indptr[d] + first + i] = t.lane[i];
+    }
+}
+#undef SMALL
