@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._types import Iterable
@@ -58,6 +59,9 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
     >>> embedder.transform(["Tea, tea", "milk", "?"]).astype(float).round(3).tolist()
     [[0.004, 0.0], [0.0, 0.002], [0.0, 0.0]]
     """
+
+    __metadata_request__fit = {"raw_documents": UNUSED}  # noqa: RUF012
+    __metadata_request__transform = {"raw_documents": UNUSED}  # noqa: RUF012
 
     def __init__(
         self,
