@@ -6,8 +6,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.utils.metadata_routing import UNUSED
 
 from skdplda._types import Iterable
 
