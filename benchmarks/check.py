@@ -34,6 +34,8 @@ COMMANDS = {  # beginning of the names of tables and figures: the program that m
     "attacks_nips": f"reproduce/attacks_manzonelli.py --corpus nips --topics 5 10 15 20 25 --repetitions 1 {SHADOWS}",
     "attacks_tweets": f"reproduce/attacks_manzonelli.py --corpus tweets --repetitions 5 {SHADOWS}",
     "attacks_zeta": "attacks.py --output benchmarks/results/attacks_zeta.csv",
+    "audit": "audits.py bounds --output benchmarks/results/audit.csv",
+    "audit_variants": "audits.py variants --output benchmarks/results/audit_variants.csv",
     "fdptm_": "reproduce/fdptm_figures.py",
     "frontier": "frontier.py --frontier",
     "frontier_ablation": "frontier.py --ablation",

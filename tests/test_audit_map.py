@@ -150,6 +150,7 @@ OTHER = {
     "models/_clusters.py:projected_rows",  # a public matrix, always the same
     "rounds/_clusters.py:PublicStart.spread",  # public random directions
     "attacks/_poisoning.py:poisoning_attack",  # directions of planted records
+    "metrics/_likelihood.py:_sum_logarithms",  # a score of documents, which nobody releases
     "audit/_released_checks.py:exact_moves",  # of topics that a fit has released
     "models/_local.py:LocalPrivateLDA._sample",  # topics of reports, which are randomized
 }

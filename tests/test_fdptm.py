@@ -26,6 +26,7 @@ from skdplda import (
     privacy_guarantee,
     release,
 )
+from skdplda.exceptions import EmptySelectionError
 from skdplda.model_selection import search_cost
 from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
@@ -97,6 +98,7 @@ def test_the_word_of_one_document_is_in_a_pickled_pipeline_and_not_in_a_release(
 
 def test_a_release_has_these_values_and_no_others(plain):
     values = {"topic_word_", "vocabulary_", "privacy_guarantee_", "doc_topic_prior_", "n_features_in_"}  # of the fit
+    values |= {"topic_sizes_", "topic_names_", "signal_to_noise_"}
     assert set(vars(release(plain, allow_unproven=True))) == values | {"text_", "details_", "n_jobs"}  # parameters
 
 
@@ -211,9 +213,10 @@ def test_without_noise():
 
 
 def test_nothing_selected_is_an_error_that_says_what_would_be(texts):
-    for pipeline in (make_fdptm_pipeline(1.0, 1e-6), plain_pipeline()):
-        with pytest.raises(ValueError, match="epsilon"):
-            pipeline.fit(["one", "two", "three"])
+    with pytest.raises(EmptySelectionError, match="epsilon"):
+        make_fdptm_pipeline(1.0, 1e-6).fit(["apple", "plum", "pear"])
+    with pytest.warns(UserWarning, match="transform returns no columns"), pytest.raises(ValueError, match="0 feature"):
+        plain_pipeline().fit(["apple", "plum", "pear"])
 
 
 def test_a_cap_on_words_costs_nothing_and_follows_from_public_numbers(texts):

@@ -292,7 +292,7 @@ def test_transform_works_by_blocks(units, monkeypatch):
     np.testing.assert_array_equal(model.transform(units), whole)
     np.testing.assert_array_equal(np.concatenate([model.transform(units[[d]]) for d in range(40)]), whole)
     frame = model.set_output(transform="pandas").transform(units)
-    assert list(frame.columns) == ["pctd0", "pctd1", "pctd2"]
+    assert list(frame.columns) == ["topic_0", "topic_1", "topic_2"]
     assert model.transform(units[:0]).shape == (0, 3)
 
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from skdplda import VIPSLDA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery, write_counts
+from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.privacy import delta_of, epsilon_of, gaussian_event, noise_multiplier
 from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep, cut_documents
 from skdplda.rounds._plan import NoisePlan
@@ -386,6 +387,7 @@ def test_a_large_delta_warns():
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NoisyTopicsWarning)
         model(nominal_size=1000, delta=1e-4).fit(X)
 
 
@@ -421,6 +423,8 @@ def test_planted_topics_come_back():
 @pytest.mark.parametrize("rounds", [1, 7, None])
 def test_the_noise_of_full_batches_is_told_without_data(rounds, stated_noise):
     told = VIPSLDA(epsilon=2.0, delta=1e-6, max_iter=rounds).noise_deviation()
-    assert told == pytest.approx(stated_noise(2.0, 1e-6, rounds or 20), rel=1e-5)
+    if rounds is not None:
+        assert told == pytest.approx(stated_noise(2.0, 1e-6, rounds), rel=1e-5)
+    assert told == PrivateCGSLDA(epsilon=2.0, delta=1e-6, max_iter=rounds).noise_deviation()
     for other in ({"learning_method": "online"}, {"max_norm": 3.0}, {"epsilon": np.inf}, {"sampling_rate": 0.5}):
         assert VIPSLDA(**other).noise_deviation() is None

@@ -1,4 +1,9 @@
-"""Attacks on what was released: who was in the training data, and what it said. Arrays and traces are all they know."""
+"""Attacks on what was released: who was in the training data, and what it said. Arrays and traces are all they know.
+
+`__all__` is for users. `check_documents` is for the audits only.
+"""
+
+# ruff: noqa: F401
 
 from skdplda.attacks._classifier import ClassifierAttack, shadow_classifier_attack
 from skdplda.attacks._experiment import ExperimentResults, membership_experiment
@@ -8,7 +13,7 @@ from skdplda.attacks._poisoning import PoisoningResult, poisoning_attack, thresh
 from skdplda.attacks._result import AttackResult, RateAt
 from skdplda.attacks._shadow import ShadowModels, released_topics, train_shadow_models
 from skdplda.attacks._simple import ReconstructedCounts, reconstruct_counts, threshold_attack, vocabulary_attack
-from skdplda.attacks._statistics import document_statistics, max_log_likelihood
+from skdplda.attacks._statistics import check_documents, document_statistics, max_log_likelihood
 from skdplda.attacks._trace import TopicTraceAttack
 
 __all__ = [

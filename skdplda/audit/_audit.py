@@ -9,8 +9,7 @@ import scipy.sparse as sp
 
 from skdplda._types import ArrayLike, Estimator, Matrix
 from skdplda._validation import is_integer
-from skdplda.attacks import quantile_attack, released_topics
-from skdplda.attacks._statistics import check_documents
+from skdplda.attacks import check_documents, quantile_attack, released_topics
 from skdplda.audit._bounds import (
     check_confidence,
     epsilon_lower_bound,

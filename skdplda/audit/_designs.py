@@ -16,7 +16,7 @@ from sklearn.base import clone
 from skdplda.audit._pairs import Composition
 from skdplda.models import HDPLDA, PCTD, BaseRoundsModel
 from skdplda.privacy import compose_events, epsilon_of, gaussian_event, leaves_of, pure_event
-from skdplda.rounds._sensitivity import GRID
+from skdplda.rounds import GRID
 from skdplda.semantics import UnitMatrix
 from skdplda.vocabulary import DPVocabularySelector
 

@@ -179,6 +179,10 @@ class BaseClusterModel(BaseTopicModel):
     def _vocabulary(self):
         return self.words_
 
+    def _names_of_words(self, feature_names):
+        self._check_words()
+        return super()._names_of_words(feature_names)
+
     def _relevance(self, weight=None):
         """Return the class-based tf-idf of each word, (n_components, n_words); `weight` is for other models."""
         self._check_words()

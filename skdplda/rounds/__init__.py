@@ -1,7 +1,13 @@
-"""The private loop: E-steps, noisy sums, M-steps and the guarantee that they keep."""
+"""The private loop: E-steps, noisy sums, M-steps and the guarantee that they keep.
+
+`__all__` is for users. `GRID` is for the audits only.
+"""
+
+# ruff: noqa: F401
 
 from skdplda.rounds._loop import EStep, RoundReport, Tables
 from skdplda.rounds._plan import NoisePlan
 from skdplda.rounds._prior import PublicPrior
+from skdplda.rounds._sensitivity import GRID
 
 __all__ = ["EStep", "NoisePlan", "PublicPrior", "RoundReport", "Tables"]
