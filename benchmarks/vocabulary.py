@@ -78,12 +78,12 @@ def select(X, users, seed=None, **parameters):
     return support, time.process_time() - begin
 
 
-def sizes(corpus, X, users, epsilons, seeds):
+def sizes(corpus, X, users, epsilons, seeds, mechanisms):
     """Return rows of the table of sizes."""
     tokens = np.asarray(X.sum(axis=0)).ravel()
     rows = []
     for epsilon in epsilons:
-        for mechanism in MECHANISMS:
+        for mechanism in mechanisms:
             trials = []
             for bound in (SIEVE_BOUND,) if mechanism == "sieve" else BOUNDS:
                 runs = [
@@ -132,6 +132,13 @@ def speed(X, numbers):
     return rows
 
 
+def merged(table, older):
+    """Return the older table with the rows of `table` in the place of theirs, or else at the end."""
+    cell = ["corpus", "epsilon", "mechanism"]
+    rows = {tuple(row[name] for name in cell): row for part in (older, table) for row in part.to_dict("records")}
+    return pd.DataFrame(rows.values())
+
+
 def draw(table, folder):
     """Draw one figure of the sizes for all corpora, and one for TweetRumors alone, as the paper has it."""
     from matplotlib import pyplot as plt
@@ -174,6 +181,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.5, 1, 2, 3, 5, 7, 10])
+    parser.add_argument(
+        "--mechanisms",
+        choices=MECHANISMS,
+        nargs="+",
+        help="these only; others keep their rows in --output, and no times",
+    )
     parser.add_argument("--quick", action="store_true", help="TweetRumors only, one seed, fewer documents")
     parser.add_argument("--output", type=Path, help="folder for vocabulary.csv, vocabulary_speed.csv and the figures")
     arguments = parser.parse_args()
@@ -184,22 +197,26 @@ def main():
     found = corpora(Path(arguments.data))
     chosen = {"TweetRumors": found["TweetRumors"]} if arguments.quick else found
     seeds = SEEDS[:1] if arguments.quick else SEEDS
-    rows = [row for name, (X, users) in chosen.items() for row in sizes(name, X, users, arguments.epsilon, seeds)]
-    table = pd.DataFrame(rows)
+    limits = arguments.epsilon, seeds, arguments.mechanisms or MECHANISMS
+    table = pd.DataFrame([row for name, (X, users) in chosen.items() for row in sizes(name, X, users, *limits)])
+    if arguments.mechanisms and arguments.output:
+        table = merged(table, pd.read_csv(arguments.output / "vocabulary.csv"))
     best = table[(table["status"] == "proven") & (table["mechanism"] != "sieve")]
     best = best.groupby(["corpus", "epsilon"])["words"].max().rename("best of the literature")
     sieve = table[table["mechanism"] == "sieve"].set_index(["corpus", "epsilon"])["words"].rename("sieve")
     print(pd.concat([sieve, best], axis=1).assign(ratio=lambda t: t.iloc[:, 0] / t.iloc[:, 1]).to_string())
-    times = pd.DataFrame(
-        speed(found["20 Newsgroups"][0], [10_000, 100_000] + [300_000, 1_000_000] * (not arguments.quick))
-    )
-    print(times.to_string(index=False, float_format="{:.3f}".format))
+    options = {"index": False, "float_format": "%.4f", "lineterminator": "\n"}
     if arguments.output:
         arguments.output.mkdir(parents=True, exist_ok=True)
-        options = {"index": False, "float_format": "%.4f", "lineterminator": "\n"}
         table.assign(delta=table["delta"].map("{:g}".format)).to_csv(arguments.output / "vocabulary.csv", **options)
-        times.to_csv(arguments.output / "vocabulary_speed.csv", **options)
         draw(table, arguments.output)
+    if arguments.mechanisms:
+        return
+    times = speed(found["20 Newsgroups"][0], [10_000, 100_000] + [300_000, 1_000_000] * (not arguments.quick))
+    times = pd.DataFrame(times)
+    print(times.to_string(index=False, float_format="{:.3f}".format))
+    if arguments.output:
+        times.to_csv(arguments.output / "vocabulary_speed.csv", **options)
 
 
 if __name__ == "__main__":

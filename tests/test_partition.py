@@ -330,6 +330,29 @@ def test_one_new_word_through_all_rounds_of_the_sieve(epsilon, delta):
             assert clopper_pearson(hits, n_runs, False) <= plan.new_word_delta(n_words) <= delta / 2
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 5.0, 10.0, 30.0])
+def test_new_words_stay_hidden_whenever_old_words_vanish(epsilon):
+    """A unit's old words leave before any round and give it weight back; other new words leave as their own noise says.
+
+    At the default delta: the tail of one word is exact, what the others leave it is simulated.
+    """
+    plan, rng = plan_partition("sieve", epsilon, 1e-5, 400, 3.0), np.random.default_rng(5)
+    a, sums, deviations = plan.coefficients, np.cumsum(plan.coefficients), plan.mean.deviations
+    for n_new, n_old, leave in [(1, 0, 0), (1, 399, 1), (3, 1, 1), (3, 397, 4), (30, 5, 2), (200, 200, 1), (400, 0, 0)]:
+        n_runs = 60_000 // n_new
+        left, judged = np.ones((n_runs, n_new - 1), bool), np.zeros((n_runs, n_new - 1))
+        given, escapes = np.zeros(n_runs), np.zeros(n_runs)
+        for i, scale in enumerate(plan.scales):
+            share = GRID / np.sqrt(1 + left.sum(axis=1) + n_old * (i < leave))
+            given += a[i] * share
+            escapes += stats.norm.sf((plan.thresholds[i] - given / sums[i]) / deviations[i])
+            judged += a[i] * (share[:, None] + scale * rng.standard_normal(judged.shape))
+            left &= judged <= plan.thresholds[i] * sums[i]
+            if i < len(plan.floors):
+                left &= judged > plan.floors[i] * sums[i]
+        assert n_new * escapes.mean() <= plan.new_word_delta(n_new) * (1 + 1e-6) <= plan.event_delta * (1 + 1e-6)
+
+
 def test_the_number_of_words_that_noise_keeps_is_never_overrated():
     """The law of a new word's mean weight: exact binomial chains of two rounds, where all rungs are single numbers."""
     mean = MeanOfRounds((1.0, 2.0, 4.0), (3.0, 2.0, 1.5))

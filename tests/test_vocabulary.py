@@ -439,6 +439,50 @@ def test_ngrams_of_other_mechanisms_are_words():
         assert vectorizer._n_levels == 1 and ("bi" if "analyzer" in options else "big red") in vectorizer.vocabulary_
 
 
+@pytest.mark.parametrize("least", [1, 2])
+def test_ngrams_that_read_alike_are_one_column(least):
+    """ "kk ll" + "mm", "kk" + "ll mm" and, from other levels, "kk" + "ll": a tokenizer may give words with spaces."""
+    texts = ["kk ll|mm|kk|ll mm|kk|ll"] * 3000
+    vectorizer = DPCountVectorizer(5.0, ngram_range=(least, 3), tokenizer=lambda text: text.split("|"))
+    X = vectorizer.fit_transform(texts)
+    assert "kk ll mm" in vectorizer.vocabulary_
+    assert list(vectorizer.vocabulary_.values()) == list(range(X.shape[1]))
+    assert len(vectorizer.noisy_weights_) == X.shape[1]
+
+
+@pytest.mark.parametrize("lengths", [(0, 0), (0, 1), (2, 1), (1,), (1.0, 2.0), (1, 2, 3)])
+def test_lengths_of_ngrams_are_checked_before_anything_is_spent(lengths):
+    vectorizer = DPCountVectorizer(ngram_range=lengths)
+    with (
+        PrivacyAccountant(9.0, 1e-4) as accountant,
+        pytest.raises(ValueError, match="ngram_range must be two integers"),
+    ):
+        vectorizer.fit(["iron zinc"] * 900)
+    assert not accountant.ledger
+    with pytest.raises(ValueError, match="ngram_range must be two integers"):
+        vectorizer.privacy_cost()
+
+
+def test_what_words_need_counts_the_part_of_their_level():
+    """The epsilon that the error names would release them, by the plan of the first level."""
+    with pytest.raises(ValueError, match="No word was used") as caught:
+        DPCountVectorizer(1.0, ngram_range=(1, 3)).fit(["iron"] * 3)
+    named = re.findall(r"Words that (\d+) such units use need about epsilon=(\d+(?:\.\d+)?)", str(caught.value))
+    assert named
+    for n_units, epsilon in named:
+        part = level_parts(3)[0]
+        plan = plan_partition("sieve", 1.02 * float(epsilon), 1e-5, 200, 3.0, None, part)
+        assert plan.units_needed(10) <= int(n_units)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "most"), [("mad", "4,194,304"), ("policy_gaussian", "16,777,216"), ("sieve", None)]
+)
+def test_a_guarantee_that_refuses_many_units_says_so(mechanism, most):
+    told = [text for text in DPVocabularySelector(mechanism=mechanism).privacy_cost().assumptions if "refused" in text]
+    assert told == ([] if most is None else [f"that there are at most {most} documents may be known: more are refused"])
+
+
 def test_no_ngram_is_an_error_that_says_so():
     texts = [f"apple pear{i}" for i in range(900)]
     with pytest.raises(ValueError, match="No n-gram of 2 words or more was used by enough"):

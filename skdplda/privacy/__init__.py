@@ -60,6 +60,7 @@ from skdplda.privacy._partition import (
     epsilon_needed,
     has_levels,
     level_parts,
+    most_units,
     noises_of,
     plan_partition,
     select_partitions,

@@ -31,6 +31,7 @@ __all__ = [
     "epsilon_needed",
     "has_levels",
     "level_parts",
+    "most_units",
     "noises_of",
     "plan_partition",
     "select_partitions",
@@ -42,7 +43,7 @@ FINE_GRID = 44  # log2 of the same for "policy_gaussian", whose steps are rounde
 HIGHEST_CAP = 2**62  # int64 holds it, and one unit's weight and noise beside
 REROUTED = ("mad", "mad2r")  # units take back part of what they gave
 REROUTED_GRID = 39  # log2 of the same for "mad" and "mad2r", whose sums have no cap
-MOST_ADAPTIVE = 50  # words of a unit that takes part in the rerouting of "mad" and "mad2r"; not tuned, the paper's
+MOST_ADAPTIVE = 50  # words of a unit that takes part in the rerouting of "mad" and "mad2r"; not tuned
 MOST_UNITS_REROUTED = 2**22  # that these take, as their roundings add up
 MOST_UNITS = 2**24  # that "policy_gaussian" takes: its roundings add up
 MOST_DRAWS = 2**40  # more words times rounds than any fit has: the slack of the samplers, without looking at data
@@ -60,7 +61,7 @@ class Rounds(NamedTuple):
 
 
 # Those of "sieve" were chosen on the corpora of benchmarks/vocabulary.py, with other seeds; those of "sips" are from
-# Theorem 3; those of "mad2r" were not tuned, its first share is that of the paper's experiments.
+# Theorem 3; those of "mad2r" were not tuned, and are not checked against the paper's experiments.
 ROUNDS = {
     "sieve": Rounds((0.2, 0.2, 0.25, 0.15, 0.2), (0.0, 1.5, 3.0, 3.0), 1.2, (0.02, 0.02, 0.02, 0.02, 0.92)),
     "weighted_gaussian": Rounds((1.0,)),
@@ -289,8 +290,20 @@ def _can_be_drawn(plan):
     return max(plan.scales) <= min(most, LARGEST_SCALE)
 
 
+def most_units(mechanism: str) -> int | None:
+    """Return how many units a mechanism takes, whose roundings add up; None: any number."""
+    return MOST_UNITS_REROUTED if mechanism in REROUTED else MOST_UNITS if mechanism == "policy_gaussian" else None
+
+
 def epsilon_needed(
-    n_units: int, n_words: int, mechanism: Any, delta: Any, max_items: Any, cutoff: Any, noise: Any = None
+    n_units: int,
+    n_words: int,
+    mechanism: Any,
+    delta: Any,
+    max_items: Any,
+    cutoff: Any,
+    noise: Any = None,
+    part: float = 1.0,
 ) -> float:
     """Find an epsilon at which `PartitionPlan.units_needed` for `n_words` is at most `n_units`, without data.
 
@@ -300,7 +313,7 @@ def epsilon_needed(
 
     def enough(epsilon):
         try:
-            plan = plan_partition(mechanism, epsilon, delta, max_items, cutoff, noise)
+            plan = plan_partition(mechanism, epsilon, delta, max_items, cutoff, noise, part)
         except ValueError:  # so small that no noise can be drawn
             return False
         return plan.units_needed(n_words) <= n_units

@@ -24,6 +24,7 @@ from skdplda.privacy import (
     epsilon_needed,
     gaussian_event,
     level_parts,
+    most_units,
     plan_partition,
     sampler_assumption,
     seeded_guarantee,
@@ -113,6 +114,8 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             Randomness.assumption,
             sampler_assumption(in_delta=True),
         ]
+        if (most := most_units(self.mechanism)) is not None:
+            assumptions.append(f"that there are at most {most:,} {unit}s may be known: more are refused")
         label = f"truncated {plan.law.label}" if plan.noise == "geometric" else plan.law.label
         scales = "; ".join(", ".join(f"{scale / p.grid:.4g}" for scale in p.scales) for p in levels)
         thresholds = "; ".join(", ".join(f"{t / p.grid:.4g}" for t in p.thresholds) for p in levels)
@@ -195,10 +198,13 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
     def _heaviest(self, names, weights, rounds):
         """Return the places of the words to keep: by round and weight, and where both are equal by name.
 
-        Nothing but what was released decides. The order in which words appeared in documents must not.
+        Nothing but what was released decides. The order in which words appeared in documents must not. Of n-grams that
+        are cut in different ways and then read alike, the first is kept.
         """
-        places = sorted(range(len(names)), key=lambda i: (rounds[i], -weights[i], names[i]))
-        return np.sort(places[: self.max_words])
+        places = {}
+        for i in sorted(range(len(names)), key=lambda i: (rounds[i], -weights[i], names[i])):
+            places.setdefault(names[i], i)
+        return np.sort([*places.values()][: self.max_words])
 
     def _nothing(self, plan):
         """Say what would be released at which epsilon, from the parameters alone."""
@@ -210,7 +216,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             " of 1 sample alone is never released but by an accident that delta bounds."
         )
         for n_units in sorted({max(needed // 10, 2), max(needed // 3, 2)} if plan.noise else ()):
-            limits = self.max_words_per_unit, self.cutoff, self.noise
+            limits = self.max_words_per_unit, self.cutoff, self.noise, level_parts(self._n_levels)[0]
             epsilon = epsilon_needed(n_units, n_words, self.mechanism, self.delta, *limits)
             if math.isfinite(epsilon):
                 text += f" Words that {n_units:,} such units use need about epsilon={epsilon:.2g}."

@@ -11,7 +11,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, check_texts
 from skdplda._types import ArrayLike, Function, Iterator, Seed
-from skdplda._validation import check_is_fitted, check_public_words, fit_context, note_parameters
+from skdplda._validation import check_is_fitted, check_public_words, fit_context, is_integer, note_parameters
 from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import has_levels
 from skdplda.vocabulary._levels import LONGEST_WORD, Tokens
@@ -347,7 +347,12 @@ class DPCountVectorizer(PrivateSelection):
     @property
     def _n_levels(self):
         by_levels = self.analyzer == "word" and np.isfinite(self.epsilon) and has_levels(self.mechanism, self.noise)
-        return self.ngram_range[1] if by_levels else 1
+        if not by_levels:
+            return 1
+        lengths = tuple(self.ngram_range)
+        if len(lengths) != 2 or not all(map(is_integer, lengths)) or not 1 <= lengths[0] <= lengths[1]:
+            raise ValueError(f"ngram_range must be two integers, 1 <= least <= most; got {self.ngram_range!r}.")
+        return lengths[1]
 
     def _private_words(self, documents, groups, charge, randomness, counter):
         """Return the selected words, sorted, and their noisy weights."""
