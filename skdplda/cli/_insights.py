@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 
 from skdplda._files import refuse_existing
-from skdplda.cli._corpus import FORMATS, Documents, number, read_words, whole
+from skdplda.cli._corpus import Documents, add_corpus, number, read_words, whole
 from skdplda.releases import make_insights_pipeline, privacy_guarantee
 from skdplda.reports import report
 from skdplda.semantics import WordVectorEmbedder
@@ -24,10 +24,9 @@ def add_insights_command(add):
         "private clusters of texts, with keywords, as one page",
         "[options] CORPUS --vectors FILE --epsilon E --delta D --report PAGE",
     )
-    command.add_argument("corpus", metavar="CORPUS", help=".jsonl or .csv (plain or .gz), or one text a line")
-    command.add_argument("--format", choices=FORMATS[:-1], default="auto", metavar="F", help="default: by the name")
-    command.add_argument("--text", dest="column", metavar="NAME", help="column or key of the text")
-    command.add_argument("--user", dest="users", metavar="NAME", help="of the author: protects all that one wrote")
+    documents = add_corpus(command)
+    documents.add_argument("--text", dest="column", metavar="NAME", help="the same as --column")
+    documents.add_argument("--user", dest="users", metavar="NAME", help="of the author: protects all that one wrote")
     command.add_argument(
         "--vectors",
         required=True,
@@ -97,6 +96,8 @@ def named_by_words(model):
 
 def _insights(args):
     documents = Documents(args)
+    if documents.form == "uci":
+        raise ValueError("CORPUS: a UCI docword file has counts of words, and no texts to embed.")
     try:
         refuse_existing(*() if args.overwrite else (args.report,))
     except FileExistsError as error:
