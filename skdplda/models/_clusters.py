@@ -167,6 +167,7 @@ class BaseClusterModel(BaseTopicModel):
             As of the other models, where "size" is the cluster's share of the released sizes; and "documents", the
             released size, with "documents_deviation", the standard deviation of its noise.
         """
+        self._check_words()
         info = super().topic_info(n_words, feature_names)
         return info.assign(documents=self.cluster_sizes_, documents_deviation=self.size_deviation_)
 

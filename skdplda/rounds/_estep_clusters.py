@@ -19,8 +19,7 @@ FINE = 2**20  # length of a row before the centre is taken away
 # Length of a direction. Products of two are sums of integers below 2**24, which single precision adds up exactly in
 # any order: a document's cluster does not depend on how a matrix product is divided.
 LENGTH = 2**12
-# Of a document's squared norm, this share says that it is there, and the rest its direction; chosen on Enron and news:
-# benchmarks/results/embedding.csv, part "constants".
+# Of a document's squared norm, this share says that it is there, and the rest its direction; not tuned.
 SIZE_SHARE = 0.1
 SIZE = int(GRID * SIZE_SHARE**0.5 * (1 - MARGIN))  # a document's contribution to the size of its cluster
 STEP = int(GRID * (1 - SIZE_SHARE) ** 0.5 / LENGTH)  # and to the sum of directions, per unit of its direction

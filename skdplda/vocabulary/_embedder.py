@@ -141,8 +141,8 @@ class TextEmbedder(TransformerMixin, BaseEstimator):
     def _embed(self, texts):
         """Return one row a text, a matrix of float64.
 
-        Batches are padded, and matrix products are rounded by their shape: a row would depend, if only by its last bits,
-        on the texts beside it. So each text is given alone, but to an embedder of ours, whose rows do not.
+        Batches are padded, and matrix products are rounded by their shape: a row would depend, if only by its last
+        bits, on the texts beside it. So each text is given alone, but to an embedder of ours, whose rows do not.
         """
         embed = self.embedder.transform if hasattr(self.embedder, "transform") else self.embedder
         if type(self.embedder) is WordVectorEmbedder:
@@ -153,8 +153,8 @@ class TextEmbedder(TransformerMixin, BaseEstimator):
             row = made.toarray() if hasattr(made, "toarray") else np.asarray(made)
             if row.ndim != 2 or len(row) != 1 or (rows and row.shape != rows[0].shape):
                 raise ValueError(
-                    "embedder must make an array of shape (n_texts, n_dimensions) of a list of texts, always of the same"
-                    " dimensions; for a list of one text it made another."
+                    "embedder must make an array of shape (n_texts, n_dimensions) of a list of texts, always of the"
+                    " same dimensions; for a list of one text it made another."
                 )
             rows.append(row.astype(np.float64))
         return np.concatenate(rows) if rows else np.empty((0, 1))
