@@ -25,8 +25,8 @@ from skdplda.rounds._tables import signal_to_noise
 
 __all__ = ["ClusterPlan", "ClusterTables", "PublicStart", "cluster_shares"]
 
-# CENTRE_SHARE, ROUNDS, RATIO and BELIEVED were chosen on Enron, KOS and news: benchmarks/results/embedding.csv, part
-# "constants". The others were not tuned.
+# CENTRE_SHARE, ROUNDS, RATIO and BELIEVED were chosen on Enron, KOS and news, without a row that is kept; part
+# "constants" of benchmarks/embedding.py measures their alternatives. The others were not tuned.
 CENTRE_SHARE = 0.2  # of the budget of clusters: with a wrong centre nothing else helps
 ROUNDS, RATIO = 16, 8.0  # private rounds, and the precision of the last over that of the first
 EXACT_ROUNDS = 30  # without noise
