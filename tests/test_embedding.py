@@ -174,6 +174,13 @@ def test_scaled_to_grid_is_exact_whatever_the_size(scale):
         assert Fraction(9999, 10000) < size <= 1
 
 
+@pytest.mark.parametrize("values", [[2**63 - 1, 2**63 - 1, 1], [2**63 - 1, 1, 0], [-(2**63), 5, 5], [2**62] * 3])
+def test_scaled_to_grid_keeps_the_bound_where_sums_wrap_around(values):
+    found = scaled_to_grid(np.array([values, [3, 4, 0]]), np.array([0, 1]), 2)
+    assert exact_norm(found[0]) <= GRID**2
+    np.testing.assert_array_equal(found[1:], scaled_to_grid(np.array([[3, 4, 0]]), np.array([0]), 1))
+
+
 def test_blocks_do_not_matter(monkeypatch):
     rng = np.random.default_rng(6)
     X, counts, groups = rng.normal(size=(300, 4)), rng.poisson(1, (300, 5)), rng.integers(0, 40, 300)

@@ -103,14 +103,32 @@ def test_a_text_embedder_says_what_is_wrong():
     words = DPCountVectorizer(public_vocabulary=["tea", "milk"])
     with pytest.raises(ValueError, match="embedder must have transform"):
         TextEmbedder(7, words).fit(["tea"])
-    with pytest.raises(ValueError, match="one row a text, 2 in all"):
-        TextEmbedder(lambda texts: np.ones((1, 2)), words).fit_transform(["tea", "milk"])
+    for wrong in (np.ones((2, 2)), np.ones(2), np.ones((0, 2))):
+        with pytest.raises(ValueError, match="for a list of one text it made another"):
+            TextEmbedder(lambda texts, made=wrong: made, words).fit_transform(["tea", "milk"])
     made = TextEmbedder(lambda texts: np.ones((len(texts), 2)), words).fit_transform(["tea", "milk tea"])
     assert isinstance(made[1:], EmbeddedTexts) and made[1:].counts.sum() == 2
     with pytest.raises(ValueError, match="one row a text"):
         EmbeddedTexts(np.ones((2, 2)), np.ones((3, 2)))
     with pytest.raises(ValueError, match="vocabulary_share"):
         make_insights_pipeline(1.0, embedder=len, vocabulary_share=1.5)
+
+
+def test_a_text_is_embedded_without_those_beside_it():
+    """By an embedder that centres or pads its batch, one user's text would move the rows of all others."""
+    table = np.random.default_rng(0).normal(size=(26, 8))
+
+    def embed(some):
+        rows = np.array([[text.count(chr(ord("a") + j)) for j in range(26)] for text in some], float) @ table
+        return rows + len(some) + max(map(len, some)) * rows.mean(axis=0)
+
+    words = DPCountVectorizer(public_vocabulary=["tea", "milk"])
+    whole = TextEmbedder(embed, words).fit_transform(["tea", "milk tea", "a far longer text of another user"]).vectors
+    rest = TextEmbedder(embed, words).fit_transform(["tea", "milk tea"]).vectors
+    np.testing.assert_array_equal(whole[:2], rest)
+    ours = WordVectorEmbedder(VECTORS)
+    whole, rest = (TextEmbedder(ours, words).fit_transform(some).vectors for some in (["tea zinc", "milk"], ["milk"]))
+    np.testing.assert_array_equal(whole[1:], rest)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ def add_insights_command(add):
         "[options] CORPUS --vectors FILE --epsilon E --delta D --report PAGE",
     )
     documents = add_corpus(command)
-    documents.add_argument("--text", dest="column", metavar="NAME", help="another name of --column")
+    documents.add_argument("--text", dest="column", metavar="NAME", help="the same as --column")
     documents.add_argument("--user", dest="users", metavar="NAME", help="of the author: protects all that one wrote")
     command.add_argument(
         "--vectors",
@@ -96,6 +96,8 @@ def named_by_words(model):
 
 def _insights(args):
     documents = Documents(args)
+    if documents.form == "uci":
+        raise ValueError("CORPUS: a UCI docword file has counts of words, and no texts to embed.")
     try:
         refuse_existing(*() if args.overwrite else (args.report,))
     except FileExistsError as error:

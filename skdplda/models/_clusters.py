@@ -261,9 +261,9 @@ class BaseClusterModel(BaseTopicModel):
         """
         raise ValueError("merge_topics is for topics of words: clusters have directions too. Fit fewer clusters.")
 
-    def _words_of_columns(self, feature_names):
+    def _names_of_words(self, feature_names):
         self._check_words()
-        return super()._words_of_columns(feature_names)
+        return super()._names_of_words(feature_names)
 
 
 def projected_rows(vectors, given):

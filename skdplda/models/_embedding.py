@@ -56,7 +56,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     delta : float, default=1e-5
         Probability of a larger loss. Affects privacy: yes.
     max_iter : int or None, default=None
-        Rounds of k-means. None: 6, or 30 without noise. Affects privacy: no, they divide the budget.
+        Rounds of k-means. None: 16, or 30 without noise. Affects privacy: no, they divide the budget.
     init : "spread" or array-like of shape (n_public, n_features), default="spread"
         Where clusters start: random directions, or k-means of embeddings that are public, of texts or words. Noisy
         clusters are drawn to public ones, and centre and clusters are shrunk along their principal axes; at small

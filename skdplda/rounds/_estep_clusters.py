@@ -19,12 +19,12 @@ FINE = 2**20  # length of a row before the centre is taken away
 # Length of a direction. Products of two are sums of integers below 2**24, which single precision adds up exactly in
 # any order: a document's cluster does not depend on how a matrix product is divided.
 LENGTH = 2**12
-# Of a document's squared norm, this share says that it is there, and the rest its direction; chosen on Enron and news:
-# benchmarks/results/embedding.csv, part "constants".
+# Of a document's squared norm, this share says that it is there, and the rest its direction; not tuned.
 SIZE_SHARE = 0.1
 SIZE = int(GRID * SIZE_SHARE**0.5 * (1 - MARGIN))  # a document's contribution to the size of its cluster
 STEP = int(GRID * (1 - SIZE_SHARE) ** 0.5 / LENGTH)  # and to the sum of directions, per unit of its direction
 NOWHERE = -1  # the cluster of a document without a direction
+LARGEST = 2**63 - 1
 LARGEST_DAMPED = 2**24  # L1 norm of a unit's sum, above which it is divided before it is squared
 BLOCK = 2**20  # numbers that a block of rows has, about
 MOST_ROWS = 2**15  # of a block: sums of so many directions fit into 32 bits
@@ -113,7 +113,7 @@ def scaled_to_grid(values, unit, n_units):
     Parameters
     ----------
     values : ndarray of shape (n,) or (n, m), int64
-        The sum of absolute values of a unit is below 2**62.
+        Beyond a sum of absolute values of 2**63 a unit's may wrap around: it then has other numbers, within the bound.
     unit : ndarray of shape (n,)
         Of each entry or row.
     n_units : int
@@ -122,11 +122,11 @@ def scaled_to_grid(values, unit, n_units):
     rows = values.reshape(len(values), int(np.prod(values.shape[1:])))  # there may be none
     total = np.zeros(n_units, np.int64)
     np.add.at(total, unit, np.abs(rows).sum(axis=1))
-    divisor = total // LARGEST_DAMPED + 1
+    divisor = (total & LARGEST) // LARGEST_DAMPED + 1
     rows = np.trunc(rows / divisor[unit, None])  # now the squares add up to 2**48 at most, exactly
     scale = GRID * (1 - MARGIN) / np.sqrt(np.maximum(_squared_norms(rows, unit, n_units), 1))
     rows = np.trunc(rows * scale[unit, None])
-    rows[(_squared_norms(rows, unit, n_units) > GRID**2)[unit]] = 0  # exact: the bound holds in any case
+    rows[~(_squared_norms(rows, unit, n_units) <= GRID**2)[unit]] = 0  # exact: the bound holds in any case
     return rows.astype(np.int64).reshape(values.shape)
 
 

@@ -9,7 +9,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from skdplda._types import ArrayLike, Estimator, Function, Iterable
 from skdplda._validation import check_is_fitted, note_parameters
 from skdplda.privacy import PrivacyGuarantee
-from skdplda.semantics import EmbeddedTexts
+from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
 from skdplda.vocabulary._vectorizer import DPCountVectorizer
 
 __all__ = ["TextEmbedder"]
@@ -21,8 +21,10 @@ class TextEmbedder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     embedder : object with `transform`, or callable
-        Makes an array of shape (n_documents, n_dimensions) of a list of texts, of each text on its own. It is public,
-        and is not fitted. Affects privacy: no, if it does not depend on the private texts.
+        Makes an array of shape (n_documents, n_dimensions) of a list of texts. It is public, and is not fitted. It is
+        given one text at a time, so that no text is embedded by way of others; only a `WordVectorEmbedder`, whose rows
+        are independent to the last bit, is given all of them. Affects privacy: no, if it does not depend on the private
+        texts.
     vectorizer : DPCountVectorizer or None, default=None
         Chooses and counts the words; with `public_vocabulary`, at no cost. None: its defaults. Affects privacy: yes.
 
@@ -134,11 +136,28 @@ class TextEmbedder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         texts = raw_documents if isinstance(raw_documents, (str, bytes)) else list(raw_documents)
         counts = self.vectorizer_.transform(texts)
-        made = self.embedder.transform(texts) if hasattr(self.embedder, "transform") else self.embedder(texts)
-        vectors = made if hasattr(made, "toarray") else np.asarray(made)
-        if len(vectors.shape) != 2 or vectors.shape[0] != len(texts):
-            raise ValueError(f"embedder must make one row a text, {len(texts)} in all; got shape {vectors.shape}.")
-        return EmbeddedTexts(vectors, counts, self.get_feature_names_out())
+        return EmbeddedTexts(self._embed(texts), counts, self.get_feature_names_out())
+
+    def _embed(self, texts):
+        """Return one row a text, a matrix of float64.
+
+        Batches are padded, and matrix products are rounded by their shape: a row would depend, if only by its last
+        bits, on the texts beside it. So each text is given alone, but to an embedder of ours, whose rows do not.
+        """
+        embed = self.embedder.transform if hasattr(self.embedder, "transform") else self.embedder
+        if type(self.embedder) is WordVectorEmbedder:
+            return embed(texts)
+        rows = []
+        for text in texts:
+            made = embed([text])
+            row = made.toarray() if hasattr(made, "toarray") else np.asarray(made)
+            if row.ndim != 2 or len(row) != 1 or (rows and row.shape != rows[0].shape):
+                raise ValueError(
+                    "embedder must make an array of shape (n_texts, n_dimensions) of a list of texts, always of the"
+                    " same dimensions; for a list of one text it made another."
+                )
+            rows.append(row.astype(np.float64))
+        return np.concatenate(rows) if rows else np.empty((0, 1))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Words that are counted, by column.
