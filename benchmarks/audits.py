@@ -62,7 +62,7 @@ def bounds(n_canaries, seed):
 def variants(n_canaries, n_broken, n_right):
     """Yield one row a variant, with the number of its fits that were called violated."""
     each = -(-n_right // len(SOUND))
-    for name, (breaking, estimator) in {**BROKEN, **SOUND}.items():
+    for name, (breaking, estimator) in {**SOUND, **BROKEN}.items():
         n_fits = n_broken if name in BROKEN else each
         found, shown = 0, []
         for _ in range(n_fits):

@@ -125,10 +125,10 @@ class RoundsDesign:
 
     def observe(self, kind, question, noisy, multiplier):
         """Take in a release: the canaries' rows, and what each would add to its own."""
-        if noisy.shape == (1, 1):  # votes
-            return
-        if len(noisy) != self._n_words:
+        if getattr(question, "kind", None) in ("fit", "vectors"):
             raise ValueError("canaries share sums of word vectors, of which one fit shows nothing; use prior=None.")
+        if len(noisy) != self._n_words:  # votes, and topics of frequent words alone, which the attack leaves alone
+            return
         rows = slice(self._first, self._first + self._m)
         added = np.asarray(self._twin.collect(question, len(self._seen), None)[rows], np.float64)
         noisy, scale = np.asarray(noisy[rows], np.float64), multiplier * GRID

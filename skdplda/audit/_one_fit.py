@@ -36,7 +36,7 @@ class AttackLine:
     claimed : float
         Epsilon of the claim.
     measured : float
-        Lower bound on epsilon, at the claim's delta.
+        The largest claim of this kind of noise that is refuted, at the claim's delta and by the claim's accounting.
     n_right, n_guesses : int
         Right guesses, and all of them.
     violated : bool
