@@ -88,7 +88,7 @@ def main():
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     parser.add_argument("table", choices=("bounds", "variants"), nargs="?", default="bounds")
-    parser.add_argument("--canaries", type=int, help="default: 50000 for bounds, 12000 for variants")
+    parser.add_argument("--canaries", type=int, help="default: 20000 for bounds, 12000 for variants")
     parser.add_argument("--fits", type=int, default=20, help="of each broken variant")
     parser.add_argument("--right", type=int, default=100, help="right fits in all")
     parser.add_argument("--seed", type=int, default=0, help="of the coins of bounds; noise is always fresh")
@@ -99,7 +99,7 @@ def main():
     if args.quick:
         args.canaries, args.fits, args.right = 2000, 1, 1
     if args.table == "bounds":
-        rows = bounds(args.canaries or 50_000, args.seed)
+        rows = bounds(args.canaries or 20_000, args.seed)
     else:
         rows = variants(args.canaries or 12_000, args.fits, args.right)
     table = []
