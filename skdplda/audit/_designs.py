@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import logsumexp, ndtr
+from scipy.special import logsumexp
 from scipy.stats import rankdata
 from sklearn.base import clone
 
 from skdplda.audit._pairs import Composition
-from skdplda.models import HDPLDA, PCTD, BaseRoundsModel
+from skdplda.models import HDPLDA, PCTD, BaseRoundsModel, PrivateCGSLDA
 from skdplda.privacy import compose_events, epsilon_of, gaussian_event, leaves_of, pure_event
-from skdplda.rounds import GRID
+from skdplda.rounds import GRID, LEAST_SIGNAL, BudgetPlan
 from skdplda.semantics import UnitMatrix
 from skdplda.vocabulary import DPVocabularySelector
 
@@ -26,6 +26,10 @@ TOKENS = 20  # of a canary: above the norm bounds of the defaults; `max_norm` ma
 # Of noise in a direction of the cells, where 1 is claimed: what is not told from 0, and what is far below 1. Estimates
 # from so many canaries a cell are off by 0.3. All chosen by hand.
 LEAST_VARIANCE, SUSPICIOUS, CANARIES_A_CELL = 0.02, 0.5, 50
+MOST_WORDS = 2**18  # of a table that is widened by unused words
+SIMULATED = 4096  # words, whose way through the rounds of a selection is simulated
+# Of the least signal at which a fit asks for topics: canaries among so many unused words leave as much.
+WEAK_SIGNAL = 0.8
 
 
 def design_of(estimator, X, n_canaries):
@@ -74,11 +78,22 @@ class RoundsDesign:
             )
         self._X, self._first = X, 0 if X is None else X.shape[1]
         self._n_words, self._m = self._first + n_canaries, n_canaries
+        if isinstance(estimator, PrivateCGSLDA) and isinstance(self._plan, BudgetPlan) and estimator.max_iter is None:
+            self._n_words = max(self._n_words, self._least_words(estimator.n_components))
         tokens = max(TOKENS, math.ceil(getattr(estimator, "max_norm", None) or 1))
         self._canaries = rows_of_words(self._first + np.arange(n_canaries), tokens, self._n_words)
         self._segments = isinstance(estimator, PCTD)
         self._twin = clone(estimator)._audited_parts(self._documents(None, self._canaries))[0]
         self._seen, self._means, self._llr = [], [], np.zeros(n_canaries)
+
+    def _least_words(self, n_topics):
+        """Return of how many words, most of them unused, the fit asks for word frequencies and no topics.
+
+        The topics that a canary's word draws are hidden, and hide more than is claimed. Word frequencies do not.
+        """
+        weak = WEAK_SIGNAL * LEAST_SIGNAL * n_topics * self._plan.deviation(0)
+        n_words = math.ceil((self._m / 2 / weak) ** 2)
+        return n_words if n_words <= MOST_WORDS else 0
 
     def corpus(self, present):
         """Return the documents, with the canaries that are present."""
@@ -101,11 +116,18 @@ class RoundsDesign:
         """Return epsilon at delta where all losses are so many times as large."""
         return epsilon_of(event_of(self.composition().scaled(factor)), delta)
 
+    @property
+    def n_decisions(self):
+        """How many ways a release that canaries share may send the fit: votes say yes or no, once."""
+        return 2 if isinstance(self._plan, BudgetPlan) else 1
+
     def observe(self, kind, question, noisy, multiplier):
         """Take in a release: the canaries' rows, and what each would add to its own."""
-        if len(noisy) != self._n_words:  # votes and directions have no rows of words
+        if getattr(question, "kind", None) in ("fit", "vectors"):
+            raise ValueError("canaries share sums of word vectors, of which one fit shows nothing; use prior=None.")
+        if len(noisy) != self._n_words:  # votes, and topics of frequent words alone, which the attack leaves alone
             return
-        rows = slice(self._first, None)
+        rows = slice(self._first, self._first + self._m)
         added = np.asarray(self._twin.collect(question, len(self._seen), None)[rows], np.float64)
         noisy, scale = np.asarray(noisy[rows], np.float64), multiplier * GRID
         if self._plan.law.norm == 1:
@@ -127,7 +149,7 @@ class RoundsDesign:
 
     def black_box(self, model):
         """Return a score of each canary from the fitted model alone."""
-        return of_ranks((model.components_[:, self._first :] ** 2).sum(axis=0))
+        return of_ranks((model.components_[:, self._first : self._first + self._m] ** 2).sum(axis=0))
 
 
 def ratios_of_dependent(seen, means):
@@ -155,6 +177,8 @@ def ratios_of_dependent(seen, means):
 
 class SweepsDesign:
     """Hybrid sweeps: a canary is a document of one token, the one or the other of two words of its own."""
+
+    n_decisions = 1
 
     def __init__(self, estimator, X, n_canaries):
         self._plan = estimator._plan()
@@ -216,6 +240,8 @@ class SelectionDesign:
     Whether a word is used at all is not hidden by noise; delta bounds what that gives away.
     """
 
+    n_decisions = 1
+
     def __init__(self, estimator, X, n_canaries):
         self._plan = plan = estimator._plan()
         if plan.noise is None or plan.law.deviation != 1.0 or plan.mechanism in (*plan.IN_TURN, "truncated_geometric"):
@@ -224,22 +250,28 @@ class SelectionDesign:
                 " an audit of every selection."
             )
         self._X, self._m, self._first = X, n_canaries, 0 if X is None else X.shape[1]
+        self._deviations = plan.mean.deviations if plan.coefficients else plan.scales
+        self._noise = np.random.default_rng(0).normal(size=(len(plan.scales), SIMULATED))  # of no data
         self._others = self._best_number()
         self._seen, self._means = [], []
 
     def _rounds(self, weight):
-        """Yield (scale, chance to take part, chance to be released then) of each round, for a word of a weight."""
-        part, weight = 1.0, weight * self._plan.grid
-        floors = (*self._plan.floors, -math.inf)
-        for scale, threshold, floor in zip(self._plan.scales, self._plan.thresholds, floors, strict=True):
-            above = float(ndtr((weight - threshold) / scale))
-            yield scale, part, part * above
-            part *= 1 - above - float(ndtr((floor - weight) / scale))
+        """Yield (chance to take part, chance to be released then) of each round, for a word of a weight: simulated."""
+        plan = self._plan
+        noisy = weight * plan.grid + self._noise * np.array(plan.scales)[:, None]
+        if plan.coefficients:  # words are judged by the mean of the rounds until then
+            noisy = np.cumsum(noisy * np.array(plan.coefficients)[:, None], axis=0) / plan.mean.sums[:, None]
+        part = np.ones(SIMULATED, bool)
+        for i, (threshold, floor) in enumerate(zip(plan.thresholds, (*plan.floors, -math.inf), strict=True)):
+            above = noisy[i] > threshold
+            yield part.mean(), (part & above).mean()
+            part = part & ~above & (noisy[i] > floor)
 
     def _best_number(self):
         """Return how many others use a canary's word, so that the precision of the noise that it meets is most."""
         most = math.ceil(self._plan.thresholds[0] / self._plan.grid) + 1
-        met = [sum(part / scale**2 for scale, part, _ in self._rounds(n + 0.5)) for n in range(1, most + 1)]
+        precision = np.array(self._plan.scales) ** -2.0
+        met = [precision @ [part for part, _ in self._rounds(n + 0.5)] for n in range(1, most + 1)]
         return 1 + int(np.argmax(met))
 
     def corpus(self, present):
@@ -278,7 +310,8 @@ class SelectionDesign:
         named, hidden = [], []
         for others in (self._others + 1, self._others):
             rounds, released = [], 0.0
-            for (scale, part, passed), threshold in zip(self._rounds(others), self._plan.thresholds, strict=True):
+            rules = zip(self._deviations, self._plan.thresholds, self._rounds(others), strict=True)
+            for scale, threshold, (part, passed) in rules:
                 density = math.log(max(part, 1e-300) / scale) - ((weights - others * self._plan.grid) / scale) ** 2 / 2
                 rounds.append(np.where(weights > threshold, density, -np.inf))
                 released += passed

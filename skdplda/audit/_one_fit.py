@@ -36,7 +36,7 @@ class AttackLine:
     claimed : float
         Epsilon of the claim.
     measured : float
-        Lower bound on epsilon, at the claim's delta.
+        The largest claim of this kind of noise that is refuted, at the claim's delta and by the claim's accounting.
     n_right, n_guesses : int
         Right guesses, and all of them.
     violated : bool
@@ -216,9 +216,10 @@ def audit_one_fit(
             n_guesses = chosen_share(composition, bound, n_canaries, 1 - confidence)
             n_right = right_guesses(scores, present, n_guesses, rng)
             numbers = composition, bound, n_canaries, n_guesses, n_right
+            decisions = design.n_decisions if bound == INDEPENDENT else 1
             measured, surely = (
                 design.epsilon(factor, claim.delta) if factor else 0.0
-                for factor in (largest_refuted(*numbers, error) for error in (1 - confidence, alarm / 4))
+                for factor in (largest_refuted(*numbers, error / decisions) for error in (1 - confidence, alarm / 4))
             )
             violated = surely > claim.epsilon
             lines.append(AttackLine(attack, bound, claim.epsilon, measured, n_right, n_guesses, bool(violated)))

@@ -1,12 +1,13 @@
 """The private loop: E-steps, noisy sums, M-steps and the guarantee that they keep.
 
-`__all__` is for users. `GRID` is for the audits only.
+`__all__` is for users. `BudgetPlan`, `GRID` and `LEAST_SIGNAL` are for the audits only.
 """
 
 # ruff: noqa: F401
 
+from skdplda.rounds._adaptive import LEAST_SIGNAL
 from skdplda.rounds._loop import EStep, RoundReport, Tables
-from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._plan import BudgetPlan, NoisePlan
 from skdplda.rounds._prior import PublicPrior
 from skdplda.rounds._sensitivity import GRID
 
