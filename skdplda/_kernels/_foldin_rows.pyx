@@ -35,7 +35,7 @@ cdef enum:
     TOGETHER = 8  # words whose rows are made together: as many as share a cache line of the table
 
 
-def word_rows(floating[:, :] topic_word, const int32_t[::1] indices, int n_threads=1):
+def word_rows(const floating[:, :] topic_word, const int32_t[::1] indices, int n_threads=1):
     """The rows that some documents read: a table's columns of the words that occur, in single precision.
 
     A column is divided by its maximum, so that single precision has room; the fixed point does not change by that.
