@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
-from skdplda import PrivateCGSLDA, load_released, release
+from skdplda import VIPSLDA, load_released, release
 from skdplda.plots import TopWordsDisplay
 
 parser = argparse.ArgumentParser(description="Fit, look, publish.")
@@ -49,7 +49,7 @@ print(texts[0])
 vocabulary = sorted(" ".join(LISTS).split())
 pipeline = make_pipeline(
     CountVectorizer(vocabulary=vocabulary),
-    PrivateCGSLDA(n_components=5, epsilon=1.0, delta=1e-6),
+    VIPSLDA(n_components=5, epsilon=1.0, delta=1e-6),
 )
 
 # %%

@@ -85,7 +85,7 @@ def test_fit_prints_the_topics_and_saves_only_what_is_released(corpus, capsys):
     assert [[row[f"word_{i}"] for i in range(1, 5)] for row in rows] == topics
     guarantee = PrivacyGuarantee.from_json((folder / "privacy.json").read_text(encoding="utf-8"))
     vectorizer = CountVectorizer(vocabulary=[*FRUIT, *METAL])
-    expected = privacy_guarantee(make_pipeline(vectorizer, PrivateCGSLDA(2, epsilon=8.0, delta=1e-5, max_iter=5)))
+    expected = privacy_guarantee(make_pipeline(vectorizer, VIPSLDA(2, epsilon=8.0, delta=1e-5, max_iter=5)))
     assert guarantee == expected == released.privacy_guarantee_
     assert (folder / "privacy.txt").read_text(encoding="utf-8") == f"{expected}\n"
 
@@ -93,7 +93,7 @@ def test_fit_prints_the_topics_and_saves_only_what_is_released(corpus, capsys):
 def test_fit_refuses_to_replace_topics_before_it_spends_again(corpus, capsys, monkeypatch):
     (corpus / "out").mkdir()
     (corpus / "out" / "topics.zip").touch()
-    monkeypatch.setattr(PrivateCGSLDA, "fit", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr(VIPSLDA, "fit", lambda *_: pytest.fail("fitted"))
     assert run(corpus, str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")) == 2
     assert "--output" in one_line(capsys)
 
@@ -124,7 +124,7 @@ def test_words_that_may_be_noise_stand_in_parentheses(tmp_path, capsys):
     files = [str(tmp_path / "corpus.txt"), "--vocabulary", str(tmp_path / "words.txt")]
     assert run(tmp_path, *files, "--top-words", "3", "--epsilon", "0.1") == 0
     out = capsys.readouterr().out
-    assert "(apple)" in out and "(plum)" in out and "may be noise" in out
+    assert "(plum)" in out and "do not stand out of the noise" in out
 
 
 def test_every_format_gives_the_same_counts(tmp_path):
@@ -246,7 +246,7 @@ def test_cost_needs_delta_for_gaussian_noise_only(capsys):
 def test_cost_is_that_of_the_estimator(capsys, stated_noise):
     assert cli.main(["cost", *PRICE, "--rounds", "8", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    expected = PrivateCGSLDA(epsilon=8.0, delta=1e-5, max_iter=8).privacy_cost()
+    expected = VIPSLDA(epsilon=8.0, delta=1e-5, max_iter=8).privacy_cost()
     assert PrivacyGuarantee.from_json(json.dumps(report["privacy"])) == expected
     noise = report["noise"]
     assert noise == pytest.approx(stated_noise(8.0, 1e-5, 8), rel=1e-5)
@@ -268,7 +268,7 @@ def test_cost_of_a_published_form_says_that_it_does_not_hold(capsys):
 def test_interrupted_fit_says_where_the_checkpoint_is_and_resumes(corpus, capsys, monkeypatch):
     checkpoint = corpus / "fit.ckpt"
     arguments = [str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), "--checkpoint", str(checkpoint)]
-    fit = PrivateCGSLDA.fit
+    fit = VIPSLDA.fit
 
     def stop(report):
         if report.n_done == 3:
@@ -277,13 +277,13 @@ def test_interrupted_fit_says_where_the_checkpoint_is_and_resumes(corpus, capsys
     def interrupted(self, X, groups):
         return fit(self.set_params(callback=stop), X, groups=groups)
 
-    monkeypatch.setattr(PrivateCGSLDA, "fit", interrupted)
+    monkeypatch.setattr(VIPSLDA, "fit", interrupted)
     assert run(corpus, *arguments) == 130
     assert str(checkpoint) in capsys.readouterr().err and checkpoint.exists()
     assert not (corpus / "out" / "topics.zip").exists()
 
     rounds = []
-    monkeypatch.setattr(PrivateCGSLDA, "fit", lambda self, X, groups: fit(self.set_params(callback=rounds.append), X))
+    monkeypatch.setattr(VIPSLDA, "fit", lambda self, X, groups: fit(self.set_params(callback=rounds.append), X))
     assert run(corpus, *arguments) == 0
     assert [report.n_done for report in rounds] == list(range(4, rounds[-1].n_rounds + 1))
     assert not checkpoint.exists()
@@ -304,7 +304,7 @@ def test_an_interrupted_fit_does_not_select_its_words_twice(corpus, capsys, monk
     monkeypatch.setattr(DPCountVectorizer, "fit", fit)
     arguments = [str(corpus / "corpus.txt"), "--private-words", "--checkpoint", str(checkpoint), "--json"]
     with monkeypatch.context() as patch:
-        patch.setattr(PrivateCGSLDA, "fit", interrupt)
+        patch.setattr(VIPSLDA, "fit", interrupt)
         assert run(corpus, *arguments) == 130
     assert len(selections) == 1 and words.stat().st_mode & 0o777 == 0o600
     kept, text = words.read_bytes(), (corpus / "corpus.txt").read_text()
@@ -327,7 +327,7 @@ def test_interrupt_without_a_checkpoint(corpus, capsys, monkeypatch):
     def interrupted(self, X, groups):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(PrivateCGSLDA, "fit", interrupted)
+    monkeypatch.setattr(VIPSLDA, "fit", interrupted)
     assert run(corpus, str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")) == 130
     assert "nothing was saved" in capsys.readouterr().err
 
@@ -390,7 +390,7 @@ def test_attack_prints_who_is_found(corpus, capsys):
 
 
 def test_attack_refuses_before_it_begins(corpus, capsys, monkeypatch):
-    monkeypatch.setattr(PrivateCGSLDA, "fit", lambda *_: pytest.fail("trained a model"))
+    monkeypatch.setattr(VIPSLDA, "fit", lambda *_: pytest.fail("trained a model"))
     files = ["attack", str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), "--topics", "2"]
     assert cli.main([*files, *PRICE, "--shadow-models", "2"]) == 2
     assert "n_models must be an integer of at least 4" in one_line(capsys)
@@ -474,11 +474,50 @@ def test_words_and_topics_share_one_budget(tmp_path, capsys):
     assert "text" in released.card() and "secret" not in released.card()
 
 
-def test_variational_topics(corpus, capsys):
-    assert run(corpus, str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), "--model", "vips") == 0
-    assert "(apple)" not in capsys.readouterr().out  # it does not tell its noise
+def test_variational_topics_are_the_default(corpus, capsys):
+    assert run(corpus, str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")) == 0
+    assert "(apple)" not in capsys.readouterr().out  # which stands out of the noise
     guarantee = load_released(corpus / "out" / "topics.zip").privacy_guarantee_
     assert guarantee.event == VIPSLDA(2, epsilon=8.0, delta=1e-5, max_iter=5).privacy_cost().event
+
+
+def prices(capsys, *options):
+    """Return the event that `skdplda cost` states."""
+    assert cli.main(["cost", *PRICE, "--json", *options]) == 0
+    return PrivacyGuarantee.from_json(json.dumps(json.loads(capsys.readouterr().out)["privacy"])).event
+
+
+def test_an_option_of_gibbs_sampling_chooses_it(capsys):
+    gibbs = PrivateCGSLDA(epsilon=8.0, delta=1e-5, mechanism="laplace").privacy_cost().event
+    for options in ([], ["--model", "cgs"]):
+        assert prices(capsys, "--mechanism", "laplace", *options) == gibbs
+    part = PrivateCGSLDA(epsilon=8.0, delta=1e-5, sampling_rate=0.5).privacy_cost().event
+    assert prices(capsys, "--sampling-rate", "0.5") == part
+
+
+def test_the_page_is_written_by_fit_and_by_release(corpus, capsys):
+    page, files = corpus / "page.html", [str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")]
+    assert run(corpus, *files, "--report", str(page), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["files"]["report"] == str(page)
+    shown = page.read_text(encoding="utf-8")
+    assert "quince" in shown and "epsilon" in shown and "canary" not in shown
+    again = corpus / "again.html"
+    assert cli.main(["release", str(corpus / "out"), str(corpus / "t.zip"), "--report", str(again)]) == 0
+    assert str(again) in capsys.readouterr().out.splitlines()
+    assert again.read_text(encoding="utf-8") == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("there.html", "is there already"), ("no/page.html", "no folder"), (".", "is a folder")]
+)
+def test_a_page_that_cannot_be_written_is_refused_before_anything_is_paid(corpus, capsys, monkeypatch, name, said):
+    (corpus / "there.html").write_text("precious", encoding="utf-8")
+    monkeypatch.setattr(VIPSLDA, "fit", lambda *_: pytest.fail("fitted"))
+    files = [str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")]
+    assert run(corpus, *files, "--report", str(corpus / name)) == 2
+    line = one_line(capsys)
+    assert "--report" in line and said in line
+    assert (corpus / "there.html").read_text(encoding="utf-8") == "precious" and not (corpus / "out").exists()
 
 
 @pytest.fixture
@@ -758,8 +797,8 @@ def test_a_defect_takes_one_line_too(capsys, monkeypatch):
         cli.main(["show", "x.zip"])
 
 
-COMMANDS = ["demo", "fit", "cost", "top-words", "show", "release", "transform", "attack", "audit", "reproduce"]
-COMMANDS += ["completion"]
+COMMANDS = ["demo", "fit", "cost", "top-words", "show", "release", "transform", "insights", "attack", "audit"]
+COMMANDS += ["reproduce", "completion"]
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])

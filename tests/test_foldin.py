@@ -137,6 +137,8 @@ def test_word_rows_are_scaled_columns():
     assert_allclose(rows[:, :13] * peak[:, None], phi[[0, 4, 17, 59]], rtol=1e-6)
     assert not rows[:, 13:].any()
     assert_array_equal(word_rows(phi.T, indices, 3)[0], rows)
+    phi.flags.writeable = False  # as the topics of a released model are
+    assert_array_equal(word_rows(phi.T, indices)[0], rows)
 
 
 @pytest.mark.parametrize("n_topics", [1, 3, 16, 40, 100, 150])  # less than a vector, one, more than stay in registers

@@ -6,8 +6,8 @@ import zipfile
 
 import numpy as np
 
-from skdplda._files import refuse_existing
 from skdplda.cli._corpus import Documents, add_corpus, number, read_words, whole
+from skdplda.cli._models import add_overwrite, add_report, refuse_page
 from skdplda.releases import make_insights_pipeline, privacy_guarantee
 from skdplda.reports import report
 from skdplda.semantics import WordVectorEmbedder
@@ -22,7 +22,7 @@ def add_insights_command(add):
     command = add(
         "insights",
         "private clusters of texts, with keywords, as one page",
-        "[options] CORPUS --vectors FILE --epsilon E --delta D --report PAGE",
+        "[options]\n       CORPUS --vectors FILE --epsilon E --delta D --report PAGE",
     )
     documents = add_corpus(command)
     documents.add_argument("--text", dest="column", metavar="NAME", help="the same as --column")
@@ -45,9 +45,9 @@ def add_insights_command(add):
         help="probability of a larger loss, well below 1 / (public estimate of the number of users, or texts)",
     )
     command.add_argument("--clusters", type=whole, default=20, metavar="K", help="number of clusters (default: 20)")
-    command.add_argument("--report", required=True, metavar="PAGE", help="the page to write, .html")
+    add_report(command, required=True)
     command.add_argument("--title", default="What the texts are about", metavar="TEXT", help="heading of the page")
-    command.add_argument("--overwrite", action="store_true", help="replace the page if it is there")
+    add_overwrite(command)
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=_insights)
 
@@ -98,10 +98,7 @@ def _insights(args):
     documents = Documents(args)
     if documents.form == "uci":
         raise ValueError("CORPUS: a UCI docword file has counts of words, and no texts to embed.")
-    try:
-        refuse_existing(*() if args.overwrite else (args.report,))
-    except FileExistsError as error:
-        raise ValueError(f"--report: {str(error).partition(';')[0]}; give another name, or --overwrite.") from None
+    refuse_page(args)
     words = None if args.vocabulary is None else list(read_words(args.vocabulary))
     embedder = WordVectorEmbedder(distinct(*read_vectors(args.vectors)))
     pipeline = make_insights_pipeline(

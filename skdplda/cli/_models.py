@@ -25,11 +25,22 @@ from skdplda.cli._corpus import (
 from skdplda.models import VIPSLDA, PrivateCGSLDA
 from skdplda.privacy import MECHANISMS, pure_mechanisms
 from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
+from skdplda.reports import report
 
-__all__ = ["OUTPUTS", "USAGE", "add_fit_commands", "add_jobs", "add_price", "add_use_commands", "make_model"]
+__all__ = [
+    "OUTPUTS",
+    "USAGE",
+    "add_fit_commands",
+    "add_jobs",
+    "add_overwrite",
+    "add_price",
+    "add_report",
+    "add_use_commands",
+    "make_model",
+    "refuse_page",
+]
 
 USAGE = "[options] CORPUS --epsilon E [--delta D]"
-SURE = 4  # standard deviations that a count must exceed to stand without parentheses: noise does in 1 of 30,000
 PUBLISHED = ("inherent", "laplace-first", "laplace-every", "laplace-last")
 MODELS = {"cgs": PrivateCGSLDA, "vips": VIPSLDA}
 OUTPUTS = ("topics.zip", "top_words.csv", "privacy.txt", "privacy.json")
@@ -56,20 +67,17 @@ def add_price(command, required=True):
     privacy.add_argument(
         "--model",
         choices=MODELS,
-        default="cgs",
-        help="PrivateCGSLDA, collapsed Gibbs sampling (default), or VIPSLDA, variational inference",
+        help="VIPSLDA, variational inference (default), or PrivateCGSLDA, collapsed Gibbs sampling (default with an"
+        " option of cgs below)",
     )
     privacy.add_argument(
         "--mechanism",
         choices=(*MECHANISMS, *PUBLISHED),
-        default="gaussian",
         metavar="M",
-        help=f"of cgs: {', '.join(MECHANISMS)} (default: gaussian); published forms, whose claims fail:"
+        help=f"noise of cgs: {', '.join(MECHANISMS)} (default: gaussian); published forms, whose claims fail:"
         f" {', '.join(PUBLISHED)}",
     )
-    privacy.add_argument(
-        "--sampling-rate", type=share, default=1.0, metavar="Q", help="of documents a round, for cgs (default: 1)"
-    )
+    privacy.add_argument("--sampling-rate", type=share, metavar="Q", help="of documents a round, for cgs (default: 1)")
 
 
 def add_fit_commands(add):
@@ -95,6 +103,7 @@ def add_fit_commands(add):
     fit.add_argument("--topics", type=whole, default=10, metavar="K", help="number of topics (default: 10)")
     fit.add_argument("--top-words", type=whole, default=10, metavar="N", help="words shown a topic (default: 10)")
     fit.add_argument("--output", default="skdplda_topics", metavar="DIR", help="folder (default: skdplda_topics)")
+    add_report(fit)
     add_overwrite(fit)
     fit.add_argument("--checkpoint", metavar="FILE", help="resume from, and save to, FILE; as private as the data")
     add_jobs(fit)
@@ -117,6 +126,23 @@ def add_overwrite(command):
     command.add_argument("--overwrite", action="store_true", help="replace files of these names that are there")
 
 
+def add_report(command, **options):
+    """Add the page that shows a model to people."""
+    command.add_argument("--report", metavar="PAGE", help="the page to write, .html", **options)
+
+
+def refuse_page(args):
+    """Refuse a page that could not be written, or would replace a file, before any budget is spent."""
+    if args.report is None:
+        return
+    path = Path(args.report)
+    if not path.parent.is_dir():
+        raise ValueError(f"--report: there is no folder {os.fspath(path.parent)!r}.")
+    if path.is_dir():
+        raise ValueError(f"--report: {args.report!r} is a folder; name a file.")
+    refuse_files(args, "--report", [path])
+
+
 def refuse_files(args, option, paths):
     """Refuse to write over files, unless it was asked for."""
     try:
@@ -129,7 +155,7 @@ def add_use_commands(add):
     """Add `top-words`, `show`, `release` and `transform`; `add(name, help)` makes the parser of a command."""
     stored = {"metavar": "MODEL", "help": "released model (.zip), or the folder that fit wrote"}
 
-    top = add("top-words", "the most probable words of each topic")
+    top = add("top-words", "the most relevant words of each topic")
     top.add_argument("model_path", **stored)
     top.add_argument("-n", "--number", type=whole, default=10, metavar="N", help="words a topic (default: 10)")
     top.add_argument("--json", action="store_true", help="print JSON")
@@ -143,6 +169,7 @@ def add_use_commands(add):
     publish = add("release", "one file to publish, and its card, if a proof covers it")
     publish.add_argument("model_path", **stored)
     publish.add_argument("output", metavar="FILE", help=".zip file; its cards are written beside it")
+    add_report(publish)
     add_overwrite(publish)
     publish.add_argument(
         "--allow-unproven", action="store_true", help="although nothing proven covers it; the card will say so"
@@ -164,21 +191,21 @@ def add_use_commands(add):
 
 
 def make_model(args, **options):
-    """Return the estimator, its parameters checked and its price known."""
-    delta = args.delta
+    """Return the estimator, its parameters checked and its price known; options of cgs alone choose it."""
+    delta, mechanism = args.delta, args.mechanism or "gaussian"
+    of_cgs = {"mechanism": args.mechanism, "sampling_rate": args.sampling_rate}
+    of_cgs = {name: value for name, value in of_cgs.items() if value is not None}
     if delta is None:
-        if args.mechanism in MECHANISMS and MECHANISMS[args.mechanism].has_delta and math.isfinite(args.epsilon):
+        if mechanism in MECHANISMS and MECHANISMS[mechanism].has_delta and math.isfinite(args.epsilon):
             raise ValueError(
                 "--delta is needed for Gaussian noise; choose it well below 1 / (public estimate of the number of"
                 f" documents), or use {pure_mechanisms('--mechanism {}')}, which has none."
             )
         delta = 1e-5  # not used
-    if args.model != "cgs":
-        if args.mechanism != "gaussian" or args.sampling_rate != 1.0:
-            raise ValueError(f"--mechanism and --sampling-rate are of --model cgs; got --model {args.model}.")
-    else:
-        options |= {"mechanism": args.mechanism, "sampling_rate": args.sampling_rate}
-    model = MODELS[args.model](epsilon=args.epsilon, delta=delta, max_iter=args.rounds, **options)
+    name = args.model or ("cgs" if of_cgs else "vips")
+    if of_cgs and name != "cgs":
+        raise ValueError(f"--mechanism and --sampling-rate are of --model cgs; got --model {name}.")
+    model = MODELS[name](epsilon=args.epsilon, delta=delta, max_iter=args.rounds, **of_cgs, **options)
     return model, model.privacy_cost()
 
 
@@ -210,6 +237,7 @@ def _fit(args):
     model, _ = make_model(args, n_components=args.topics, **options)
     output = Path(args.output)
     refuse_files(args, "--output", [output / name for name in OUTPUTS])
+    refuse_page(args)
     X, words, users, vectorizer, model = _counts(args, model)
     if not X.shape[0]:
         raise ValueError(f"CORPUS: {args.corpus!r} holds no documents.")
@@ -219,23 +247,26 @@ def _fit(args):
     print(f"{X.shape[0]:,} documents, {X.sum():,} tokens of {len(words):,} words (not released)", file=sys.stderr)
     model.fit(X, groups=users)
     released = _released(args, vectorizer, model, words)
-    top = model.top_words(args.top_words, words)
+    top, shown = (released.top_words(args.top_words, mark_noise=mark) for mark in (False, True))
     _save(output, released, top)
+    page = _page(args, released)
     if args.checkpoint is not None:
         _words_file(args).unlink(missing_ok=True)
     guarantee = released.privacy_guarantee_
     if args.json:
-        files = {name: os.fspath((output / name).resolve()) for name in OUTPUTS}
-        report = {
+        files = {name: os.fspath((output / name).resolve()) for name in OUTPUTS} | page
+        printed = {
             "top_words": top.to_numpy().tolist(),
             "privacy": json.loads(guarantee.to_json()),
             "noise": _noise(model),
             "files": files,
         }
-        print(json.dumps(report, indent=2))
+        print(json.dumps(printed, indent=2))
         return
-    _print_topics(model, top)
+    _print_topics(shown, top)
     print(f"\n{guarantee}\n\nSaved {', '.join(OUTPUTS)} to {output.resolve()}")
+    for path in page.values():
+        print(f"Saved the page {path}")
 
 
 def _counts(args, model):
@@ -333,21 +364,17 @@ def _released(args, vectorizer, model, words):
     )
 
 
-def _print_topics(model, top):
-    """Print the top words, those that noise alone could have brought up in parentheses: post-processing."""
-    import numpy as np
+def _page(args, released):
+    """Write the page that was asked for; return its path by the name that JSON has for it."""
+    return {} if args.report is None else {"report": os.fspath(report(released, args.report).resolve())}
 
-    noise = _noise(model)
-    least = SURE * noise["in_model"] if noise else 0.0
-    weights = -np.sort(-model.components_, axis=1)
-    for topic, row in enumerate(top.to_numpy()):
-        row = map(one_line, row)
-        shown = (word if weight > least else f"({word})" for word, weight in zip(row, weights[topic], strict=False))
-        print(f"topic {topic:<3}  {' '.join(shown)}")
-    if (weights[:, : top.shape[1]] <= least).any():
-        print(
-            f"\nWords in parentheses may be noise: their count is below {least:.4g}, {SURE} standard deviations of it."
-        )
+
+def _print_topics(shown, top):
+    """Print the words of `top` as they are in `shown`, which has parentheses where they do not stand out of noise."""
+    for topic, row in enumerate(shown.to_numpy()):
+        print(f"topic {topic:<3}  {' '.join(map(one_line, row))}")
+    if (shown.to_numpy() != top.to_numpy()).any():
+        print("\nWords in parentheses do not stand out of the noise in their topic.")
 
 
 def _save(output, released, top):
@@ -373,12 +400,12 @@ def _load(path):
 
 
 def _top_words(args):
-    words = _load(args.model_path).top_words(args.number).to_numpy()
+    model = _load(args.model_path)
+    top = model.top_words(args.number)
     if args.json:
-        print(json.dumps(words.tolist()))
+        print(json.dumps(top.to_numpy().tolist()))
         return
-    for topic, row in enumerate(words):
-        print(f"topic {topic:<3}  {' '.join(map(one_line, row))}")
+    _print_topics(model.top_words(args.number, mark_noise=True), top)
 
 
 def _show(args):
@@ -390,6 +417,7 @@ def _release(args):
     guarantee = model.privacy_guarantee_
     files = [output, *(output.with_name(output.stem + suffix) for suffix in (".card.md", ".card.json"))]
     refuse_files(args, "FILE", files)
+    refuse_page(args)
     if not args.allow_unproven:
         if guarantee.status != "proven" or not math.isfinite(guarantee.epsilon):
             raise ValueError(
@@ -402,7 +430,7 @@ def _release(args):
                 " model card will say it."
             )
     model.save(output, overwrite=args.overwrite)
-    files = [os.fspath(file.resolve()) for file in files]
+    files = [*(os.fspath(file.resolve()) for file in files), *_page(args, model).values()]
     if args.json:
         print(json.dumps({"files": files, "privacy": json.loads(guarantee.to_json())}, indent=2))
         return

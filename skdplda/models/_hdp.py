@@ -243,7 +243,6 @@ class HDPLDA(BaseTopicModel):
         charge.check()
         sharded = None if self._sequential() or self.return_trace else self._load_on_workers(X)
         X = sharded or check_counts(self, X, reset=True)
-        mean_count = (sharded.n_tokens if sharded else X.sum()) / X.shape[1] / self.n_components
         warn_of_spare_topics(self.n_components, X.shape[1])
         randomness = Randomness(self.random_state, type(self).__name__)
         X = X if sharded else some_tokens(X, randomness.draw_key())
@@ -252,7 +251,7 @@ class HDPLDA(BaseTopicModel):
             warnings.warn(said, PrivacyLeakWarning, stacklevel=3)
         elif plan.private:
             randomness.warn_if_seeded(self, stacklevel=4)
-            self._warn_if_hopeless(plan, mean_count)
+            self._warn_if_hopeless(plan)
         charge.charge(uuid4().hex)
         with closing(sharded.pool) if sharded else nullcontext():
             counts, trace = self._run(X, plan, randomness, self.return_trace)
@@ -497,11 +496,11 @@ class HDPLDA(BaseTopicModel):
             )
         return HybridPlan(law.name, math.sqrt(MOVED[law.norm]) / float(self.noise_epsilon), eta, sweeps)
 
-    def _warn_if_hopeless(self, plan, mean_count):
+    def _warn_if_hopeless(self, plan):
         total = self._total() if self._by_total() else None
         share = SHARE if self.noise_share is None else self.noise_share
         prior = None if self._given_range() is None else self._topic_word_prior()
-        sentence = shortfall(plan, mean_count, self.delta, total, share, prior) if mean_count else None
+        sentence = shortfall(plan, self.delta, total, share, prior)
         if sentence:
             warnings.warn(sentence, UserWarning, stacklevel=4)
 

@@ -21,11 +21,9 @@ from skdplda.privacy import (
 __all__ = ["MOVED", "HybridPlan", "shortfall"]
 
 MOVED = {1: 4, 2: 2}  # by one token: the square of the table's sensitivity, in the norm of order 1 or 2
-# Limits of the warnings that a plan cannot learn; no guarantee depends on them. MOST_NOISE: last paragraph of
-# doc/theory/hdp.rst. LEAST_RANGE was chosen by hand, below the smallest range that is measured there (0.2).
+# Of the warning that a plan cannot learn; no guarantee depends on it. It was chosen by hand, below the smallest range
+# that is measured in the last paragraph of doc/theory/hdp.rst (0.2).
 LEAST_RANGE = 0.05  # of a draw: below it, hardly anything is learnt, even from tables almost without noise
-MOST_NOISE = 0.5  # in a cell of the model, over the mean count: above it, word frequencies do as well
-MEAN_OF = 9  # the mean of so many tables has the noise of the model: 2 / FORGET - 1, with that of `_hdp_sampler`
 MOST_BUDGET = 1e6  # no larger total is recommended: it would be no protection
 # Part of delta that is kept for the samplers' error, far more than it needs; it costs epsilon about as much as a delta
 # smaller by this part.
@@ -110,21 +108,17 @@ class HybridPlan:
         return math.sqrt(2 * math.exp(-1 / self.scale)) / -math.expm1(-1 / self.scale)  # at small scales, too
 
     @property
-    def model_noise(self):
-        """Standard deviation of the noise in a cell of the model, a weighted mean of tables, in tokens."""
-        return self.deviation / math.sqrt(min(self.n_sweeps, MEAN_OF))
-
-    def can_learn(self, mean_count):
-        """Return whether topics may come out better than word frequencies, at this mean count of a cell."""
-        return self.eta >= LEAST_RANGE and self.model_noise <= MOST_NOISE * mean_count
+    def can_learn(self):
+        """Whether the draws may follow the tables, so that topics may come out better than word frequencies."""
+        return self.eta >= LEAST_RANGE
 
     @classmethod
-    def enough(cls, epsilon, mean_count, delta, n_sweeps, share, eta=None, noise=None):
+    def enough(cls, epsilon, delta, n_sweeps, share, noise=None):
         """Return a total, near the least above `epsilon`, whose plan `can_learn`; None if there is none."""
 
         def good(total):
             try:
-                return cls.calibrate(total, delta, n_sweeps, share, eta, noise).can_learn(mean_count)
+                return cls.calibrate(total, delta, n_sweeps, share, noise=noise).can_learn
             except ValueError:
                 return False
 
@@ -172,39 +166,28 @@ class HybridPlan:
         return self.law.sampler(self.scale, shape, random_state, n_threads)
 
 
-def shortfall(plan, mean_count, delta, total=None, share=None, prior=None):
+def shortfall(plan, delta, total=None, share=None, prior=None):
     """Return a sentence that says why a plan learns nothing, and what would do; None where topics may be learnt.
 
-    `mean_count` is the mean number of tokens in a cell of the table: public, as the lengths of documents are. `delta`,
-    `total` and `share` are those of the budget; a `total` of None is one given by sweep. `prior` is that of words,
-    where it makes the range together with a given `count_clip`.
+    It is made of parameters alone. `delta`, `total` and `share` are those of the budget; a `total` of None is one given
+    by sweep. `prior` is that of words, where it makes the range together with a given `count_clip`.
     """
-    if plan.can_learn(mean_count):
+    if plan.can_learn:
         return None
-    narrow, noisy, fixed = plan.eta < LEAST_RANGE, plan.model_noise > MOST_NOISE * mean_count, prior is not None
-    why, use, other = [], [], []
-    if narrow:
-        why.append(f"a topic's weights for any two words differ by a factor of at most {math.exp(plan.eta / 2):.3f}")
-        if fixed:
-            use.append(f"count_clip={_up(math.expm1(LEAST_RANGE / 2) * prior):g}")
-        elif total is None:
-            use.append(f"inherent_epsilon={LEAST_RANGE}")
-    if noisy:
-        noise = f"{plan.model_noise:.3g} where the mean count is {mean_count:.3g}"
-        why.append(f"the noise in a cell of the model has deviation {noise}")
-        if total is None:  # the deviation of discrete Laplace noise is below sqrt 2 times its scale
-            bound = MOST_NOISE * mean_count * math.sqrt(min(plan.n_sweeps, MEAN_OF))
-            use.append(f"noise_epsilon={_up(2 * math.sqrt(2) / bound):g}")
-    if total is not None and not (narrow and fixed):
-        eta = plan.eta if fixed else None
-        enough = HybridPlan.enough(total, mean_count, delta, plan.n_sweeps, share, eta, plan.noise)
-        use += [] if enough is None else [f"epsilon={_up(enough):g}"]
-        other += ["fewer sweeps (max_iter)"] if narrow or plan.n_sweeps > MEAN_OF else []
-    other += ["fewer topics", "more text"] if noisy else []
-    advice = [f"at least {' and '.join(use)}"] if use else []
+    use, other = None, ""
+    if prior is not None:
+        use = f"count_clip={_up(math.expm1(LEAST_RANGE / 2) * prior):g}"
+    elif total is None:
+        use = f"inherent_epsilon={LEAST_RANGE}"
+    else:
+        enough = HybridPlan.enough(total, delta, plan.n_sweeps, share, plan.noise)
+        use = None if enough is None else f"epsilon={_up(enough):g}"
+        other = "fewer sweeps (max_iter)"
+    advice = [part for part in (f"at least {use}" if use else "", other) if part]
     return (
         f"epsilon={plan.epsilon(delta) if total is None else total:.4g} is too small for {plan.n_sweeps} sweeps to"
-        f" learn anything: {'; '.join(why)}. Use {', or '.join(advice + other)}."
+        f" learn anything: a topic's weights for any two words differ by a factor of at most"
+        f" {math.exp(plan.eta / 2):.3f}. Use {', or '.join(advice)}."
     )
 
 

@@ -46,8 +46,8 @@ def prepare_ldavis(model, *, X=None, feature_names=None, n_words=30, relevance_s
     Returns
     -------
     prepared : pyLDAvis.PreparedData
-        For `pyLDAvis.save_html(prepared, "topics.html")` or `pyLDAvis.display(prepared)`. The page loads its program
-        from the web.
+        For `pyLDAvis.save_html(prepared, "topics.html")` or `pyLDAvis.display(prepared)`. The page loads its programs
+        from the web: offline it stays empty. :func:`skdplda.reports.report` writes a page that loads nothing.
 
     Raises
     ------
