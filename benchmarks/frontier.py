@@ -679,7 +679,7 @@ def little(options):
     for seed in options.seeds:
         tasks = ((*setting, *rest) for setting in chosen(options) for rest in product(LITTLE, options.epsilon))
         for corpus, n_topics, (name, help_), epsilon in tasks:
-            if options.only and name not in options.only:
+            if (options.only and name not in options.only) or (options.aids and help_ not in options.aids):
                 continue
             model = makers[name](n_topics, epsilon, 0)
             if help_ == VECTORS:
@@ -792,6 +792,7 @@ def main():
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, help="default: those of the documentation")
     parser.add_argument("--only", nargs="+", help="only models of these names")
+    parser.add_argument("--aids", nargs="+", choices=sorted({aid for _, aid in LITTLE}), help="of --little, only these")
     parser.add_argument("--topics", type=int, nargs="+")
     parser.add_argument("--epsilon", type=float, nargs="+")
     parser.add_argument("--seeds", type=int, nargs="+")

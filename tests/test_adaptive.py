@@ -303,9 +303,13 @@ def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter):
 
 def test_a_plan_refuses_to_spend_too_much():
     plan = BudgetPlan.of(1.0, 1e-5, 0.001)
-    for spent, share in (([0.5, 0.5], 0.01), ([], 1.001), ([0.9], 0.1 + 1e-9), ([], 0.0), ([], -0.1), ([], math.nan)):
+    refused = [([0.5, 0.5], 0.01), ([], 1.001), ([0.9], 0.1 + 1e-9), ([], 0.0), ([], -0.1), ([], math.nan)]
+    for spent, share in [*refused, ([-0.5, 0.9], 0.3), ([0.0], 0.5), ([math.nan], 0.5), ([0.5, math.inf], 0.1)]:
         with pytest.raises(RuntimeError, match="exceeds what is left"):
-            plan.multiplier(0, SimpleNamespace(spent=spent, next_share=share))
+            plan.multiplier(len(spent), SimpleNamespace(spent=spent, next_share=share))
+    for forgotten in ([], [0.1], [0.1, 0.1, 0.1]):  # a state that is not of two releases
+        with pytest.raises(RuntimeError, match="exceeds what is left"):
+            plan.multiplier(2, SimpleNamespace(spent=forgotten, next_share=0.1))
     shares = np.full(1000, 0.001)
     assert sum(plan.multiplier(t, SimpleNamespace(spent=shares[:t].tolist(), next_share=0.001)) ** -2.0
                for t in range(1000)) <= plan.multipliers[0] ** -2  # fmt: skip

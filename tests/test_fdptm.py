@@ -279,6 +279,18 @@ def test_a_new_ledger_is_spent_whole():
     assert 2.0 * (1 - 3e-5) < guarantee.epsilon <= 2.0 and guarantee.delta == 1e-6
 
 
+@pytest.mark.parametrize("rule", ["basic", "gaussian"])
+def test_less_delta_is_taken_where_the_ledger_has_less(rule):
+    with PrivacyAccountant(2.0, 1e-5, rule=rule, reserve=2e-6) as ledger:
+        ledger.spend(PrivateCGSLDA(epsilon=0.5, delta=1e-6).privacy_cost())
+        pipeline = make_fdptm_pipeline("remaining", 1e-5, n_components=2)
+        guarantee = privacy_guarantee(pipeline)
+        assert guarantee.delta in (1e-5, 5e-6, 2.5e-6) and guarantee.epsilon > 1
+        for step in pipeline:
+            ledger.spend(step.privacy_cost())  # and is not refused
+    assert len(ledger.ledger) == 3
+
+
 def test_a_remainder_needs_a_ledger():
     with pytest.raises(ValueError, match="no ledger is open"):
         make_fdptm_pipeline("remaining")

@@ -360,12 +360,8 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         fixed = {}
         for step, delta in deltas.items():
             left_out = privacy_guarantee(clone(steps[step]), groups=groups).event_delta > 0
-            fixed[f"{step}delta"] = share * delta * (LEFT_OUT / self._times_left_out() if left_out else 1.0)
+            fixed[f"{step}delta"] = share * delta * (LEFT_OUT / self.mean_trials if left_out else 1.0)
         return lambda epsilon: fixed | {f"{step}epsilon": epsilon * known[f"{step}epsilon"] / total for step in steps}
-
-    def _times_left_out(self):
-        """Return how often the search pays for what the event of one trial leaves out of delta."""
-        return (1 + math.exp(min(self.epsilon, 700))) * self.mean_trials
 
     def _plan(self, groups, public):
         """Return candidates, the epsilon and the score's noise of a trial, and the guarantee; no data needed."""
@@ -410,10 +406,10 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         """Return the epsilon of a search, the event and the rest of delta that make it up, and the score's noise.
 
         What a trial's event leaves out of delta (its own `event_delta`, and the samplers' numerical error) may happen
-        in any trial, on both of two neighbouring data sets.
+        in any trial (doc/theory/search.rst).
         """
         slack = delta_slack(math.ceil(MOST_DRAWS * self.mean_trials), self.epsilon)
-        slack += self._times_left_out() * max(cost.event_delta for cost in costs)
+        slack += self.mean_trials * max(cost.event_delta for cost in costs)
         if slack > self.delta / 2:
             raise ValueError(
                 f"delta={self.delta!r} is too small for epsilon={self.epsilon!r} and mean_trials={self.mean_trials!r}:"

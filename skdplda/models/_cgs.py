@@ -238,7 +238,9 @@ class PrivateCGSLDA(BaseRoundsModel):
         noise, and without `groups`, the numbers are those of a word of mean frequency: a word r times as frequent has
         r ** (1 / 4) times the noise, where that is in [1 / 5, 5]. With Gaussian noise they are also those before
         `components_` are shrunk, and the greatest that there may be: what is asked before topics, and with
-        `max_iter=None` how many rounds of topics there are, is up to the releases.
+        `max_iter=None` how many rounds of topics there are, is up to the releases. They are about tables of all words.
+        What is asked before topics, such as tables of the frequent words alone, may have more noise, and is no part
+        of `components_`.
 
         Returns
         -------

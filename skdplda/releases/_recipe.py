@@ -3,6 +3,7 @@
 import math
 from typing import Any, Literal
 
+import numpy as np
 from scipy.optimize import brentq
 from sklearn import get_config
 from sklearn.base import clone
@@ -23,6 +24,7 @@ __all__ = ["calibrate", "make_fdptm_pipeline"]
 WORDS_PER_EPSILON = 250
 TOLERANCE = 1e-5  # of the total epsilon, that may stay unspent
 LEAST = 0.02  # of a ledger's epsilon, that must remain for a pipeline to be made
+MOST_HALVES = 10  # how often delta is halved where a ledger has less left
 
 
 def make_fdptm_pipeline(
@@ -53,7 +55,7 @@ def make_fdptm_pipeline(
         can still pay, by the ledger's own rule, and at most its epsilon: fit the pipeline next.
     delta : float, default=1e-5
         Total delta; one half goes to each step. What the first does not need for its noise is accounted to both. With
-        "remaining" at most that of the ledger.
+        "remaining" at most that of the ledger, and halved, up to ten times, while the ledger cannot pay it.
     n_components : int or None, default=None
         Number of topics. None leaves that of `model`. `model_selection.suggest_n_components` suggests one from public
         numbers, as in the example, and `model_selection.PrivateSearchCV` searches for one: it takes this pipeline.
@@ -153,12 +155,19 @@ def _for_the_rest(epsilon, delta, options):
         )
     delta = min(delta, ledger.delta)
 
-    def affordable(total):
-        pipeline = make_fdptm_pipeline(total, delta, **options)
+    def affordable(total, part=1.0):
+        pipeline = make_fdptm_pipeline(total, part * delta, **options)
         ledger.check(*(step.privacy_cost(groups=options["groups"]) for _, step in pipeline.steps))
         return pipeline
 
     low, high = LEAST * ledger.epsilon, ledger.epsilon
+    for part in 0.5 ** np.arange(MOST_HALVES + 1):
+        try:
+            affordable(low, part)
+        except BudgetExceededError:
+            continue
+        delta *= float(part)
+        break
     found = affordable(low)  # raises what the ledger says
     total = high
     while high - low > TOLERANCE * high:

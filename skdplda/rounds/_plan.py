@@ -318,9 +318,10 @@ class BudgetPlan(NoisePlan):
         Raises
         ------
         RuntimeError
-            If the shares exceed the budget. Nothing was released.
+            If the shares exceed the budget, or are not those of so many releases. Nothing was released.
         """
         share = tables.next_share
-        if not share > 0 or not math.fsum([*tables.spent, share]) <= 1 + ROUNDING:
+        all_positive = len(tables.spent) == round_ and all(spent > 0 for spent in [*tables.spent, share])
+        if not all_positive or not math.fsum([*tables.spent, share]) <= 1 + ROUNDING:
             raise RuntimeError(f"a share of {share!r} exceeds what is left after {tables.spent}; please report this.")
         return self.multipliers[0] * math.sqrt((1 + 2 * ROUNDING) / share)
