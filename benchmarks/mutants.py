@@ -144,8 +144,8 @@ MUTANTS = [
     ),
     Mutant(
         "rounds one percent too precise",
-        "np.sqrt(shares / shares.sum()) * (1 + 1e-12)",
-        "np.sqrt(shares / shares.sum()) * 0.99",
+        "divided = multiplier / np.sqrt(shares / shares.sum()) * (1 + 1e-12)",
+        "divided = multiplier / np.sqrt(shares / shares.sum()) * 0.99",
         "the sum of the rounds costs more than the event",
         ROUNDS,
     ),
@@ -328,8 +328,8 @@ MUTANTS = [
     ),
     Mutant(
         "a spent share is forgotten",
-        "        self.spent.append(share)\n",
-        "        self.spent.append(share / 2)\n",
+        '        self.spent.append(share)\n        getattr(self, f"_take_{kind}")(noisy / GRID',
+        '        self.spent.append(share / 2)\n        getattr(self, f"_take_{kind}")(noisy / GRID',
         "releases together take more than the budget",
         ADAPTIVE,
     ),
@@ -784,9 +784,9 @@ MUTANTS = [
     ),
     Mutant(
         "selection first, then the charge",
-        "            charge.charge(uuid4().hex)\n            released, weights = select_partitions("
+        "            charge.charge(uuid4().hex)\n            selected = select_partitions("
         "plan, *lists, X.shape[1], randomness)",
-        "            released, weights = select_partitions(plan, *lists, X.shape[1], randomness)\n"
+        "            selected = select_partitions(plan, *lists, X.shape[1], randomness)\n"
         "            charge.charge(uuid4().hex)",
         "words are released before they are paid for",
         "test_accountant test_vocabulary",

@@ -13,6 +13,7 @@ from sklearn.model_selection import cross_val_score
 
 from skdplda import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA, PublicPrior
 from skdplda.datasets import make_lda_corpus, topic_recovery
+from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import perplexity
 from skdplda.models._cgs import GAMMA_SHAPE
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
@@ -171,12 +172,13 @@ def test_more_topics_than_words_warns_of_both_numbers():
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NoisyTopicsWarning)
         model(8).fit(X)
 
 
 def test_partial_fit_is_refused_with_the_reason():
     assert not hasattr(model(), "partial_fit")
-    with pytest.raises(AttributeError, match="PrivateCGSLDA has no partial_fit: its guarantee counts the rounds"):
+    with pytest.raises(AttributeError, match=r"no attribute 'partial_fit'.*VIPSLDA\(learning_method='online'\)"):
         model().partial_fit(X)
 
 
@@ -224,7 +226,7 @@ def test_the_leak_warning_points_at_the_fit(seed):
     for _ in range(2):
         with pytest.warns(PrivacyLeakWarning) as caught:
             estimator.fit(X)
-        assert [warning.filename for warning in caught] == [__file__]
+        assert [found.filename for found in caught if found.category is PrivacyLeakWarning] == [__file__]
     for harmless in (model(epsilon=INF, random_state=seed), model()):
         harmless.fit(X)  # warnings are errors
 

@@ -166,6 +166,7 @@ MECHANISMS: dict = {
             for method in ("batch", "online")
         ),
     ],
+    "EmbeddingTopics": DEFAULT,
     "PrivateSearchCV": [({"shape": 1.0, **SEARCH}, EXACT), ({"shape": 0.0, **SEARCH}, (exact_totals, many_canaries))],
     "DPCountVectorizer": [
         ({"mechanism": mechanism, **SELECTION}, (single_unit_delta,))

@@ -4,7 +4,7 @@ import warnings
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 from uuid import uuid4
 
 import numpy as np
@@ -55,11 +55,6 @@ REFERENCES = {
     "laplace-last": "Zhu et al. (2016), Privacy-preserving topic model for tagging recommender systems",
 }
 TRACED = ("inherent", "laplace-first", "laplace-every")
-PARTIAL_FIT = (
-    "PrivateCGSLDA has no partial_fit: its guarantee counts the rounds of one fit, where a document has one bounded"
-    " contribution a round, and a stream does not say which documents come back. Fit once on all documents, or give"
-    " `checkpoint` to interrupt and resume a fit."
-)
 
 
 class PrivateCGSLDA(BaseRoundsModel):
@@ -223,11 +218,6 @@ class PrivateCGSLDA(BaseRoundsModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def partial_fit(self) -> NoReturn:
-        """Not available: raises AttributeError with the reason."""
-        raise AttributeError(PARTIAL_FIT)
 
     @fit_context(prefer_skip_nested_validation=True)
     def noise_deviation(self) -> dict[str, Any] | None:
