@@ -314,8 +314,8 @@ MUTANTS = [
     # --- a budget that releases divide ---
     Mutant(
         "shares beyond the budget",
-        "if not share > 0 or not math.fsum([*tables.spent, share]) <= 1 + ROUNDING:",
-        "if not share > 0:",
+        "if not all_positive or not math.fsum([*tables.spent, share]) <= 1 + ROUNDING:",
+        "if not all_positive:",
         "a fault in the tables would release more than is paid for",
         ADAPTIVE,
     ),
