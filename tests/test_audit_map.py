@@ -146,6 +146,7 @@ MAP = {
 OTHER = {
     "models/_base.py:BaseRoundsModel.audit_contributions",  # one unit's contribution, for the audit of its bound
     "audit/_designs.py:RoundsDesign.observe",  # what canaries would add, which the audit has made
+    "audit/_designs.py:SelectionDesign.__init__",  # simulates the noise of a selection, without data
     "models/_embedding.py:EmbeddingTopics.audit_contributions",  # the same
     "models/_clusters.py:projected_rows",  # a public matrix, always the same
     "rounds/_clusters.py:PublicStart.spread",  # public random directions
