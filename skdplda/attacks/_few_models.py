@@ -36,7 +36,7 @@ def bayesian_ratio_attack(
 
     Parameters
     ----------
-    topic_word, X, members, shadows
+    topic_word, X, members, shadows : array-like, matrix, array-like and ShadowModels
         As in `likelihood_ratio_attack`; at least two shadow models with, and two without, each document.
     statistics : sequence of str, default=None
         Those of the shadow models to use; None takes all, as if they were independent.
@@ -144,7 +144,7 @@ def relative_attack(
 
     Parameters
     ----------
-    topic_word, X, members, shadows
+    topic_word, X, members, shadows : array-like, matrix, array-like and ShadowModels
         As in `likelihood_ratio_attack`; the shadow models must have the statistic "zeta", a log-likelihood.
     mode : {"online", "offline"}, default="online"
         Offline uses only the models that were trained without the document; online, both kinds count half.

@@ -40,7 +40,7 @@ class BaseClusterModel(BaseTopicModel):
         return len(self.cluster_centers_)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Probabilities of the clusters, by a mixture of von Mises-Fisher distributions of equal concentration.
+        """Cluster probabilities of texts, by a mixture of von Mises-Fisher distributions of equal concentration.
 
         Each row depends on its own text and on released values only. Those of a private text are that text's data.
 
@@ -179,10 +179,6 @@ class BaseClusterModel(BaseTopicModel):
 
     def _vocabulary(self):
         return self.words_
-
-    def _names_of_words(self, feature_names):
-        self._check_words()
-        return super()._names_of_words(feature_names)
 
     def _relevance(self, weight=None):
         """Return the class-based tf-idf of each word, (n_components, n_words); `weight` is for other models."""

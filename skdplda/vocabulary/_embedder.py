@@ -160,7 +160,7 @@ class TextEmbedder(TransformerMixin, BaseEstimator):
         return np.concatenate(rows) if rows else np.empty((0, 1))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Words that are counted, by column.
+        """Counted words, by column.
 
         Parameters
         ----------
