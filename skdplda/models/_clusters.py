@@ -134,23 +134,6 @@ class BaseClusterModel(BaseTopicModel):
             return np.empty((0, 4))
         return linkage(self.cluster_centers_, "average", "cosine")
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Name the clusters: as `rename_topics` did, else "topic_0", "topic_1", ...
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of shape (n_components,)
-            Of str objects.
-        """
-        check_is_fitted(self)
-        named = getattr(self, "topic_names_", [f"topic_{topic}" for topic in range(len(self.cluster_centers_))])
-        return np.array(named, dtype=object)
-
     def topic_info(self, n_words: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
         """A table of the clusters, as of all topics, with the number of documents and its error.
 

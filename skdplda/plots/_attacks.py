@@ -6,7 +6,7 @@ import numpy as np
 
 from skdplda.attacks import membership_experiment
 from skdplda.audit import audit
-from skdplda.plots._style import BLUE, GREY, STYLES, VERMILION, new_axes
+from skdplda.plots._style import BLUE, GREY, STYLES, VERMILION, legend_below, listed, new_axes, set_title
 
 __all__ = ["AttackRocDisplay", "AuditDisplay"]
 
@@ -141,9 +141,7 @@ class AttackRocDisplay:
         ValueError
             If there is no result.
         """
-        results = list(self.results) if isinstance(self.results, (list, tuple)) else [self.results]
-        if not results:
-            raise ValueError("results must hold at least one attack.")
+        results = listed(self.results, "results", "attack")
         ax = new_axes(ax, (4.6, 5.2), self)
         if least is None:
             negatives = max(int((~result.labels).sum()) for result in results)
@@ -160,10 +158,8 @@ class AttackRocDisplay:
         ax.set(xscale="log", yscale="log", xlim=(least, 1), ylim=(least, 1.02))
         ax.set_xlabel("False-positive rate")
         ax.set_ylabel("True-positive rate")
-        ax.set_title(title or "", fontsize="medium", loc="left")
-        heading = None if fpr is None else f"TPR at FPR {fpr:g} in parentheses"
-        place = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.17)}  # below: curves may be anywhere
-        ax.legend(frameon=False, fontsize="small", title=heading, title_fontsize="small", alignment="left", **place)
+        set_title(ax, title)
+        legend_below(ax, None if fpr is None else f"TPR at FPR {fpr:g} in parentheses")
         return self
 
 
@@ -251,9 +247,7 @@ class AuditDisplay:
         ValueError
             If there is no report, or another number of names.
         """
-        reports = list(self.reports) if isinstance(self.reports, (list, tuple)) else [self.reports]
-        if not reports:
-            raise ValueError("reports must hold at least one audit.")
+        reports = listed(self.reports, "reports", "audit")
         names = [report.claim.mechanism.partition(":")[0].partition(",")[0] for report in reports]
         names = names if self.names is None else list(self.names)
         if len(names) != len(reports):

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
-from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, check_texts
+from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, WordColumnsMixin, check_texts
 from skdplda._types import ArrayLike, Function, Iterator, Seed
 from skdplda._validation import check_is_fitted, check_public_words, fit_context, is_integer, note_parameters
 from skdplda.exceptions import EmptySelectionError
@@ -37,7 +37,7 @@ TEXT_PARAMETERS = (
 SKLEARN_PATTERN = CountVectorizer().token_pattern
 
 
-class DPCountVectorizer(PrivateSelection):
+class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
     """Count words of texts, with a vocabulary learned from them under differential privacy.
 
     `CountVectorizer` and `DPVocabularySelector` in one: words that are not selected leave no trace in the fitted object
@@ -289,21 +289,9 @@ class DPCountVectorizer(PrivateSelection):
         X.words = self.get_feature_names_out()
         return X
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Selected words, by column.
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of shape (n_selected,)
-            The words.
-        """
+    def _columns(self):
         check_is_fitted(self)
-        return np.array(list(self.vocabulary_), dtype=object)
+        return self.vocabulary_
 
     def build_analyzer(self) -> Function:
         """Return the function that makes words of a document.
