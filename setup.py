@@ -1,12 +1,12 @@
 """Extension table: one row a kernel. Metadata lives in pyproject.toml."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
 import sysconfig
 import tempfile
-from glob import glob
 
 KERNELS = {  # extension -> uses threads; the longest to compile come first
     "gibbs": True,
@@ -116,6 +116,20 @@ class BuildKernels(build_ext):
         super().build_extensions()
 
 
+def named_by(name, found):
+    """Return the paths of a file of the kernels, and of headers and declarations that it names, and that these name."""
+    path = f"skdplda/_kernels/{name}"
+    if path not in found:
+        found.add(path)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        for header in re.findall(r'"(\w+\.h)"', text):
+            named_by(header, found)
+        for kernel in re.findall(r"skdplda\._kernels\.(\w+) cimport", text):
+            named_by(f"{kernel}.pxd", found)
+    return found
+
+
 def extensions():
     """Return one Extension for each kernel, and the one that they share."""
     trace = os.environ.get("CYTHON_COVERAGE") == "1"
@@ -128,7 +142,7 @@ def extensions():
         Extension(
             f"skdplda._kernels._{name}",
             [f"skdplda/_kernels/_{name}.pyx"],
-            depends=glob("skdplda/_kernels/*.h"),
+            depends=sorted(named_by(f"_{name}.pyx", set()) - {f"skdplda/_kernels/_{name}.pyx"}),
             include_dirs=[np.get_include(), "skdplda/_kernels"],
             define_macros=macros,
             extra_compile_args=list(compile_args),
