@@ -39,6 +39,8 @@ class Model(Base):
 
 def judge(model):
     # look
+    if not model:
+        raise ValueError("no model")
     return weigh(model)
 
 def draw():
@@ -79,6 +81,8 @@ def project(results, monkeypatch, tmp_path):
         ("STEPS = 3", "STEPS = 4"),
         ("return weigh(model)", "return -weigh(model)"),
         ("return STEPS", "return STEPS + 1"),
+        ("if not model", "if model is None"),
+        ("raise ValueError", "raise TypeError"),
         ("Model(Base)", "Model"),
     ],
 )
@@ -93,6 +97,7 @@ def test_a_change_of_what_is_reached_changes_the_fingerprint(project, old, new):
         ("OTHER = 4", "OTHER = 5"),
         ('"""A model."""', '"""Another text."""'),
         ("    # look\n", ""),
+        ('"no model"', '"a model, please"'),
         ("return weigh(model)", "return weigh(\n        model\n    )"),
     ],
 )
@@ -131,6 +136,8 @@ def test_it_reaches_from_an_estimator_to_the_loop_the_noise_and_the_kernels(resu
     } <= names
     assert not any(name.startswith(("skdplda.models._vips", "skdplda.models._pctd", "skdplda.audit")) for name in names)
     assert found["skdplda.models._cgs", "PrivateCGSLDA"]
+    assert not results.SILENT & {key[0] for key in found if not isinstance(key, str)}
+    assert all(results.path_of(module) for module in results.SILENT)
 
 
 def test_states_tell_this_code_from_older_and_unknown(results):

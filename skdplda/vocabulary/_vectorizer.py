@@ -1,7 +1,7 @@
 """From texts to counts of privately chosen words."""
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -387,13 +387,12 @@ def count(documents, analyze):
     number.default_factory = number.__len__
     words, counts, start = array("i"), array("i"), array("q", [0])
     for document in documents:
-        own = {}
-        for word in analyze(document):
-            if len(word) <= LONGEST_WORD:
-                j = number[word]
-                own[j] = own.get(j, 0) + 1
-        words.extend(own.keys())
-        counts.extend(own.values())
+        own = Counter(analyze(document))
+        kept = [word for word in own if len(word) <= LONGEST_WORD]
+        words.fromlist([number[word] for word in kept])
+        counts.fromlist([own[word] for word in kept])
         start.append(len(words))
     data = (np.frombuffer(buffer, dtype=dtype) for buffer, dtype in ((counts, "i4"), (words, "i4"), (start, "i8")))
-    return sp.csr_array(tuple(data), shape=(len(start) - 1, len(number))), list(number)
+    X = sp.csr_array(tuple(data), shape=(len(start) - 1, len(number)))
+    X.sort_indices()  # in place, so that no copy is made later
+    return X, list(number)
