@@ -98,6 +98,21 @@ MUTANTS = [
         "one row makes sums of all documents NaN",
         EMBEDDING,
     ),
+    # --- topics over time ---
+    Mutant(
+        "a unit's counts of topics are not checked",
+        "self._rows[(total > GRID)[self._unit]] = 0",
+        "self._rows[(total > 4 * GRID)[self._unit]] = 0",
+        "proportions that do not sum to one move the counts beyond the bound",
+        "test_periods",
+    ),
+    Mutant(
+        "a user counts once a document",
+        "GRID * (1 - MARGIN) / documents",
+        "GRID * (1 - MARGIN) / np.minimum(documents, 1)",
+        "the counts are zeros for users of several documents, or unbounded",
+        "test_periods",
+    ),
     # --- budgets that a law is calibrated to, and what the published deviation costs ---
     Mutant(
         "largest law of reports above epsilon",

@@ -64,6 +64,8 @@ MAP = {
             "rounds/_estep_clusters.py:ClusterEStep._add_shared",  # the latter
             "rounds/_estep_clusters.py:ClusterEStep._sum_words",  # unit_weights of rounds/_sensitivity.py
             "rounds/_estep_clusters.py:ClusterEStep._sum_cluster_words",  # scaled_to_grid
+            "models/_periods.py:PeriodEStep.__init__",  # a unit's sum, which it bounds: doc/theory/periods.rst
+            "models/_periods.py:PeriodEStep.collect",
             "rounds/_sharded.py:PartialEStep.collect",
             "rounds/_sharded.py:ShardedEStep.collect",
             "distributed/_actor.py:Actor.total",

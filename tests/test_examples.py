@@ -71,10 +71,10 @@ def test_choose_epsilon(run):
 
 def test_hospital(run, tmp_path):
     out = run("hospital.py", "--notes", "2500")
-    assert "PrivacyGuarantee(epsilon=4, delta=1e-6, document, add-remove, central, proven)" in out
-    assert out.count("topic_") == 8
+    assert "epsilon = 2, delta = 1e-6" in out and "all documents of any one user together" in out
+    assert out.count("topic_7") == 2
     page = (tmp_path / "topics.html").read_text(encoding="utf-8")
-    assert "<h1>What the notes are about</h1>" in page and "epsilon = 4, delta = 1e-6 per document" in page
+    assert "<h1>What the notes are about</h1>" in page and "epsilon = 2, delta = 1e-6 per user" in page
     assert {path.name for path in tmp_path.iterdir()} == {
         *("topics.html", "topics.zip", "topics.card.md", "topics.card.json"),
     }

@@ -27,6 +27,7 @@ from skdplda.datasets import DiskCounts
 from skdplda.distributed import ShardedDocuments, load_documents
 from skdplda.metrics import make_gensim_model, perplexity, score, score_samples
 from skdplda.models._hints import HintsMixin
+from skdplda.models._periods import PeriodsMixin
 from skdplda.models._topics import TopicsMixin, warn_of_noise
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._adaptive import audited_question
@@ -49,7 +50,13 @@ MAY_CHANGE = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that 
 
 
 class BaseTopicModel(
-    HintsMixin, TopicsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAwareMixin, BaseEstimator
+    HintsMixin,
+    TopicsMixin,
+    PeriodsMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    LedgerAwareMixin,
+    BaseEstimator,
 ):
     """Base of the topic models; a subclass has `topic_word_` when it is fitted.
 

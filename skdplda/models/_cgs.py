@@ -139,7 +139,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         of all; zeros where topics did not pay. Beyond about 4, a word is no noise. Not without noise, and not where no
         tables are averaged.
     topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: a topic below about 0.2 says little.
+        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float
         The priors that were inferred without noise.
     n_iter_ : int

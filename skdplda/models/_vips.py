@@ -24,6 +24,7 @@ from skdplda._validation import (
 from skdplda.datasets import DiskCounts
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseRoundsModel, TrainingData, settings_of
+from skdplda.models._topics import warn_of_noise
 from skdplda.privacy import (
     ACCOUNTINGS,
     CLAIMED_ACCOUNTINGS,
@@ -165,10 +166,10 @@ class VIPSLDA(BaseRoundsModel):
         What is guaranteed; print it for a statement to publish.
     signal_to_noise_ : ndarray of shape (n_components, n_words)
         By how many standard deviations of the noise a released count exceeds that of a topic with the word frequencies
-        of all; zeros where topics did not pay. Beyond about 4, a word is no noise. Not without noise, and not where no
-        tables are averaged.
+        of all; zeros where topics did not pay. Beyond about 4, a word is no noise. Online, it is rather too small. Not
+        without noise.
     topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: a topic below about 0.2 says little.
+        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     n_iter_ : int
         Rounds (steps) done.
     n_features_in_ : int
@@ -343,12 +344,14 @@ class VIPSLDA(BaseRoundsModel):
             randomness.warn_if_seeded(self, stacklevel=4)
         tables = self._make_tables(plan, randomness, data)
         if stream["n_done"]:
-            tables.restore({"table": stream["table"]})
+            tables.restore({"table": stream["table"], "n": stream["n_done"]})
         charge.charge(stream["run"])
         e_step = self._e_step(plan, randomness, data)
         run_round(e_step, tables, plan, randomness, stream["n_done"], n_threads=effective_n_jobs(self.n_jobs))
         n_done = stream["n_done"] + 1
         self._set_fitted(guarantee, **self._model_of(tables, n_done))
+        if n_done == plan.n_rounds:  # an unfinished stream is noise at first
+            warn_of_noise(self, stacklevel=4)
         self._stream = stream | {"n_done": n_done, "table": tables.table}
         return self
 
@@ -439,7 +442,6 @@ class VIPSLDA(BaseRoundsModel):
             **changes,
             hidden="" if self.max_doc_length is None else CUT,
             assumptions=assumptions,
-            tells_noise=self.learning_method == "batch",
         )
         return seeded_guarantee(guarantee, self.random_state)
 
@@ -513,7 +515,8 @@ class VIPSLDA(BaseRoundsModel):
     def _make_tables(self, plan, randomness, data):
         shape, key, bound = (data.n_words, self.n_components), randomness.table_key, self._norm_bound(plan)
         if self.learning_method == "online":
-            return OnlineTables(shape, self._rate(), key, bound, self.learning_offset, self.learning_decay, GAMMA_SHAPE)
+            steps = self.learning_offset, self.learning_decay
+            return OnlineTables(shape, self._rate(), key, bound, *steps, GAMMA_SHAPE, plan.deviation(0))
         weighted = self._weighted(plan, data)
         if self._adaptive():
             return AdaptiveTables(shape, plan, key, weighted=weighted, n_rounds=self.max_iter, prior=data.prior)
