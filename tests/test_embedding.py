@@ -330,6 +330,13 @@ def test_rows_without_a_direction_get_the_shares_of_clusters(planted):
     assert model.score(rows[:2]) == 0.0
 
 
+def test_a_row_is_transformed_as_if_alone(planted):
+    """Bit by bit: sums of many rows' probabilities are released by `topics_over_time`."""
+    X = np.random.default_rng(3).normal(size=(50, 8))
+    model = EmbeddingTopics(3, init=np.eye(8)[:3]).fit(planted[0])
+    np.testing.assert_array_equal(model.transform(X), np.vstack([model.transform(row[None]) for row in X]))
+
+
 def test_more_clusters_than_the_noise_allows_are_told_by_number(planted):
     X, _, _ = planted
     with pytest.warns(UserWarning, match=r"of n_components=60 clusters do not stand out .* Use at most \d+ clusters"):

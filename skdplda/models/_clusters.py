@@ -213,11 +213,12 @@ class BaseClusterModel(BaseTopicModel):
         X = self._embeddings(X.vectors if isinstance(X, EmbeddedTexts) else X, reset=False)
         found, known = np.empty((X.shape[0], len(self.cluster_centers_))), np.empty(X.shape[0], bool)
         centre, projection = np.trunc(self.centre_ * FINE), self._fitted_projection()
+        centres = np.rint(self.cluster_centers_ * FINE).T  # whole numbers: a row's products do not depend on its block
         for first in range(0, len(found), BLOCK_ROWS):
             rows = slice(first, first + BLOCK_ROWS)
             block = projected_rows(X[rows], projection)
             directions = grid_directions(block.toarray() if sp.issparse(block) else block, centre)
-            found[rows] = directions @ self.cluster_centers_.T / LENGTH
+            found[rows] = directions @ centres / (LENGTH * FINE)
             known[rows] = directions.any(axis=1)
         return found, known
 
