@@ -59,7 +59,8 @@ def named_tests():
 def test_every_test_that_the_page_names_is_there():
     named = named_tests()
     assert len(named) > 60
-    trees = {file: ast.parse((TESTS / f"{file}.py").read_text(encoding="utf-8")) for file in {file for file, _ in named}}
+    files = {file for file, _ in named}
+    trees = {file: ast.parse((TESTS / f"{file}.py").read_text(encoding="utf-8")) for file in files}
     found = {file: {node.name for node in tree.body if hasattr(node, "name")} for file, tree in trees.items()}
     assert [f"{file}::{function}" for file, function in named if function not in found[file]] == []
 
