@@ -9,7 +9,8 @@
 The state of a row is what `results.py` says of it. A table without the columns `code` and `data` has no fingerprint:
 its rows are of unknown code, not newer than the commit that stored them. Cells that are absent are those of the lists
 that programs declare by a function `cells()`. `doc/conf.py` puts the paragraph of `with_note` at the end of each page
-that shows a table or figure, so that none shows a row of other code without saying so; `--built` looks whether that is so.
+that shows a table or figure, so that none shows a row of other code without saying so; `--built` looks whether that is
+so.
 """
 
 import argparse
@@ -48,7 +49,7 @@ COMMANDS = {  # beginning of the names of tables and figures: the program that m
     "pctd_figure": "reproduce/pctd_figures.py",
     "pctd_table": "reproduce/pctd_figures.py",
     "utility": "utility.py --output benchmarks/results/utility.csv",
-    "vocabulary": "vocabulary.py --output benchmarks/results",
+    "vocabulary_measures": "vocabulary_unseen.py",
 }
 
 
