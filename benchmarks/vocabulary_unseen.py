@@ -37,11 +37,12 @@ from corpora import CORPORA
 from results import Rows
 from scipy import stats
 from sklearn.feature_extraction.text import CountVectorizer
-from vocabulary import MECHANISMS, SIEVE_BOUND, select
+from vocabulary import DELTA, MECHANISMS, SIEVE_BOUND, select
 
 from skdplda.datasets import load_uci_bow
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import missing_mass, token_mass
+from skdplda.plots import VocabularyDisplay
 
 BOUNDS, SEEDS = (20, 50, 100, 200, 400), (201, 202, 203)
 
@@ -167,6 +168,20 @@ def compare(table):
     return found
 
 
+def draw(table, path, corpus="News articles"):
+    """Draw the three measures of one corpus."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(12.0, 4.0), layout="constrained")
+    chosen = table[(table["corpus"] == corpus) & (table["mechanism"] != "truncated_geometric")]
+    for measure, ax in zip(("words", "token_mass", "missing_mass"), axes, strict=True):
+        VocabularyDisplay.from_results(chosen, measure=measure, unit="document", ax=ax)
+        ax.get_legend().remove()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=8, frameon=False)
+    figure.suptitle(f"{corpus}, delta = {DELTA:g}; the bound on a unit's words chosen with hindsight, but for sieve")
+    figure.savefig(path, dpi=90)
+
+
 def main():
     """Measure what is missing of the table or is of older code, and print it."""
     formatter = argparse.RawDescriptionHelpFormatter
@@ -193,6 +208,7 @@ def main():
         make, read = MAKERS[cell["corpus"]]
         roots = [getattr(make, "func", make), measure]
         rows.measure(cell, partial(measure, cell, SEEDS, *folders), roots, read)
+    draw(rows.table, arguments.output / "vocabulary_measures.png")
     print(compare(rows.table).to_string(float_format="{:.3f}".format))
 
 

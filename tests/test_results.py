@@ -205,6 +205,20 @@ def test_every_page_says_which_of_its_results_are_not_of_this_code(check):
     assert 'app.connect("source-read", say_which_code)' in (check.DOC / "conf.py").read_text(encoding="utf-8")
 
 
+def test_a_built_page_that_does_not_say_so_is_found(check, tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "pages", lambda: {"a.rst": ["old", "new"], "b/c.rst": ["old"], "gone.rst": ["new"]})
+    monkeypatch.setattr(check, "RESULTS", tmp_path)
+    monkeypatch.setattr(check, "states_of", lambda path: (check.STALE if path.stem == "old" else check.FRESH,))
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a.html").write_text("old.csv, a figure. Which code the numbers are of: <code>old.csv</code> (1)")
+    (tmp_path / "b" / "c.html").write_text("old.csv, a figure, and nothing else")
+    assert check.silent_pages(tmp_path) == [("b/c.rst", "old")]
+    monkeypatch.setattr(sys, "argv", ["check.py", "--built", str(tmp_path)])
+    with pytest.raises(SystemExit) as end:
+        check.main()
+    assert end.value.code == 1
+
+
 def test_every_stored_table_and_figure_has_a_program(check):
     stored = [path for path in check.RESULTS.glob("*") if path.suffix in (".csv", ".png")]
     if not stored:
