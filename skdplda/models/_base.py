@@ -22,6 +22,7 @@ from skdplda._validation import (
     effective_n_jobs,
     fit_context,
     note_parameters,
+    warn_of_missing_groups,
 )
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import ShardedDocuments, load_documents
@@ -462,6 +463,7 @@ class BaseRoundsModel(BaseTopicModel):
         guarantee = self._guarantee("document" if groups is None else "user", plan)
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
         charge.check(interrupted(self.checkpoint)[0])
+        warn_of_missing_groups(self, groups)
         randomness = self._randomness()
         data = self._training_data(X, groups, plan, randomness)
         if watch is not None:

@@ -5,12 +5,11 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import brentq
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from skdplda._types import Estimator
-from skdplda._validation import is_integer, is_real
+from skdplda._validation import is_integer, is_real, request_groups
 from skdplda.exceptions import BudgetExceededError
 from skdplda.models import VIPSLDA
 from skdplda.privacy import active_accountant, check_delta, check_epsilon
@@ -72,7 +71,8 @@ def make_fdptm_pipeline(
     prior : PublicPrior or None, default=None
         Public knowledge of words and topics, for the model. It meets the words once they are selected.
     groups : bool, default=False
-        Whether `fit` will be given groups. Where metadata routing is on, both steps request them.
+        Whether `fit` will be given groups. Where metadata routing is on, both steps request them; where
+        it is off, a fit without them warns.
 
     Returns
     -------
@@ -136,9 +136,8 @@ def make_fdptm_pipeline(
             words.set_params(max_words=math.ceil(WORDS_PER_EPSILON * topics.epsilon))
     elif max_words is not None:
         words.set_params(max_words=check_max_words(max_words))
-    if groups and get_config()["enable_metadata_routing"]:
-        words.set_fit_request(groups=True)
-        topics.set_fit_request(groups=True)
+    if groups:
+        request_groups(words, topics)
     return Pipeline([("words", words), ("topics", topics)])
 
 

@@ -11,7 +11,14 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, WordColumnsMixin, check_texts
 from skdplda._types import ArrayLike, Function, Iterator, Seed
-from skdplda._validation import check_is_fitted, check_public_words, fit_context, is_integer, note_parameters
+from skdplda._validation import (
+    check_is_fitted,
+    check_public_words,
+    fit_context,
+    is_integer,
+    note_parameters,
+    warn_of_missing_groups,
+)
 from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import has_levels
 from skdplda.vocabulary._levels import LONGEST_WORD, Tokens
@@ -217,6 +224,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
             nothing was spent.
         """
         charge = self._budget_charge("document" if groups is None else "user")
+        warn_of_missing_groups(self, groups, 4)
         counter = self._counter({"": 0}).fit([])  # checks the parameters, warns of those without effect
         given = raw_documents is not None or self.public_vocabulary is None
         documents = self._texts(raw_documents) if given else None
