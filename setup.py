@@ -10,6 +10,7 @@ import tempfile
 
 KERNELS = {  # extension -> uses threads; the longest to compile come first
     "gibbs": True,
+    "listed": True,
     "variational": True,
     "zeta": True,
     "blocks": True,
@@ -84,6 +85,20 @@ def processors():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+NAMED = re.compile(r'"(\w+\.h)"|from skdplda\._kernels\.(\w+) cimport')
+
+
+def headers_of(source):
+    """Return the headers that a kernel's source names, and those that they name."""
+    found, left = set(), [source]
+    while left:
+        with open(os.path.join("skdplda", "_kernels", left.pop())) as file:
+            names = {header or f"{declared}.pxd" for header, declared in NAMED.findall(file.read())}
+        left += names - found
+        found |= names
+    return sorted(os.path.join("skdplda", "_kernels", name) for name in found)
+
+
 class BuildKernels(build_ext):
     """Compile the kernels side by side, with OpenMP where a probe program links."""
 
@@ -116,20 +131,6 @@ class BuildKernels(build_ext):
         super().build_extensions()
 
 
-def named_by(name, found):
-    """Return the paths of a file of the kernels, and of headers and declarations that it names, and that these name."""
-    path = f"skdplda/_kernels/{name}"
-    if path not in found:
-        found.add(path)
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        for header in re.findall(r'"(\w+\.h)"', text):
-            named_by(header, found)
-        for kernel in re.findall(r"skdplda\._kernels\.(\w+) cimport", text):
-            named_by(f"{kernel}.pxd", found)
-    return found
-
-
 def extensions():
     """Return one Extension for each kernel, and the one that they share."""
     trace = os.environ.get("CYTHON_COVERAGE") == "1"
@@ -142,7 +143,7 @@ def extensions():
         Extension(
             f"skdplda._kernels._{name}",
             [f"skdplda/_kernels/_{name}.pyx"],
-            depends=sorted(named_by(f"_{name}.pyx", set()) - {f"skdplda/_kernels/_{name}.pyx"}),
+            depends=headers_of(f"_{name}.pyx"),
             include_dirs=[np.get_include(), "skdplda/_kernels"],
             define_macros=macros,
             extra_compile_args=list(compile_args),

@@ -125,7 +125,7 @@ class Tables(Protocol):
         Returns
         -------
         counts : ndarray of shape (n_words, n_components)
-            Not negative.
+            Not negative; a new array.
         """
 
     def arrays(self) -> dict[str, np.ndarray]:
