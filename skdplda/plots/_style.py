@@ -54,7 +54,7 @@ def new_axes(ax, size, display=None):
 
 
 def titled(what, estimator):
-    """Return what a picture shows and the epsilon of the model that it is of, for its title; of an unfitted one, too."""
+    """Return what a picture shows and the epsilon of the model that it is of, for its title."""
     guarantee = getattr(estimator, "privacy_guarantee_", None)
     if guarantee is None and hasattr(estimator, "privacy_cost"):
         try:
