@@ -1,15 +1,16 @@
 """Extension table: one row a kernel. Metadata lives in pyproject.toml."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
 import sysconfig
 import tempfile
-from glob import glob
 
 KERNELS = {  # extension -> uses threads; the longest to compile come first
     "gibbs": True,
+    "listed": True,
     "variational": True,
     "zeta": True,
     "blocks": True,
@@ -84,6 +85,20 @@ def processors():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+NAMED = re.compile(r'"(\w+\.h)"|from skdplda\._kernels\.(\w+) cimport')
+
+
+def headers_of(source):
+    """Return the headers that a kernel's source names, and those that they name."""
+    found, left = set(), [source]
+    while left:
+        with open(os.path.join("skdplda", "_kernels", left.pop())) as file:
+            names = {header or f"{declared}.pxd" for header, declared in NAMED.findall(file.read())}
+        left += names - found
+        found |= names
+    return sorted(os.path.join("skdplda", "_kernels", name) for name in found)
+
+
 class BuildKernels(build_ext):
     """Compile the kernels side by side, with OpenMP where a probe program links."""
 
@@ -128,7 +143,7 @@ def extensions():
         Extension(
             f"skdplda._kernels._{name}",
             [f"skdplda/_kernels/_{name}.pyx"],
-            depends=glob("skdplda/_kernels/*.h"),
+            depends=headers_of(f"_{name}.pyx"),
             include_dirs=[np.get_include(), "skdplda/_kernels"],
             define_macros=macros,
             extra_compile_args=list(compile_args),

@@ -329,8 +329,8 @@ MUTANTS = [
     # --- a budget that releases divide ---
     Mutant(
         "shares beyond the budget",
-        "if not all_positive or not math.fsum([*tables.spent, share]) <= 1 + ROUNDING:",
-        "if not all_positive:",
+        " and all(share > 0 for share in shares) and math.fsum(shares) <= 1 + ROUNDING",
+        " and all(share > 0 for share in shares)",
         "a fault in the tables would release more than is paid for",
         ADAPTIVE,
     ),

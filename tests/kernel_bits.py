@@ -13,6 +13,7 @@ import numpy as np
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._foldin_rows import fold_in_rows, probabilities, word_rows
 from skdplda._kernels._gibbs import TokenBlocks
+from skdplda._kernels._listed import ListedTokens
 from skdplda._kernels._mixture import word_sums
 from skdplda._kernels._noise import expm1, keystream, rough
 from skdplda._kernels._partition import fill_first, fill_gaussian, fill_level, reroute, share_equally, truncate
@@ -62,6 +63,20 @@ def gibbs():
                 blocks.move(counts_now)
                 table = counts_now.astype(dtype)
                 active = (np.arange(n_documents) % 3 > 0).astype(np.uint8) if round_ else None
+
+
+def listed():
+    for n_topics in (1, 5, 33, 300, 2100):
+        for self_count, seed in ((1.0, 1), (0.0, 2)):
+            rng = np.random.default_rng(seed)
+            indptr, indices, counts, (_, n_words) = corpus(60, 40)
+            tokens = ListedTokens(indptr.astype(np.int64), indices, counts, n_words, n_topics)
+            alpha = quotients(rng, n_topics, np.float32) / 50
+            for round_ in range(3):
+                table = tokens.sums()
+                yield from table
+                tokens.sweep(*table, alpha.astype(np.float32), 0.01, self_count, 2, seed, round_)
+                yield tokens.topics
 
 
 def variational():
@@ -178,7 +193,9 @@ def reports():
         yield from (bits, *positions(bits))
 
 
-KERNELS = (gibbs, variational, mixture_weights, fold_ins, mixture, noise, sequential, released, partition, reports)
+KERNELS = (
+    gibbs, listed, variational, mixture_weights, fold_ins, mixture, noise, sequential, released, partition, reports
+)  # fmt: skip
 
 if __name__ == "__main__":
     for kernel in KERNELS:

@@ -59,9 +59,8 @@ def search(estimator=None, grid=None, **parameters):
     return PrivateSearchCV(estimator, GRID_OF_TWO if grid is None else grid, **{"mean_trials": 2, **parameters})
 
 
-@pytest.mark.parametrize("public", [False, True])
+@pytest.mark.parametrize(("epsilon", "public"), [(0.3, False), (5.0, True)])
 @pytest.mark.parametrize("shape", [0, 1, 2.5, math.inf])
-@pytest.mark.parametrize("epsilon", [0.3, 5.0])
 def test_the_total_is_what_was_asked_for(epsilon, shape, public):
     found = search(epsilon=epsilon, shape=shape, mean_trials=8)
     guarantee = found.privacy_cost(public=public)

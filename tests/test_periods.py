@@ -96,6 +96,8 @@ def test_one_time_does_not_change_how_another_is_read(model):
     for other in ("2030-12-31T00:00:00.123456789Z", "31/12/2031", "9999-12-31"):
         both = model.topics_over_time([METAL, FRUIT], [other, "02.03.2030"], bins=MONTHS, epsilon=np.inf).counts
         assert both.equals(alone)
+    edges = _periods._checked_edges(["1960-01-01", "1980-01-01"])  # 1 is a date of 1970, True is none, though equal
+    assert [_periods._periods_of(given, edges).tolist() for given in ([True], [1, True])] == [[-1], [0, -1]]
 
 
 @pytest.mark.parametrize("bins", [None, 12, "month", ["2030-01-01"], MONTHS[::-1], [1, 1, 2], [1.0, np.nan]])

@@ -477,7 +477,8 @@ class BaseRoundsModel(BaseTopicModel):
             for observer in observers:
                 observer(report)
 
-        self._set_fitted(guarantee, **self._run(plan, randomness, data, charge, callback))
+        watched = callback if observers else None  # a report may cost a table
+        self._set_fitted(guarantee, **self._run(plan, randomness, data, charge, watched))
         warn_of_noise(self, stacklevel=5)
         return self
 
@@ -516,7 +517,8 @@ class BaseRoundsModel(BaseTopicModel):
 
     def _model_of(self, tables, n_iter):
         """Return the fitted attributes that follow from the tables."""
-        components = np.ascontiguousarray(tables.pseudo_counts().T) + self._topic_word_prior()
+        components = np.ascontiguousarray(tables.pseudo_counts().T)
+        components += self._topic_word_prior()
         attributes = {"components_": components, "n_iter_": n_iter}
         told = tables.signal_to_noise() if hasattr(tables, "signal_to_noise") else None
         if told is not None:

@@ -20,11 +20,12 @@ from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee
 from skdplda.rounds._adaptive import AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep, InferredPriors
+from skdplda.rounds._estep_listed import ListedEStep
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
 from skdplda.rounds._prior import PublicPrior, WordPrior, has_vectors
 from skdplda.rounds._sensitivity import NORM_BOUND, shortened
-from skdplda.rounds._tables import ExactTables, SmoothedTables, annealed, constant, model_noise
+from skdplda.rounds._tables import ExactTables, ListedTables, SmoothedTables, annealed, constant, model_noise
 
 __all__ = ["PrivateCGSLDA"]
 
@@ -38,6 +39,8 @@ ADAPTIVE_SMOOTHING = 0.2
 # Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of
 # shape 1": hardly any difference.
 GAMMA_SHAPE = 3.0
+# Without noise, documents and words list their topics if there are more: doc/kernels.rst, table of "Lists of topics".
+LISTED_TOPICS = 800
 CLAIMED = {
     "inherent": "no noise is added. The monitor measures the sampler's randomness on these data; it bounds nothing,"
     " because every draw reads the whole table, and the released counts are exact.",
@@ -397,6 +400,10 @@ class PrivateCGSLDA(BaseRoundsModel):
         """Whether documents contribute expected topic counts in place of drawn topics."""
         return self._order(plan) == 2 and not data.grouped
 
+    def _lists_topics(self, plan):
+        """Whether words and documents list their topics, in place of a number for each topic."""
+        return self._order(plan) is None and self.n_components > LISTED_TOPICS and not any(self._infers())
+
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, order = self._doc_topic_prior(), self._topic_word_prior(), self._order(plan)
         priors, infers = partial(constant, alpha, beta), self._infers()
@@ -407,18 +414,23 @@ class PrivateCGSLDA(BaseRoundsModel):
             priors = InferredPriors(alpha, FIRST_PRIOR if infers[1] else beta, infers, plan.n_rounds)
         elif order is None:
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
+        n_sweeps = self.local_sweeps or (EXACT_SWEEPS if order is None else PRIVATE_SWEEPS)
+        if self._lists_topics(plan):
+            return partial(ListedEStep, n_topics=self.n_components, priors=priors, n_sweeps=n_sweeps)
         make = partial(
             GibbsEStep,
             n_topics=self.n_components,
             order=order,
             priors=priors,
-            n_sweeps=self.local_sweeps or (EXACT_SWEEPS if order is None else PRIVATE_SWEEPS),
+            n_sweeps=n_sweeps,
             soft_counts=self._soft_counts(plan, data),
         )
         return partial(AdaptiveEStep, make=make) if self._adaptive() else make
 
     def _make_tables(self, plan, randomness, data):
         shape, key = (data.n_words, self.n_components), randomness.table_key
+        if self._lists_topics(plan):
+            return ListedTables(shape, plan)
         if self._order(plan) is None:
             return ExactTables(shape, plan, key)
         if self._adaptive():

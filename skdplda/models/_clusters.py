@@ -134,23 +134,6 @@ class BaseClusterModel(BaseTopicModel):
             return np.empty((0, 4))
         return linkage(self.cluster_centers_, "average", "cosine")
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Name the clusters: as `rename_topics` did, else "topic_0", "topic_1", ...
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of shape (n_components,)
-            Of str objects.
-        """
-        check_is_fitted(self)
-        named = getattr(self, "topic_names_", [f"topic_{topic}" for topic in range(len(self.cluster_centers_))])
-        return np.array(named, dtype=object)
-
     def topic_info(self, n_words: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
         """A table of the clusters, as of all topics, with the number of documents and its error.
 
@@ -230,11 +213,12 @@ class BaseClusterModel(BaseTopicModel):
         X = self._embeddings(X.vectors if isinstance(X, EmbeddedTexts) else X, reset=False)
         found, known = np.empty((X.shape[0], len(self.cluster_centers_))), np.empty(X.shape[0], bool)
         centre, projection = np.trunc(self.centre_ * FINE), self._fitted_projection()
+        centres = np.rint(self.cluster_centers_ * FINE).T  # whole numbers: a row's products do not depend on its block
         for first in range(0, len(found), BLOCK_ROWS):
             rows = slice(first, first + BLOCK_ROWS)
             block = projected_rows(X[rows], projection)
             directions = grid_directions(block.toarray() if sp.issparse(block) else block, centre)
-            found[rows] = directions @ self.cluster_centers_.T / LENGTH
+            found[rows] = directions @ centres / (LENGTH * FINE)
             known[rows] = directions.any(axis=1)
         return found, known
 

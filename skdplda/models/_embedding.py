@@ -69,6 +69,10 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     projection : int, array-like of shape (n_features, n_dimensions) or None, default=None
         Public map to fewer dimensions: a matrix, or the dimensions of a random one, always the same. Affects privacy:
         no, if it does not depend on the private texts.
+    assignment : {"soft", "hard"}, default="soft"
+        "hard": each round adds a document to its nearest cluster. "soft": in the first 0.7 of the rounds its direction
+        is divided among clusters by weights whose squares sum to 1, ever more sharply; sizes are of nearest clusters in
+        all rounds. Soft rounds depend less on `init`, and are nearer to k-means without noise. Affects privacy: no.
     keyword_share : float, default=0.5
         Share of the budget for words, if `fit` gets counts; above 0 and below 1. Affects privacy: no.
     doc_topic_prior : None, default=None
@@ -147,6 +151,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         "init_weight": ["array-like", None],
         "centre": ["array-like", None],
         "projection": [Interval(Integral, 1, MOST_DIMENSIONS, closed="both"), "array-like", None],
+        "assignment": [StrOptions({"soft", "hard"})],
         "keyword_share": [Interval(Real, 0, 1, closed="neither")],
         "doc_topic_prior": [None],
     }
@@ -162,6 +167,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         init_weight: ArrayLike | None = None,
         centre: ArrayLike | None = None,
         projection: Any = None,
+        assignment: Literal["soft", "hard"] = "soft",
         keyword_share: float = 0.5,
         doc_topic_prior: None = None,
         topic_word_prior: float | None = None,
@@ -179,6 +185,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         self.init_weight = init_weight
         self.centre = centre
         self.projection = projection
+        self.assignment = assignment
         self.keyword_share = keyword_share
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
@@ -408,6 +415,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
             plan,
             start,
             n_rounds=self._rounds(),
+            soft=self.assignment == "soft",
             keyword_share=self.keyword_share if n_words else 0.0,
             centre=self._public("centre"),
         )

@@ -34,7 +34,7 @@ class LastTable(OneTable):
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
-        return self.table
+        return self.table.copy()
 
 
 class ConsistentTables(SmoothedTables):

@@ -314,7 +314,7 @@ def _classes_of(y, labels):
 
 
 def _each(values, row_of):
-    """Return `row_of` each value, -1 where it fails; equal texts are read once."""
+    """Return `row_of` each value, -1 where it fails; equal values of one type are read once."""
     values = np.asarray(values, dtype=object)
     if values.ndim != 1:
         raise ValueError(f"times or classes must be one for each document; got shape {values.shape}.")
@@ -323,7 +323,8 @@ def _each(values, row_of):
         warnings.simplefilter("ignore")  # pandas would warn of a single date's format
         for d, value in enumerate(values):
             try:
-                rows[d] = known[value] if value in known else known.setdefault(value, row_of(value))
+                read = type(value), value  # 1 and True are equal, and not the same date
+                rows[d] = known[read] if read in known else known.setdefault(read, row_of(value))
             except Exception:  # whatever it is: one document's value must not decide whether there is a release
                 rows[d] = -1
     return rows

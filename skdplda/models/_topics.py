@@ -30,6 +30,7 @@ class TopicsMixin:
     """Methods of a model that has `topic_word_` when it is fitted; they read released values only."""
 
     topic_word_: np.ndarray
+    _n_features_out: int
 
     def top_words(
         self,
@@ -265,7 +266,7 @@ class TopicsMixin:
         named = getattr(self, "topic_names_", None)
         if named is None:
             first = self._seeded_names()
-            named = [*first, *(f"topic_{topic}" for topic in range(len(first), len(self.topic_word_)))]
+            named = [*first, *(f"topic_{topic}" for topic in range(len(first), self._n_features_out))]
         return np.array(named, dtype=object)
 
     def _seeded_names(self):

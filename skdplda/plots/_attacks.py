@@ -6,7 +6,7 @@ import numpy as np
 
 from skdplda.attacks import membership_experiment
 from skdplda.audit import audit
-from skdplda.plots._style import BLUE, GREY, STYLES, VERMILION, legend_below, new_axes, set_title, titled
+from skdplda.plots._style import BLUE, GREY, STYLES, VERMILION, legend_below, listed, new_axes, set_title, titled
 
 __all__ = ["AttackRocDisplay", "AuditDisplay"]
 
@@ -142,9 +142,7 @@ class AttackRocDisplay:
         ValueError
             If there is no result.
         """
-        results = list(self.results) if isinstance(self.results, (list, tuple)) else [self.results]
-        if not results:
-            raise ValueError("results must hold at least one attack.")
+        results = listed(self.results, "results", "attack")
         ax = new_axes(ax, (4.6, 5.2), self)
         if least is None:
             negatives = max(int((~result.labels).sum()) for result in results)
@@ -250,9 +248,7 @@ class AuditDisplay:
         ValueError
             If there is no report, or another number of names.
         """
-        reports = list(self.reports) if isinstance(self.reports, (list, tuple)) else [self.reports]
-        if not reports:
-            raise ValueError("reports must hold at least one audit.")
+        reports = listed(self.reports, "reports", "audit")
         names = [report.claim.mechanism.partition(":")[0].partition(",")[0] for report in reports]
         names = names if self.names is None else list(self.names)
         if len(names) != len(reports):

@@ -15,6 +15,7 @@ __all__ = [
     "VERMILION",
     "epsilon_axis",
     "legend_below",
+    "listed",
     "names_of_topics",
     "new_axes",
     "pyplot",
@@ -40,6 +41,14 @@ DASHES = {"proven": "-", "claimed": "--", "diagnostic": ":"}  # of curves that s
 def pyplot():
     """Return matplotlib's pyplot, or say what to install."""
     return import_optional("matplotlib.pyplot", purpose="A display", install="matplotlib")
+
+
+def listed(things, name, one):
+    """Return a list of things, or of one thing alone; ValueError if there is none."""
+    found = list(things) if isinstance(things, (list, tuple)) else [things]
+    if not found:
+        raise ValueError(f"{name} must hold at least one {one}.")
+    return found
 
 
 def new_axes(ax, size, display=None):

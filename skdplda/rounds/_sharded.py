@@ -4,6 +4,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import scipy.sparse as sp
 
 from skdplda._validation import check_groups
 from skdplda.rounds._sensitivity import shortened
@@ -31,7 +32,12 @@ class PartialEStep:
             active = np.unpackbits(np.asarray(active), count=n_units)
         if isinstance(question, np.ndarray):
             question = np.ascontiguousarray(question)
-        return self._e_step.collect(question, round_, active)
+        return dense(self._e_step.collect(question, round_, active))
+
+
+def dense(table):
+    """Return a table, or the lists of one, as an array: lists are not added up on workers."""
+    return table.toarray() if sp.issparse(table) else table
 
 
 class ShardedEStep:
@@ -50,7 +56,7 @@ class ShardedEStep:
 
     def collect(self, question, round_, active):
         """Return the sum of the active units' contributions."""
-        flags = None if active is None else np.packbits(active)
+        flags, question = None if active is None else np.packbits(active), dense(question)
         total = self._documents.pool.total(*self._call(question, round_, flags))
         if not self._stateless and isinstance(question, np.ndarray):
             self._history.append((question, round_, flags))

@@ -1,12 +1,14 @@
 """The M-steps: what is made of the released tables. This is post-processing, free of privacy cost."""
 
 import numpy as np
+import scipy.sparse as sp
 
 from skdplda.rounds._loop import Tables
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 
 __all__ = [
     "ExactTables",
+    "ListedTables",
     "MeanTable",
     "OnlineTables",
     "SmoothedTables",
@@ -25,6 +27,7 @@ FORGET = 0.2
 # Smoothing of the next table towards the word frequencies, in standard deviations of the noise; frontier_ablation.csv,
 # rows "smoothing 1 between rounds" and "no smoothing between rounds" of PrivateCGSLDA.
 SMOOTHING = 0.2
+LISTS = ("data", "indices", "indptr")  # the parts of a csr_array
 
 
 def model_noise(plan, norm_bound=NORM_BOUND):
@@ -102,16 +105,21 @@ class MeanTable:
         (n_words, n_topics).
     n_rounds : int
         Number of rounds.
+    lists : bool, default=False
+        Whether tables and their mean are of type csr_array.
     """
 
-    def __init__(self, shape, n_rounds):
+    def __init__(self, shape, n_rounds, lists=False):
         self._last, self._stride = n_rounds - 1, max(1, n_rounds // (2 * KEPT_TABLES))
-        self.sum, self.n = np.zeros(shape), 0
+        self.sum, self.n = sp.csr_array(shape) if lists else np.zeros(shape), 0
 
     def add(self, counts, round_):
         """Add the table of a round, if it is one of those that are kept."""
         if 2 * round_ >= self._last and (self._last - round_) % self._stride == 0:
-            self.sum += counts
+            if self.n == 0 and counts.dtype == np.int32 and 2 * KEPT_TABLES * counts.sum(dtype=np.int64) < 2**31:
+                self.sum = counts.copy()  # whole numbers are added faster
+            else:
+                self.sum += counts
             self.n += 1
 
     @property
@@ -134,7 +142,8 @@ class ExactTables(Tables):
     """
 
     def __init__(self, shape, plan, key):
-        self.table, self._mean = initial_table(shape, key), MeanTable(shape, plan.n_rounds)
+        self.table = np.random.default_rng(key).standard_exponential(shape, np.float32)
+        self._mean = MeanTable(shape, plan.n_rounds)
 
     def update(self, exact, round_):
         """Make the next table from exact counts, which are not copied."""
@@ -152,6 +161,54 @@ class ExactTables(Tables):
     def restore(self, arrays):
         """Restore the state."""
         self.table, self._mean.sum, self._mean.n = arrays["table"], arrays["sum"], int(arrays["n"])
+
+
+class ListedTables(Tables):
+    """As `ExactTables`, for many topics: tables that list the topics of each word (csr_array), and start without any.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (n_words, n_topics).
+    plan : NoisePlan
+        Number of rounds.
+    """
+
+    def __init__(self, shape, plan):
+        self._lists, self._mean = sp.csr_array(shape, dtype=np.int32), MeanTable(shape, plan.n_rounds, lists=True)
+
+    @property
+    def question(self):
+        """What the E-step is asked: the table's lists."""
+        return self._lists
+
+    @property
+    def table(self):
+        """What the next round starts from: (n_words, n_topics), a new array."""
+        return self._lists.toarray()
+
+    def update(self, exact, round_):
+        """Make the next table from exact counts, which are not copied."""
+        self._lists = sp.csr_array(exact)
+        self._mean.add(self._lists, round_)
+
+    def pseudo_counts(self):
+        """Return the model, without the prior: (n_words, n_topics), not negative, topic by topic in memory."""
+        return self._mean.value.T.toarray(order="C").T
+
+    def arrays(self):
+        """Return the state."""
+        parts = {"table": self._lists, "sum": self._mean.sum}
+        lists = {f"{name}_{part}": getattr(a, part) for name, a in parts.items() for part in LISTS}
+        return {**lists, "n": np.array(self._mean.n)}
+
+    def restore(self, arrays):
+        """Restore the state."""
+        self._lists, self._mean.sum = (
+            sp.csr_array(tuple(arrays[f"{name}_{part}"] for part in LISTS), self._lists.shape)
+            for name in ("table", "sum")
+        )
+        self._mean.n = int(arrays["n"])
 
 
 class SmoothedTables(Tables):

@@ -1,0 +1,52 @@
+"""The Gibbs E-step of many topics without noise: tables as lists of the topics that each word has."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from skdplda._kernels._listed import ListedTokens
+
+__all__ = ["ListedEStep"]
+
+
+class ListedEStep:
+    """E-step of the loop without noise: local sweeps of delayed-count Gibbs sampling, as `GibbsEStep` with order None.
+
+    The law of the draws is the same. A token costs the topics that its document and its word have, and no step of a
+    round visits all words times all topics.
+
+    Parameters
+    ----------
+    X, units, randomness, n_threads, first_document
+        As in `skdplda.rounds.EStep`; X as from `check_counts`.
+    n_topics, priors, n_sweeps
+        As in `GibbsEStep`.
+    """
+
+    def __init__(self, X, units=None, *, n_topics, priors, n_sweeps, randomness, n_threads, first_document=0):
+        self.n_units = X.shape[0] if units is None else len(units[0]) - 1
+        self._shape = X.shape[1], n_topics
+        self._tokens = ListedTokens(X.indptr, X.indices, X.data, *self._shape, n_threads)
+        self._priors, self._n_sweeps = priors, n_sweeps
+        self._randomness, self._n_threads, self._first = randomness, n_threads, first_document
+
+    def collect(self, table, round_, active):
+        """Sample the topics of all documents from the table and return their sum: csr_array, (n_words, n_topics)."""
+        table = sp.csr_array(table)
+        alpha, beta = self._priors(round_)
+        self._tokens.sweep(
+            table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, alpha.astype(np.float32), beta,
+            1.0, self._n_sweeps, self._randomness.key, round_, self._n_threads, self._first,
+        )  # fmt: skip
+        return self._total()
+
+    def _total(self):
+        start, topics, counts = self._tokens.sums(self._n_threads)
+        return sp.csr_array((counts, topics, start), self._shape)
+
+    def arrays(self):
+        """Return the hidden state."""
+        return {"topics": self._tokens.topics}
+
+    def restore(self, arrays):
+        """Restore the hidden state."""
+        self._tokens.set_topics(arrays["topics"])
