@@ -82,7 +82,9 @@ def test_texts_become_clusters_and_keywords_for_one_budget(texts, public, tmp_pa
     assert {frozenset(row) for row in top.to_numpy()} == {frozenset(DRINKS), frozenset(METALS)}
     labels = pipeline.predict(["tea and cocoa", "iron", "nothing known"])
     assert labels[0] != labels[1] and labels[2] == -1
-    model = release(pipeline, raw_text=False)
+    model = release(pipeline)
+    with pytest.raises(ValueError, match="released without text settings"):  # its words do not place a text
+        model.transform(["tea and cocoa"])
     assert set(model.top_words(4).to_numpy().ravel()) == set(DRINKS + METALS)
     page = report(pipeline, tmp_path / "page.html").read_text()
     assert "copper" in page and "epsilon = 3" in page

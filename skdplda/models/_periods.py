@@ -55,6 +55,11 @@ class TopicCounts:
     deviation: float
     privacy_guarantee_: PrivacyGuarantee
 
+    def __repr__(self) -> str:
+        n_rows, n_topics = self.counts.shape
+        what = self.counts.index.name or "row"
+        return f"TopicCounts({n_topics} topics, {n_rows} rows by {what}, {self.privacy_guarantee_!r})"
+
     @property
     def shares(self) -> pd.DataFrame:
         """Share of each topic in each period, from 0 to 1; nan where a period does not stand out of the noise."""

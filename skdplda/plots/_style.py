@@ -65,6 +65,11 @@ def new_axes(ax, size, display=None):
 def titled(what, estimator):
     """Return what a picture shows and the epsilon of the model that it is of, for its title."""
     guarantee = getattr(estimator, "privacy_guarantee_", None)
+    if guarantee is None and hasattr(estimator, "privacy_cost"):
+        try:
+            guarantee = estimator.privacy_cost()
+        except ValueError:  # it needs to know the number of words, or will not fit at all
+            guarantee = None
     return what if guarantee is None else f"{what}; {guarantee.caption}"
 
 
