@@ -421,7 +421,7 @@ def _gaussian_table(sigma, cut=CUT):
     z, step = _fixed(first), _fixed(width)
     density = _fixed(context.exp(-(first**2) / 2) / context.sqrt(2 * context.pi))
     ratio, bend = _fixed(context.exp(-first * width - width**2 / 2)), _fixed(context.exp(-(width**2)))
-    tails, floors, narrow = [], [], BUCKETS_PER_SCALE * step <= 1 << PRECISION
+    tails, floors, mass, narrow = [], [], 0, BUCKETS_PER_SCALE * step <= 1 << PRECISION
     for _ in range(math.ceil(GAUSSIAN_REACH * (sigma / 2**shift)) + 1):
         tails.append(tails[-1] - mass if tails and narrow else _gaussian_tail(z, density))
         floors.append(2 * step * density >> PRECISION)
