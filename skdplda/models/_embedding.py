@@ -19,7 +19,7 @@ from skdplda._validation import (
     fit_context,
 )
 from skdplda.models._base import BaseRoundsModel, TrainingData
-from skdplda.models._clusters import BaseClusterModel, projected_rows
+from skdplda.models._clusters import MOST_DIMENSIONS, BaseClusterModel, projected_rows
 from skdplda.privacy import Randomness, seeded_guarantee
 from skdplda.rounds._clusters import EXACT_ROUNDS, ROUNDS, ClusterPlan, ClusterTables, PublicStart, cluster_shares
 from skdplda.rounds._estep_clusters import FINE, ClusterEStep, Embeddings
@@ -29,9 +29,6 @@ from skdplda.semantics import EmbeddedTexts
 
 __all__ = ["EmbeddingTopics"]
 
-MOST_DIMENSIONS = 2**16  # so that sums of squares are exact
-PROJECTION_SEED = 0  # of public random projections
-BLOCK_ROWS = 4096  # of `transform` and `score` at a time
 CLEAR = 3.0  # standard deviations of its noise that a cluster's size must have
 OF_MODEL = "the embedding model, and all it was trained on, does not depend on the private texts"
 ALONE = "each text is embedded on its own"

@@ -265,8 +265,12 @@ class TopicsMixin:
         named = getattr(self, "topic_names_", None)
         if named is None:
             first = self._seeded_names()
-            named = [*first, *(f"topic_{topic}" for topic in range(len(first), len(self.topic_word_)))]
+            named = [*first, *(f"topic_{topic}" for topic in range(len(first), self._n_features_out))]
         return np.array(named, dtype=object)
+
+    @property
+    def _n_features_out(self):
+        return self.topic_word_.shape[0]
 
     def _seeded_names(self):
         """Return the names of the first topics."""
