@@ -160,7 +160,7 @@ def test_weighted_sums_equal_those_of_fractions(sharpness):
         length = math.sqrt(sum(w * w for w in own))
         expected[products.index(max(products)), 0] += SIZE
         for k, w in enumerate(own):
-            weight = int(Fraction(w) * Fraction(WEIGHTS * (1 - 1e-9) / length))
+            weight = int(np.float32(w) * np.float32(WEIGHTS * (1 - 1e-6) / length))
             expected[k, 1:] += [SOFT_STEP * weight * int(v * SOFT_LENGTH / LENGTH) for v in direction]
     found = collected(X, counts, None, hard._replace(sharpness=sharpness))
     np.testing.assert_array_equal(found, expected.astype(np.int64))
