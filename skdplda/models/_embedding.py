@@ -353,6 +353,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
             X, counts, words = X.vectors, X.counts, X.words
         vectors = self._embeddings(X, reset=True)
         if counts is not None:
+            _check_same_rows(X, counts)
             reader = clone(self)
             counts = shortened(check_counts(reader, counts, reset=True))
             words = getattr(reader, "feature_names_in_", words)
@@ -453,6 +454,16 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         if not attributes["has_words_"]:
             del self.topic_word_
         del self.has_words_
+
+
+def _check_same_rows(X, counts):
+    """Refuse two data frames of other rows: a document's words would be added to another one's cluster."""
+    one, other = getattr(X, "index", None), getattr(counts, "index", None)
+    if hasattr(one, "equals") and hasattr(other, "equals") and len(one) == len(other) and not one.equals(other):
+        raise ValueError(
+            "counts must have the rows of X in the same order: the indices of the two data frames differ. Write"
+            " counts.loc[X.index], or pass arrays whose rows belong together."
+        )
 
 
 def concentration(sizes, sums, directions):
