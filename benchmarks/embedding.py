@@ -345,10 +345,10 @@ def cells():
         add("clusters", [f"EmbeddingTopics; {name}"], EPSILONS)
     add("clusters", ["DPLloyd; all posts", "DPLloyd, Gaussian, public start; all posts"], EPSILONS)
     add("clusters", ["DPLloyd; 2,000 posts", "DPLloyd, Gaussian, public start; 2,000 posts"], EPSILONS)
-    add("speed", ["1,000,000 x 128, K=100, from disk; soft", "1,000,000 x 128, K=100, from disk; hard"], [1.0])
     add("poisoning", ["threshold of 30 users; 2,000 posts"], [math.inf])
     add("poisoning", ["EmbeddingTopics; 2,000 posts"], [1.0])
-    add("keywords", ["EmbeddingTopics", "VIPSLDA", "VIPSLDA, GloVe as a prior"], [0.5, 1.0, 2.0])
+    add("speed", ["1,000,000 x 128, K=100, from disk; soft", "1,000,000 x 128, K=100, from disk; hard"], [1.0])
+    add("keywords", ["EmbeddingTopics", "VIPSLDA, GloVe as a prior", "VIPSLDA"], [1.0, 0.5, 2.0])
     add("constants", CHANGES, EPSILONS)
     return {"embedding": found}
 
