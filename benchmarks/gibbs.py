@@ -33,7 +33,7 @@ from skdplda.rounds._tables import annealed
 ALPHA, BETA = 0.1, 0.01
 CLOCK = [time.perf_counter]
 WARPLDA = [None]
-ROUNDS = (10, 15, 20, 30, 45, 60, 100, 150)  # of the fits
+ROUNDS = [10, 15, 20, 30, 45, 60, 100, 150, 200]  # of the fits
 EVALUATE = (1, 2, 5, 10, 15, 20, 25, 28, 30, 35, 40, 45, 50, 60, 80, 100, 150, 200, 300, 400)  # after these sweeps
 
 
@@ -79,7 +79,7 @@ def skdplda(X, n_topics, n_threads, n_sweeps, anneal=False):
 
 def fits(X, n_topics, n_threads, n_sweeps):
     """Whole fits of PrivateCGSLDA, each of as many rounds as one may ask for."""
-    for rounds in [n for n in ROUNDS if n < n_sweeps] + [n_sweeps]:
+    for rounds in ROUNDS:
         model = PrivateCGSLDA(
             n_topics, epsilon=np.inf, max_iter=rounds, doc_topic_prior=ALPHA, topic_word_prior=BETA, n_jobs=n_threads,
             random_state=0,
@@ -266,6 +266,7 @@ def main():
     parser.add_argument("--topics", nargs="+", type=int, default=[50, 200, 1000])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--sweeps", type=int, default=200, help="variational peers make a tenth as many passes")
+    parser.add_argument("--rounds", type=int, nargs="+", default=ROUNDS, help="of the whole fits")
     parser.add_argument("--libraries", nargs="+", default=list(LIBRARIES), choices=list(LIBRARIES))
     parser.add_argument("--cpu-time", action="store_true", help="of one thread: others count while they wait")
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA", "."))
@@ -274,7 +275,7 @@ def main():
     parser.add_argument("--warplda", help="WarpLDA's program")
     parser.add_argument("--serve", action="store_true", help="measure transform")
     arguments = parser.parse_args()
-    WARPLDA[0] = arguments.warplda
+    WARPLDA[0], ROUNDS[:] = arguments.warplda, arguments.rounds
     if arguments.cpu_time:
         CLOCK[0] = time.process_time
         if arguments.threads != [1]:

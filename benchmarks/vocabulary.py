@@ -163,6 +163,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
     parser.add_argument("--part", choices=("words", "speed"), help="one table only")
+    parser.add_argument("--corpora", choices=tuple(DATA), nargs="+", default=list(DATA))
     parser.add_argument("--quick", action="store_true", help="TweetRumors only, one seed, fewer documents; not stored")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
     arguments = parser.parse_args()
@@ -178,6 +179,8 @@ def main():
         rows = Rows(arguments.output / "vocabulary.csv", KEYS)
         for cell in cells()["vocabulary"]:
             corpus, epsilon, mechanism = cell.values()
+            if corpus not in arguments.corpora:
+                continue
             work = partial(sizes, *found[corpus], epsilon, mechanism, SEEDS)
             rows.measure(cell, work, [corpora, sizes], [DATA[corpus]])
         proven = rows.table[rows.table["status"] == "proven"]

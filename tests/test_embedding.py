@@ -6,6 +6,7 @@ import warnings
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -133,6 +134,33 @@ def test_users_of_one_document_each_are_documents_in_any_order(order):
         )
 
 
+def test_rows_and_users_in_any_order_give_the_same_sums():
+    """Rows that are shuffled with their users and counts, and users who are called otherwise."""
+    rng = np.random.default_rng(9)
+    X, counts, users = rng.normal(size=(200, 4)), rng.poisson(1, (200, 5)), rng.integers(0, 70, 200)
+    X[::9], names = 0, rng.permutation(70)
+    for question in questions(rng):
+        expected = collected(X, counts, users, question)
+        for order in (np.arange(200)[::-1], rng.permutation(200)):
+            found = collected(X[order], counts[order], names[users[order]], question)
+            np.testing.assert_array_equal(found, expected, question.kind)
+
+
+@pytest.mark.parametrize("n", [255, 257, 5000])
+def test_documents_that_are_alike_add_up_exactly(n):
+    """The largest sums that single precision meets."""
+    rng = np.random.default_rng(10)
+    row, counts = np.array([[1.0, 1e-9, 0.0, 0.0]]), np.ones((1, 5))
+    asked = questions(rng)
+    toward = np.trunc(np.eye(3, 4) * LENGTH * (1 - 1e-9)).astype(np.float32)
+    asked += [ClusterQuestion("directions", np.zeros(4), toward, sharpness=sharpness) for sharpness in (0.0, 1e9, None)]
+    for question in asked:
+        one = collected(row, counts, None, question)
+        np.testing.assert_array_equal(
+            collected(np.repeat(row, n, 0), np.repeat(counts, n, 0), None, question), n * one, question.kind
+        )
+
+
 def test_sums_equal_those_of_fractions():
     """A reference in exact arithmetic: each document's cluster, and its sums."""
     rng = np.random.default_rng(3)
@@ -160,7 +188,7 @@ def test_weighted_sums_equal_those_of_fractions(sharpness):
         length = math.sqrt(sum(w * w for w in own))
         expected[products.index(max(products)), 0] += SIZE
         for k, w in enumerate(own):
-            weight = int(Fraction(w) * Fraction(WEIGHTS * (1 - 1e-9) / length))
+            weight = int(np.float32(w) * np.float32(WEIGHTS * (1 - 1e-6) / length))
             expected[k, 1:] += [SOFT_STEP * weight * int(v * SOFT_LENGTH / LENGTH) for v in direction]
     found = collected(X, counts, None, hard._replace(sharpness=sharpness))
     np.testing.assert_array_equal(found, expected.astype(np.int64))
@@ -377,6 +405,9 @@ def test_wrong_input_is_refused_by_shape_and_type(planted):
     model = EmbeddingTopics(3)
     with pytest.raises(ValueError, match="one row a document"):
         model.fit(X, counts=counts[:-1])
+    frame = pd.DataFrame(X[:6])
+    with pytest.raises(ValueError, match="counts must have the rows of X in the same order"):
+        model.fit(frame, counts=pd.DataFrame(counts[:6]).iloc[::-1])
     with pytest.raises(ValueError, match="could not convert string to float"):
         model.fit(np.array([["a text", "another"]], dtype=object))
     with pytest.raises(ValueError, match="init must have 8 columns"):

@@ -259,6 +259,8 @@ def test_users_are_counted_and_declared_ones_compose(corpus):
     with pytest.raises(ValueError, match="more than reports_per_user=1 reports") as error:
         model().fit(corpus.data[:4], groups=users)
     assert "ann" not in str(error.value)  # nobody is named
+    alone = model().fit(corpus.data[:4], groups=np.array(["eve", "bob", "zoe", "ann"]))  # in an order of their own
+    assert alone.privacy_guarantee_ == model().fit(corpus.data[:4]).privacy_guarantee_
     twice = model(3.0, report={"max_words": 5, "reports_per_user": 2}).fit(corpus.data[:4], groups=users)
     assert twice.privacy_guarantee_.epsilon == 2 * 10 * 3.0
     assert twice.bit_guarantee_.epsilon == pytest.approx(2 * math.log((1 + 5 * math.exp(6)) / 6))

@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from skdplda.audit._pairs import Composition
-from skdplda.models import HDPLDA, PCTD, BaseRoundsModel, PrivateCGSLDA
+from skdplda.models import HDPLDA, PCTD, BaseRoundsModel, EmbeddingTopics, PrivateCGSLDA
 from skdplda.privacy import compose_events, epsilon_of, gaussian_event, leaves_of, pure_event
 from skdplda.rounds import GRID, LEAST_SIGNAL, BudgetPlan
 from skdplda.semantics import UnitMatrix
@@ -39,11 +39,11 @@ def design_of(estimator, X, n_canaries):
         return SweepsDesign(estimator, X, n_canaries)
     if isinstance(estimator, DPVocabularySelector):
         return SelectionDesign(estimator, X, n_canaries)
-    if isinstance(estimator, BaseRoundsModel):
+    if isinstance(estimator, BaseRoundsModel) and not isinstance(estimator, EmbeddingTopics):
         return RoundsDesign(estimator, X, n_canaries)
     raise ValueError(
-        f"{type(estimator).__name__} has no private rounds, sweeps or rounds of words, in which many canaries of one"
-        " fit are looked for; use audit(..., method='repeated') or mechanism_audits."
+        f"{type(estimator).__name__} has no private rounds, sweeps or rounds of words with cells for each of many"
+        " canaries, which are looked for in one fit; use audit(..., method='repeated') or mechanism_audits."
     )
 
 

@@ -71,10 +71,6 @@ class BaseTopicModel(
         tags.transformer_tags.preserves_dtype = []
         return tags
 
-    @property
-    def _n_features_out(self):
-        return self.topic_word_.shape[0]
-
     def transform(self, X: Matrix) -> np.ndarray:
         """Topic proportions of documents under the fitted topics.
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from scipy.cluster.hierarchy import linkage
-from sklearn.base import clone
+from sklearn.base import BaseEstimator
 
 from skdplda._types import ArrayLike
 from skdplda._validation import check_counts, check_is_fitted, check_matrix, fitted_parameter
@@ -188,7 +188,7 @@ class BaseClusterModel(BaseTopicModel):
     def _held_out(self, X):
         """Return word counts and the clusters' words, for `perplexity`."""
         self._check_words()
-        X = check_counts(clone(self), X, reset=True)
+        X = check_counts(BaseEstimator(), X, reset=True)
         if X.shape[1] != self.topic_word_.shape[1]:
             raise ValueError(f"X must have counts of the {self.topic_word_.shape[1]} words; got {X.shape[1]} columns.")
         return X, self.topic_word_
@@ -223,8 +223,8 @@ class BaseClusterModel(BaseTopicModel):
         return found, known
 
     def _fitted_projection(self):
-        """Return `projection` as it was when the model was fitted."""
-        return fitted_parameter(self, "projection")
+        """Return the matrix of `projection` as it was when the model was fitted, or None."""
+        return projection_matrix(fitted_parameter(self, "projection"), self.n_features_in_)
 
     def merge_topics(self, groups: Any) -> Any:
         """Refuse to merge clusters, which have directions beside their words.
@@ -248,15 +248,10 @@ class BaseClusterModel(BaseTopicModel):
 
 def projected_rows(vectors, given):
     """Return vectors after a public projection, row by row in whole numbers, or as they are if it is None."""
-    if given is None:
-        return vectors
     n_features = vectors.shape[1]
-    if isinstance(given, Integral):
-        if given > n_features:
-            raise ValueError(f"projection={given} must be at most the {n_features} dimensions of X.")
-        matrix = np.random.default_rng(PROJECTION_SEED).standard_normal((n_features, int(given)))
-    else:
-        matrix = np.asarray(given, np.float64)
+    matrix = projection_matrix(given, n_features)
+    if matrix is None:
+        return vectors
     if matrix.shape[1] > MOST_DIMENSIONS:
         raise ValueError(f"projection must have at most {MOST_DIMENSIONS} columns; got {matrix.shape[1]}.")
     if matrix.shape[0] != n_features:
@@ -269,3 +264,12 @@ def projected_rows(vectors, given):
         rows = grid_directions(rows.toarray() if sp.issparse(rows) else rows)
         found[first : first + BLOCK_ROWS] = rows @ matrix  # whole numbers below 2**53: exact
     return found
+
+
+def projection_matrix(given, n_features):
+    """Return the matrix of a projection, which may be a number of dimensions or None, (n_features, n_dimensions)."""
+    if not isinstance(given, Integral):
+        return None if given is None else np.asarray(given, np.float64)
+    if given > n_features:
+        raise ValueError(f"projection={given} must be at most the {n_features} dimensions of X.")
+    return np.random.default_rng(PROJECTION_SEED).standard_normal((n_features, int(given)))

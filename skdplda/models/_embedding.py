@@ -19,7 +19,7 @@ from skdplda._validation import (
     fit_context,
 )
 from skdplda.models._base import BaseRoundsModel, TrainingData
-from skdplda.models._clusters import BaseClusterModel, projected_rows
+from skdplda.models._clusters import MOST_DIMENSIONS, BaseClusterModel, projected_rows
 from skdplda.privacy import Randomness, seeded_guarantee
 from skdplda.rounds._clusters import EXACT_ROUNDS, ROUNDS, ClusterPlan, ClusterTables, PublicStart, cluster_shares
 from skdplda.rounds._estep_clusters import FINE, ClusterEStep, Embeddings
@@ -29,9 +29,6 @@ from skdplda.semantics import EmbeddedTexts
 
 __all__ = ["EmbeddingTopics"]
 
-MOST_DIMENSIONS = 2**16  # so that sums of squares are exact
-PROJECTION_SEED = 0  # of public random projections
-BLOCK_ROWS = 4096  # of `transform` and `score` at a time
 CLEAR = 3.0  # standard deviations of its noise that a cluster's size must have
 OF_MODEL = "the embedding model, and all it was trained on, does not depend on the private texts"
 ALONE = "each text is embedded on its own"
@@ -356,6 +353,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
             X, counts, words = X.vectors, X.counts, X.words
         vectors = self._embeddings(X, reset=True)
         if counts is not None:
+            _check_same_rows(X, counts)
             reader = clone(self)
             counts = shortened(check_counts(reader, counts, reset=True))
             words = getattr(reader, "feature_names_in_", words)
@@ -456,6 +454,16 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         if not attributes["has_words_"]:
             del self.topic_word_
         del self.has_words_
+
+
+def _check_same_rows(X, counts):
+    """Refuse two data frames of other rows: a document's words would be added to another one's cluster."""
+    one, other = getattr(X, "index", None), getattr(counts, "index", None)
+    if hasattr(one, "equals") and hasattr(other, "equals") and len(one) == len(other) and not one.equals(other):
+        raise ValueError(
+            "counts must have the rows of X in the same order: the indices of the two data frames differ. Write"
+            " counts.loc[X.index], or pass arrays whose rows belong together."
+        )
 
 
 def concentration(sizes, sums, directions):

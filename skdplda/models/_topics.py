@@ -269,6 +269,10 @@ class TopicsMixin:
             named = [*first, *(f"topic_{topic}" for topic in range(len(first), self._n_features_out))]
         return np.array(named, dtype=object)
 
+    @property
+    def _n_features_out(self):
+        return self.topic_word_.shape[0]
+
     def _seeded_names(self):
         """Return the names of the first topics."""
         return ()

@@ -23,6 +23,7 @@ SLACK = 2.0**-96  # total variation of one draw from its law, which is far small
 LARGEST_SCALE = 2.0**50  # that the samplers take
 
 PRECISION = 384  # bits of the fixed-point numbers that tables are made from
+SERIES_BITS = 256  # of the coefficients of the density inside a bucket
 CUT = 2.0**-64  # probability, at least, of what is drawn from the tail and not from the table
 NEGLIGIBLE = 14  # standard deviations beyond which a Gaussian has less than 2**-140
 BUCKETS_PER_SCALE = 32  # at least; less than twice as many. More take memory, fewer draw wedges more often
@@ -420,10 +421,11 @@ def _gaussian_table(sigma, cut=CUT):
     z, step = _fixed(first), _fixed(width)
     density = _fixed(context.exp(-(first**2) / 2) / context.sqrt(2 * context.pi))
     ratio, bend = _fixed(context.exp(-first * width - width**2 / 2)), _fixed(context.exp(-(width**2)))
-    tails, floors = [], []
+    tails, floors, mass, narrow = [], [], 0, BUCKETS_PER_SCALE * step <= 1 << PRECISION
     for _ in range(math.ceil(GAUSSIAN_REACH * (sigma / 2**shift)) + 1):
-        tails.append(_gaussian_tail(z, density))
+        tails.append(tails[-1] - mass if tails and narrow else _gaussian_tail(z, density))
         floors.append(2 * step * density >> PRECISION)
+        mass = _bucket_mass(z, step, density) if narrow else 0
         z, density, ratio = z + step, density * ratio >> PRECISION, ratio * bend >> PRECISION
     return _pack(tails, floors[1:], shift, first * width + width**2, width**2, cut)
 
@@ -456,6 +458,25 @@ def _gaussian_tail(z, density):
         odd += 2
         term = (term * square >> PRECISION) // odd
     return (1 << PRECISION) - total
+
+
+def _bucket_mass(z, step, density):
+    """Return P(z <= abs(N(0, 1)) < z + step) from the density at z, where 32 steps are at most 1, and z is below 13.
+
+    The density at z + t step is that at z times sum(d[n] t**n), with d[0] = 1, d[1] = -z step and (n + 1) d[n + 1] =
+    -(z step d[n] + step**2 d[n - 1]): the derivative of exp(-z step t - (step t)**2 / 2). Coefficients have SERIES_BITS
+    bits. From two of them on that are below 2**-215 over the density, the later ones are together below twice that.
+    """
+    drop = PRECISION - SERIES_BITS
+    slope, bend = (z * step >> PRECISION) >> drop, (step * step >> PRECISION) >> drop
+    least = 1 << max(SERIES_BITS - 215 + PRECISION - density.bit_length(), 0)
+    former, last, n = 0, 1 << SERIES_BITS, 1
+    total = last
+    while last >= least or -last >= least or former >= least or -former >= least:
+        former, last = last, -((slope * last + bend * former) >> SERIES_BITS) // n
+        n += 1
+        total += last // n
+    return 2 * (density * (step * total >> SERIES_BITS) >> PRECISION)
 
 
 def _pack(tails, floors, shift, alpha, beta, cut):

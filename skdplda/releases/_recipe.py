@@ -19,7 +19,7 @@ from skdplda.vocabulary import DPCountVectorizer
 __all__ = ["calibrate", "make_fdptm_pipeline"]
 
 # Words that topics can carry, per unit of their epsilon: private words are then nearly as near to topics without noise
-# as 1,000 fixed words (20 Newsgroups in benchmarks/results/vocabulary_caps.csv; chosen there, not judged elsewhere).
+# as 1,000 fixed words (20 Newsgroups in benchmarks/results/vocabulary_caps.csv; chosen there, with seed 0).
 WORDS_PER_EPSILON = 250
 TOLERANCE = 1e-5  # of the total epsilon, that may stay unspent
 LEAST = 0.02  # of a ledger's epsilon, that must remain for a pipeline to be made

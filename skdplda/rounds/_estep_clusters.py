@@ -26,6 +26,7 @@ STEP = int(GRID * (1 - SIZE_SHARE) ** 0.5 / LENGTH)  # and to the sum of directi
 # Of soft assignment: length of a document's weights and of its direction, and a contribution per unit of both.
 WEIGHTS, SOFT_LENGTH = 2**7, 2**9
 SOFT_STEP = int(GRID * (1 - SIZE_SHARE) ** 0.5 / (WEIGHTS * SOFT_LENGTH))
+SINGLE_MARGIN = 1e-6  # as MARGIN, of single precision
 APART, FINEST = 2**12, 2**10  # products of directions that are told apart, and the largest weight before it is scaled
 NOWHERE = -1  # the cluster of a document without a direction
 LARGEST = 2**63 - 1
@@ -108,13 +109,18 @@ def grid_directions(rows, centre=None):
         q = _of_length(q, FINE) - centre
         q[~sound] = 0
     q = _of_length(q, LENGTH)
-    q[(q * q).sum(axis=1) > LENGTH**2] = 0  # exact: the bound holds in any case
+    q[_squares(q) > LENGTH**2] = 0  # exact: the bound holds in any case
     return q
+
+
+def _squares(rows):
+    """Return the sum of squares of each row of whole numbers, exact below 2**53."""
+    return np.einsum("ij,ij->i", rows, rows, dtype=np.float64, casting="same_kind")
 
 
 def _of_length(q, length):
     """Return whole-numbered rows at a length, rounded towards zero, in place; zeros stay."""
-    squares = (q * q).sum(axis=1)  # exact
+    squares = _squares(q)
     scale = np.where(squares > 0, length * (1 - MARGIN) / np.sqrt(np.maximum(squares, 1)), 0.0)
     return np.trunc(np.multiply(q, scale[:, None], out=q), out=q)
 
@@ -217,9 +223,11 @@ class ClusterEStep:
                 total[:, 1:] += STEP * (members @ directions.astype(np.int32)).astype(np.int64)
                 of_shared.append(_members(labels[rows], known & ~alone, n_clusters).T.tocsr()[~alone])
             else:
-                weights = soft_weights(products, table) * known[:, None]
-                total[:, 1:] += SOFT_STEP * _weighted_sums(weights * alone[:, None], soft_directions(directions))
+                weights = soft_weights(products, table)
+                weights[~known] = 0
                 of_shared.append(sp.csr_array(weights[~alone].astype(np.int16)))
+                weights[~alone] = 0
+                total[:, 1:] += SOFT_STEP * _weighted_sums(weights, soft_directions(directions))
         if shared.any():
             self._add_shared(total, question, np.flatnonzero(shared), labels, sp.vstack(of_shared, format="csr"))
         return total
@@ -316,7 +324,7 @@ def nearest(directions, products):
 def weight_table(sharpness):
     """Return whole-numbered weights, by how far a product is below the largest one, in steps of APART."""
     cosine = np.arange(2 * LENGTH**2 // APART + 1) * (APART / LENGTH**2)
-    return np.rint(FINEST * np.exp(-sharpness * cosine))
+    return np.rint(FINEST * np.exp(-sharpness * cosine)).astype(np.float32)
 
 
 def soft_weights(products, table):
@@ -330,9 +338,12 @@ def soft_weights(products, table):
         As from `weight_table`.
     """
     below = products.max(axis=1, keepdims=True) - products
-    weights = table[(below * np.float32(1 / APART)).astype(np.intp)]
-    weights = _of_length(weights, WEIGHTS)  # sums of squares are exact, and so the bound holds
-    weights[(weights * weights).sum(axis=1) > WEIGHTS**2] = 0
+    below *= np.float32(1 / APART)
+    weights = table.take(below.astype(np.uint16))
+    scale = WEIGHTS * (1 - SINGLE_MARGIN) / np.sqrt(_squares(weights))  # the nearest cluster has a weight
+    weights *= scale.astype(np.float32)[:, None]
+    np.trunc(weights, out=weights)
+    weights[_squares(weights) > WEIGHTS**2] = 0  # exact: the bound holds in any case
     return weights
 
 
@@ -344,7 +355,6 @@ def soft_directions(directions):
 def _weighted_sums(weights, directions):
     """Return the sums of weighted directions, exact, (n_clusters, n_dimensions)."""
     total = np.zeros((weights.shape[1], directions.shape[1]), np.int64)
-    weights = weights.astype(np.float32)
     for first in range(0, len(weights), EXACT_ROWS):
         rows = slice(first, first + EXACT_ROWS)
         total += (weights[rows].T @ directions[rows]).astype(np.int64)
