@@ -14,7 +14,7 @@ from skdplda.privacy import Randomness
 from skdplda.releases._clusters import ReleasedClusterModel
 from skdplda.releases._guarantee import flat_steps, is_private, privacy_guarantee, selects
 from skdplda.releases._model import TEXT_SETTINGS, ReleasedTopicModel
-from skdplda.vocabulary import DPCountVectorizer, TextEmbedder
+from skdplda.vocabulary import DPCountVectorizer
 
 __all__ = ["release"]
 
@@ -171,12 +171,9 @@ def _words(steps, words):
 
 
 def _text_settings(steps):
-    """Return the settings of the vectorizer as JSON can hold them, or None for a pipeline that takes counts.
-
-    None for embedded texts, too: the file has the words of clusters, which do not place a text as its embedding does.
-    """
+    """Return the settings of the vectorizer as JSON can hold them, or None for a pipeline that takes counts."""
     (name, vectorizer), *others = steps
-    if not hasattr(vectorizer, "build_analyzer") or isinstance(vectorizer, TextEmbedder):
+    if not hasattr(vectorizer, "build_analyzer"):
         return None
     strange = [other for other, step in others[:-1] if not selects(step)]
     if not (isinstance(vectorizer, CountVectorizer) or is_private(vectorizer)):
