@@ -113,7 +113,7 @@ def test_priors_are_constants_and_never_learned_from_the_data(model):
     """Known before there are data; nothing is inferred where None is given."""
     prior = clone(model)._doc_topic_prior()
     assert prior.shape == (3,) and (prior == prior[0]).all() and prior[0] > 0
-    if isinstance(model, PrivateCGSLDA):  # infers it from released masses, if asked: test_inferred_priors.py
+    if isinstance(model, PrivateCGSLDA | VIPSLDA):  # infer it from released masses, if asked: test_inferred_priors.py
         return
     with pytest.raises((ValueError, TypeError)):
         clone(model).set_params(doc_topic_prior="infer").fit(np.ones((4, 3), dtype=int))

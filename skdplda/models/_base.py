@@ -34,6 +34,7 @@ from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Ra
 from skdplda.rounds._adaptive import audited_question
 from skdplda.rounds._checkpoint import fingerprint, interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
+from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
 from skdplda.rounds._prior import PublicPrior
@@ -500,9 +501,30 @@ class BaseRoundsModel(BaseTopicModel):
             )
             return self._inferred(e_step, self._model_of(tables, plan.planned(tables)))
 
+    def _infers(self):
+        """Whether the priors of topic proportions, and of words, are inferred."""
+        return isinstance(self.doc_topic_prior, str), isinstance(self.topic_word_prior, str)
+
+    def _doc_topic_prior(self):
+        if not self._infers()[0]:
+            return super()._doc_topic_prior()
+        if hasattr(self, "doc_topic_prior_"):
+            return self.doc_topic_prior_
+        masses = self.components_.sum(axis=1) if hasattr(self, "components_") else np.ones(self.n_components)
+        return FIRST_PRIOR * self.n_components * masses / masses.sum()
+
+    def _topic_word_prior(self, default=0.01):
+        """Return the pseudo-count of every word in every topic; where it is inferred, that to start from."""
+        return check_prior("topic_word_prior", None if self._infers()[1] else self.topic_word_prior, default)
+
     def _inferred(self, e_step, attributes):
-        """Return the fitted attributes with what the E-step inferred beside."""
-        return attributes
+        """Return the fitted attributes with the priors that the E-step inferred."""
+        priors = getattr(e_step, "priors", None)
+        if not isinstance(priors, InferredPriors):
+            return attributes
+        if self._infers()[1]:
+            attributes["components_"] += priors.word_prior - self._topic_word_prior()
+        return attributes | {"doc_topic_prior_": priors.alpha, "topic_word_prior_": priors.word_prior}
 
     def _e_step(self, plan, randomness, data):
         """Return the E-step of all documents, here or on workers."""
