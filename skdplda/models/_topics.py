@@ -30,7 +30,6 @@ class TopicsMixin:
     """Methods of a model that has `topic_word_` when it is fitted; they read released values only."""
 
     topic_word_: np.ndarray
-    _n_features_out: int
 
     def top_words(
         self,
