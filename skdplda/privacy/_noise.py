@@ -24,7 +24,6 @@ LARGEST_SCALE = 2.0**50  # that the samplers take
 
 PRECISION = 384  # bits of the fixed-point numbers that tables are made from
 CUT = 2.0**-64  # probability, at least, of what is drawn from the tail and not from the table
-NARROW = 5  # a bucket's mass is a short series where it is at most 2**-NARROW standard deviations wide
 NEGLIGIBLE = 14  # standard deviations beyond which a Gaussian has less than 2**-140
 BUCKETS_PER_SCALE = 32  # at least; less than twice as many. More take memory, fewer draw wedges more often
 GAUSSIAN_REACH, LAPLACE_REACH = 12.5, 80.0  # scales covered by a table, beyond the cut by far
@@ -421,13 +420,11 @@ def _gaussian_table(sigma, cut=CUT):
     z, step = _fixed(first), _fixed(width)
     density = _fixed(context.exp(-(first**2) / 2) / context.sqrt(2 * context.pi))
     ratio, bend = _fixed(context.exp(-first * width - width**2 / 2)), _fixed(context.exp(-(width**2)))
-    tails, floors, narrow = [_gaussian_tail(z, density)], [], step <= 1 << PRECISION - NARROW
+    tails, floors = [], []
     for _ in range(math.ceil(GAUSSIAN_REACH * (sigma / 2**shift)) + 1):
+        tails.append(_gaussian_tail(z, density))
         floors.append(2 * step * density >> PRECISION)
-        mass = _gaussian_mass(z, step, density) if narrow else 0
         z, density, ratio = z + step, density * ratio >> PRECISION, ratio * bend >> PRECISION
-        tails.append(tails[-1] - mass if narrow else _gaussian_tail(z, density))
-    del tails[-1]
     return _pack(tails, floors[1:], shift, first * width + width**2, width**2, cut)
 
 
@@ -460,23 +457,6 @@ def _gaussian_tail(z, density):
         odd += 2
         term = (term * square >> PRECISION) // odd
     return (1 << PRECISION) - total
-
-
-def _gaussian_mass(z, step, density):
-    """Return P(z <= abs(N(0, 1)) < z + step) from the density at z, for a step of 2**-NARROW at most and z below 14.
-
-    With h for the step, the mass is 2 density h (a_0 + a_1 / 2 + a_2 / 3 + ...), where the a_n are the terms of the
-    power series of exp(-z t - t**2 / 2) at t = h: a_(n+1) = -(z h a_n + h**2 a_(n-1)) / (n + 1). As
-    z h + h**2 < 1/2, each is at most half of the larger of the two before it, and rounding errors do not grow. After
-    two terms below 2**-212, what is left out is below 2**-210.
-    """
-    slope, bend = z * step >> PRECISION, step * step >> PRECISION
-    before, term, total, n = 0, 2 * density * step >> PRECISION, 0, 1
-    while abs(term) >> (PRECISION - 212) or abs(before) >> (PRECISION - 212):
-        total += term // n
-        before, term = term, -((slope * term + bend * before) >> PRECISION) // n
-        n += 1
-    return total
 
 
 def _pack(tails, floors, shift, alpha, beta, cut):
