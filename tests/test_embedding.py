@@ -123,6 +123,16 @@ def test_a_bound_is_used_by_users_of_many_documents():
         assert 0.98 * GRID < exact_norm(moved) ** 0.5 <= GRID
 
 
+@pytest.mark.parametrize("n_documents", [1, 2, 3, 4, 9])
+def test_a_user_of_few_documents_that_agree_stays_within_the_bound(n_documents):
+    """Equal documents add up: each alone would have the whole norm."""
+    rng = np.random.default_rng(7)
+    X, counts = np.tile(rng.normal(size=4), (n_documents, 1)), np.tile(rng.poisson(3, 5) + 1, (n_documents, 1))
+    for question in questions(rng):
+        moved = collected(X, counts, np.zeros(n_documents, int), question)
+        assert 0.9 * GRID < exact_norm(moved) ** 0.5 <= GRID, question.kind
+
+
 @pytest.mark.parametrize("order", [np.arange(40), np.arange(40)[::-1], np.random.default_rng(0).permutation(40)])
 def test_users_of_one_document_each_are_documents_in_any_order(order):
     rng = np.random.default_rng(2)

@@ -440,7 +440,8 @@ def _laplace_table(scale, cut=CUT):
     tails = [_fixed(2 * ratio / (1 + ratio))]
     for _ in range(math.ceil(LAPLACE_REACH * (scale / 2**shift))):
         tails.append(tails[-1] * decay >> PRECISION)
-    floors = [_fixed(width) * tail >> PRECISION for tail in tails[1:]]
+    step = _fixed(width)
+    floors = [step * tail >> PRECISION for tail in tails[1:]]
     return _pack(tails, floors, shift, width, context.mpf(0), cut)
 
 
