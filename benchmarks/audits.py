@@ -80,8 +80,8 @@ def variants(name, n_canaries, n_fits):
 def cells(n_canaries=None, n_broken=20, n_right=100):
     """Return what there is to measure: {name of the table: list of cells}."""
     each = -(-n_right // len(SOUND))
-    of_code = [(name, VARIANT_CANARIES, n_broken) for name in BROKEN]
-    of_code += [(name, RIGHT_CANARIES, each) for name in SOUND]
+    of_code = [(name, RIGHT_CANARIES, each) for name in SOUND]
+    of_code += [(name, VARIANT_CANARIES, n_broken) for name in BROKEN]
     return {
         "audit": [
             {"estimator": name, "epsilon": epsilon, "canaries": n_canaries or BOUND_CANARIES}

@@ -1,8 +1,8 @@
 """Attacks with few shadow models on TweetRumors: members found at 0.1 % false alarms, by number of shadow models.
 
-Two statistics stand beside those of `document_statistics`. "mean_topic" is the log-likelihood of a document under the
-mean of all topics: with few models, its best mixture of topics is the noisier number. "shared_words" is that of
-its rare words, each by one over the number of documents that have it; words that one document alone has are left out,
+Three statistics stand beside zeta. "mean_topic" is the log-likelihood of a document under the mean of all topics: with
+few models, its best mixture of topics is the noisier number. "rare_words" is the same with each word weighted by one
+over the root of the number of documents that have it, and "shared_words" is that without words of one document alone,
 since the vocabulary names these documents by itself. All were chosen on the first repetition.
 
 The corpus, the model (scikit-learn's LatentDirichletAllocation, 5 topics) and the targets' halves are those of
@@ -37,15 +37,20 @@ def mean_topic(topic_word, X):
     return X @ np.log(topic_word.mean(axis=0) + LEAST)
 
 
-def shared_words(topic_word, X):
-    """Return weighted log-likelihoods of documents' words that others have, too; rare words weigh more."""
+def rare_words(topic_word, X, least=1):
+    """Return documents' weighted log-likelihoods, by word: rare words weigh more."""
     documents = np.bincount(X.indices, minlength=X.shape[1])
-    weights = np.where(documents > 1, 1 / np.maximum(documents, 1), 0)
+    weights = np.where(documents >= least, 1 / np.sqrt(np.maximum(documents, 1)), 0)
     return (X > 0) @ (weights * np.log(topic_word.mean(axis=0) + LEAST))
 
 
-STATISTICS = ("zeta", "negative_entropy", mean_topic, shared_words)
-TOGETHER = (("zeta", mean_topic), ("zeta", mean_topic, shared_words))  # as if they were independent
+def shared_words(topic_word, X):
+    """Return the same of words that other documents have, too."""
+    return rare_words(topic_word, X, 2)
+
+
+STATISTICS = ("zeta", mean_topic, rare_words, shared_words)
+TOGETHER = (("zeta", mean_topic), ("zeta", rare_words))  # as if they were independent
 
 
 def judge(X, n_models, repetitions, directory):
