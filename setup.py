@@ -85,7 +85,7 @@ def processors():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-NAMED = re.compile(r'(?:from|include|COPIES) "(\w+\.h)"|from skdplda\._kernels\.(\w+) cimport')
+NAMED = re.compile(r'"(\w+\.h)"|from skdplda\._kernels\.(\w+) cimport')
 
 
 def headers_of(source):

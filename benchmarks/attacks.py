@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from results import save
 from scipy.optimize import minimize
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
@@ -106,7 +107,7 @@ def main():
     table = pd.DataFrame(rows)
     print(table.T.to_string(header=False, float_format="{:.4g}".format))
     if args.output:
-        table.to_csv(args.output, index=False, float_format="%.4g")
+        save(table, args.output, [corpora, measure], ["tweets", "nips"])
 
 
 if __name__ == "__main__":

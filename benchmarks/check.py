@@ -3,12 +3,14 @@
     python benchmarks/check.py                       # every table: rows of this code, of older code, of unknown code
     python benchmarks/check.py --rows                # and each row that is not of this code
     python benchmarks/check.py --make hdp_figure5    # run the program that makes a table or figure; it goes on
+    python benchmarks/check.py --built doc/html      # fail where a built page shows other rows and does not say so
     python benchmarks/check.py --trial               # compare the fingerprints of frontier*.csv with new trials
 
 The state of a row is what `results.py` says of it. A table without the columns `code` and `data` has no fingerprint:
 its rows are of unknown code, not newer than the commit that stored them. Cells that are absent are those of the lists
 that programs declare by a function `cells()`. `doc/conf.py` puts the paragraph of `with_note` at the end of each page
-that shows a table or figure, so that none shows a row of other code without saying so.
+that shows a table or figure, so that none shows a row of other code without saying so; `--built` looks whether that is
+so.
 """
 
 import argparse
@@ -30,12 +32,14 @@ SHADOWS = "--directory shadows"  # keeps what an attack has done so far
 COMMANDS = {  # beginning of the names of tables and figures: the program that makes them, where its name is another
     "attacks_classifier": f"reproduce/attacks_classifier.py {SHADOWS}",
     "attacks_fdptm": f"reproduce/attacks_fdptm.py --repetitions 1 {SHADOWS}",
+    "attacks_fdptm_words": f"reproduce/attacks_fdptm.py --both-ways {SHADOWS}",
+    "attacks_few_shadows": f"few_shadows.py --output benchmarks/results/attacks_few_shadows.csv {SHADOWS}",
     "attacks_newsgroups": f"reproduce/attacks_manzonelli.py --corpus newsgroups --repetitions 1 {SHADOWS}",
     "attacks_nips": f"reproduce/attacks_manzonelli.py --corpus nips --topics 5 10 15 20 25 --repetitions 1 {SHADOWS}",
     "attacks_tweets": f"reproduce/attacks_manzonelli.py --corpus tweets --repetitions 5 {SHADOWS}",
     "attacks_zeta": "attacks.py --output benchmarks/results/attacks_zeta.csv",
-    "audit": "audits.py bounds --output benchmarks/results/audit.csv",
-    "audit_variants": "audits.py variants --output benchmarks/results/audit_variants.csv",
+    "audit": "audits.py bounds",
+    "audit_variants": "audits.py variants",
     "fdptm_": "reproduce/fdptm_figures.py",
     "frontier": "frontier.py --frontier",
     "frontier_ablation": "frontier.py --ablation",
@@ -47,7 +51,7 @@ COMMANDS = {  # beginning of the names of tables and figures: the program that m
     "pctd_figure": "reproduce/pctd_figures.py",
     "pctd_table": "reproduce/pctd_figures.py",
     "utility": "utility.py --output benchmarks/results/utility.csv",
-    "vocabulary": "vocabulary.py --output benchmarks/results",
+    "vocabulary_measures": "vocabulary_unseen.py",
 }
 
 
@@ -119,10 +123,27 @@ def with_note(page, text):
         return text
     if older:
         said = f"""Not all numbers and figures of this page are of the code that it was built from. Rows of
-   ``benchmarks/results``: {"; ".join(older)}. ``python benchmarks/check.py --rows`` lists them."""
+   ``benchmarks/results``: {"; ".join(older)}. Those of older code were measured before what they depend on changed;
+   of those of unknown code, commit and time of measurement were not kept: they are not newer than the commit that
+   stored them. ``python benchmarks/check.py --rows`` lists them."""
     else:
         said = "All stored results that this page shows are of the code that it was built from."
     return f"{text.rstrip()}\n\n.. admonition:: Which code the numbers are of\n\n   {said}\n"
+
+
+def silent_pages(folder):
+    """Return [(page, table)]: tables that a page in a folder of HTML shows, not all of this code, without saying so."""
+    found = []
+    for page, stems in pages().items():
+        path = Path(folder, page).with_suffix(".html")
+        said = path.read_text(encoding="utf-8") if path.is_file() else ""
+        said = said[said.rfind("Which code the numbers are of") :] if "Which code the numbers are of" in said else ""
+        found += [
+            (page, stem)
+            for stem in stems
+            if set(states_of(RESULTS / f"{stem}.csv")) - {FRESH} and f"{stem}.csv" not in said
+        ]
+    return found
 
 
 def absent_cells():
@@ -154,6 +175,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", action="store_true", help="list each row that is not of this code")
     parser.add_argument("--make", nargs="+", metavar="NAME", help="tables or figures to make again")
+    parser.add_argument("--built", metavar="FOLDER", help="the HTML of doc/")
     parser.add_argument("--trial", action="store_true", help="fit what frontier*.csv has fingerprints of; minutes")
     args = parser.parse_args()
     sys.path[:0] = [str(BENCHMARKS / "reproduce")]
@@ -169,6 +191,12 @@ def main():
     if args.trial:
         trial()
         return
+    if args.built:
+        silent = silent_pages(args.built)
+        for page, stem in silent:
+            print(f"{page} shows {stem}.csv, which is not all of this code, and does not say so")
+        print(f"{len(pages())} pages show results; {len(silent)} tables are shown as if they were of this code")
+        sys.exit(bool(silent))
     absent, lines = absent_cells(), []
     for stem, states in tables().items():
         count = Counter(states)

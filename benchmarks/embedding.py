@@ -9,15 +9,15 @@ scikit-learn's k-means (best of five starts) on the same vectors, centred by the
   Gaussian noise, our public start and noisy centre: no shrinkage.
 * keywords: with half of the budget for words: NMI, the share of the ten keywords of each cluster that class-based
   tf-idf without noise has for the clusters that the private model predicts, c_npmi of ten words in the held-out posts,
-  and perplexity of a held-out tenth by document completion, of the clusters' words, and of `VIPSLDA` with GloVe as a
-  prior at the same total.
+  and perplexity of a held-out tenth by document completion, of the clusters' words, and of `VIPSLDA`, with GloVe as a
+  prior and without, at the same total.
 * poisoning: success of `poisoning_attack` on posts, against a threshold of 30 users and against noise.
 * speed: 1,000,000 x 128 from disk, K=100: seconds of processor time, and peak memory, of one process.
 
-* constants: means over Enron, all and 2,000 messages (NMI with mailboxes, as a share of that of k-means), KOS and news
-  (NMI with k-means), for what the estimator's constants were chosen from. It was not chosen on the posts above.
+* constants: means over Enron, all and 2,000 messages (NMI with mailboxes, as a share of that of k-means), KOS, news and
+  tweets (NMI with k-means), for what the estimator's constants were chosen from, and not on the posts above.
 
-Seeds make rows repeatable.
+Seeds make rows repeatable. Rows know the code that they are of, and those of this code are not measured again.
 
     python benchmarks/embedding.py --data FOLDER [--part clusters keywords poisoning speed constants] [--seeds 3]
 """
@@ -27,17 +27,16 @@ import json
 import lzma
 import math
 import re
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
+from results import Rows
 from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import normalized_mutual_info_score
@@ -50,8 +49,19 @@ from skdplda.rounds import _clusters
 from skdplda.semantics import WordVectorEmbedder
 
 K, DELTA, EPSILONS, FEW, N_WORDS = 20, 1e-5, (0.1, 0.5, 1.0), 2000, 2000
+N_TRIALS, N_SECRETS = 100, 20
+LEAST = 1e-12  # of a word's relevance, which coherence takes for a probability
 RESULTS = Path(__file__).parent / "results" / "embedding.csv"
-CHANGES = ({}, {"ROUNDS": 6, "RATIO": 2.0}, {"BELIEVED": 1.0}, {"BELIEVED": 1e-6}, {"CENTRE_SHARE": 0.05})
+CHANGES = {
+    "as they are": {},
+    "hard assignment": {"SOFT_SHARE": 0.0},
+    "SHARPNESS=20, 60": {"SHARPNESS": (20.0, 60.0)},
+    "ROUNDS=6, RATIO=2": {"ROUNDS": 6, "RATIO": 2.0},
+    "BELIEVED=1": {"BELIEVED": 1.0},
+    "BELIEVED=0": {"BELIEVED": 1e-6},
+    "CENTRE_SHARE=0.05": {"CENTRE_SHARE": 0.05},
+}
+SIZES = {"all posts": None, "2,000 posts": FEW, "senders": None, "senders of 2,000 posts": FEW}
 LLOYD_ROUNDS, LLOYD_RHO = 5, 0.225  # Su et al., section 3
 FILE = "20news_bydate_raw.jsonl.xz"
 
@@ -121,26 +131,30 @@ def nearest(rows, centres):
     return (rows @ centres.T - (centres**2).sum(axis=1) / 2).argmax(axis=1)
 
 
-def clusters(data, seeds):
-    """Yield rows of NMI as a share of that without noise."""
+@cache
+def embedded_posts(data):
+    """Return embeddings of all posts, groups, senders, and public rows with weights."""
     texts, groups, senders = posts(data)
     embedder = WordVectorEmbedder(vectors_of(data))
-    everything, start = embedder.transform(texts), embedder.public_rows()
-    for name, size, users in (("all posts", None, None), ("2,000 posts", FEW, None), ("senders", None, senders)):
-        chosen = np.random.default_rng(0).permutation(len(texts))[:size]
-        X, y, own = everything[chosen], groups[chosen], None if users is None else users[chosen]
-        known = X.any(axis=1)
-        exact = normalized_mutual_info_score(y[known], exact_labels(X[known]))
-        yield row("clusters", f"k-means; {name}", math.inf, "NMI", [exact])
-        for epsilon in EPSILONS:
-            labels = [fitted(X, epsilon, seed, start, own).predict(X) for seed in range(seeds)]
-            found = [normalized_mutual_info_score(y[known], one[known]) / exact for one in labels]
-            yield row("clusters", f"EmbeddingTopics; {name}", epsilon, "share of NMI", found)
-            if users is None and size is None:
-                for method, run in (("DPLloyd", lloyd), ("DPLloyd, Gaussian, public start", gaussian_lloyd)):
-                    labels = [run(X, epsilon, seed, start) for seed in range(seeds)]
-                    found = [normalized_mutual_info_score(y[known], one[known]) / exact for one in labels]
-                    yield row("clusters", f"{method}; {name}", epsilon, "share of NMI", found)
+    return embedder.transform(texts), groups, senders, embedder.public_rows()
+
+
+def clusters(data, seeds, what, epsilon):
+    """Return rows of NMI as a share of that without noise; that itself, for epsilon inf."""
+    method, name = what.split("; ")
+    everything, groups, senders, start = embedded_posts(data)
+    chosen = np.random.default_rng(0).permutation(len(everything))[: SIZES[name]]
+    X, y, users = everything[chosen], groups[chosen], senders[chosen] if name.startswith("senders") else None
+    known = X.any(axis=1)
+    exact = normalized_mutual_info_score(y[known], exact_labels(X[known]))
+    if math.isinf(epsilon):
+        return [row("NMI", [exact])]
+    run = {"DPLloyd": lloyd, "DPLloyd, Gaussian, public start": gaussian_lloyd}.get(method)
+    found = []
+    for seed in range(seeds):
+        labels = fitted(X, epsilon, seed, start, users).predict(X) if run is None else run(X, epsilon, seed, start)
+        found.append(normalized_mutual_info_score(y[known], labels[known]) / exact)
+    return [row("share of NMI", found)]
 
 
 def fitted(X, epsilon, seed, start, users=None, counts=None, max_iter=None):
@@ -150,38 +164,53 @@ def fitted(X, epsilon, seed, start, users=None, counts=None, max_iter=None):
     return model.fit(X, groups=users, counts=counts)
 
 
-def keywords(data, seeds):
-    """Yield rows about words."""
-    texts, groups, _ = posts(data)
-    glove = vectors_of(data)
-    embedder = WordVectorEmbedder(glove)
-    X, start = embedder.transform(texts), embedder.public_rows()
+@cache
+def counted_posts(data):
+    """Return rows of training posts, their counts, those of test posts, words, and test posts as words."""
+    texts, *_ = posts(data)
     order = np.random.default_rng(0).permutation(len(texts))
     train, test = np.sort(order[len(texts) // 10 :]), np.sort(order[: len(texts) // 10])
     counter = CountVectorizer(stop_words="english", max_features=N_WORDS, binary=True, token_pattern=r"[a-zA-Z]{3,}")
     counts = counter.fit_transform([texts[i] for i in train])
     held_out = counter.transform([texts[i] for i in test])
-    held_out = held_out[np.diff(held_out.indptr) >= 10]
-    words, analyze = counter.get_feature_names_out(), counter.build_analyzer()
-    reference = [analyze(texts[i]) for i in test]
+    analyze = counter.build_analyzer()
+    return (
+        train,
+        counts,
+        held_out[np.diff(held_out.indptr) >= 10],
+        counter.get_feature_names_out(),
+        [analyze(texts[i]) for i in test],
+    )
+
+
+def keywords(data, seeds, what, epsilon):
+    """Return rows about words."""
+    X, groups, _, start = embedded_posts(data)
+    train, counts, held_out, words, reference = counted_posts(data)
+    found = {}
+    if what != "EmbeddingTopics":
+        prior = PublicPrior.from_vectors(vectors_of(data)).for_words(words) if "GloVe" in what else None
+        found["perplexity"] = [
+            VIPSLDA(K, epsilon=epsilon, delta=DELTA, prior=prior, random_state=seed).fit(counts).perplexity(held_out)
+            for seed in range(seeds)
+        ]
+        return [row(measure, values) for measure, values in found.items()]
     exact = normalized_mutual_info_score(groups[train], exact_labels(X[train]))
-    for epsilon in (1.0, 5.0):
-        found = {"share of NMI": [], "agreement": [], "c_npmi": [], "perplexity": [], "perplexity of VIPSLDA": []}
-        for seed in range(seeds):
-            model = fitted(X[train], epsilon, seed, start, counts=counts)
-            labels = model.predict(X[train])
-            scores = threshold_scores(counts, labels)
-            top = np.argsort(-model._relevance(), axis=1)[:, :10]
-            best = np.argsort(-scores, axis=1)[:, :10]
-            found["share of NMI"].append(normalized_mutual_info_score(groups[train], labels) / exact)
-            found["agreement"].append(np.mean([len(set(a) & set(b)) / 10 for a, b in zip(top, best, strict=True)]))
-            found["c_npmi"].append(coherence(model, reference, words, measure="c_npmi", n_top=10))
-            found["perplexity"].append(model.perplexity(held_out))
-            prior = PublicPrior.from_vectors(glove).for_words(words)
-            lda = VIPSLDA(K, epsilon=epsilon, delta=DELTA, prior=prior, random_state=seed).fit(counts)
-            found["perplexity of VIPSLDA"].append(lda.perplexity(held_out))
-        for measure, values in found.items():
-            yield row("keywords", "EmbeddingTopics; all posts but a tenth", epsilon, measure, values)
+    for seed in range(seeds):
+        model = fitted(X[train], epsilon, seed, start, counts=counts)
+        labels = model.predict(X[train])
+        scores, own = threshold_scores(counts, labels), model._relevance()
+        top, best = np.argsort(-own, axis=1)[:, :10], np.argsort(-scores, axis=1)[:, :10]
+        npmi = partial(coherence, reference=reference, dictionary=words, measure="c_npmi", n_top=10)
+        for measure, value in (
+            ("share of NMI", normalized_mutual_info_score(groups[train], labels) / exact),
+            ("agreement", np.mean([len(set(a) & set(b)) / 10 for a, b in zip(top, best, strict=True)])),
+            ("c_npmi", npmi(own + LEAST)),
+            ("c_npmi without noise", npmi(scores + LEAST)),
+            ("perplexity", model.perplexity(held_out)),
+        ):
+            found.setdefault(measure, []).append(value)
+    return [row(measure, values) for measure, values in found.items()]
 
 
 def threshold_scores(counts, labels):
@@ -193,27 +222,22 @@ def threshold_scores(counts, labels):
     return tf * np.log1p(found.sum() / K / np.maximum(found.sum(axis=0), 1))
 
 
-def poisoning(data, seeds):
-    """Yield rows of the attack."""
+def poisoning(data, seeds, what, epsilon):
+    """Return rows of the attack; the seeds are those of its trials."""
     texts, _, _ = posts(data)
     texts = [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[:FEW]]
     embedder = WordVectorEmbedder(vectors_of(data))
-    X, start = embedder.transform(texts), embedder.public_rows()
+    X, start, trial = embedder.transform(texts), embedder.public_rows(), iter(range(10**9))
     counts = CountVectorizer(stop_words="english", max_features=500, binary=True).fit_transform(texts)
 
-    def threshold(vectors, counted, users):
-        return threshold_keywords(vectors, counted, users, n_clusters=K, least_users=30)
+    def summarize(vectors, counted, users):
+        if math.isinf(epsilon):
+            return threshold_keywords(vectors, counted, users, n_clusters=K, least_users=30)
+        return fitted(vectors, epsilon, next(trial), start, users, counted).components_
 
-    trial = iter(range(10**9))
-
-    def private(vectors, counted, users):
-        return fitted(vectors, 1.0, next(trial), start, users, counted).components_
-
-    for name, epsilon, summarize in (("threshold of 30 users", math.inf, threshold), ("EmbeddingTopics", 1.0, private)):
-        result = poisoning_attack(summarize, X, counts, n_secrets=20, n_trials=10 * seeds)
-        for measure in ("success", "lower", "upper"):
-            yield row("poisoning", f"{name}; 2,000 posts", epsilon, measure, [getattr(result, measure)])
-    yield row("poisoning", "bound", 1.0, "success", [math.exp(1.0) / 20 + DELTA])
+    result = poisoning_attack(summarize, X, counts, n_secrets=N_SECRETS, n_trials=N_TRIALS)
+    found = [row(measure, [getattr(result, measure)]) for measure in ("success", "lower", "upper")]
+    return [*found, row("bound", [min(1.0, math.exp(epsilon) / N_SECRETS + DELTA)])]
 
 
 SPEED = """
@@ -221,14 +245,14 @@ import resource, sys, time
 import numpy as np
 from skdplda import EmbeddingTopics
 X = np.load(sys.argv[1], mmap_mode="r")
-begun = time.process_time()
-EmbeddingTopics(100, epsilon=1.0, delta=1e-7).fit(X)
-print(time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+begun, clock = time.process_time(), time.time()
+EmbeddingTopics(100, epsilon=1.0, delta=1e-7, assignment=sys.argv[2]).fit(X)
+print(time.process_time() - begun, time.time() - clock, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
 """
 
 
-def speed(data, seeds):
-    """Yield the cost of a million rows."""
+def speed(data, seeds, what, epsilon):
+    """Return the cost of a million rows."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "X.npy"
         X = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(1_000_000, 128))
@@ -240,11 +264,12 @@ def speed(data, seeds):
             )
         X.flush()
         found = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", SPEED, str(path)], check=True, capture_output=True
+            [sys.executable, "-W", "ignore", "-c", SPEED, str(path), what.split("; ")[1]],
+            check=True,
+            capture_output=True,
         )
-    seconds, memory = map(float, found.stdout.split())
-    yield row("speed", "1,000,000 x 128, K=100, from disk", 1.0, "processor seconds", [seconds])
-    yield row("speed", "1,000,000 x 128, K=100, from disk", 1.0, "peak GB", [memory])
+    measures = ("processor seconds", "seconds by the clock, beside other work", "peak GB")
+    return [row(measure, [float(value)]) for measure, value in zip(measures, found.stdout.split(), strict=True)]
 
 
 def chosen_from(data):
@@ -262,42 +287,40 @@ def chosen_from(data):
     yield embedder.transform([f"{article['title'] or ''} {article['text'] or ''}" for article in articles]), None
     kos = load_uci_bow(Path(data) / "docword.kos.txt.gz", Path(data) / "vocab.kos.txt")
     yield kos.data @ embedder.transform(list(kos.feature_names)), None
+    tweets = json.loads((Path(data) / "pheme_clean.json").read_text(encoding="utf-8"))["text"]
+    yield embedder.transform(tweets), None
 
 
-def constants(data, seeds):
-    """Yield means over four corpora, one constant changed at a time."""
-    start = WordVectorEmbedder(vectors_of(data)).public_rows()
-    of_rows = _clusters.PublicStart.of_rows
-    made = of_rows(*start, K, start[0].shape[1], 0)  # the same in all fits
-    corpora = []
+@cache
+def judged(data):
+    """Return (rows, labels, NMI of k-means with these) of each of those corpora."""
+    found = []
     for X, labels in chosen_from(data):
         known = X.any(axis=1)
         exact = exact_labels(X[known])
         truth = exact if labels is None else labels[known]
-        corpora.append((X[known], truth, normalized_mutual_info_score(truth, exact)))
-    _clusters.PublicStart.of_rows = lambda *given: made
-    for change in CHANGES:
-        former = {name: getattr(_clusters, name) for name in change}
-        vars(_clusters).update(change)
-        what = ", ".join(f"{name}={value:g}" for name, value in change.items()) or "as they are"
-        for epsilon in EPSILONS:
-            found = []
-            for seed in range(seeds):
-                shares = []
-                for X, truth, exact in corpora:
-                    labels = fitted(X, epsilon, seed, start, max_iter=_clusters.ROUNDS).predict(X)
-                    shares.append(normalized_mutual_info_score(truth, labels) / exact)
-                found.append(np.mean(shares))
-            yield row("constants", what, epsilon, "share of NMI", found)
-        vars(_clusters).update(former)
-    _clusters.PublicStart.of_rows = of_rows
+        found.append((X[known], truth, normalized_mutual_info_score(truth, exact)))
+    return found
 
 
-def row(part, what, epsilon, measure, values):
+def constants(data, seeds, what, epsilon):
+    """Return the mean over these corpora, one constant changed."""
+    start = WordVectorEmbedder(vectors_of(data)).public_rows()
+    former = {name: getattr(_clusters, name) for name in CHANGES[what]}
+    vars(_clusters).update(CHANGES[what])
+    found = []
+    for seed in range(seeds):
+        shares = []
+        for X, truth, exact in judged(data):
+            labels = fitted(X, epsilon, seed, start, max_iter=_clusters.ROUNDS).predict(X)
+            shares.append(normalized_mutual_info_score(truth, labels) / exact)
+        found.append(np.mean(shares))
+    vars(_clusters).update(former)
+    return [row("share of NMI", found)]
+
+
+def row(measure, values):
     return {
-        "part": part,
-        "what": what,
-        "epsilon": epsilon,
         "measure": measure,
         "mean": round(float(np.mean(values)), 4),
         "deviation": round(float(np.std(values)), 4),
@@ -306,6 +329,28 @@ def row(part, what, epsilon, measure, values):
 
 
 PARTS = {"clusters": clusters, "keywords": keywords, "poisoning": poisoning, "speed": speed, "constants": constants}
+DATA = {"speed": [], "constants": ["enron", "news", "kos", "kos-words", "tweets", "glove"]}
+
+
+def cells():
+    """Return what there is to measure."""
+    found = []
+
+    def add(part, whats, epsilons):
+        found.extend({"part": part, "what": what, "epsilon": epsilon} for what in whats for epsilon in epsilons)
+
+    for name in SIZES:
+        if not name.startswith("senders"):
+            add("clusters", [f"k-means; {name}"], [math.inf])
+        add("clusters", [f"EmbeddingTopics; {name}"], EPSILONS)
+    add("clusters", ["DPLloyd; all posts", "DPLloyd, Gaussian, public start; all posts"], EPSILONS)
+    add("clusters", ["DPLloyd; 2,000 posts", "DPLloyd, Gaussian, public start; 2,000 posts"], EPSILONS)
+    add("poisoning", ["threshold of 30 users; 2,000 posts"], [math.inf])
+    add("poisoning", ["EmbeddingTopics; 2,000 posts"], [1.0])
+    add("speed", ["1,000,000 x 128, K=100, from disk; soft", "1,000,000 x 128, K=100, from disk; hard"], [1.0])
+    add("keywords", ["EmbeddingTopics", "VIPSLDA, GloVe as a prior", "VIPSLDA"], [1.0, 0.5, 2.0])
+    add("constants", CHANGES, EPSILONS)
+    return {"embedding": found}
 
 
 def main():
@@ -313,19 +358,31 @@ def main():
     parser.add_argument("--data", required=True, help="folder of the corpora")
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--output", default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS)
     args = parser.parse_args()
     warnings.simplefilter("ignore")  # of seeds, and of clusters that noise hides
+    # The public start is the same in all fits of a program.
+    _clusters.PublicStart.of_rows = staticmethod(remembered(_clusters.PublicStart.of_rows))
+    rows = Rows(args.output, ["part", "what", "epsilon"])
     for part in args.part:
-        begun = time.process_time()
-        for found in PARTS[part](args.data, args.seeds):
-            print(found, flush=True)
-            old = pd.read_csv(args.output).to_dict("records") if Path(args.output).exists() else []
-            key = ("part", "what", "epsilon", "measure")
-            kept = [former for former in old if any(former[name] != found[name] for name in key)]
-            pd.DataFrame([*kept, found]).to_csv(args.output, index=False)
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-        print(f"{part}: {time.process_time() - begun:.0f} s of processor time, {memory:.2f} GB", file=sys.stderr)
+        for cell in cells()["embedding"]:
+            if cell["part"] == part:
+                work = partial(PARTS[part], args.data, args.seeds, cell["what"], cell["epsilon"])
+                roots = [PARTS[part], VIPSLDA] if cell["what"].startswith("VIPSLDA") else [PARTS[part], EmbeddingTopics]
+                rows.measure(cell, work, roots, DATA.get(part, ["20news", "glove"]))
+
+
+def remembered(function):
+    """Return a function of arrays that keeps its answers, by what is in them."""
+    known = {}
+
+    def answer(*given):
+        key = tuple(part.tobytes() if isinstance(part, np.ndarray) else part for part in given[:-1])  # no random rows
+        if key not in known:
+            known[key] = function(*given)
+        return known[key]
+
+    return answer
 
 
 if __name__ == "__main__":

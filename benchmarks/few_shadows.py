@@ -1,11 +1,16 @@
 """Attacks with few shadow models on TweetRumors: members found at 0.1 % false alarms, by number of shadow models.
 
+Two statistics stand beside those of `document_statistics`. "mean_topic" is the log-likelihood of a document under the
+mean of all topics: with few models, its best mixture of topics is the noisier number. "shared_words" is that of
+its rare words, each by one over the number of documents that have it; words that one document alone has are left out,
+since the vocabulary names these documents by itself. All were chosen on the first repetition.
+
 The corpus, the model (scikit-learn's LatentDirichletAllocation, 5 topics) and the targets' halves are those of
 benchmarks/reproduce/attacks_manzonelli.py, whose table has LiRA with 128 shadow models. Intervals are those over
 repetitions. Shadow models are kept in --directory: the same command goes on, and one of more models takes those of
 fewer.
 
-    python benchmarks/few_shadows.py --models 16 --repetitions 5 --directory shadows --output attacks_few_shadows.csv
+    python benchmarks/few_shadows.py --directory shadows --output benchmarks/results/attacks_few_shadows.csv
 """
 
 import argparse
@@ -17,13 +22,55 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from results import save
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
 
-from skdplda.attacks import membership_experiment
+from skdplda.attacks import ExperimentResults, bayesian_ratio_attack, membership_experiment
 
 FPR = 0.001
-STATISTICS = ("zeta", "negative_entropy", "logit_max", "std")
+LEAST = 1e-12  # of a probability in a logarithm
+
+
+def mean_topic(topic_word, X):
+    """Return documents' log-likelihoods under the mean of all topics."""
+    return X @ np.log(topic_word.mean(axis=0) + LEAST)
+
+
+def shared_words(topic_word, X):
+    """Return weighted log-likelihoods of documents' words that others have, too; rare words weigh more."""
+    documents = np.bincount(X.indices, minlength=X.shape[1])
+    weights = np.where(documents > 1, 1 / np.maximum(documents, 1), 0)
+    return (X > 0) @ (weights * np.log(topic_word.mean(axis=0) + LEAST))
+
+
+STATISTICS = ("zeta", "negative_entropy", mean_topic, shared_words)
+TOGETHER = (("zeta", mean_topic), ("zeta", mean_topic, shared_words))  # as if they were independent
+
+
+def judge(X, n_models, repetitions, directory):
+    """Return the results of all attacks."""
+    together = []
+
+    def callback(members, documents, table, shadows):
+        asked = (table, documents, members, shadows)
+        found = [bayesian_ratio_attack(*asked, statistics=names) for names in TOGETHER]
+        together.append({result.name: result for result in found})
+
+    results = membership_experiment(
+        LatentDirichletAllocation(5, random_state=0),
+        X,
+        n_models=n_models,
+        repetitions=repetitions,
+        statistics=STATISTICS,
+        attacks=("online", "offline", "bayesian", "relative"),
+        proportions="maximum",
+        directory=directory,
+        random_state=0,
+        callback=callback,
+        verbose=sys.stderr.isatty(),
+    )
+    return ExperimentResults([{**run, **more} for run, more in zip(results.runs, together, strict=True)])
 
 
 def main():
@@ -46,18 +93,7 @@ def main():
     X = X[np.flatnonzero(np.asarray(X.sum(axis=1)).ravel() > 0)]
     rows = []
     for n_models in args.models:
-        results = membership_experiment(
-            LatentDirichletAllocation(5, random_state=0),
-            X,
-            n_models=n_models,
-            repetitions=args.repetitions,
-            statistics=STATISTICS,
-            attacks=("online", "offline", "bayesian", "relative"),
-            proportions="maximum",
-            directory=args.directory / f"tweets_5_{X.shape[0]}",
-            random_state=0,
-            verbose=sys.stderr.isatty(),
-        )
+        results = judge(X, n_models, args.repetitions, args.directory / f"tweets_5_{X.shape[0]}")
         for name in results:
             at = results.tpr_at(name, FPR)
             each = [run[name].tpr_at(FPR).rate for run in results.runs]
@@ -77,7 +113,7 @@ def main():
     table = pd.DataFrame(rows)
     print(table.to_string(index=False, float_format="{:.3f}".format))
     if args.output:
-        table.to_csv(args.output, index=False, float_format="%.4f")
+        save(table, args.output, [judge], ["tweets"])
 
 
 if __name__ == "__main__":

@@ -98,6 +98,21 @@ MUTANTS = [
         "one row makes sums of all documents NaN",
         EMBEDDING,
     ),
+    # --- topics over time ---
+    Mutant(
+        "a unit's counts of topics are not checked",
+        "self._rows[(total > GRID)[self._unit]] = 0",
+        "self._rows[(total > 4 * GRID)[self._unit]] = 0",
+        "proportions that do not sum to one move the counts beyond the bound",
+        "test_periods",
+    ),
+    Mutant(
+        "a user counts once a document",
+        "GRID * (1 - MARGIN) / documents",
+        "GRID * (1 - MARGIN) / np.minimum(documents, 1)",
+        "the counts are zeros for users of several documents, or unbounded",
+        "test_periods",
+    ),
     # --- budgets that a law is calibrated to, and what the published deviation costs ---
     Mutant(
         "largest law of reports above epsilon",
@@ -314,8 +329,8 @@ MUTANTS = [
     # --- a budget that releases divide ---
     Mutant(
         "shares beyond the budget",
-        "if not all_positive or not math.fsum([*tables.spent, share]) <= 1 + ROUNDING:",
-        "if not all_positive:",
+        " and all(share > 0 for share in shares) and math.fsum(shares) <= 1 + ROUNDING",
+        " and all(share > 0 for share in shares)",
         "a fault in the tables would release more than is paid for",
         ADAPTIVE,
     ),

@@ -24,10 +24,12 @@ import math
 import os
 import time
 import warnings
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+from results import Rows
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PCTD, PrivateCGSLDA
@@ -37,6 +39,7 @@ from skdplda.metrics import coherence, unigram_perplexity
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
 LEAST_WORDS, TEST_SHARE, SPLIT_SEED = 10, 0.1, 0
+KEYS = ["topics", "epsilon", "model", "seed"]
 
 
 def documents(data, name):
@@ -71,6 +74,16 @@ def similarities_of(data, words):
     return word_similarity(words, vectors), word_similarity(words, vectors, normalize=False)
 
 
+def fitted(model, X, X_test):
+    """Fit a model; return what it took and how well it predicts."""
+    begin = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        model.fit(X)
+    seconds = time.process_time() - begin
+    return {"perplexity": model.perplexity(X_test), "cpu s": seconds}
+
+
 def main():
     """Print and save the table."""
     formatter = argparse.RawDescriptionHelpFormatter
@@ -90,9 +103,6 @@ def main():
     arguments.output = arguments.output or Path(__file__).parent / "results" / f"pctd_utility{suffix}.csv"
     if arguments.data is None:
         parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-    if arguments.quick:
-        arguments.seeds, arguments.topics, arguments.epsilon = [0], [10], arguments.epsilon[:1]
-
     train, test, words = corpus(documents(arguments.data, arguments.corpus))
     R, published = similarities_of(arguments.data, words)
     counter = CountVectorizer(vocabulary=words)
@@ -116,38 +126,25 @@ def main():
         if unit == "sentence":
             contenders.append((f"{name}, published similarity 0.3", PCTD, X, {"similarity": published}))
     contenders = [contender for contender in contenders if contender[0].startswith(arguments.models)]
-    rows = []
-    for n_topics in arguments.topics:
-        for epsilon in arguments.epsilon:
-            for name, kind, X, options in contenders:
-                for seed in arguments.seeds:
-                    model = kind(n_topics, epsilon=epsilon, n_jobs=arguments.jobs, random_state=seed, **options)
-                    begin = time.process_time()
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore", PrivacyLeakWarning)
-                        model.fit(X.astype(int) if kind is PrivateCGSLDA else X)
-                    seconds = time.process_time() - begin
-                    rows.append(
-                        {
-                            "topics": n_topics,
-                            "epsilon": epsilon,
-                            "model": name,
-                            "seed": seed,
-                            "perplexity": model.perplexity(X_test),
-                            "c_npmi": coherence(model, reference, words, measure="c_npmi", n_top=10),
-                            "cpu s": seconds,
-                        }
-                    )
-                if not arguments.quick:
-                    pd.DataFrame(rows).to_csv(arguments.output, index=False, float_format="%.4f", lineterminator="\n")
-                mean = pd.DataFrame(rows[-len(arguments.seeds) :]).mean(numeric_only=True)
-                print(
-                    f"{n_topics} topics, epsilon {epsilon:g}, {name}: {mean['perplexity']:.1f}, {mean['c_npmi']:.4f}",
-                    flush=True,
-                )
-    table = pd.DataFrame(rows)
-    mean = table.groupby(["topics", "epsilon", "model"], sort=False).agg(["mean", "std"]).drop(columns="seed", level=0)
-    print(mean.to_string(float_format="{:.4g}".format))
+
+    def judge(kind, X, options, n_topics, epsilon, seed):
+        model = kind(n_topics, epsilon=epsilon, n_jobs=arguments.jobs, random_state=seed, **options)
+        found = fitted(model, X.astype(int) if kind is PrivateCGSLDA else X, X_test)
+        return found | {"c_npmi": coherence(model, reference, words, measure="c_npmi", n_top=10)}
+
+    if arguments.quick:
+        for name, kind, X, options in contenders:
+            print(name, judge(kind, X, options, 10, arguments.epsilon[0], 0), flush=True)
+        return
+    rows = Rows(arguments.output, KEYS)
+    for n_topics, epsilon, seed in product(arguments.topics, arguments.epsilon, arguments.seeds):
+        for name, kind, X, options in contenders:
+            cell = dict(zip(KEYS, (n_topics, epsilon, name, seed), strict=True))
+            roots = [documents, corpus, similarities_of, fitted, f"skdplda.{kind.__name__}", "skdplda.semantics"]
+            work = partial(judge, kind, X, options, n_topics, epsilon, seed)
+            rows.measure(cell, work, roots, [arguments.corpus, "glove"])
+    table = rows.table.groupby(KEYS[:3], sort=False)[["perplexity", "c_npmi", "cpu s"]].agg(["mean", "std"])
+    print(table.to_string(float_format="{:.4g}".format))
 
 
 if __name__ == "__main__":

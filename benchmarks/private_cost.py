@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from results import save
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PrivateCGSLDA
@@ -56,8 +57,7 @@ def main():
             rows.append((name, n_topics, options.rounds, exact, private, np.median(times[:, 1] / times[:, 0])))
             print(*rows[-1], sep="  ", flush=True)
     table = pd.DataFrame(rows, columns=["corpus", "topics", "rounds", "exact_s", "private_s", "ratio"])
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    table.round(3).to_csv(options.output, index=False)
+    save(table.round(3), options.output, [corpora, seconds], ["20news", "kos"])
 
 
 if __name__ == "__main__":

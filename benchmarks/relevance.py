@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from results import save
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import VIPSLDA
@@ -85,7 +86,7 @@ def main():
     table = pd.DataFrame(rows)
     print(table.pivot_table(index="relevance", columns=["corpus", "epsilon", "topics"], values="npmi").round(3))
     if arguments.output:
-        table.to_csv(arguments.output, index=False, float_format="%.4f", lineterminator="\n")
+        save(table, arguments.output, [texts_of, measure], ["20news", "news"])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Each row of a table in `results/` may end with two columns. `code` names the functions and classes that measured the
 row, and has a digest of their source: of each definition in skdplda and in benchmarks/ that these reach by name,
-constants and base classes included, and of whole kernels; comments, docstrings and formatting do not count. `data`
+constants and base classes included, and of whole kernels. Comments, docstrings, formatting, what an error says, and
+the modules of SILENT, which take no part in a number, do not count. `data`
 names the corpora, with the digests of `corpora.py`. So `state` tells by the row alone whether it is of the present
 code. Of other packages, scikit-learn among them, nothing is known here. A setting is a column of the row.
 
@@ -31,6 +32,21 @@ from corpora import CORPORA
 BENCHMARKS = Path(__file__).resolve().parent
 ROOTS = (BENCHMARKS.parent, BENCHMARKS, BENCHMARKS / "reproduce")  # where skdplda and the programs are
 STAMP = ["code", "data"]
+SILENT = {  # modules that keep books, state or warn: no measured number is made there
+    f"skdplda.{name}"
+    for name in (
+        "_optional",
+        "_types",
+        "exceptions",
+        "models._hints",
+        "privacy._accountant",
+        "privacy._budget_charge",
+        "privacy._filter",
+        "privacy._ledger_file",
+        "privacy._open_ledgers",
+        "privacy._statement",
+    )
+}
 KERNEL = re.compile(r'"(\w+\.h)"|skdplda\._kernels\.(\w+) c?import')
 FRESH, STALE, UNKNOWN = "of this code", "of older code", "of unknown code"
 
@@ -48,9 +64,11 @@ def path_of(module):
 
 
 def plain(node):
-    """Return the text of a definition without comments, docstrings and formatting."""
+    """Return the text of a definition without comments, docstrings, formatting and what errors say."""
     node = ast.parse(ast.unparse(node))
     for part in ast.walk(node):
+        if isinstance(part, ast.Raise) and isinstance(part.exc, ast.Call):
+            part.exc = part.exc.func
         body = getattr(part, "body", None)
         if isinstance(body, list):
             part.body = [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
@@ -104,7 +122,7 @@ def kernel(path, found):
 def reach(module, name, found):
     """Add the definition of a name, and those that it names; all of a module, for the name None."""
     path = path_of(module)
-    if path is None or (module, name) in found:
+    if path is None or module in SILENT or (module, name) in found:
         return
     if path.suffix == ".pyx":
         kernel(path, found)

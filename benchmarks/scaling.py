@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from results import save
 
 
 def measure(n_tokens, n_topics, n_words, rounds, jobs):
@@ -83,8 +84,7 @@ def main():
         rows.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
         print(rows[-1], flush=True)
     table = pd.DataFrame(rows)
-    options.output.mkdir(parents=True, exist_ok=True)
-    table.round(4).to_csv(options.output / "scaling.csv", index=False)
+    save(table.round(4), options.output / "scaling.csv", [measure])
     plot(table, options.output / "scaling.png")
 
 

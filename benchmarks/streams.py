@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
+from results import save
 
 CHUNK = 10_000
 
@@ -98,8 +99,7 @@ def main():
                 rows.append(json.loads(done.stdout))
                 print(rows[-1], flush=True)
     table = pd.DataFrame(rows).sort_values(["sampling_rate", "documents"], ascending=[False, True])
-    options.output.mkdir(parents=True, exist_ok=True)
-    table.round(3).to_csv(options.output / "streams.csv", index=False, lineterminator="\n")
+    save(table.round(3), options.output / "streams.csv", [write, measure])
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from results import save
 
 from skdplda import VIPSLDA
 from skdplda.datasets import load_uci_bow
@@ -189,9 +190,8 @@ def main():
             print(table.to_string(index=False, float_format="{:.3f}".format), flush=True)
     cost = pd.DataFrame(costs)
     print(cost.to_string(index=False, float_format="{:.3f}".format))
-    options.output.mkdir(parents=True, exist_ok=True)
-    table.round(4).to_csv(options.output / "variational.csv", index=False, lineterminator="\n")
-    cost.round(4).to_csv(options.output / "variational_private_cost.csv", index=False, lineterminator="\n")
+    save(table.round(4), options.output / "variational.csv", [compare], options.corpora)
+    save(cost.round(4), options.output / "variational_private_cost.csv", [privacy_cost], options.corpora)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,9 @@ were chosen on these three corpora at four of these epsilons, with other seeds.
 Times are CPU seconds of the whole fit on counts of 20 Newsgroups, after vectorizing, the best of three; and of the
 weighted Gaussian mechanism on synthetic documents, whose number grows.
 
-    python benchmarks/vocabulary.py --data FOLDER --output benchmarks/results
+Rows are written as they come; a second run goes on where the first was interrupted.
+
+    python benchmarks/vocabulary.py --data FOLDER
 """
 
 import argparse
@@ -20,19 +22,23 @@ import lzma
 import os
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from results import Rows, save
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import DPVocabularySelector
 from skdplda.datasets import load_20newsgroups
 from skdplda.exceptions import PrivacyLeakWarning
-from skdplda.plots import VocabularySizeDisplay
+from skdplda.plots import VocabularyDisplay
 
 DELTA, BOUNDS, SIEVE_BOUND = 1e-5, (5, 20, 50, 100, 200, 400), 200
+EPSILONS, KEYS = (0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0), ["corpus", "epsilon", "mechanism"]
+DATA = {"20 Newsgroups": "20news", "TweetRumors": "tweets", "Enron by sender": "enron"}
 MECHANISMS = (
     "sieve",
     "mad2r",
@@ -78,39 +84,19 @@ def select(X, users, seed=None, **parameters):
     return support, time.process_time() - begin
 
 
-def sizes(corpus, X, users, epsilons, seeds, mechanisms):
-    """Return rows of the table of sizes."""
-    tokens = np.asarray(X.sum(axis=0)).ravel()
-    rows = []
-    for epsilon in epsilons:
-        for mechanism in mechanisms:
-            trials = []
-            for bound in (SIEVE_BOUND,) if mechanism == "sieve" else BOUNDS:
-                runs = [
-                    select(X, users, seed, epsilon=epsilon, mechanism=mechanism, max_words_per_unit=bound)[0]
-                    for seed in seeds
-                ]
-                words = np.array([support.sum() for support in runs])
-                share = np.mean([tokens[support].sum() / tokens.sum() for support in runs])
-                trials.append((words.mean(), words.min(), words.max(), share, bound))
-            mean, least, most, share, bound = max(trials)
-            rows.append(
-                {
-                    "corpus": corpus,
-                    "epsilon": epsilon,
-                    "delta": DELTA,
-                    "mechanism": mechanism,
-                    "status": "claimed" if mechanism.endswith("published") else "proven",
-                    "bound": bound,
-                    "words": mean,
-                    "least": least,
-                    "most": most,
-                    "token share": share,
-                    "all words": X.shape[1],
-                }
-            )
-            print(f"{corpus:<16}{epsilon:>5g} {mechanism:<26}{mean:>9.1f}{100 * share:>7.1f} %  bound {bound}")
-    return rows
+def sizes(X, users, epsilon, mechanism, seeds):
+    """Return the values of a row, of the bound with most words."""
+    tokens, trials = np.asarray(X.sum(axis=0)).ravel(), []
+    for bound in (SIEVE_BOUND,) if mechanism == "sieve" else BOUNDS:
+        runs = [
+            select(X, users, seed, epsilon=epsilon, mechanism=mechanism, max_words_per_unit=bound)[0] for seed in seeds
+        ]
+        words = np.array([support.sum() for support in runs])
+        mass = np.mean([tokens[support].sum() / tokens.sum() for support in runs])
+        trials.append((words.mean(), words.min(), words.max(), mass, bound))
+    mean, least, most, mass, bound = max(trials)
+    values = {"delta": DELTA, "status": "claimed" if mechanism.endswith("published") else "proven", "bound": bound}
+    return values | {"words": mean, "least": least, "most": most, "token_mass": mass, "all words": X.shape[1]}
 
 
 def speed(X, numbers):
@@ -130,13 +116,6 @@ def speed(X, numbers):
         seconds = min(select(synthetic, None, epsilon=1.0, mechanism="weighted_gaussian")[1] for _ in range(3))
         rows.append({"mechanism": "weighted_gaussian", "documents": number, "entries": synthetic.nnz, "CPU s": seconds})
     return rows
-
-
-def merged(table, older):
-    """Return the older table with the rows of `table` in the place of theirs, or else at the end."""
-    cell = ["corpus", "epsilon", "mechanism"]
-    rows = {tuple(row[name] for name in cell): row for part in (older, table) for row in part.to_dict("records")}
-    return pd.DataFrame(rows.values())
 
 
 def draw(table, folder):
@@ -168,55 +147,53 @@ PAPER = ("item_frequency", "item_frequency_published")  # the selection that the
 
 def panel(table, ax):
     """Draw the curves of one corpus."""
-    table = table.assign(name=table["mechanism"].str.replace("_published", " (printed: no guarantee)"))
-    curves = {name: part["words"].to_numpy() for name, part in table.groupby("name", sort=False)}
-    claimed = table.loc[table["status"] != "proven", "name"].unique()
-    epsilons = np.sort(table["epsilon"].unique())
-    VocabularySizeDisplay(epsilons=epsilons, sizes=curves, claimed=claimed).plot(ax)
+    names = table["mechanism"].str.replace("_published", " (printed: no guarantee)")
+    VocabularyDisplay.from_results(table.assign(mechanism=names), ax=ax)
+
+
+def cells():
+    """Return the cells of the stored table, for `check.py`."""
+    names = [(corpus, e, m) for corpus in DATA for e in EPSILONS for m in MECHANISMS]
+    return {"vocabulary": [dict(zip(KEYS, name, strict=True)) for name in names]}
 
 
 def main():
-    """Print and save tables and figures."""
+    """Measure what is missing of the tables or is of older code, and draw the figures."""
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[0.5, 1, 2, 3, 5, 7, 10])
-    parser.add_argument(
-        "--mechanisms",
-        choices=MECHANISMS,
-        nargs="+",
-        help="these only; others keep their rows in --output, and no times",
-    )
-    parser.add_argument("--quick", action="store_true", help="TweetRumors only, one seed, fewer documents")
-    parser.add_argument("--output", type=Path, help="folder for vocabulary.csv, vocabulary_speed.csv and the figures")
+    parser.add_argument("--part", choices=("words", "speed"), help="one table only")
+    parser.add_argument("--corpora", choices=tuple(DATA), nargs="+", default=list(DATA))
+    parser.add_argument("--quick", action="store_true", help="TweetRumors only, one seed, fewer documents; not stored")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
     arguments = parser.parse_args()
     if arguments.data is None:
         parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
     warnings.simplefilter("ignore", PrivacyLeakWarning)  # seeds make the numbers reproducible
-
     found = corpora(Path(arguments.data))
-    chosen = {"TweetRumors": found["TweetRumors"]} if arguments.quick else found
-    seeds = SEEDS[:1] if arguments.quick else SEEDS
-    limits = arguments.epsilon, seeds, arguments.mechanisms or MECHANISMS
-    table = pd.DataFrame([row for name, (X, users) in chosen.items() for row in sizes(name, X, users, *limits)])
-    if arguments.mechanisms and arguments.output:
-        table = merged(table, pd.read_csv(arguments.output / "vocabulary.csv"))
-    best = table[(table["status"] == "proven") & (table["mechanism"] != "sieve")]
-    best = best.groupby(["corpus", "epsilon"])["words"].max().rename("best of the literature")
-    sieve = table[table["mechanism"] == "sieve"].set_index(["corpus", "epsilon"])["words"].rename("sieve")
-    print(pd.concat([sieve, best], axis=1).assign(ratio=lambda t: t.iloc[:, 0] / t.iloc[:, 1]).to_string())
-    options = {"index": False, "float_format": "%.4f", "lineterminator": "\n"}
-    if arguments.output:
-        arguments.output.mkdir(parents=True, exist_ok=True)
-        table.assign(delta=table["delta"].map("{:g}".format)).to_csv(arguments.output / "vocabulary.csv", **options)
-        draw(table, arguments.output)
-    if arguments.mechanisms:
-        return
-    times = speed(found["20 Newsgroups"][0], [10_000, 100_000] + [300_000, 1_000_000] * (not arguments.quick))
-    times = pd.DataFrame(times)
-    print(times.to_string(index=False, float_format="{:.3f}".format))
-    if arguments.output:
-        times.to_csv(arguments.output / "vocabulary_speed.csv", **options)
+    if arguments.quick:
+        for cell in cells()["vocabulary"]:
+            if cell["corpus"] == "TweetRumors":
+                print(cell, sizes(*found["TweetRumors"], cell["epsilon"], cell["mechanism"], SEEDS[:1]), flush=True)
+    elif arguments.part != "speed":
+        rows = Rows(arguments.output / "vocabulary.csv", KEYS)
+        for cell in cells()["vocabulary"]:
+            corpus, epsilon, mechanism = cell.values()
+            if corpus not in arguments.corpora:
+                continue
+            work = partial(sizes, *found[corpus], epsilon, mechanism, SEEDS)
+            rows.measure(cell, work, [corpora, sizes], [DATA[corpus]])
+        proven = rows.table[rows.table["status"] == "proven"]
+        best = proven[proven["mechanism"] != "sieve"].groupby(KEYS[:2])["words"].max().rename("best of the literature")
+        sieve = proven[proven["mechanism"] == "sieve"].set_index(KEYS[:2])["words"].rename("sieve")
+        print(pd.concat([sieve, best], axis=1).assign(ratio=lambda t: t.iloc[:, 0] / t.iloc[:, 1]).to_string())
+        draw(rows.table, arguments.output)
+    if arguments.part != "words":
+        numbers = [10_000, 100_000] + [300_000, 1_000_000] * (not arguments.quick)
+        times = pd.DataFrame(speed(found["20 Newsgroups"][0], numbers))
+        print(times.to_string(index=False, float_format="{:.3f}".format))
+        if not arguments.quick:
+            save(times, arguments.output / "vocabulary_speed.csv", [corpora, speed], ["20news"])
 
 
 if __name__ == "__main__":

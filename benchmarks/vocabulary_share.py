@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from results import save
 
 from skdplda import DPCountVectorizer, PrivacyLeakWarning, make_fdptm_pipeline, privacy_guarantee
 from skdplda.datasets import load_20newsgroups
@@ -85,8 +86,7 @@ def main():
     table = pd.DataFrame(rows)
     keys = ["corpus", "epsilon", "share"]
     print(table.groupby(keys, sort=False).mean().drop(columns="seed").to_string(float_format="{:.4g}".format))
-    args.output.mkdir(parents=True, exist_ok=True)
-    table.to_csv(args.output / "vocabulary_share.csv", index=False, float_format="%.6g", lineterminator="\n")
+    save(table, args.output / "vocabulary_share.csv", [corpora, measure], args.corpora)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import numpy as np
 
 from skdplda import DPCountVectorizer, PrivacyAccountant, PrivateCGSLDA, make_fdptm_pipeline, privacy_guarantee
 from skdplda.datasets import make_news_corpus
-from skdplda.plots import TopWordsDisplay, VocabularySizeDisplay
+from skdplda.plots import TopWordsDisplay, VocabularyDisplay
 
 parser = argparse.ArgumentParser(description="Private topics of mail, for senders.")
 parser.add_argument("--corpus", choices=("made-up", "enron"), help="default: enron if SKDPLDA_DATA is set")
@@ -83,8 +83,8 @@ TopWordsDisplay.from_estimator(pipeline["topics"], feature_names=words, n_words=
 epsilons, sizes = [0.5, 1, 2, 5], {}
 for name, groups in (("messages", None), ("senders", senders)):
     vectorizer = DPCountVectorizer(delta=1e-6, stop_words="english")
-    display = VocabularySizeDisplay.from_estimator(vectorizer, texts, epsilons=epsilons, groups=groups)
+    display = VocabularyDisplay.from_estimator(vectorizer, texts, epsilons=epsilons, groups=groups)
     plt.close(display.figure_)
-    sizes[f"per {name[:-1]}"] = display.sizes["sieve"]
-VocabularySizeDisplay(epsilons=epsilons, sizes=sizes).plot()
+    sizes[f"per {name[:-1]}"] = display.values["sieve"]
+VocabularyDisplay(epsilons=epsilons, values=sizes).plot()
 plt.show()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from skdplda.models import HDPLDA, PCTD, VIPSLDA, EmbeddingTopics, LocalPrivateLDA, PrivateCGSLDA
     from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
     from skdplda.releases import (
+        ReleasedClusterModel,
         ReleasedTopicModel,
         load_released,
         make_fdptm_pipeline,
@@ -45,6 +46,7 @@ __all__ = [
     "PrivacyLeakWarning",
     "PrivateCGSLDA",
     "PublicPrior",
+    "ReleasedClusterModel",
     "ReleasedTopicModel",
     "UnreachableLedgerError",
     "load_released",

@@ -1,15 +1,35 @@
-"""Checks of raw texts, before anything is spent on them."""
+"""Checks of raw texts, before anything is spent on them; the words that transformers of texts count."""
 
 import os
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-__all__ = ["DEFAULT_STOP_WORDS", "LETTERS", "check_texts", "holds_texts"]
+__all__ = ["DEFAULT_STOP_WORDS", "LETTERS", "WordColumnsMixin", "check_texts", "holds_texts"]
 
 DEFAULT_STOP_WORDS = "english"
 LETTERS = r"(?u)\b[^\W\d_]\w+\b"  # words of two characters or more that begin with a letter: no numbers
 KINDS = {"filename": "the name of a file", "file": "an open file"}  # by `input`; else "content"
+
+
+class WordColumnsMixin:
+    """Transformers from texts to counts of words: `_columns` returns the words in the order of columns."""
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The words, in the order of the columns.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        words : ndarray of shape (n_words,), object
+            The vocabulary.
+        """
+        return np.array(list(self._columns()), dtype=object)  # type: ignore[attr-defined]
 
 
 def check_texts(documents, name="raw_documents", *, input="content", own=False):

@@ -12,12 +12,14 @@ import joblib
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from skdplda._types import Function
+from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = [
     "MOST_THREADS",
@@ -311,6 +313,27 @@ def check_groups(groups, n_documents):
     documents = np.argsort(unit, kind="stable").astype(np.int64)
     start = np.concatenate([[0], np.cumsum(np.bincount(unit))]).astype(np.int64)
     return start, documents
+
+
+def request_groups(*steps):
+    """Have steps ask for groups: where metadata routing is on they get them, and else they miss them aloud."""
+    with config_context(enable_metadata_routing=True):  # scikit-learn refuses the request without
+        for step in steps:
+            step.set_fit_request(groups=True)
+
+
+def warn_of_missing_groups(estimator, groups, stacklevel=4):
+    """Warn the caller of `fit` that groups were asked for by `request_groups`, and none came."""
+    request = vars(estimator).get("_metadata_request")
+    if groups is None and request is not None and request.fit.requests.get("groups") is True:
+        warnings.warn(
+            f"{type(estimator).__name__} was to get groups, and fit got none: the guarantee is for single documents,"
+            " and weaker for users of several. Fit a pipeline with STEP__groups=users for each private step;"
+            " cross-validation and searches pass groups on only after"
+            " sklearn.set_config(enable_metadata_routing=True).",
+            PrivacyLeakWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def unit_of_documents(units):

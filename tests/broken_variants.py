@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from skdplda import VIPSLDA, DPVocabularySelector, PrivateCGSLDA
+from skdplda import HDPLDA, VIPSLDA, DPVocabularySelector, PrivateCGSLDA
 from skdplda.models import PCTD
 from skdplda.privacy import Randomness
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
@@ -101,4 +101,5 @@ BROKEN = {
 SOUND = {
     **{f"right: {name}": (nothing, estimator) for name, (_, estimator) in BROKEN.items() if name != "noise repeated"},
     "right: words": (nothing, DPVocabularySelector(epsilon=5.0)),
+    "right: sweeps": (nothing, HDPLDA(2, epsilon=5.0, max_iter=5, noise_share=0.75)),
 }

@@ -165,7 +165,7 @@ def test_a_false_claim_is_refuted_and_a_true_one_is_not(adjacency):
 
 def test_gaussian_form_is_sharper(capsys):
     honest = PrivateCGSLDA(1, epsilon=8.0, max_iter=1)
-    options = {"method": "repeated", "n_fits": 600, "confidence": CERTAIN, "canary_tokens": 1}
+    options = {"method": "repeated", "n_fits": 200, "confidence": CERTAIN, "canary_tokens": 1}
     report = audit(honest, X, gdp=True, **options)
     assert not report.violated and report.lower_bound <= 8.0
     assert capsys.readouterr().out.splitlines()[-1].startswith("verdict      consistent")

@@ -62,8 +62,11 @@ MAP = {
             "rounds/_estep_clusters.py:scaled_to_grid",  # a unit's norm, in integers: Lemma 2
             "rounds/_estep_clusters.py:ClusterEStep._sum_directions",  # SIZE and STEP, or scaled_to_grid: Lemmas 2, 3
             "rounds/_estep_clusters.py:ClusterEStep._add_shared",  # the latter
+            "rounds/_estep_clusters.py:ClusterEStep._unit_sums",  # before it is scaled there
             "rounds/_estep_clusters.py:ClusterEStep._sum_words",  # unit_weights of rounds/_sensitivity.py
             "rounds/_estep_clusters.py:ClusterEStep._sum_cluster_words",  # scaled_to_grid
+            "models/_periods.py:PeriodEStep.__init__",  # a unit's sum, which it bounds: doc/theory/periods.rst
+            "models/_periods.py:PeriodEStep.collect",
             "rounds/_sharded.py:PartialEStep.collect",
             "rounds/_sharded.py:ShardedEStep.collect",
             "distributed/_actor.py:Actor.total",
@@ -148,7 +151,7 @@ OTHER = {
     "audit/_designs.py:RoundsDesign.observe",  # what canaries would add, which the audit has made
     "audit/_designs.py:SelectionDesign.__init__",  # simulates the noise of a selection, without data
     "models/_embedding.py:EmbeddingTopics.audit_contributions",  # the same
-    "models/_clusters.py:projected_rows",  # a public matrix, always the same
+    "models/_clusters.py:projection_matrix",  # a public matrix, always the same
     "rounds/_clusters.py:PublicStart.spread",  # public random directions
     "attacks/_poisoning.py:poisoning_attack",  # directions of planted records
     "metrics/_likelihood.py:_sum_logarithms",  # a score of documents, which nobody releases

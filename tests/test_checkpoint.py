@@ -170,6 +170,20 @@ def test_a_damaged_checkpoint_is_refused(interrupted, damage):
     assert "delete it" not in str(error.value)
 
 
+@pytest.mark.parametrize("n_rounds", [3, None])  # in the middle, and after the last release
+@pytest.mark.parametrize("damage", [lambda spent: spent[:-1], lambda spent: spent[:0], lambda spent: spent * np.nan])
+def test_a_checkpoint_whose_shares_are_damaged_is_refused(path, n_rounds, damage):
+    """What is left of the budget follows from the shares that are spent."""
+    n_rounds = model(epsilon=EPSILON).fit(X).n_iter_ if n_rounds is None else n_rounds
+    with pytest.raises(KeyboardInterrupt):
+        model(path, callback=interrupt_after(n_rounds)).fit(X)
+    header, arrays = _checkpoint.load(path)
+    _checkpoint.save(path, header, arrays | {"r_spent": damage(arrays["r_spent"])})
+    with pytest.raises(ValueError, match=rf"fit.npz' has other releases than .* {n_rounds} rounds .*left as it is"):
+        model(path).fit(X)
+    assert path.exists()
+
+
 @pytest.mark.parametrize("content", [b"my diary of ten years\n" * 100, b"\x93NUMPY", b"PK\x03\x04 no zip"])
 def test_nobody_is_advised_to_remove_a_corpus_named_as_checkpoint(tmp_path, content):
     corpus = tmp_path / "corpus.txt"

@@ -38,6 +38,7 @@ CHECKED_ELSEWHERE = {
     "BaseTopicModel": "is a base class",
     "DPCountVectorizer": "takes texts; test_vocabulary.py",
     "PrivateSearchCV": "needs an estimator and a grid; test_model_selection.py",
+    "ReleasedClusterModel": "is loaded, not fitted; test_released_clusters.py",
     "ReleasedTopicModel": "is loaded, not fitted; test_releases.py",
     "SemanticUnitVectorizer": "takes texts; test_semantics.py",
     "TextEmbedder": "takes texts; test_insights.py",

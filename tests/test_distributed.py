@@ -158,7 +158,7 @@ def test_a_killed_worker_changes_nothing(X, shards, client, monkeypatch):
 
 
 def test_a_worker_killed_in_a_round_changes_nothing(X, shards, client):
-    model = PrivateCGSLDA(4, max_iter=4, local_sweeps=2000, random_state=5)
+    model = PrivateCGSLDA(4, max_iter=4, local_sweeps=1000, random_state=5)
     killer = KillAfter(client, 2, pause=0.1)
     assert_array_equal(model.fit(X).components_, clone(model).set_params(callback=killer).fit(shards).components_)
 

@@ -1,10 +1,12 @@
 """Clusters of embeddings: what a unit contributes, in integers; what a fit releases; what it is good for."""
 
 import itertools
+import math
 import warnings
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -14,15 +16,22 @@ from skdplda._validation import check_groups
 from skdplda.rounds import EStep, Tables
 from skdplda.rounds._clusters import ClusterTables, PublicStart, cluster_shares
 from skdplda.rounds._estep_clusters import (
+    APART,
     FINE,
+    FINEST,
     LENGTH,
     SIZE,
+    SOFT_LENGTH,
+    SOFT_STEP,
     STEP,
+    WEIGHTS,
     ClusterEStep,
     ClusterQuestion,
     Embeddings,
     grid_directions,
     scaled_to_grid,
+    soft_weights,
+    weight_table,
 )
 from skdplda.rounds._sensitivity import GRID, shortened
 
@@ -56,6 +65,7 @@ def questions(rng, n_clusters=3, n_dimensions=4, n_words=5):
     return [
         ClusterQuestion("directions"),
         ClusterQuestion("directions", centre, centres),
+        ClusterQuestion("directions", centre, centres, sharpness=rng.choice([0.0, 3.0, 1000.0])),
         ClusterQuestion("words"),
         ClusterQuestion("cluster_words", centre, centres, weights),
     ]
@@ -75,7 +85,7 @@ def exact_norm(moved):
 def test_the_parts_are_of_the_protocols():
     step = ClusterEStep(Embeddings(np.eye(3)))
     plan = EmbeddingTopics(2)._plan()
-    tables = ClusterTables((3, 0, 2), plan, PublicStart.spread(2, 3, 0), n_rounds=3, keyword_share=0.0)
+    tables = ClusterTables((3, 0, 2), plan, PublicStart.spread(2, 3, 0), n_rounds=3, soft=True, keyword_share=0.0)
     assert isinstance(step, EStep)
     assert isinstance(tables, Tables)
 
@@ -83,9 +93,10 @@ def test_the_parts_are_of_the_protocols():
 def test_a_document_of_its_own_stays_within_the_bound_by_construction():
     assert SIZE**2 + STEP**2 * LENGTH**2 <= GRID**2
     assert SIZE**2 + STEP**2 * LENGTH**2 > 0.99 * GRID**2  # and uses it
+    assert 0.97 * GRID**2 < SIZE**2 + (SOFT_STEP * WEIGHTS * SOFT_LENGTH) ** 2 <= GRID**2
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(36))
 def test_replayed_contributions_keep_the_bound_in_integers(seed):
     """With and without one unit, for each question: hostile rows, huge counts, a user with half of the texts."""
     rng = np.random.default_rng(seed)
@@ -123,6 +134,33 @@ def test_users_of_one_document_each_are_documents_in_any_order(order):
         )
 
 
+def test_rows_and_users_in_any_order_give_the_same_sums():
+    """Rows that are shuffled with their users and counts, and users who are called otherwise."""
+    rng = np.random.default_rng(9)
+    X, counts, users = rng.normal(size=(200, 4)), rng.poisson(1, (200, 5)), rng.integers(0, 70, 200)
+    X[::9], names = 0, rng.permutation(70)
+    for question in questions(rng):
+        expected = collected(X, counts, users, question)
+        for order in (np.arange(200)[::-1], rng.permutation(200)):
+            found = collected(X[order], counts[order], names[users[order]], question)
+            np.testing.assert_array_equal(found, expected, question.kind)
+
+
+@pytest.mark.parametrize("n", [255, 257, 5000])
+def test_documents_that_are_alike_add_up_exactly(n):
+    """The largest sums that single precision meets."""
+    rng = np.random.default_rng(10)
+    row, counts = np.array([[1.0, 1e-9, 0.0, 0.0]]), np.ones((1, 5))
+    asked = questions(rng)
+    toward = np.trunc(np.eye(3, 4) * LENGTH * (1 - 1e-9)).astype(np.float32)
+    asked += [ClusterQuestion("directions", np.zeros(4), toward, sharpness=sharpness) for sharpness in (0.0, 1e9, None)]
+    for question in asked:
+        one = collected(row, counts, None, question)
+        np.testing.assert_array_equal(
+            collected(np.repeat(row, n, 0), np.repeat(counts, n, 0), None, question), n * one, question.kind
+        )
+
+
 def test_sums_equal_those_of_fractions():
     """A reference in exact arithmetic: each document's cluster, and its sums."""
     rng = np.random.default_rng(3)
@@ -134,6 +172,43 @@ def test_sums_equal_those_of_fractions():
         products = [sum(int(c) * v for c, v in zip(centre, direction, strict=True)) for centre in question.centres]
         expected[products.index(max(products))] += np.array([SIZE] + [STEP * v for v in direction], dtype=object)
     np.testing.assert_array_equal(collected(X, counts, None, question), expected.astype(np.int64))
+
+
+@pytest.mark.parametrize("sharpness", [0.0, 5.0, 1e9])
+def test_weighted_sums_equal_those_of_fractions(sharpness):
+    """The same, of soft assignment; very sharp, it is the hard one."""
+    rng = np.random.default_rng(8)
+    X, counts = rng.normal(size=(50, 4)), np.ones((50, 5))
+    _, hard, *_ = questions(rng)
+    table, expected = weight_table(sharpness), np.zeros((3, 5), dtype=object)
+    for row in X:
+        direction = [int(v) for v in grid_directions(row[None], hard.centre)[0]]
+        products = [sum(int(c) * v for c, v in zip(centre, direction, strict=True)) for centre in hard.centres]
+        own = [int(table[(max(products) - product) // APART]) for product in products]
+        length = math.sqrt(sum(w * w for w in own))
+        expected[products.index(max(products)), 0] += SIZE
+        for k, w in enumerate(own):
+            weight = int(np.float32(w) * np.float32(WEIGHTS * (1 - 1e-6) / length))
+            expected[k, 1:] += [SOFT_STEP * weight * int(v * SOFT_LENGTH / LENGTH) for v in direction]
+    found = collected(X, counts, None, hard._replace(sharpness=sharpness))
+    np.testing.assert_array_equal(found, expected.astype(np.int64))
+    if sharpness > 1e3:
+        sums = collected(X, counts, None, hard)[:, 1:] / (STEP * LENGTH)
+        np.testing.assert_allclose(found[:, 1:] / (SOFT_STEP * WEIGHTS * SOFT_LENGTH), sums, atol=0.4)
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 37, 1000])
+def test_weights_of_a_document_have_their_length_and_no_more(n_clusters):
+    rng = np.random.default_rng(n_clusters)
+    products = rng.integers(-(LENGTH**2), LENGTH**2, (200, n_clusters), endpoint=True).astype(np.float32)
+    products[0] = LENGTH**2
+    products[1, 1:] = -(LENGTH**2)
+    for sharpness in (0.0, 0.7, 30.0):
+        found = soft_weights(products, weight_table(sharpness))
+        squares = (found**2).sum(axis=1)
+        assert (squares <= WEIGHTS**2).all() and (found == np.trunc(found)).all() and found.min() >= 0
+        assert found.max(axis=0)[products[0].argmax()] > 0 or n_clusters > FINEST
+        assert squares.min() > 0.5 * WEIGHTS**2 or n_clusters > 100  # rounding down takes more of many small ones
 
 
 def test_directions_are_those_of_the_rows():
@@ -283,6 +358,13 @@ def test_rows_without_a_direction_get_the_shares_of_clusters(planted):
     assert model.score(rows[:2]) == 0.0
 
 
+def test_a_row_is_transformed_as_if_alone(planted):
+    """Bit by bit: sums of many rows' probabilities are released by `topics_over_time`."""
+    X = np.random.default_rng(3).normal(size=(50, 8))
+    model = EmbeddingTopics(3, init=np.eye(8)[:3]).fit(planted[0])
+    np.testing.assert_array_equal(model.transform(X), np.vstack([model.transform(row[None]) for row in X]))
+
+
 def test_more_clusters_than_the_noise_allows_are_told_by_number(planted):
     X, _, _ = planted
     with pytest.warns(UserWarning, match=r"of n_components=60 clusters do not stand out .* Use at most \d+ clusters"):
@@ -323,6 +405,9 @@ def test_wrong_input_is_refused_by_shape_and_type(planted):
     model = EmbeddingTopics(3)
     with pytest.raises(ValueError, match="one row a document"):
         model.fit(X, counts=counts[:-1])
+    frame = pd.DataFrame(X[:6])
+    with pytest.raises(ValueError, match="counts must have the rows of X in the same order"):
+        model.fit(frame, counts=pd.DataFrame(counts[:6]).iloc[::-1])
     with pytest.raises(ValueError, match="could not convert string to float"):
         model.fit(np.array([["a text", "another"]], dtype=object))
     with pytest.raises(ValueError, match="init must have 8 columns"):

@@ -27,7 +27,7 @@ from skdplda import (
     privacy_guarantee,
     release,
 )
-from skdplda.exceptions import EmptySelectionError
+from skdplda.exceptions import EmptySelectionError, PrivacyLeakWarning
 from skdplda.model_selection import search_cost
 from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
@@ -187,6 +187,15 @@ def test_the_budget_is_what_the_ledger_sees(texts):
         pipeline.fit(texts)
     assert len(accountant.ledger) == 2
     assert accountant.total.epsilon == privacy_guarantee(pipeline).epsilon <= 5.0
+
+
+def test_a_pipeline_for_users_that_gets_no_groups_warns():
+    """As in cross-validation without metadata routing, which splits by groups and does not pass them on."""
+    pipeline = clone(make_fdptm_pipeline(8.0, 1e-6, n_components=2, groups=True))
+    with pytest.warns(PrivacyLeakWarning, match="was to get groups, and fit got none") as record:
+        pipeline.fit(["pear plum", "zinc iron"] * 300)
+    assert {str(warning.message).split()[0] for warning in record} >= {"DPCountVectorizer", "VIPSLDA"}
+    assert privacy_guarantee(pipeline).unit == "document"
 
 
 def test_users(texts):

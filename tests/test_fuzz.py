@@ -87,20 +87,20 @@ def edited(draw, value):
 
 
 MATRICES = """
-import sys, warnings
+import warnings
 warnings.simplefilter("ignore")
 import numpy as np
 import scipy.sparse as sp
 from skdplda import HDPLDA, PCTD, VIPSLDA, DPVocabularySelector, LocalPrivateLDA, PrivateCGSLDA
 from skdplda.local import LocalRandomizer
 from skdplda.semantics import UnitMatrix
-rng = np.random.default_rng(int(sys.argv[1]))
+rng = np.random.default_rng(0)
 MODELS = [PrivateCGSLDA(2, max_iter=1), VIPSLDA(2, max_iter=1), HDPLDA(2, max_iter=1), PCTD(2, max_iter=1),
           LocalPrivateLDA(2, max_iter=1), LocalRandomizer(), DPVocabularySelector(epsilon=100.0)]
 ODD = [-1, -5, 2, 20, 21, 25, 200, 2**15, 2**31 - 1, -(2**31), 2**40, -(2**62)]
 TYPES = [np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64, np.float32, np.float64, bool, complex, object]
 good = bad = 0
-for _ in range(120):
+for _ in range(240):
     X = sp.csr_array(rng.poisson(0.5, size=(12, 20)).astype(np.int64))
     parts = {"data": X.data, "indices": X.indices.astype(np.int64), "indptr": X.indptr.astype(np.int64)}
     name = rng.choice(["data", "indices", "indptr", "nothing"])
@@ -127,13 +127,12 @@ print(good, bad)
 """
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_no_matrix_ends_the_process(seed):
-    command = [sys.executable, "-c", MATRICES, str(seed)]
+def test_no_matrix_ends_the_process():
+    command = [sys.executable, "-c", MATRICES]
     found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert found.returncode == 0, found.stderr
     good, bad = map(int, found.stdout.split())
-    assert good >= 12 and bad >= 24
+    assert good >= 24 and bad >= 48
 
 
 @bounded

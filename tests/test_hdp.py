@@ -15,6 +15,7 @@ from skdplda import HDPLDA, BudgetExceededError, PrivacyAccountant, PrivacyLeakW
 from skdplda._validation import check_counts, tokens_of
 from skdplda.attacks import TopicTraceAttack
 from skdplda.datasets import make_lda_corpus
+from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import unigram_perplexity
 from skdplda.models._hdp_accounting import RESERVE, HybridPlan
 from skdplda.models._hdp_sampler import DelayedCountSweeps, PartOfTokens
@@ -305,6 +306,7 @@ def test_a_hopeless_budget_warns_with_the_number_that_works(X, delta):
     number = float(re.search(r"Use at least epsilon=([\d.]+),", str(record[0].message))[1])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NoisyTopicsWarning)  # that tells of these texts
         model.set_params(epsilon=number).fit(X)
     with pytest.warns(UserWarning, match="too small"):
         model.set_params(epsilon=number / 1.2).fit(X)
@@ -322,6 +324,7 @@ def test_advice_does_not_depend_on_the_data(X):
     assert len(messages) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NoisyTopicsWarning)  # of what was released
         HDPLDA(4, noise_epsilon=1e-9, inherent_epsilon=1.0, max_iter=2).fit(few)  # noise far above any count
 
 
@@ -447,3 +450,31 @@ def test_former_names_of_the_tables_are_taken_and_warn(X, old, new):
     same = HDPLDA(3, table=new, max_iter=2, random_state=0).fit(X)
     np.testing.assert_array_equal(model.components_, same.components_)
     assert model.privacy_guarantee_ == same.privacy_guarantee_
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_signal_and_noise_are_told_from_what_is_released(X):
+    clear = HDPLDA(4, epsilon=20.0, return_trace=True, random_state=0).fit(X)
+    assert clear.topic_signal_to_noise_.min() > 1 and not clear.topic_info(5)["noise"].any()
+    assert {"signal_to_noise_", "topic_signal_to_noise_"} <= set(clear.privacy_guarantee_.released)
+    # By hand, from the released tables alone.
+    tables, weight = clear.trace_.tables[1:].astype(float), 0.8 ** np.arange(25)[::-1]
+    mean = np.tensordot(weight, tables, 1) / weight.sum()
+    share, words = mean.sum(axis=1) / mean.sum(), np.maximum(mean.sum(axis=0), 0)
+    plan = HybridPlan.calibrate(20.0, 1e-5, 25, 0.25)
+    variance = plan.deviation**2 + words * (share * (1 - share))[:, None]
+    expected = (mean - np.outer(share, words)) / np.sqrt(variance * (weight**2).sum()) * weight.sum()
+    np.testing.assert_allclose(clear.signal_to_noise_, expected, rtol=1e-3, atol=1e-3)
+    for exact in (HDPLDA(4, epsilon=np.inf, max_iter=2), HDPLDA(4, table="sequential", max_iter=2)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            assert not hasattr(exact.fit(X), "signal_to_noise_")
+        assert "signal_to_noise_" not in exact.privacy_guarantee_.released
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_topics_of_texts_without_topics_are_noise_and_warn():
+    X = np.random.default_rng(0).multinomial(40, np.full(60, 1 / 60), 300)
+    with pytest.warns(NoisyTopicsWarning, match="4 of 4 topics hold more noise .* or an epsilon above 1 would help"):
+        model = HDPLDA(4, epsilon=1.0, random_state=0).fit(X)
+    assert model.signal_to_noise_.std() < 1.5

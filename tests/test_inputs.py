@@ -418,8 +418,7 @@ def test_a_private_search_over_users(model, corpus):
 
 HUGE = {
     "a long document": [[2**22, 0, 1]],
-    "a large count": [[2.0**31, 1, 0]],
-    "a count beyond int64": [[1e300, 1, 0]],
+    "large counts": [[2.0**31, 1e300, 1]],  # beyond int32 and int64
     "two large cells": [[2**31 - 1, 2**31 - 1, 1]],
 }
 OF_ONE_ROUND = [
@@ -446,6 +445,9 @@ def test_no_document_is_so_long_that_a_fit_fails(document, model):
     """Failing is an output: whether a fit succeeds, warns or takes all memory must not tell how long a document is."""
     short = np.tile(np.random.default_rng(0).poisson(2, (50, 3)), (4, 1))
     X = sp.csr_matrix(np.vstack([short, document]))
+    if document is not HUGE["a long document"]:  # of as many tokens once it is cut, and tracing takes time
+        clone(model).fit(X)
+        return
     tracemalloc.start()
     try:
         clone(model).fit(X)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skdplda import EmbeddingTopics, make_insights_pipeline, privacy_guarantee, release
+from skdplda import EmbeddingTopics, load_released, make_insights_pipeline, privacy_guarantee, release
 from skdplda.cli import main
 from skdplda.reports import report
 from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
@@ -82,7 +82,10 @@ def test_texts_become_clusters_and_keywords_for_one_budget(texts, public, tmp_pa
     assert {frozenset(row) for row in top.to_numpy()} == {frozenset(DRINKS), frozenset(METALS)}
     labels = pipeline.predict(["tea and cocoa", "iron", "nothing known"])
     assert labels[0] != labels[1] and labels[2] == -1
-    model = release(pipeline, raw_text=False)
+    release(pipeline).save(tmp_path / "clusters.zip")
+    model = load_released(tmp_path / "clusters.zip")
+    vectors = WordVectorEmbedder(VECTORS).transform(["tea and cocoa", "iron", "nothing known"])
+    np.testing.assert_array_equal(model.predict(vectors), labels)
     assert set(model.top_words(4).to_numpy().ravel()) == set(DRINKS + METALS)
     page = report(pipeline, tmp_path / "page.html").read_text()
     assert "copper" in page and "epsilon = 3" in page

@@ -111,8 +111,8 @@ for _ in range(20):
 
 def test_processes_never_overspend_and_lose_no_spend(path):
     accountant = PrivacyAccountant.open(path, epsilon=1.0)
-    processes = [subprocess.Popen([sys.executable, "-c", SPEND, str(path)]) for _ in range(3)]
-    assert [process.wait(120) for process in processes] == [0, 0, 0]
+    processes = [subprocess.Popen([sys.executable, "-c", SPEND, str(path)]) for _ in range(2)]
+    assert [process.wait(120) for process in processes] == [0, 0]
     assert len(accountant.ledger) == 32
     assert accountant.remaining_epsilon == 0.0
 

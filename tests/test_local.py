@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skdplda import BudgetExceededError, LocalPrivateLDA, PrivacyAccountant, PrivacyLeakWarning
 from skdplda._kernels._reports import positions
 from skdplda.datasets import make_lda_corpus, topic_recovery
+from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.local import BitChannel, LocalRandomizer, bit_epsilon_of_coin, make_reports, randomize_bits, read_reports
 from skdplda.models._local_estimators import (
     bayes_estimate,
@@ -18,6 +19,7 @@ from skdplda.models._local_estimators import (
     moment_estimate,
     moment_variance,
     reconstruct,
+    split_variance,
 )
 from skdplda.models._local_sampler import like_length, refuse_raw
 from skdplda.privacy import Randomness
@@ -257,6 +259,8 @@ def test_users_are_counted_and_declared_ones_compose(corpus):
     with pytest.raises(ValueError, match="more than reports_per_user=1 reports") as error:
         model().fit(corpus.data[:4], groups=users)
     assert "ann" not in str(error.value)  # nobody is named
+    alone = model().fit(corpus.data[:4], groups=np.array(["eve", "bob", "zoe", "ann"]))  # in an order of their own
+    assert alone.privacy_guarantee_ == model().fit(corpus.data[:4]).privacy_guarantee_
     twice = model(3.0, report={"max_words": 5, "reports_per_user": 2}).fit(corpus.data[:4], groups=users)
     assert twice.privacy_guarantee_.epsilon == 2 * 10 * 3.0
     assert twice.bit_guarantee_.epsilon == pytest.approx(2 * math.log((1 + 5 * math.exp(6)) / 6))
@@ -387,3 +391,26 @@ def test_bits_with_fewer_ones_than_noise_makes_are_refused_at_six_and_a_half_dev
     refuse_raw(mean - 6.3 * math.sqrt(mean), 400_000, channel)
     with pytest.raises(ValueError, match="fewer ones than noise alone makes"):
         refuse_raw(mean - 6.7 * math.sqrt(mean), 400_000, channel)
+
+
+@pytest.mark.parametrize("law", [{}, {"mechanism": "asymmetric"}])
+def test_the_variance_of_a_random_split_is_that_of_reports_divided_at_random(law):
+    channel, rng, n, share = LocalRandomizer(bit_epsilon=2.0, **law).channel(2), np.random.default_rng(0), 1000, 0.3
+    present = np.array([100, 600])
+    p, q = channel.one_if_present, channel.one_if_absent
+    ones = rng.binomial(present, p, (4000, 2)) + rng.binomial(n - present, q, (4000, 2))
+    counts = rng.hypergeometric(ones, n - ones, int(share * n)) - share * ones
+    assert_allclose(counts.var(axis=0), split_variance(present, n, [share], channel)[:, 0], rtol=0.1)
+
+
+@SEEDED
+def test_signal_tells_topics_from_noise(corpus):
+    clear = model(4.0, random_state=0).fit(corpus.data)
+    assert clear.topic_signal_to_noise_.mean() > 2 and not clear.topic_info(5)["noise"].any()
+    first, told = clear.stream_variance_, clear.topic_signal_to_noise_
+    clear.partial_fit(corpus.data)
+    assert (clear.stream_variance_ >= first).all() and clear.topic_signal_to_noise_.mean() > told.mean()
+    with pytest.warns(NoisyTopicsWarning, match="3 of 3 topics hold more noise"):
+        blind = model(0.1, max_iter=5, reconstruction="moment", random_state=0).fit(corpus.data)
+    assert blind.signal_to_noise_.std() < 1.5
+    assert not hasattr(model(math.inf, max_iter=2).fit(corpus.data), "signal_to_noise_")

@@ -23,8 +23,10 @@ from skdplda.metrics import (
     log_likelihood,
     make_coherence_scorer,
     make_gensim_model,
+    missing_mass,
     perplexity,
     score,
+    token_mass,
     topic_diversity,
     u_mass_coherence,
     unigram_perplexity,
@@ -529,3 +531,28 @@ def test_models_and_releases_become_gensim_models():
     assert model.to_gensim().id2word[3] == "x3"
     with pytest.raises(ValueError, match="feature_names must name 4 words"):
         model.to_gensim(["pear"])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_masses_of_a_vocabulary_are_those_of_a_loop(kind):
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 3, size=(40, 12)) * rng.integers(0, 2**29, size=12)
+    users, mask = rng.integers(0, 9, size=40), rng.random(12) < 0.5
+    assert token_mass(kind(X), mask) == pytest.approx(X[:, mask].sum() / X.sum())
+    for groups in (None, users, users.astype(str)):
+        names = np.arange(40) if groups is None else groups
+        pairs = {(names[d], w) for d, w in zip(*np.nonzero(X), strict=True)}
+        missing = sum(not mask[w] for _, w in pairs) / len(pairs)
+        assert missing_mass(kind(X), mask, groups) == pytest.approx(missing)
+        columns = np.flatnonzero(mask)
+        assert missing_mass(kind(X), [*columns, columns[0]], groups) == pytest.approx(missing)
+    assert token_mass(kind(X), []) == 0 and missing_mass(kind(X), range(12)) == 0
+
+
+@pytest.mark.parametrize("selected", [[True], [3], [-1], [0.5], [[0]], ["a"]])
+def test_a_vocabulary_of_other_words_is_refused(selected):
+    for mass in (token_mass, missing_mass):
+        with pytest.raises(ValueError, match="selected must be a mask of the 3 words"):
+            mass([[1, 2, 0]], selected)
+    with pytest.raises(ValueError, match="at least one token"):
+        token_mass([[0, 0, 0]], [0])

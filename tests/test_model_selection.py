@@ -1,5 +1,6 @@
 """The private search: its total holds, nothing of the losing trials is left, and folds are not free."""
 
+import itertools
 import math
 import pickle
 
@@ -42,7 +43,7 @@ from skdplda import (
     release,
 )
 from skdplda.datasets import make_lda_corpus
-from skdplda.model_selection import PrivateSearchCV, search_cost
+from skdplda.model_selection import PrivateSearchCV, _search, search_cost
 from skdplda.model_selection._trials import GRID, draw_trials, private_score
 from skdplda.privacy import PrivacyGuarantee, epsilon_of, gaussian_event, mechanism_of
 
@@ -59,9 +60,8 @@ def search(estimator=None, grid=None, **parameters):
     return PrivateSearchCV(estimator, GRID_OF_TWO if grid is None else grid, **{"mean_trials": 2, **parameters})
 
 
-@pytest.mark.parametrize("public", [False, True])
+@pytest.mark.parametrize(("epsilon", "public"), [(0.3, False), (5.0, True)])
 @pytest.mark.parametrize("shape", [0, 1, 2.5, math.inf])
-@pytest.mark.parametrize("epsilon", [0.3, 5.0])
 def test_the_total_is_what_was_asked_for(epsilon, shape, public):
     found = search(epsilon=epsilon, shape=shape, mean_trials=8)
     guarantee = found.privacy_cost(public=public)
@@ -642,3 +642,32 @@ def test_which_candidate_is_fitted_again_is_for_the_data_to_choose():
     grid = GridSearchCV(PrivateCGSLDA(), {"epsilon": [1.0, 3.0]}, cv=2)
     costs = [PrivateCGSLDA(epsilon=epsilon).privacy_cost() for epsilon in (1.0, 3.0)]
     assert search_cost(grid).epsilon == pytest.approx(costs[0].compose(costs[1], *costs).epsilon)
+
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("users", [RNG.permutation(40), RNG.integers(15, size=40)])
+def test_users_in_any_order_are_held_out_and_scored_with_their_own_documents(users, monkeypatch):
+    """Units stand in the order of their names, documents in theirs; also where each user has one document."""
+    seen, fit_trial = {}, _search.fit_trial
+
+    def noted_fit(trial, X, groups):
+        seen["training"], seen["groups"] = X.argmax(axis=1), groups
+        fit_trial(trial, X, groups)
+
+    def noted_score(gains, trial, units, deviation, seed):
+        seen["gains"], seen["units"] = gains, units
+        return 0.0
+
+    monkeypatch.setattr(_search, "fit_trial", noted_fit)
+    monkeypatch.setattr(_search, "private_score", noted_score)
+    monkeypatch.setattr(PrivateCGSLDA, "score_samples", lambda self, X: np.asarray(X).argmax(axis=1))
+    search(validation_fraction=0.5).fit(3 * np.eye(40, dtype=int), groups=users)  # a document is known by its word
+    np.testing.assert_array_equal(seen["groups"], users[seen["training"]])
+    start, documents = seen["units"]
+    scored = [set(seen["gains"][documents[a:b]].tolist()) for a, b in itertools.pairwise(start)]
+    whole = {user: set(np.flatnonzero(users == user).tolist()) for user in set(users.tolist())}
+    held_out = [whole[user] for user in sorted(whole) if not whole[user] & set(seen["training"].tolist())]
+    assert scored == held_out and len(held_out) > 1
+    assert set(seen["training"].tolist()) == set(range(40)) - set().union(*scored)

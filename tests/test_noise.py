@@ -149,8 +149,8 @@ def test_noise_does_not_end_where_its_table_ends(law, scale, monkeypatch):
 @pytest.mark.parametrize("scale", [0.6, 7.3, 300.0, 1e9, 2.0**50])
 def test_table_and_tail_together_follow_the_law(law, scale):
     """With a cut so early that tails are drawn often; the draws before it are what they were without it."""
-    draws = _noise._draw(partial(TABLES[law], cut=0.2), DOMAINS[law], scale, 20_000, 4, 1)
-    plain = LAWS[law](scale, 20_000, random_state=4)
+    draws = _noise._draw(partial(TABLES[law], cut=0.2), DOMAINS[law], scale, 8000, 4, 1)
+    plain = LAWS[law](scale, 8000, random_state=4)
     assert p_value(draws, law, scale) > 1e-3
     first = np.flatnonzero(draws != plain)[0]
     assert abs(plain[first]) > TABLES[law](scale, cut=0.2).cut << TABLES[law](scale).shift
@@ -162,7 +162,7 @@ def test_no_integer_is_beyond_the_reach_of_the_noise(law, reach, scale):
     """Ten times the group, ten times the distance: 40 deviations and 10,000 scales out, the law goes on."""
     reach = math.ceil(reach * scale)
     key = np.arange(8, dtype=np.uint32)
-    draws = [abs(_noise._tail_draw(DOMAINS[law], scale, reach, key, cell)) - reach for cell in range(4000)]
+    draws = [abs(_noise._tail_draw(DOMAINS[law], scale, reach, key, cell)) - reach for cell in range(2000)]
     assert min(draws) >= 1
     with mpmath.workprec(256):
         whole = tail(law, scale, reach + 1)
@@ -297,9 +297,9 @@ def reference_wedge(table, bucket, words):
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("scale", [3.0, 70.0, 1000.0])
 def test_the_kernel_draws_what_the_reference_draws(law, scale):
-    """The first draws of 2,500 streams, as many as the first words of a stream make."""
+    """The first draws of 800 streams, as many as the first words of a stream make."""
     table, domain, wedges = TABLES[law](scale), DOMAINS[law], 0
-    for seed in range(2500):
+    for seed in range(800):
         stream = kernel.keystream(_noise._key_of(seed), domain, 0, 0).T.ravel().astype(np.uint64)
         words, expected = iter((stream[1::2] << np.uint64(32) | stream[::2]).tolist()), []
         try:
@@ -309,7 +309,7 @@ def test_the_kernel_draws_what_the_reference_draws(law, scale):
             pass
         wedges += len(expected) < 28  # at least one of them took four words more
         np.testing.assert_array_equal(LAWS[law](scale, len(expected), random_state=seed), expected)
-    assert wedges > 100 or table.shift == 0
+    assert wedges > 30 or table.shift == 0
 
 
 @pytest.mark.parametrize("law", LAWS)

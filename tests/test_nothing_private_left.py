@@ -96,7 +96,7 @@ RELEASED = {
         "concentration_",
         "words_",
     },
-    "LocalPrivateLDA": {"bit_guarantee_", "stream_prior_", "word_rates_", "n_batches_"},
+    "LocalPrivateLDA": {"bit_guarantee_", "stream_prior_", "stream_variance_", "word_rates_", "n_batches_"},
     "TextEmbedder": {"vectorizer_"},
     "PrivateSearchCV": {"best_estimator_", "best_params_", "best_score_"},
 }
@@ -166,7 +166,7 @@ def test_the_guarantee_says_nothing_of_the_data(corpus):
     assert str(CANARY) not in str(fitted.privacy_guarantee_)
 
 
-LOCAL = ALLOWED | {"bit_guarantee_", "stream_prior_", "word_rates_", "n_batches_"}
+LOCAL = ALLOWED | {"bit_guarantee_", "stream_prior_", "stream_variance_", "word_rates_", "n_batches_"}
 
 
 @pytest.mark.parametrize("reconstruction", ["likelihood", "bayes", "moment"])

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import FeatureUnion, make_pipeline
 
 from skdplda import BudgetExceededError, PrivacyAccountant, PrivateCGSLDA
-from skdplda.privacy import PrivacyGuarantee, active_accountant, prepaid
+from skdplda.privacy import PrivacyGuarantee, _open_ledgers, active_accountant, prepaid
 
 X = np.random.default_rng(0).poisson(1.0, size=(24, 6))
 BUDGET = {"epsilon": 100.0, "delta": 1e-3}
@@ -135,12 +135,10 @@ PrivateCGSLDA(2, max_iter=2).fit(np.ones((4, 6), int))
 
 
 def test_a_process_started_under_a_ledger_is_refused(tmp_path):
-    def run():
-        return subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, timeout=120)
-
     with PrivacyAccountant(**BUDGET):
-        assert REFUSED in run().stderr
-    assert run().returncode == 0
+        done = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, timeout=120)
+    assert REFUSED in done.stderr
+    assert "SKDPLDA_LEDGER" not in os.environ  # later processes know of none
 
 
 def test_interleaved_blocks_charge_the_ledger_that_is_still_open():
@@ -234,16 +232,27 @@ def test_worker_processes_cannot_overdraw_a_ledger_in_a_file(tmp_path, idle_work
     assert np.isfinite(scores).sum() == len(accountant.ledger) == 1
 
 
-@pytest.mark.parametrize("text", ["{", "7", '[["me", 1, []]]', "[[1, 2]]", "[" * 100_000])
-def test_a_malformed_environment_variable_ends_in_a_sentence(text):
+SENTENCE = "the environment variable SKDPLDA_LEDGER must be what skdplda wrote"
+
+
+@pytest.mark.parametrize("text", ["7", '[["me", 1, []]]', "[[1, 2]]", "[" * 100_000])
+def test_a_malformed_environment_variable_is_refused_in_a_sentence(text, monkeypatch):
+    monkeypatch.setenv("SKDPLDA_LEDGER", text)
+    process = _open_ledgers.Process()  # as at the import
+    process.inherit()
+    monkeypatch.setattr(_open_ledgers, "PROCESS", process)
+    with pytest.raises(ValueError, match=f"^{SENTENCE}.*unset it") as error:
+        lda().fit(X)
+    assert len(str(error.value)) < 400
+
+
+def test_a_process_with_a_malformed_environment_variable_ends_in_a_sentence():
     code = "import numpy as np, skdplda; skdplda.PrivateCGSLDA(2, max_iter=2).fit(np.eye(4, dtype=int))"
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "SKDPLDA_LEDGER": text}, capture_output=True, text=True
+        [sys.executable, "-c", code], env={**os.environ, "SKDPLDA_LEDGER": "{"}, capture_output=True, text=True
     )
     assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("ValueError: the environment variable SKDPLDA_LEDGER must be what skdplda wrote")
-    assert "unset it" in last and len(last) < 400
+    assert done.stderr.splitlines()[-1].startswith(f"ValueError: {SENTENCE}")
 
 
 def test_a_malformed_environment_variable_does_not_keep_a_ledger_of_this_process_from_work():

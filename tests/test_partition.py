@@ -537,7 +537,7 @@ def test_the_favourite_word_takes_all_at_any_delta():
 
 @pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
 def test_noise_that_cannot_be_drawn_is_refused_beforehand(mechanism):
-    for epsilon, delta in ((1e-12, 1e-5), (1e-14, 2e-15)):
+    for epsilon, delta in ((1e-12, 1e-5), (1e-14, 2e-15), (1e-300, 1e-12)):
         try:
             plan = plan_partition(mechanism, epsilon, delta, 100, 3.0)
         except ValueError as error:

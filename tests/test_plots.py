@@ -5,13 +5,22 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+from sklearn.base import clone
 
-from skdplda import PCTD, DPCountVectorizer, DPVocabularySelector, PrivateCGSLDA, ReleasedTopicModel
+from skdplda import (
+    PCTD,
+    VIPSLDA,
+    DPCountVectorizer,
+    DPVocabularySelector,
+    PrivateCGSLDA,
+    ReleasedTopicModel,
+    make_fdptm_pipeline,
+)
 from skdplda.attacks import AttackResult
 from skdplda.audit import AuditReport
 from skdplda.datasets import make_lda_corpus
 from skdplda.exceptions import PrivacyLeakWarning
-from skdplda.metrics import perplexity, unigram_perplexity
+from skdplda.metrics import missing_mass, perplexity, token_mass, unigram_perplexity
 from skdplda.plots import (
     AttackRocDisplay,
     AuditDisplay,
@@ -20,7 +29,7 @@ from skdplda.plots import (
     PrivacyUtilityDisplay,
     TopicDistanceDisplay,
     TopWordsDisplay,
-    VocabularySizeDisplay,
+    VocabularyDisplay,
 )
 from skdplda.privacy import InherentPrivacyHistory, PrivacyGuarantee
 from skdplda.semantics import SemanticUnitVectorizer
@@ -231,7 +240,7 @@ def test_curve_errors_name_the_parameter(epsilons, scores, message):
 def test_vocabulary_sizes_are_labelled_curves():
     ax = Figure().subplots()
     sizes = {"sieve": [200, 370, 790], "sips": [0, 320, 700]}
-    display = VocabularySizeDisplay(epsilons=[1, 2, 5], sizes=sizes).plot(ax)
+    display = VocabularyDisplay(epsilons=[1, 2, 5], values=sizes).plot(ax)
     assert display.ax_ is ax and display.figure_ is ax.figure
     lines = {line.get_label(): line for line in ax.lines}
     assert list(lines) == ["sieve", "sips"]
@@ -245,30 +254,30 @@ def test_vocabulary_sizes_are_labelled_curves():
 def test_vocabulary_sizes_are_solid_if_proven_and_dashed_if_claimed():
     sizes = {f"mechanism {i}": [i + 1, i + 2] for i in range(8)}
     claimed = ["mechanism 2", "mechanism 5"]
-    ax = VocabularySizeDisplay(epsilons=[1, 2], sizes=sizes, claimed=claimed).plot().ax_
+    ax = VocabularyDisplay(epsilons=[1, 2], values=sizes, claimed=claimed).plot().ax_
     assert {line.get_label(): line.get_linestyle() for line in ax.lines} == {
         name: "--" if name in claimed else "-" for name in sizes
     }
     assert len({line.get_color() for line in ax.lines}) == len({line.get_marker() for line in ax.lines}) == 8
     assert ax.get_legend().get_title().get_text() == "dashed: claimed, not proven"
-    with pytest.raises(ValueError, match=r"claimed must hold names of sizes; got \['else'\]"):
-        VocabularySizeDisplay(epsilons=[1], sizes={"sieve": [1]}, claimed=["else"]).plot()
+    with pytest.raises(ValueError, match=r"claimed must hold names of values; got \['else'\]"):
+        VocabularyDisplay(epsilons=[1], values={"sieve": [1]}, claimed=["else"]).plot()
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_vocabulary_sizes_of_a_selector(corpus):
     selector = DPVocabularySelector(max_words_per_unit=10, random_state=b"sixteen bytes, or more")
     mechanisms = ["sieve", "item_frequency_published"]
-    display = VocabularySizeDisplay.from_estimator(selector, corpus, epsilons=[0.001, 100.0], mechanisms=mechanisms)
-    assert list(display.sizes) == mechanisms and display.claimed == ["item_frequency_published"]
-    assert display.sizes["sieve"][0] == 0  # nothing selected is no error here
-    assert 10 < display.sizes["sieve"][1] <= 30
+    display = VocabularyDisplay.from_estimator(selector, corpus, epsilons=[0.001, 100.0], mechanisms=mechanisms)
+    assert list(display.values) == mechanisms and display.claimed == ["item_frequency_published"]
+    assert display.values["sieve"][0] == 0  # nothing selected is no error here
+    assert 10 < display.values["sieve"][1] <= 30
     texts = ["iron zinc"] * 300
     vectorizer = DPCountVectorizer(epsilon=1.0, delta=1e-6, random_state=0)
-    display = VocabularySizeDisplay.from_estimator(vectorizer, texts, epsilons=[50.0], groups=np.arange(300))
-    assert display.sizes["sieve"].tolist() == [2]
+    display = VocabularyDisplay.from_estimator(vectorizer, texts, epsilons=[50.0], groups=np.arange(300))
+    assert display.values["sieve"].tolist() == [2]
     with pytest.raises(ValueError, match="mechanism"):
-        VocabularySizeDisplay.from_estimator(selector, corpus, epsilons=[1.0], mechanisms=["none"])
+        VocabularyDisplay.from_estimator(selector, corpus, epsilons=[1.0], mechanisms=["none"])
 
 
 @pytest.mark.parametrize(
@@ -277,12 +286,84 @@ def test_vocabulary_sizes_of_a_selector(corpus):
         ([2, 1], [1, 2], "epsilons must be positive finite numbers, ascending"),
         ([0, 1], [1, 2], "epsilons must be positive"),
         ([], [], "epsilons must be positive"),
-        ([1, 2], [1, 2, 3], r"sizes\['sieve'\] must have one entry"),
+        ([1, 2], [1, 2, 3], r"values\['sieve'\] must have one entry"),
     ],
 )
 def test_vocabulary_size_errors_name_the_parameter(epsilons, size, message):
     with pytest.raises(ValueError, match=message):
-        VocabularySizeDisplay(epsilons=epsilons, sizes={"sieve": size}).plot()
+        VocabularyDisplay(epsilons=epsilons, values={"sieve": size}).plot()
+
+
+TEXTS = ["iron zinc lead", "iron zinc tin", "plum pear fig", "plum pear kiwi"] * 150
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_what_words_cover_is_drawn_for_a_vectorizer_and_for_a_selector():
+    vectorizer = DPCountVectorizer(delta=1e-6, max_words=3, random_state=0)
+    everything = DPCountVectorizer(epsilon=np.inf).fit(TEXTS)
+    X, names = everything.transform(TEXTS), everything.get_feature_names_out()
+    users = np.arange(len(TEXTS)) // 2
+    for measure, groups in (("token_mass", None), ("missing_mass", None), ("missing_mass", users)):
+        options = {"epsilons": [0.01, 50.0], "measure": measure, "groups": groups}
+        display = VocabularyDisplay.from_estimator(vectorizer, TEXTS, **options)
+        fitted = clone(vectorizer).set_params(epsilon=50.0).fit(TEXTS, groups=groups)
+        selected = np.isin(names, fitted.get_feature_names_out())
+        assert 0 < selected.sum() <= 3
+        value = token_mass(X, selected) if measure == "token_mass" else missing_mass(X, selected, groups)
+        assert display.values["sieve"].tolist() == [measure == "missing_mass", value]
+        assert display.ax_.lines[0].get_ydata().tolist() == display.values["sieve"].tolist()  # 0 has a point
+        assert display.ax_.get_xlabel().endswith("(per document)" if groups is None else "(per user)")
+        assert display.ax_.get_title(loc="left").endswith("delta = 1e-06")
+    selector = DPVocabularySelector(delta=1e-6, random_state=0)
+    display = VocabularyDisplay.from_estimator(selector, X, epsilons=[100.0], measure="token_mass")
+    assert display.values["sieve"].tolist() == [1.0]
+    display.figure_.canvas.draw()
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_what_topics_make_of_private_words():
+    vectorizer = DPCountVectorizer(delta=1e-6, random_state=0)
+    model = VIPSLDA(2, max_iter=10, random_state=0)
+    users = np.arange(len(TEXTS))[::-1]
+    options = {"epsilons": [0.01, 60.0], "measure": "downstream_share", "model": model, "X_test": TEXTS[:40]}
+    display = VocabularyDisplay.from_estimator(vectorizer, TEXTS, **options)
+    pipeline = make_fdptm_pipeline(60.0, 1e-6, vectorizer=vectorizer, model=model).fit(TEXTS)
+    whole = make_fdptm_pipeline(np.inf, 1e-6, vectorizer=vectorizer, model=model).fit(TEXTS)
+    gains = []
+    for each in (pipeline, whole):
+        train, test = (each["words"].transform(texts) for texts in (TEXTS, TEXTS[:40]))
+        gains.append(np.log(unigram_perplexity(train, test) / each["topics"].perplexity(test)) * test.sum() / 120)
+    nothing, share = display.values["sieve"]
+    assert nothing == 0 and share == pytest.approx(gains[0] / gains[1]) and 0.3 < share < 1.1
+    by_user = VocabularyDisplay.from_estimator(vectorizer, TEXTS, groups=users, **options | {"epsilons": [60.0]})
+    assert by_user.unit == "user" and 0.3 < by_user.values["sieve"][0] < 1.1
+    with pytest.raises(ValueError, match="needs X_test"):
+        VocabularyDisplay.from_estimator(vectorizer, TEXTS, epsilons=[1.0], measure="downstream_share")
+    with pytest.raises(ValueError, match="needs texts"):
+        VocabularyDisplay.from_estimator(DPVocabularySelector(), np.eye(3), **options)
+    with pytest.raises(ValueError, match="are for measure='downstream_share'"):
+        VocabularyDisplay.from_estimator(vectorizer, TEXTS, **options | {"measure": "words"})
+
+
+def test_results_of_selections_are_drawn_as_means():
+    rows = [("sieve", 1, 0.5), ("sieve", 1, 0.7), ("sieve", 2, 0.8), ("printed", 2, 0.4)]
+    table = [{"mechanism": name, "epsilon": e, "token_mass": mass, "delta": 1e-5} for name, e, mass in rows]
+    table[3]["status"] = "claimed"
+    for row in table[:3]:
+        row["status"] = "proven"
+    display = VocabularyDisplay.from_results(table, measure="token_mass", unit="mail")
+    assert display.epsilons.tolist() == [1, 2] and display.claimed == ["printed"]
+    np.testing.assert_allclose(display.values["sieve"], [0.6, 0.8])
+    np.testing.assert_array_equal(display.values["printed"], [np.nan, 0.4])
+    assert display.ax_.get_ylabel() == "Share of all tokens" and display.ax_.get_yscale() == "linear"
+    display.figure_.canvas.draw()
+    assert {tick.get_text()[-1] for tick in display.ax_.get_yticklabels()} == {"%"}
+    with pytest.raises(ValueError, match=r"must have the columns \['words'\]"):
+        VocabularyDisplay.from_results(table)
+    with pytest.raises(ValueError, match="measure must be one of"):
+        VocabularyDisplay(epsilons=[1], values={}, measure="size").plot()
+    with pytest.raises(ValueError, match="measure must be one of"):
+        VocabularyDisplay.from_estimator(DPVocabularySelector(), np.eye(3), epsilons=[1.0], measure="size")
 
 
 def test_roc_curves_have_logarithmic_axes_and_rates():

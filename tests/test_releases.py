@@ -333,7 +333,7 @@ def test_patterns_in_use_are_quick_on_long_words(pattern):
 def forged(path, array=None, **values):
     """Write a model whose header or array was edited, its checksum made anew."""
     model = toy(vocabulary=["a", "b", "c"])
-    members = _file._members(model._values(), model.topic_word_)
+    members = _file._members(model._values(), model._arrays())
     header = json.loads(members["header.json"]) | values
     members["header.json"] = json.dumps(header).encode()
     members["topic_word.npy"] = array or members["topic_word.npy"]
@@ -513,7 +513,7 @@ def test_a_consistent_zip_with_another_content_is_refused(released, tmp_path):
         (smaller_epsilon, "checksum is wrong"),
         (lambda members: {"more.txt": b""}, "not a released model"),
         (header(privacy_guarantee=stated | {"epsilon": 0.001}), "epsilon must be at least what the event costs"),
-        (header(version=3), "version 3.* update skdplda"),
+        (header(version=4), "version 4.* update skdplda"),
         (header(format="other"), "not a released model"),
         (header(vocabulary=["plum"] * 6), "distinct words"),
         (header(text={"tokenizer": "os.system"}), "text must have keys"),

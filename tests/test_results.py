@@ -39,6 +39,8 @@ class Model(Base):
 
 def judge(model):
     # look
+    if not model:
+        raise ValueError("no model")
     return weigh(model)
 
 def draw():
@@ -79,6 +81,8 @@ def project(results, monkeypatch, tmp_path):
         ("STEPS = 3", "STEPS = 4"),
         ("return weigh(model)", "return -weigh(model)"),
         ("return STEPS", "return STEPS + 1"),
+        ("if not model", "if model is None"),
+        ("raise ValueError", "raise TypeError"),
         ("Model(Base)", "Model"),
     ],
 )
@@ -93,6 +97,7 @@ def test_a_change_of_what_is_reached_changes_the_fingerprint(project, old, new):
         ("OTHER = 4", "OTHER = 5"),
         ('"""A model."""', '"""Another text."""'),
         ("    # look\n", ""),
+        ('"no model"', '"a model, please"'),
         ("return weigh(model)", "return weigh(\n        model\n    )"),
     ],
 )
@@ -131,6 +136,8 @@ def test_it_reaches_from_an_estimator_to_the_loop_the_noise_and_the_kernels(resu
     } <= names
     assert not any(name.startswith(("skdplda.models._vips", "skdplda.models._pctd", "skdplda.audit")) for name in names)
     assert found["skdplda.models._cgs", "PrivateCGSLDA"]
+    assert not results.SILENT & {key[0] for key in found if not isinstance(key, str)}
+    assert all(results.path_of(module) for module in results.SILENT)
 
 
 def test_states_tell_this_code_from_older_and_unknown(results):
@@ -196,6 +203,20 @@ def test_every_page_says_which_of_its_results_are_not_of_this_code(check):
             assert (f"``{stem}.csv``" in text) == bool(older), (page, stem)
     assert check.with_note("no_such_page.rst", "text") == "text"
     assert 'app.connect("source-read", say_which_code)' in (check.DOC / "conf.py").read_text(encoding="utf-8")
+
+
+def test_a_built_page_that_does_not_say_so_is_found(check, tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "pages", lambda: {"a.rst": ["old", "new"], "b/c.rst": ["old"], "gone.rst": ["new"]})
+    monkeypatch.setattr(check, "RESULTS", tmp_path)
+    monkeypatch.setattr(check, "states_of", lambda path: (check.STALE if path.stem == "old" else check.FRESH,))
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a.html").write_text("old.csv, a figure. Which code the numbers are of: <code>old.csv</code> (1)")
+    (tmp_path / "b" / "c.html").write_text("old.csv, a figure, and nothing else")
+    assert check.silent_pages(tmp_path) == [("b/c.rst", "old")]
+    monkeypatch.setattr(sys, "argv", ["check.py", "--built", str(tmp_path)])
+    with pytest.raises(SystemExit) as end:
+        check.main()
+    assert end.value.code == 1
 
 
 def test_every_stored_table_and_figure_has_a_program(check):

@@ -120,6 +120,26 @@ def test_online_tables_move_by_a_falling_share():
         np.testing.assert_allclose(tables.pseudo_counts(), expected, rtol=1e-5)
 
 
+def test_online_tables_know_the_noise_of_their_weighted_sum():
+    """Against the sum itself: with releases of noise far above 0, the positive part takes nothing away."""
+    steps, rng, tables, (n_words, n_topics) = 12, np.random.default_rng(0), [], (400, 3)
+    for _ in range(2):
+        tables.append(OnlineTables((n_words, n_topics), 0.5, 0, 4.0, 1.0, 0.7, deviation=2.0))
+        for round_ in range(steps):
+            tables[-1].update(GRID * (100 + rng.normal(0, 2.0, (n_words, n_topics))), round_)
+    deviation = (tables[0].pseudo_counts() - tables[1].pseudo_counts()).std() / 2**0.5
+    cells, topics = tables[0].signal_to_noise()
+    assert cells.std() == pytest.approx((2 / 3) ** 0.5, rel=0.1)  # the word's mean takes a third away
+    rest = tables[0].pseudo_counts() - tables[0].pseudo_counts().mean(axis=1, keepdims=True)
+    assert rest.std() / deviation == pytest.approx(cells.std(), rel=0.1)
+    assert topics.max() < 0.5 and cells.shape == (n_topics, n_words)
+    again = OnlineTables((n_words, n_topics), 0.5, 1, 4.0, 1.0, 0.7, deviation=2.0)
+    assert again.signal_to_noise() is None  # before the first release
+    again.restore(tables[0].arrays())
+    np.testing.assert_array_equal(again.signal_to_noise()[0], cells)
+    assert OnlineTables(SHAPE, 0.1, 0, 4.0, 10.0, 0.7).signal_to_noise() is None
+
+
 def test_priors_without_noise_fall_linearly_to_their_values():
     alpha, beta = np.array([0.1, 0.2]), 0.01
     for round_, left in [(0, 1.0), (15, 0.5), (30, 0.0), (70, 0.0)]:

@@ -17,6 +17,11 @@ alarms, where plain sampling gives 23 % away. What cannot be told from one repet
 either, hinders the attack more, which the paper finds. All ten intervals overlap.
 
     python benchmarks/reproduce/attacks_fdptm.py --repetitions 1 --directory shadows
+
+With --both-ways no figure is drawn: each family is attacked by shadow models that select words of their own, as above,
+and by ones that take the words with which the target was released, as the authors' do. Intervals are over repetitions.
+
+    python benchmarks/reproduce/attacks_fdptm.py --both-ways --families "as published" --directory shadows
 """
 
 import argparse
@@ -24,6 +29,7 @@ import json
 import os
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import matplotlib
@@ -34,7 +40,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from results import code_of, save
+from results import Rows, code_of, save
 
 from skdplda import PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.attacks import AttackResult, membership_experiment
@@ -92,19 +98,59 @@ def draw(results, path):
     fig.savefig(path, dpi=130)
 
 
+def both_ways(args, X, folder):
+    """Measure the rows of attacks_fdptm_words.csv that are missing."""
+    rows = Rows(args.output / "attacks_fdptm_words.csv", ["family", "epsilon vocabulary", "epsilon topics", "words"])
+
+    def judge(estimator, options, selection, directory):
+        found = membership_experiment(
+            estimator,
+            X,
+            n_models=args.models,
+            repetitions=args.repetitions,
+            thresholds=(),
+            attacks=("online",),
+            selection=selection,
+            directory=directory,
+            random_state=0,
+            **options,
+        )
+        name = "LiRA online (zeta)"
+        at, each = found.tpr_at(name, FPR), [run[name].auc for run in found.runs]
+        return {
+            "repetitions": args.repetitions,
+            "models": args.models,
+            "TPR %": 100 * at.rate,
+            "low %": 100 * at.low,
+            "high %": 100 * at.high,
+            "AUC": found[name].auc,
+            "least AUC": min(each),
+            "most AUC": max(each),
+        }
+
+    for family, first, second, estimator, options in settings():
+        for selection in ("own", "target") if family in args.families else ():
+            cell = dict(zip(rows.keys, (family, first, second, selection), strict=True))
+            place = args.directory / f"{folder(family, first, second)}_{selection}"
+            work = partial(judge, estimator, options, selection, place)
+            rows.measure(cell, work, [settings, membership_experiment], ["tweets"])
+
+
 def main():
     """Run, print and save."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=64)
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--directory", type=Path, required=True)
+    parser.add_argument("--both-ways", action="store_true", help="words of their own, and the target's")
+    parser.add_argument("--families", nargs="+", choices=[*FAMILIES], default=[*FAMILIES], help="of --both-ways")
     parser.add_argument("--quick", action="store_true", help="600 documents, 4 models, 1 repetition")
     parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
     args = parser.parse_args()
     if "SKDPLDA_DATA" not in os.environ:
         sys.exit("Set SKDPLDA_DATA to the folder of the corpora.")
     if args.quick:
-        args.models, args.repetitions = 4, 1
+        args.models, args.repetitions = 4, 2 if args.both_ways else 1
     matplotlib.use("Agg")
     warnings.simplefilter("ignore", PrivacyLeakWarning)
     file = Path(os.environ["SKDPLDA_DATA"]) / "pheme_clean.json"
@@ -112,6 +158,13 @@ def main():
     X = sp.csr_array(CountVectorizer(token_pattern=r"\S+").fit_transform(texts).astype(np.int32))
     roots, results, rows = [settings, membership_experiment], {}, []
     code = code_of(*roots).rpartition("@")[2]  # models of older code are not taken for models of this
+
+    def folder(family, first, second):
+        return f"fdptm_{family}_{first}_{second}_{len(texts)}_{code}".replace(" ", "_")
+
+    if args.both_ways:
+        both_ways(args, X, folder)
+        return
     for family, first, second, estimator, options in settings():
         found = membership_experiment(
             estimator,
@@ -119,7 +172,7 @@ def main():
             n_models=args.models,
             repetitions=args.repetitions,
             thresholds=(),
-            directory=args.directory / f"fdptm_{family}_{first}_{second}_{len(texts)}_{code}".replace(" ", "_"),
+            directory=args.directory / folder(family, first, second),
             random_state=0,
             verbose=sys.stderr.isatty(),
             **options,

@@ -167,19 +167,28 @@ def figure_3(X, similarity, topics, iterations, sweeps, seeds):
 def table_1(models, words, reference):
     """Return the ten most probable words, with probabilities, of three topics of each model.
 
-    The topics are those that three of LDA are most like.
+    The topics are those in which the first words of three of LDA are most probable: three different words and topics.
     """
     base = models["LDA"]
     words, rows = np.asarray(words), []
-    heads = [base[k].argmax() for k in np.argsort(-base.max(axis=1))[:3]]
+    heads = list(dict.fromkeys(base[k].argmax() for k in np.argsort(-base.max(axis=1))))[:3]
     for name, phi in models.items():
         judged = coherence(phi, reference, words, measure="c_npmi", n_top=10)
+        free = np.ones(len(phi), dtype=bool)
         for number, head in enumerate(heads, 1):
-            k = phi[:, head].argmax()  # the topic in which LDA's first word is most probable
+            k = np.where(free, phi[:, head], -1.0).argmax()
+            free[k] = False
             top = np.argsort(-phi[k], kind="stable")[:10]
             shown = " ".join(f"{words[w]} {phi[k, w]:.4f}" for w in top)
             rows.append({"model": name, "mean c_npmi": round(judged, 4), "topic": number, "words": shown})
     return pd.DataFrame(rows)
+
+
+def store_words(models, words, reference, folder):
+    """Save and print Table 1."""
+    found = table_1(models, words, reference)
+    save(found, folder / "pctd_table1.csv", [corpus, figure_3, table_1], DATA)
+    print(found.to_string(index=False))
 
 
 def draw(table_2, table_3, path):
@@ -255,6 +264,7 @@ def main():
     parser.add_argument("--sweeps", type=int, default=200, help="sweeps of LDA (default: 200)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--quick", action="store_true", help="one seed, few iterations, nothing saved but in --output")
+    parser.add_argument("--table", action="store_true", help="Table 1 only: 30 topics, the first seed")
     parser.add_argument("--draw-only", action="store_true", help="draw the saved tables again")
     parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
     args = parser.parse_args()
@@ -269,6 +279,10 @@ def main():
     iterations, sweeps, seeds = (6, 20, [0]) if args.quick else (args.iterations, args.sweeps, args.seeds)
     topics = [10, 30] if args.quick else [10, 20, 30, 40, 50]
     args.output.mkdir(parents=True, exist_ok=True)
+    if args.table:
+        _, models = figure_3(X, similarity, [30], min(35, iterations), sweeps, seeds[:1])
+        store_words(models, words, reference, args.output)
+        return
     table_2 = figure_2(X, similarity, iterations, seeds)
     save(table_2, args.output / "pctd_figure2.csv", [corpus, figure_2], DATA)
     last = table_2[table_2["iteration"] == iterations].groupby(["support", "sigma"])[["perplexity", "epsilon"]].mean()
@@ -280,9 +294,7 @@ def main():
             float_format="{:.0f}".format
         )
     )
-    found = table_1(models, words, reference)
-    save(found, args.output / "pctd_table1.csv", [corpus, figure_3, table_1], DATA)
-    print(found.to_string(index=False))
+    store_words(models, words, reference, args.output)
     draw(table_2, table_3, args.output)
 
 

@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from skdplda.audit._pairs import Composition
-from skdplda.models import HDPLDA, PCTD, BaseRoundsModel, PrivateCGSLDA
+from skdplda.models import HDPLDA, PCTD, BaseRoundsModel, EmbeddingTopics, PrivateCGSLDA
 from skdplda.privacy import compose_events, epsilon_of, gaussian_event, leaves_of, pure_event
 from skdplda.rounds import GRID, LEAST_SIGNAL, BudgetPlan
 from skdplda.semantics import UnitMatrix
@@ -28,6 +28,7 @@ TOKENS = 20  # of a canary: above the norm bounds of the defaults; `max_norm` ma
 LEAST_VARIANCE, SUSPICIOUS, CANARIES_A_CELL = 0.02, 0.5, 50
 MOST_WORDS = 2**18  # of a table that is widened by unused words
 SIMULATED = 4096  # words, whose way through the rounds of a selection is simulated
+STEEPNESS = 0.5  # of likelihood ratios, in deviations of cells; chosen on PCTD and VIPSLDA without a corpus
 # Of the least signal at which a fit asks for topics: canaries among so many unused words leave as much.
 WEAK_SIGNAL = 0.8
 
@@ -38,11 +39,11 @@ def design_of(estimator, X, n_canaries):
         return SweepsDesign(estimator, X, n_canaries)
     if isinstance(estimator, DPVocabularySelector):
         return SelectionDesign(estimator, X, n_canaries)
-    if isinstance(estimator, BaseRoundsModel):
+    if isinstance(estimator, BaseRoundsModel) and not isinstance(estimator, EmbeddingTopics):
         return RoundsDesign(estimator, X, n_canaries)
     raise ValueError(
-        f"{type(estimator).__name__} has no private rounds, sweeps or rounds of words, in which many canaries of one"
-        " fit are looked for; use audit(..., method='repeated') or mechanism_audits."
+        f"{type(estimator).__name__} has no private rounds, sweeps or rounds of words with cells for each of many"
+        " canaries, which are looked for in one fit; use audit(..., method='repeated') or mechanism_audits."
     )
 
 
@@ -148,8 +149,12 @@ class RoundsDesign:
         return np.sum(ratios, axis=0) if dependent is None else dependent
 
     def black_box(self, model):
-        """Return a score of each canary from the fitted model alone."""
-        return of_ranks((model.components_[:, self._first : self._first + self._m] ** 2).sum(axis=0))
+        """Return a score of each canary from the fitted model alone.
+
+        Its row is larger by its part in some topic, nobody knows which: the mean of such likelihood ratios.
+        """
+        rows = model.components_[:, self._first : self._first + self._m]
+        return of_ranks(logsumexp(STEEPNESS * rows / max(rows.std(), 1e-300), axis=0))
 
 
 def ratios_of_dependent(seen, means):
@@ -230,7 +235,7 @@ class SweepsDesign:
 
     def black_box(self, model):
         """Return a score of each canary from the fitted model alone."""
-        counts = model.components_[:, self._first :].sum(axis=0)
+        counts = np.sqrt(model.components_[:, self._first :]).sum(axis=0)  # large ones are large by noise
         return of_ranks(counts[: self._m] - counts[self._m :])
 
 

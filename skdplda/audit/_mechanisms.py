@@ -225,7 +225,7 @@ def mechanism_audits(names: Sequence[str] | None = None) -> list[Finding]:
     Examples
     --------
     >>> from skdplda.audit import mechanism_audits
-    >>> any(found.broken for found in mechanism_audits(["PrivateCGSLDA"]) if found.status == "proven")
+    >>> any(found.broken for found in mechanism_audits(["DPCountVectorizer"]) if found.status == "proven")
     False
     """
     known = audited_estimators()

@@ -132,7 +132,7 @@ def audit_one_fit(
     estimator: Estimator,
     corpus: Matrix | None = None,
     *,
-    n_canaries: int = 20_000,
+    n_canaries: int = 50_000,
     confidence: float = 0.95,
     alarm: float = 1e-4,
     random_state: int | None = None,
@@ -158,7 +158,7 @@ def audit_one_fit(
         `PrivacyAccountant`.
     corpus : array-like or sparse matrix of shape (n_documents, n_words), default=None
         Word counts of documents beside the canaries. The claim holds for every corpus; None is none.
-    n_canaries : int, default=20000
+    n_canaries : int, default=50000
         At least 100. The bound comes as near to the truth as about 2 / sqrt(n_canaries) allows in comparison with the
         root of the loss's variance.
     confidence : float, default=0.95

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.stats import beta, binom
 
 __all__ = ["DEPENDENT", "INDEPENDENT", "chosen_share", "largest_refuted", "refutes", "right_guesses"]
@@ -25,12 +26,13 @@ def right_guesses(scores, present, n_guesses, rng):
     return int((guess[surest] == present[surest]).sum())
 
 
-def refutes(pair, bound, n_canaries, n_guesses, n_right, error):
-    """Return whether so many right guesses have a probability below `error` under a `LossPair`."""
+def refutes(composition, bound, n_canaries, n_guesses, n_right, error):
+    """Return whether so many right guesses have a probability below `error` under a `Composition`."""
+    if bound == INDEPENDENT and n_guesses == n_canaries:
+        return bool(binom.sf(n_right - 1, n_guesses, right_of(composition)) < error)
+    pair = pair_of(composition)
     if bound == DEPENDENT:
         return not _possible(pair, n_canaries, n_guesses, n_right, error)
-    if n_guesses == n_canaries:
-        return bool(binom.sf(n_right - 1, n_guesses, pair.right(1.0)) < error)
     # With all but a small part of the error, fewer than this share of losses are above that of the last guess.
     share = float(beta.ppf(SURELY * error, n_guesses + 1, n_canaries - n_guesses))
     return bool(binom.sf(n_right - 1, n_guesses, pair.right(share)) < (1 - SURELY) * error)
@@ -62,11 +64,29 @@ def largest_refuted(composition, bound, n_canaries, n_guesses, n_right, error, p
     low, high = 0.0, MOST
     if n_right <= n_guesses / 2:
         return 0.0
+    if bound == INDEPENDENT and n_guesses == n_canaries:
+        return _largest_factor(composition, float(beta.ppf(error, n_right, n_guesses - n_right + 1)), precision)
     while high - low > precision * max(1.0, low):
         middle = (low + high) / 2
-        pair = pair_of(composition.scaled(middle))
-        low, high = (middle, high) if refutes(pair, bound, n_canaries, n_guesses, n_right, error) else (low, middle)
+        less = composition.scaled(middle)
+        low, high = (middle, high) if refutes(less, bound, n_canaries, n_guesses, n_right, error) else (low, middle)
     return low
+
+
+def _largest_factor(composition, right, precision):
+    """Return the largest factor tried, at which guesses about all canaries are right less often than `right`."""
+    refuted = [0.0]
+
+    def beyond(factor):
+        more = right_of(composition.scaled(factor)) - right
+        if more < 0:
+            refuted.append(factor)
+        return more
+
+    least = 10 * precision
+    if beyond(least) < 0 <= beyond(MOST):
+        brentq(beyond, least, MOST, xtol=precision, rtol=precision)
+    return max(refuted)
 
 
 @lru_cache(maxsize=64)
@@ -76,8 +96,16 @@ def pair_of(composition):
 
 
 @lru_cache(maxsize=64)
+def right_of(composition):
+    """Return how often guesses about all canaries are right at most; searches begin alike."""
+    return composition.right()
+
+
+@lru_cache(maxsize=64)
 def chosen_share(composition, bound, n_canaries, error):
     """Return how many guesses show most where the canaries lose just what is claimed. No data are used."""
+    if bound == INDEPENDENT and composition.adaptive:
+        return n_canaries  # of fewer guesses only the dominating pair knows, which tells more than any draws do
     pair = pair_of(composition)
     best, chosen = -1.0, n_canaries
     for share in SHARES[bound]:

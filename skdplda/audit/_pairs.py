@@ -16,6 +16,10 @@ __all__ = ["Composition", "LossPair"]
 N_GRID = 2**16  # points of the loss: rounding moves a test by about 1e-3 of a standard deviation
 ROUNDING = 1e-15  # of Fourier transforms: less is no probability
 WIDTH = 15.0  # standard deviations of the loss on either side; what lies beyond counts as an infinite loss
+# Of the worst case over draws: steps that a range is divided into, one more than it has, and about how many numbers
+# are looked at.
+LEAST_STEPS, MOST_STEPS, WORK = 8, 256, 2e7
+FAR, CERTAIN = 8.0, 40.0  # standard deviations of the loss, and odds exp(CERTAIN), that are no doubt
 
 
 class LossPair:
@@ -31,6 +35,7 @@ class LossPair:
     """
 
     def __init__(self, loss, p, q):
+        self._loss, self._mean = loss, (p + q) / 2
         only = max(0.0, 1 - p.sum()), max(0.0, 1 - q.sum())
         self.tpr = np.concatenate([[only[0]], only[0] + np.cumsum(p[::-1]), [1.0]])  # losses above a falling threshold
         self.fpr = np.concatenate([[0.0], np.cumsum(q[::-1]), [1.0]])
@@ -45,6 +50,16 @@ class LossPair:
         if place < 0 or not self._share[place]:
             return 1.0
         return float(min(1.0, self._right[place] / self._share[place]))
+
+    def expected(self, step, chances):
+        """Return the mean of a function of the loss under a fair mixture of P and Q.
+
+        It grows with the loss's size; at the k-th multiple of `step`, it is `chances[k]`. In between it counts as that
+        at the next, and beyond all as 1.
+        """
+        place = np.ceil(np.abs(self._loss) / step - 1e-9).astype(int)
+        reached = np.append(chances, 1.0)[np.minimum(place, len(chances))]
+        return float(min(1.0, 1 - self._mean.sum() + self._mean @ reached))
 
     @cached_property
     def least_alarms(self):
@@ -101,13 +116,34 @@ class Composition:
             ranges=(factor * self.ranges[0], self.ranges[1]),
         )
 
+    @property
+    def adaptive(self):
+        """Whether no single pair is worst: then `right` knows more than the pair that dominates all."""
+        return bool(self.ranges[1] and self.ranges[0])
+
+    def right(self):
+        """Return how often a guess about a canary is right at most, where all are guessed about."""
+        if not self.adaptive:
+            return self.pair().right(1.0)
+        others = replace(self, ranges=(0.0, 0))
+        reach = min(CERTAIN, FAR * math.sqrt(self._variance) + self._variance)
+        step, chances = worst_draws(*self.ranges, reach)
+        return others.pair().expected(step, chances)
+
+    @property
+    def _variance(self):
+        """About that of the loss, or more."""
+        mu, rate, rounds = self.sampled
+        one = rate * math.sqrt(math.expm1(min(mu * mu, 50.0))) if rate < 1 else mu
+        released = self.gaussian**2 + rounds * min(mu, one) ** 2 + self.laplacian[1] * self.laplacian[0] ** 2
+        return released + self.ranges[1] * self.ranges[0] ** 2 / 3
+
     def pair(self):
         """Return the `LossPair` of all releases."""
         mu, rate, rounds = self.sampled
         epsilon, steps = self.laplacian
         eta, draws = self.ranges
-        one = rate * math.sqrt(math.expm1(min(mu * mu, 50.0))) if rate < 1 else mu
-        variance = self.gaussian**2 + rounds * min(mu, one) ** 2 + steps * epsilon**2 + draws * eta**2 / 3
+        variance = self._variance
         half = WIDTH * math.sqrt(variance) + variance + 4 * mu + epsilon + eta + 1e-9
         step = 2 * half / N_GRID
         edges = step * (np.arange(N_GRID + 1) - N_GRID // 2)  # a loss in (edges[j], edges[j + 1]] counts as the latter
@@ -120,7 +156,7 @@ class Composition:
             laws.append((lambda x: _laplace_law(x, epsilon), steps))
         if draws:
             laws.append((lambda x: _range_law(np.clip(x, -eta, eta), eta), draws))
-        transforms, number = [1.0, 1.0], 0
+        transforms, number = [np.ones(N_GRID // 2 + 1)] * 2, 0
         for law, count in laws:
             below = law(edges)
             p = np.diff(below)
@@ -134,6 +170,30 @@ class Composition:
             part = np.roll(part, (number - 1) * (1 - N_GRID // 2))  # cell j of each law is the loss edges[j + 1]
             parts.append(np.where(part > ROUNDING, part, 0.0))
         return LossPair(edges[1:], *parts)
+
+
+def worst_draws(eta, n_draws, reach):
+    """Return (step, chances): how often a guess is right after the worst draws of range eta, by the odds before them.
+
+    Each draw may be chosen by what the former ones gave. `chances[k]` is for odds of exp(k * step) or its inverse, and
+    larger odds than exp(reach) are taken for certainty. The recursion of doc/theory/one_fit.rst, Lemma 3: one more draw
+    takes the odds up by i steps or down by n - i.
+    """
+    n = int(np.clip(math.sqrt(WORK * eta / (2 * reach * n_draws)), LEAST_STEPS, MOST_STEPS))
+    step = eta / (n - 1)
+    most = math.ceil(reach / step)
+    odds = step * np.arange(-most, most + 1)
+    present = 1 / (1 + np.exp(-odds))
+    chances = np.maximum(present, 1 - present)
+    up = step * np.arange(1, n)
+    first = np.expm1(up - n * step) / np.expm1(-n * step)  # probability of up under P; exp(-up) times as much, Q
+    for _ in range(n_draws):
+        wider = np.concatenate([np.ones(n), chances, np.ones(n)])
+        for i in range(1, n):
+            p = first[i - 1] * (present + (1 - present) * math.exp(-up[i - 1]))
+            one, other = (wider[n + shift : n + shift + len(odds)] for shift in (i, i - n))
+            chances = np.maximum(chances, other + p * (one - other))
+    return step, chances[most:]
 
 
 def _laplace_law(x, epsilon):

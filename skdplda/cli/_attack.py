@@ -51,7 +51,7 @@ def add_attack_commands(add):
     audit.add_argument(
         "--members", metavar="FILE", help="one line a document: 1 if it was in the training data, else 0"
     )
-    audit.add_argument("--canaries", help="of one-fit (default: 20000) and one-run (default: 1000)", **shared)
+    audit.add_argument("--canaries", help="of one-fit (default: 50000) and one-run (default: 1000)", **shared)
     audit.add_argument("--fits", default=200, help="of repeated (default: 200)", **shared)
     audit.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of the bound (default: 0.95)")
     audit.set_defaults(run=_audit)

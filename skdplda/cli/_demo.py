@@ -153,7 +153,6 @@ def _draw(model, words, curve, picture):
         model, feature_names=words, n_words=8, ax=left.subplots(1, N_TOPICS), n_columns=N_TOPICS
     )
     left.suptitle(f"Topics found at epsilon = {SHOWN_EPSILON:g}", fontsize="large")
-    right.suptitle("What privacy costs", fontsize="large")
     curve.plot(ax=right.subplots())
     figure.savefig(picture, dpi=150)
 

@@ -11,6 +11,7 @@ from skdplda.metrics._likelihood import (
     unigram_perplexity,
 )
 from skdplda.metrics._topics import topic_distances, topic_map, topic_relevance
+from skdplda.metrics._vocabulary import missing_mass, token_mass
 
 __all__ = [
     "coherence",
@@ -19,9 +20,11 @@ __all__ = [
     "log_likelihood",
     "make_coherence_scorer",
     "make_gensim_model",
+    "missing_mass",
     "perplexity",
     "score",
     "score_samples",
+    "token_mass",
     "topic_distances",
     "topic_diversity",
     "topic_map",

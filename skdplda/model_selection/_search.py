@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 from numbers import Real
 from typing import Any, Self
 from uuid import uuid4
@@ -383,9 +384,13 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
             guarantee = self._cost_of(candidates[0], budget(math.inf), groups)
             return candidates, math.inf, 0.0, guarantee
 
+        @cache
+        def costs(log_epsilon):
+            return [self._cost_of(parameters, budget(math.exp(log_epsilon)), groups) for parameters in candidates]
+
+        @cache
         def excess(log_epsilon):
-            costs = [self._cost_of(parameters, budget(math.exp(log_epsilon)), groups) for parameters in candidates]
-            return min(self._total(costs, public)[0], 1e6) - self.epsilon
+            return min(self._total(costs(log_epsilon), public)[0], 1e6) - self.epsilon
 
         low, high = math.log(self.epsilon / (4 + min(self.shape, self.mean_trials))), math.log(self.epsilon)
         while excess(low) > 0:
@@ -398,9 +403,8 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         root = high if excess(high) <= 0 else brentq(excess, low, high, xtol=1e-4)
         while excess(root) > 0:
             root -= 2e-4
-        costs = [self._cost_of(parameters, budget(math.exp(root)), groups) for parameters in candidates]
-        _, event, slack, deviation = self._total(costs, public)
-        return candidates, math.exp(root), deviation, self._guarantee(costs, event, slack, public)
+        _, event, slack, deviation = self._total(costs(root), public)
+        return candidates, math.exp(root), deviation, self._guarantee(costs(root), event, slack, public)
 
     def _total(self, costs, public):
         """Return the epsilon of a search, the event and the rest of delta that make it up, and the score's noise.

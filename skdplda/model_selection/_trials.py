@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from functools import lru_cache
 from inspect import signature
 
 import numpy as np
@@ -28,6 +29,7 @@ def draw_trials(mean, shape, rng):
     return trials
 
 
+@lru_cache(maxsize=64)
 def success_probability(shape, mean):
     """Return gamma of the truncated negative binomial law with this mean."""
     if shape == 1:

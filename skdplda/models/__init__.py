@@ -11,6 +11,7 @@ from skdplda.models._hdp import HDPLDA
 from skdplda.models._hdp_sampler import TopicTrace
 from skdplda.models._local import LocalPrivateLDA
 from skdplda.models._pctd import PCTD
+from skdplda.models._periods import TopicCounts
 from skdplda.models._vips import VIPSLDA
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "EmbeddingTopics",
     "LocalPrivateLDA",
     "PrivateCGSLDA",
+    "TopicCounts",
     "TopicTrace",
 ]
 

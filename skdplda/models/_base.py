@@ -22,16 +22,19 @@ from skdplda._validation import (
     effective_n_jobs,
     fit_context,
     note_parameters,
+    warn_of_missing_groups,
 )
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import ShardedDocuments, load_documents
 from skdplda.metrics import make_gensim_model, perplexity, score, score_samples
 from skdplda.models._hints import HintsMixin
+from skdplda.models._periods import PeriodsMixin
 from skdplda.models._topics import TopicsMixin, warn_of_noise
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._adaptive import audited_question
 from skdplda.rounds._checkpoint import fingerprint, interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
+from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
 from skdplda.rounds._prior import PublicPrior
@@ -49,7 +52,13 @@ MAY_CHANGE = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that 
 
 
 class BaseTopicModel(
-    HintsMixin, TopicsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, LedgerAwareMixin, BaseEstimator
+    HintsMixin,
+    TopicsMixin,
+    PeriodsMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    LedgerAwareMixin,
+    BaseEstimator,
 ):
     """Base of the topic models; a subclass has `topic_word_` when it is fitted.
 
@@ -62,10 +71,6 @@ class BaseTopicModel(
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-    @property
-    def _n_features_out(self):
-        return self.topic_word_.shape[0]
 
     def transform(self, X: Matrix) -> np.ndarray:
         """Topic proportions of documents under the fitted topics.
@@ -455,6 +460,7 @@ class BaseRoundsModel(BaseTopicModel):
         guarantee = self._guarantee("document" if groups is None else "user", plan)
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
         charge.check(interrupted(self.checkpoint)[0])
+        warn_of_missing_groups(self, groups)
         randomness = self._randomness()
         data = self._training_data(X, groups, plan, randomness)
         if watch is not None:
@@ -495,9 +501,30 @@ class BaseRoundsModel(BaseTopicModel):
             )
             return self._inferred(e_step, self._model_of(tables, plan.planned(tables)))
 
+    def _infers(self):
+        """Whether the priors of topic proportions, and of words, are inferred."""
+        return isinstance(self.doc_topic_prior, str), isinstance(self.topic_word_prior, str)
+
+    def _doc_topic_prior(self):
+        if not self._infers()[0]:
+            return super()._doc_topic_prior()
+        if hasattr(self, "doc_topic_prior_"):
+            return self.doc_topic_prior_
+        masses = self.components_.sum(axis=1) if hasattr(self, "components_") else np.ones(self.n_components)
+        return FIRST_PRIOR * self.n_components * masses / masses.sum()
+
+    def _topic_word_prior(self, default=0.01):
+        """Return the pseudo-count of every word in every topic; where it is inferred, that to start from."""
+        return check_prior("topic_word_prior", None if self._infers()[1] else self.topic_word_prior, default)
+
     def _inferred(self, e_step, attributes):
-        """Return the fitted attributes with what the E-step inferred beside."""
-        return attributes
+        """Return the fitted attributes with the priors that the E-step inferred."""
+        priors = getattr(e_step, "priors", None)
+        if not isinstance(priors, InferredPriors):
+            return attributes
+        if self._infers()[1]:
+            attributes["components_"] += priors.word_prior - self._topic_word_prior()
+        return attributes | {"doc_topic_prior_": priors.alpha, "topic_word_prior_": priors.word_prior}
 
     def _e_step(self, plan, randomness, data):
         """Return the E-step of all documents, here or on workers."""

@@ -10,7 +10,7 @@ from uuid import uuid4
 import numpy as np
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
-from skdplda._validation import Interval, StrOptions, check_counts, check_prior, fit_context, tokens_of
+from skdplda._validation import Interval, StrOptions, check_counts, fit_context, tokens_of
 from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseRoundsModel
@@ -19,9 +19,10 @@ from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._adaptive import AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
-from skdplda.rounds._estep_gibbs import GibbsEStep, InferredPriors
+from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._estep_listed import ListedEStep
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
+from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
 from skdplda.rounds._prior import PublicPrior, WordPrior, has_vectors
 from skdplda.rounds._sensitivity import NORM_BOUND, shortened
@@ -33,7 +34,6 @@ __all__ = ["PrivateCGSLDA"]
 # "20 sweeps a round". Without noise: 100 rounds of one sweep, not tuned. Published: 300, as Zhao et al. (2019, 2021).
 PRIVATE_ROUNDS, EXACT_ROUNDS, PUBLISHED_SWEEPS = 20, 100, 300
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
-FIRST_PRIOR = 0.1  # of priors that are inferred
 # Of `AdaptiveTables`; draws of topics need less smoothing than soft counts do. Chosen on KOS.
 ADAPTIVE_SMOOTHING = 0.2
 # Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of
@@ -142,7 +142,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         of all; zeros where topics did not pay. Beyond about 4, a word is no noise. Not without noise, and not where no
         tables are averaged.
     topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: a topic below about 0.2 says little.
+        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float
         The priors that were inferred without noise.
     n_iter_ : int
@@ -365,30 +365,6 @@ class PrivateCGSLDA(BaseRoundsModel):
     def _adaptive(self):
         """Whether the releases decide how the budget is divided: Gaussian noise, and all units in every round."""
         return self.mechanism == "gaussian" and self.sampling_rate == 1 and np.isfinite(self.epsilon)
-
-    def _infers(self):
-        """Whether the priors of topic proportions, and of words, are inferred."""
-        return isinstance(self.doc_topic_prior, str), isinstance(self.topic_word_prior, str)
-
-    def _doc_topic_prior(self):
-        if not self._infers()[0]:
-            return super()._doc_topic_prior()
-        if hasattr(self, "doc_topic_prior_"):
-            return self.doc_topic_prior_
-        masses = self.components_.sum(axis=1) if hasattr(self, "components_") else np.ones(self.n_components)
-        return FIRST_PRIOR * self.n_components * masses / masses.sum()
-
-    def _topic_word_prior(self):
-        if not self._infers()[1]:
-            return super()._topic_word_prior()
-        return check_prior("topic_word_prior", None, 0.01)
-
-    def _inferred(self, e_step, attributes):
-        if not any(self._infers()) or not np.isinf(self.epsilon) or self.sampling_rate < 1:
-            return attributes
-        priors = e_step.priors
-        attributes["components_"] += priors.beta - self._topic_word_prior() if self._infers()[1] else 0.0
-        return attributes | {"doc_topic_prior_": priors.alpha, "topic_word_prior_": priors.beta}
 
     def _order(self, plan):
         """Return the order of the norm that is bounded; None without noise, where each token counts 1."""

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from scipy.cluster.hierarchy import linkage
-from sklearn.base import clone
+from sklearn.base import BaseEstimator
 
 from skdplda._types import ArrayLike
 from skdplda._validation import check_counts, check_is_fitted, check_matrix, fitted_parameter
@@ -134,23 +134,6 @@ class BaseClusterModel(BaseTopicModel):
             return np.empty((0, 4))
         return linkage(self.cluster_centers_, "average", "cosine")
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Name the clusters: as `rename_topics` did, else "topic_0", "topic_1", ...
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of shape (n_components,)
-            Of str objects.
-        """
-        check_is_fitted(self)
-        named = getattr(self, "topic_names_", [f"topic_{topic}" for topic in range(len(self.cluster_centers_))])
-        return np.array(named, dtype=object)
-
     def topic_info(self, n_words: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
         """A table of the clusters, as of all topics, with the number of documents and its error.
 
@@ -205,7 +188,7 @@ class BaseClusterModel(BaseTopicModel):
     def _held_out(self, X):
         """Return word counts and the clusters' words, for `perplexity`."""
         self._check_words()
-        X = check_counts(clone(self), X, reset=True)
+        X = check_counts(BaseEstimator(), X, reset=True)
         if X.shape[1] != self.topic_word_.shape[1]:
             raise ValueError(f"X must have counts of the {self.topic_word_.shape[1]} words; got {X.shape[1]} columns.")
         return X, self.topic_word_
@@ -230,17 +213,18 @@ class BaseClusterModel(BaseTopicModel):
         X = self._embeddings(X.vectors if isinstance(X, EmbeddedTexts) else X, reset=False)
         found, known = np.empty((X.shape[0], len(self.cluster_centers_))), np.empty(X.shape[0], bool)
         centre, projection = np.trunc(self.centre_ * FINE), self._fitted_projection()
+        centres = np.rint(self.cluster_centers_ * FINE).T  # whole numbers: a row's products do not depend on its block
         for first in range(0, len(found), BLOCK_ROWS):
             rows = slice(first, first + BLOCK_ROWS)
             block = projected_rows(X[rows], projection)
             directions = grid_directions(block.toarray() if sp.issparse(block) else block, centre)
-            found[rows] = directions @ self.cluster_centers_.T / LENGTH
+            found[rows] = directions @ centres / (LENGTH * FINE)
             known[rows] = directions.any(axis=1)
         return found, known
 
     def _fitted_projection(self):
-        """Return `projection` as it was when the model was fitted."""
-        return fitted_parameter(self, "projection")
+        """Return the matrix of `projection` as it was when the model was fitted, or None."""
+        return projection_matrix(fitted_parameter(self, "projection"), self.n_features_in_)
 
     def merge_topics(self, groups: Any) -> Any:
         """Refuse to merge clusters, which have directions beside their words.
@@ -264,15 +248,10 @@ class BaseClusterModel(BaseTopicModel):
 
 def projected_rows(vectors, given):
     """Return vectors after a public projection, row by row in whole numbers, or as they are if it is None."""
-    if given is None:
-        return vectors
     n_features = vectors.shape[1]
-    if isinstance(given, Integral):
-        if given > n_features:
-            raise ValueError(f"projection={given} must be at most the {n_features} dimensions of X.")
-        matrix = np.random.default_rng(PROJECTION_SEED).standard_normal((n_features, int(given)))
-    else:
-        matrix = np.asarray(given, np.float64)
+    matrix = projection_matrix(given, n_features)
+    if matrix is None:
+        return vectors
     if matrix.shape[1] > MOST_DIMENSIONS:
         raise ValueError(f"projection must have at most {MOST_DIMENSIONS} columns; got {matrix.shape[1]}.")
     if matrix.shape[0] != n_features:
@@ -285,3 +264,12 @@ def projected_rows(vectors, given):
         rows = grid_directions(rows.toarray() if sp.issparse(rows) else rows)
         found[first : first + BLOCK_ROWS] = rows @ matrix  # whole numbers below 2**53: exact
     return found
+
+
+def projection_matrix(given, n_features):
+    """Return the matrix of a projection, which may be a number of dimensions or None, (n_features, n_dimensions)."""
+    if not isinstance(given, Integral):
+        return None if given is None else np.asarray(given, np.float64)
+    if given > n_features:
+        raise ValueError(f"projection={given} must be at most the {n_features} dimensions of X.")
+    return np.random.default_rng(PROJECTION_SEED).standard_normal((n_features, int(given)))

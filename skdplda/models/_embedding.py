@@ -19,7 +19,7 @@ from skdplda._validation import (
     fit_context,
 )
 from skdplda.models._base import BaseRoundsModel, TrainingData
-from skdplda.models._clusters import BaseClusterModel, projected_rows
+from skdplda.models._clusters import MOST_DIMENSIONS, BaseClusterModel, projected_rows
 from skdplda.privacy import Randomness, seeded_guarantee
 from skdplda.rounds._clusters import EXACT_ROUNDS, ROUNDS, ClusterPlan, ClusterTables, PublicStart, cluster_shares
 from skdplda.rounds._estep_clusters import FINE, ClusterEStep, Embeddings
@@ -29,9 +29,6 @@ from skdplda.semantics import EmbeddedTexts
 
 __all__ = ["EmbeddingTopics"]
 
-MOST_DIMENSIONS = 2**16  # so that sums of squares are exact
-PROJECTION_SEED = 0  # of public random projections
-BLOCK_ROWS = 4096  # of `transform` and `score` at a time
 CLEAR = 3.0  # standard deviations of its noise that a cluster's size must have
 OF_MODEL = "the embedding model, and all it was trained on, does not depend on the private texts"
 ALONE = "each text is embedded on its own"
@@ -69,6 +66,10 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     projection : int, array-like of shape (n_features, n_dimensions) or None, default=None
         Public map to fewer dimensions: a matrix, or the dimensions of a random one, always the same. Affects privacy:
         no, if it does not depend on the private texts.
+    assignment : {"soft", "hard"}, default="soft"
+        "hard": each round adds a document to its nearest cluster. "soft": in the first 0.7 of the rounds its direction
+        is divided among clusters by weights whose squares sum to 1, ever more sharply; sizes are of nearest clusters in
+        all rounds. Soft rounds depend less on `init`, and are nearer to k-means without noise. Affects privacy: no.
     keyword_share : float, default=0.5
         Share of the budget for words, if `fit` gets counts; above 0 and below 1. Affects privacy: no.
     doc_topic_prior : None, default=None
@@ -147,6 +148,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         "init_weight": ["array-like", None],
         "centre": ["array-like", None],
         "projection": [Interval(Integral, 1, MOST_DIMENSIONS, closed="both"), "array-like", None],
+        "assignment": [StrOptions({"soft", "hard"})],
         "keyword_share": [Interval(Real, 0, 1, closed="neither")],
         "doc_topic_prior": [None],
     }
@@ -162,6 +164,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         init_weight: ArrayLike | None = None,
         centre: ArrayLike | None = None,
         projection: Any = None,
+        assignment: Literal["soft", "hard"] = "soft",
         keyword_share: float = 0.5,
         doc_topic_prior: None = None,
         topic_word_prior: float | None = None,
@@ -179,6 +182,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         self.init_weight = init_weight
         self.centre = centre
         self.projection = projection
+        self.assignment = assignment
         self.keyword_share = keyword_share
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
@@ -349,6 +353,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
             X, counts, words = X.vectors, X.counts, X.words
         vectors = self._embeddings(X, reset=True)
         if counts is not None:
+            _check_same_rows(X, counts)
             reader = clone(self)
             counts = shortened(check_counts(reader, counts, reset=True))
             words = getattr(reader, "feature_names_in_", words)
@@ -408,6 +413,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
             plan,
             start,
             n_rounds=self._rounds(),
+            soft=self.assignment == "soft",
             keyword_share=self.keyword_share if n_words else 0.0,
             centre=self._public("centre"),
         )
@@ -448,6 +454,16 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         if not attributes["has_words_"]:
             del self.topic_word_
         del self.has_words_
+
+
+def _check_same_rows(X, counts):
+    """Refuse two data frames of other rows: a document's words would be added to another one's cluster."""
+    one, other = getattr(X, "index", None), getattr(counts, "index", None)
+    if hasattr(one, "equals") and hasattr(other, "equals") and len(one) == len(other) and not one.equals(other):
+        raise ValueError(
+            "counts must have the rows of X in the same order: the indices of the two data frames differ. Write"
+            " counts.loc[X.index], or pass arrays whose rows belong together."
+        )
 
 
 def concentration(sizes, sums, directions):

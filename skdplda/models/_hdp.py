@@ -25,6 +25,7 @@ from skdplda.models._hdp_sampler import (
     TopicTrace,
     run_sequential,
 )
+from skdplda.models._topics import warn_of_noise
 from skdplda.privacy import (
     LARGEST_SCALE,
     BudgetCharge,
@@ -121,6 +122,11 @@ class HDPLDA(BaseTopicModel):
         `components_` with rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
         What is guaranteed, in total; print it for a statement to publish.
+    signal_to_noise_ : ndarray of shape (n_components, n_words)
+        By how many standard deviations a released count exceeds that of a topic with the word frequencies of all, if
+        draws and noise alone made the counts. Not without noise, and not for "sequential".
+    topic_signal_to_noise_ : ndarray of shape (n_components,)
+        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     trace_ : TopicTrace
         Only with `return_trace`: topics and tables of all sweeps.
     n_iter_ : int
@@ -244,20 +250,23 @@ class HDPLDA(BaseTopicModel):
         sharded = None if self._sequential() or self.return_trace else self._load_on_workers(X)
         X = sharded or check_counts(self, X, reset=True)
         warn_of_spare_topics(self.n_components, X.shape[1])
-        randomness = Randomness(self.random_state, type(self).__name__)
+        randomness, hopeless = Randomness(self.random_state, type(self).__name__), False
         X = X if sharded else some_tokens(X, randomness.draw_key())
         if self._sequential():
             said = f"table={self.table!r} is the published form and not private: {NOT_PRIVATE} Use table='delayed'."
             warnings.warn(said, PrivacyLeakWarning, stacklevel=3)
         elif plan.private:
             randomness.warn_if_seeded(self, stacklevel=4)
-            self._warn_if_hopeless(plan)
+            hopeless = self._warn_if_hopeless(plan)
         charge.charge(uuid4().hex)
         with closing(sharded.pool) if sharded else nullcontext():
-            counts, trace = self._run(X, plan, randomness, self.return_trace)
+            counts, trace, told = self._run(X, plan, randomness, self.return_trace)
         components = np.ascontiguousarray(counts.T) + self._topic_word_prior()
         kept = {"trace_": trace} if self.return_trace else {}
+        kept |= {} if told is None else {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
         self._set_fitted(guarantee, components_=components, n_iter_=plan.n_sweeps, **kept)
+        if not hopeless:  # else a warning has told why
+            warn_of_noise(self)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -407,7 +416,7 @@ class HDPLDA(BaseTopicModel):
         for sweeps in max_iter:
             for share in (0.1, 0.25, 0.5):
                 plan = HybridPlan.calibrate(self._total(), self.delta, sweeps, share, noise=self.mechanism)
-                counts, _ = self._run(train, plan, Randomness(random_state), False)
+                counts, _, _ = self._run(train, plan, Randomness(random_state), False)
                 topics = (counts + TOPIC_WORD_PRIOR).T
                 found = perplexity(
                     X[test], topics / topics.sum(axis=1, keepdims=True), doc_topic_prior=self._doc_topic_prior()
@@ -497,16 +506,19 @@ class HDPLDA(BaseTopicModel):
         return HybridPlan(law.name, math.sqrt(MOVED[law.norm]) / float(self.noise_epsilon), eta, sweeps)
 
     def _warn_if_hopeless(self, plan):
+        """Warn of a budget that buys no topics, whatever the data are; return whether it is one."""
         total = self._total() if self._by_total() else None
         share = SHARE if self.noise_share is None else self.noise_share
         prior = None if self._given_range() is None else self._topic_word_prior()
         sentence = shortfall(plan, self.delta, total, share, prior)
         if sentence:
             warnings.warn(sentence, UserWarning, stacklevel=4)
+        return bool(sentence)
 
     def _guarantee(self, plan):
         released = ["topics of all tokens in every sweep", "noisy topic-word counts of every sweep"]
         released += ["components_", "topic_word_", "n_iter_", *(["trace_"] if self.return_trace else [])]
+        released += ["signal_to_noise_", "topic_signal_to_noise_"] if plan.private and not self._sequential() else []
         common = {
             "unit": "token",
             "adjacency": "replace",
@@ -562,7 +574,7 @@ class HDPLDA(BaseTopicModel):
         return seeded_guarantee(guarantee, self.random_state)
 
     def _run(self, X, plan, randomness, trace):
-        """Return (counts, trace)."""
+        """Return (counts, trace, numbers of signal and noise)."""
         if self._sequential():
             clip, beta, odds = self.count_clip, self._topic_word_prior(), math.expm1(min(plan.eta / 2, 700.0))
             if clip is None:

@@ -15,6 +15,7 @@ from skdplda._validation import tokens_of
 from skdplda.models._published_gibbs import fit_published
 from skdplda.privacy import observe
 from skdplda.rounds._sensitivity import some_tokens
+from skdplda.rounds._tables import signal_to_noise
 
 __all__ = [
     "DelayedCountSweeps",
@@ -120,18 +121,34 @@ class DelayedCountSweeps:
         count_topics(self.words, self.topics, self._counts)
 
     def run(self, trace, verbose=0):
-        """Do all sweeps; return the counts of the model, and the trace if asked."""
+        """Do all sweeps; return the counts of the model, the trace if asked, and signal and noise."""
         tables, topics = [self.table], []
         for _ in tqdm(range(self._plan.n_sweeps), disable=not verbose):
             self.sweep()
             if trace:
                 topics.append(self.topics.copy())
                 tables.append(self.table.copy())
-        return self.pseudo_counts(), trace_of(topics, tables, self.document_starts) if trace else None
+        trace = trace_of(topics, tables, self.document_starts) if trace else None
+        return self.pseudo_counts(), trace, self.signal_to_noise()
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), a mean of the tables, recent ones first."""
         return np.maximum(self._sum, 0) / self._weight
+
+    def signal_to_noise(self):
+        """Return the numbers of cells and topics, as `rounds._tables.signal_to_noise` does; None without noise.
+
+        Noise is what a cell would hold if topics said nothing: that of the tables, and that of n draws of one topic,
+        binomial, where the word has n tokens. Both are new in each sweep, so that the mean of tables has less.
+        """
+        if not self._plan.private:
+            return None
+        mean = self._sum / self._weight
+        tokens, masses = np.maximum(mean.sum(axis=1), 0), np.maximum(mean.sum(axis=0), 0)
+        share = masses / max(masses.sum(), 1e-300)
+        kept = (1 - FORGET) ** (2 * np.arange(self._n))
+        variance = self._plan.deviation**2 + tokens[:, None] * (share * (1 - share))
+        return signal_to_noise(mean, np.sqrt(variance * kept.sum()) / self._weight)
 
     def _weights(self):
         """Return the integer table of the draws and each topic's factor, from public values alone."""
@@ -199,7 +216,7 @@ class ShardedSweeps(DelayedCountSweeps):
 
 
 def run_sequential(X, plan, alpha, beta, count_clip, seed, trace):
-    """Run the published form; return the counts of the model, and the trace if asked."""
+    """Run the published form; return the counts of the model, the trace if asked, and None: its noise adds up."""
     sweeps = []
     fit = fit_published(
         X,
@@ -215,6 +232,6 @@ def run_sequential(X, plan, alpha, beta, count_clip, seed, trace):
     )
     counts = fit.word_topic.T
     if not trace:
-        return np.maximum(counts, 0), None
+        return np.maximum(counts, 0), None, None
     tables, topics = zip(*sweeps, strict=True)
-    return np.maximum(counts, 0), trace_of(topics, [*tables, counts], tokens_of(X)[0])
+    return np.maximum(counts, 0), trace_of(topics, [*tables, counts], tokens_of(X)[0]), None

@@ -1,4 +1,4 @@
-"""What people look for who know scikit-learn's or gensim's LDA, and what to write here."""
+"""What people look for who know scikit-learn's or gensim's LDA or BERTopic, and what to write here."""
 
 import re
 from functools import wraps
@@ -35,6 +35,16 @@ ATTRIBUTES = {
     "get_document_topics": "transform(X) has all topics of each document",
     "log_perplexity": "score(X) is the mean log-likelihood of a held-out token",
     "num_topics": "n_components is the number of topics",
+    "get_topic_info": "topic_info() has names, sizes, words and signal",
+    "get_topic": "top_words(10).loc['topic_3'] has the words of a topic",
+    "get_representative_docs": "a document is what is protected; transform tells which public texts belong to a topic",
+    "set_topic_labels": "rename_topics gives topics names",
+    "reduce_topics": "topic_hierarchy() tells which topics are near, merge_topics([[1, 2]]) makes them one",
+    "hierarchical_topics": "topic_hierarchy() is a tree for scipy's dendrogram",
+    "visualize_barchart": "skdplda.plots.TopWordsDisplay.from_estimator(model) draws it",
+    "visualize_topics": "skdplda.reports.report(model, 'topics.html') has a map of topics, and all else",
+    "visualize_hierarchy": "skdplda.reports.report(model, 'topics.html') has it; topic_hierarchy() is the tree",
+    "visualize_topics_over_time": "topics_over_time(...).shares is a data frame, and its plot() draws it",
 }
 
 

@@ -26,10 +26,17 @@ from skdplda._validation import (
 from skdplda.distributed import ShardedDocuments, shards_of
 from skdplda.local import BitChannel, LocalRandomizer, randomize_bits
 from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
-from skdplda.models._local_estimators import bayes_estimate, moment_estimate, moment_variance, reconstruct
+from skdplda.models._local_estimators import (
+    bayes_estimate,
+    moment_estimate,
+    moment_variance,
+    reconstruct,
+    split_variance,
+)
 from skdplda.models._local_sampler import Bits, NoiseTopic, ShardedBits, presence, refuse_raw
+from skdplda.models._topics import warn_of_noise
 from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, active_accountant, seeded_guarantee
-from skdplda.rounds._tables import MeanTable, annealed, initial_table
+from skdplda.rounds._tables import MeanTable, annealed, initial_table, signal_to_noise
 
 __all__ = ["LocalPrivateLDA"]
 
@@ -101,6 +108,13 @@ class LocalPrivateLDA(BaseTopicModel):
     stream_prior_ : ndarray of shape (n_components, n_words)
         What the next `partial_fit` adds to `topic_word_prior`: `correlation` times the sum of past counts, eq. 11
         of [2]_.
+    stream_variance_ : ndarray of shape (n_components, n_words)
+        Variance of the noise in `stream_prior_`.
+    signal_to_noise_ : ndarray of shape (n_components, n_words)
+        By how many standard deviations a count exceeds that of a topic with the word frequencies of all, if the reports
+        had been divided among topics at random. Not without noise.
+    topic_signal_to_noise_ : ndarray of shape (n_components,)
+        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     word_rates_ : ndarray of shape (n_words,)
         Share of the documents of the next batch in which each word is expected, eq. 21 of [2]_.
     privacy_guarantee_ : PrivacyGuarantee
@@ -398,8 +412,19 @@ class LocalPrivateLDA(BaseTopicModel):
             beta = self._topic_word_prior(noise)
             counts = self._sample(reports, channel, prior, beta, randomness, batch)
         found = present / n_documents
-        self._set_stream(guarantees, counts, prior, beta, found if rates is None else (rates + found) / 2, batch + 1)
+        rates = found if rates is None else (rates + found) / 2
+        variance = self._noise_of_batch(counts, present, n_documents)
+        self._set_stream(guarantees, counts, prior, beta, rates, batch + 1, variance, first)
+        warn_of_noise(self, stacklevel=5)
         return self
+
+    def _noise_of_batch(self, counts, present, n_documents):
+        """Return the variance of the counts of a batch, (n_components, n_words), if topics said nothing."""
+        channel, masses = self._channel(counts.shape[1]), counts.sum(axis=1)
+        variance = split_variance(present, n_documents, masses / max(masses.sum(), 1e-300), channel).T
+        if self.reconstruction != "likelihood":  # a word counts 1 there, and not p - q
+            variance = variance / (channel.one_if_present - channel.one_if_absent) ** 2
+        return variance if channel.flips else np.zeros_like(variance)
 
     def _check_budget(self, X):
         """Refuse bad priors, and raw counts that an open ledger cannot afford, before X is read."""
@@ -500,13 +525,20 @@ class LocalPrivateLDA(BaseTopicModel):
                 table[:, :n_topics] += prior
         return np.ascontiguousarray(mean.value.T)
 
-    def _set_stream(self, guarantees, counts, prior, beta, rates, n_batches):
+    def _set_stream(self, guarantees, counts, prior, beta, rates, n_batches, variance=0.0, first=True):
         """Set the fitted attributes after a batch: eq. 10, 13 and 21 of the paper."""
+        before = np.zeros_like(counts) if first else self.stream_variance_
+        total, told = before + variance, {}
+        if (total > 0).any():
+            cells, topics = signal_to_noise((counts + prior).T, np.sqrt(np.maximum(total, 1e-300)).T)
+            told = {"signal_to_noise_": cells, "topic_signal_to_noise_": topics}
         self._set_fitted(
             guarantees[0],
             bit_guarantee_=guarantees[1],
             components_=counts + prior + beta,
             stream_prior_=prior + self.correlation * counts,
+            stream_variance_=before + self.correlation**2 * variance,
+            **told,
             word_rates_=rates,
             n_iter_=self.max_iter,
             n_batches_=n_batches,

@@ -6,7 +6,14 @@ All of it is post-processing of reports, free of privacy cost. Formulas and proo
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["bayes_estimate", "document_lengths", "moment_estimate", "moment_variance", "reconstruct"]
+__all__ = [
+    "bayes_estimate",
+    "document_lengths",
+    "moment_estimate",
+    "moment_variance",
+    "reconstruct",
+    "split_variance",
+]
 
 
 def moment_estimate(ones, n_reports, channel, clip=True):
@@ -28,6 +35,20 @@ def moment_variance(present, n_reports, channel):
     p, q = channel.one_if_present, channel.one_if_absent
     present = np.asarray(present, dtype=np.float64)
     return (present * p * (1 - p) + (n_reports - present) * q * (1 - q)) / (p - q) ** 2
+
+
+def split_variance(present, n_reports, shares, channel):
+    """Variance of a topic's count of each word, if the reports were divided among topics at random.
+
+    Of M = `n_reports` reports, M r have the word's bit, where r = q + (p - q) N / M, and N = `present` documents have
+    the word. A topic with a share s of the documents, drawn without looking at the bits, has a hypergeometric number of
+    them, of variance M s (1 - s) r (1 - r) nearly. A word counts p - q there, as in the likelihood. Returns an array of
+    shape (n_words, n_topics).
+    """
+    p, q = channel.one_if_present, channel.one_if_absent
+    rate = np.clip(q + (p - q) * np.asarray(present, dtype=np.float64) / max(n_reports, 1), 0, 1)
+    shares = np.asarray(shares, dtype=np.float64)
+    return n_reports * (rate * (1 - rate))[:, None] * (shares * (1 - shares))
 
 
 def bayes_estimate(moment, n_reports, channel, mean, weight=None):

@@ -17,13 +17,14 @@ from skdplda._validation import (
     StrOptions,
     check_counts,
     check_groups,
-    check_prior,
     effective_n_jobs,
     fit_context,
 )
 from skdplda.datasets import DiskCounts
+from skdplda.distributed import shards_of
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import BaseRoundsModel, TrainingData, settings_of
+from skdplda.models._topics import warn_of_noise
 from skdplda.privacy import (
     ACCOUNTINGS,
     CLAIMED_ACCOUNTINGS,
@@ -36,6 +37,7 @@ from skdplda.rounds._adaptive import AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
+from skdplda.rounds._inferred import FIRST_PRIOR, ExpectedPriors
 from skdplda.rounds._loop import run_round
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
 from skdplda.rounds._prior import PublicPrior, WordPrior, has_vectors
@@ -132,11 +134,14 @@ class VIPSLDA(BaseRoundsModel):
         50. Affects privacy: no.
     mean_change_tol : float, default=1e-3
         Mean change of its parameters at which a document stops. Affects privacy: no.
-    doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
-        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
-    topic_word_prior : float or None, default=None
+    doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
+        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer": without noise, the most likely
+        one, found while topics are, which texts of few words need; with noise, 0.1 a topic on average, in proportion to
+        the topics' released masses. Affects privacy: no.
+    topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called eta in [1]_. None: 0.01 with noise (1.0 in streams and mini-batches), 0.03
-        without. Affects privacy: no.
+        without. "infer": without noise, the most likely one that is proportional to the word frequencies, into which
+        topics fade that the documents do not prove; with noise as None. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
         Public knowledge of words and topics, for the default form; unused without noise, and refused by other private
         forms. Affects privacy: no, if it does not depend on the private texts.
@@ -165,10 +170,12 @@ class VIPSLDA(BaseRoundsModel):
         What is guaranteed; print it for a statement to publish.
     signal_to_noise_ : ndarray of shape (n_components, n_words)
         By how many standard deviations of the noise a released count exceeds that of a topic with the word frequencies
-        of all; zeros where topics did not pay. Beyond about 4, a word is no noise. Not without noise, and not where no
-        tables are averaged.
+        of all; zeros where topics did not pay. Beyond about 4, a word is no noise. Online, it is rather too small. Not
+        without noise.
     topic_signal_to_noise_ : ndarray of shape (n_components,)
-        The same for whole topics, 0 for noise alone: a topic below about 0.2 says little.
+        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
+    doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float or ndarray of shape (n_words,)
+        The priors that were inferred without noise.
     n_iter_ : int
         Rounds (steps) done.
     n_features_in_ : int
@@ -212,6 +219,8 @@ class VIPSLDA(BaseRoundsModel):
         "prior": [PublicPrior, WordPrior, None],
         "accounting": [StrOptions(set(ACCOUNTINGS))],
         "learning_method": [StrOptions({"batch", "online"})],
+        "doc_topic_prior": [Real, "array-like", StrOptions({"infer"}), None],
+        "topic_word_prior": [Real, StrOptions({"infer"}), None],
         "sampling_rate": [Interval(Real, 0, 1, closed="right"), None],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "nominal_size": [Interval(Integral, 1, None, closed="left"), None],
@@ -243,8 +252,8 @@ class VIPSLDA(BaseRoundsModel):
         learning_decay: float = 0.7,
         max_doc_update_iter: int | None = None,
         mean_change_tol: float = 1e-3,
-        doc_topic_prior: ArrayLike | None = None,
-        topic_word_prior: float | None = None,
+        doc_topic_prior: ArrayLike | Literal["infer"] | None = None,
+        topic_word_prior: float | Literal["infer"] | None = None,
         prior: PublicPrior | WordPrior | None = None,
         checkpoint: PathLike | None = None,
         callback: Function | None = None,
@@ -343,12 +352,14 @@ class VIPSLDA(BaseRoundsModel):
             randomness.warn_if_seeded(self, stacklevel=4)
         tables = self._make_tables(plan, randomness, data)
         if stream["n_done"]:
-            tables.restore({"table": stream["table"]})
+            tables.restore({"table": stream["table"], "n": stream["n_done"]})
         charge.charge(stream["run"])
         e_step = self._e_step(plan, randomness, data)
         run_round(e_step, tables, plan, randomness, stream["n_done"], n_threads=effective_n_jobs(self.n_jobs))
         n_done = stream["n_done"] + 1
         self._set_fitted(guarantee, **self._model_of(tables, n_done))
+        if n_done == plan.n_rounds:  # an unfinished stream is noise at first
+            warn_of_noise(self, stacklevel=4)
         self._stream = stream | {"n_done": n_done, "table": tables.table}
         return self
 
@@ -390,7 +401,11 @@ class VIPSLDA(BaseRoundsModel):
         default = EXACT_TOPIC_WORD_PRIOR if np.isinf(self.epsilon) else PRIVATE_TOPIC_WORD_PRIOR
         if self._adaptive():
             default = ADAPTIVE_TOPIC_WORD_PRIOR
-        return check_prior("topic_word_prior", self.topic_word_prior, default)
+        return super()._topic_word_prior(default)
+
+    def _infers_exactly(self):
+        """Whether a prior is the most likely one of exact counts: in full batches without noise."""
+        return any(self._infers()) and np.isinf(self.epsilon)
 
     def _adaptive(self):
         """Whether the releases decide how the budget is divided: in full batches, where all contribute equally."""
@@ -410,6 +425,11 @@ class VIPSLDA(BaseRoundsModel):
         self._doc_topic_prior()
         self._topic_word_prior()
         self._check_prior(self._adaptive() and not stream)
+        if self._infers_exactly() and (self.learning_method == "online" or self._rate() < 1):
+            raise ValueError(
+                "doc_topic_prior and topic_word_prior cannot be 'infer' without noise in mini-batches or samples. Give"
+                " numbers."
+            )
         if self._adaptive():
             return BudgetPlan.of(self.epsilon, self.delta, least_share(self.max_iter))
         rate, online, exact = self._rate(), self.learning_method == "online", np.isinf(self.epsilon)
@@ -439,11 +459,15 @@ class VIPSLDA(BaseRoundsModel):
             **changes,
             hidden="" if self.max_doc_length is None else CUT,
             assumptions=assumptions,
-            tells_noise=self.learning_method == "batch",
         )
         return seeded_guarantee(guarantee, self.random_state)
 
     def _read(self, X, groups, plan, randomness):
+        if self._infers_exactly() and (isinstance(X, DiskCounts) or shards_of(X) is not None):
+            raise ValueError(
+                "doc_topic_prior and topic_word_prior cannot be 'infer' without noise for documents on disk or on a"
+                " cluster. Give numbers."
+            )
         if not isinstance(X, DiskCounts):
             return super()._read(X, groups, plan, randomness)
         if groups is not None:
@@ -487,7 +511,12 @@ class VIPSLDA(BaseRoundsModel):
 
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, remember = self._doc_topic_prior(), self._topic_word_prior(), self._remembers(plan, data)
-        if plan.noiseless and self.learning_method == "batch":
+        infers = self._infers()
+        if infers[0]:  # not that of an earlier fit
+            alpha = np.full(self.n_components, FIRST_PRIOR)
+        if self._infers_exactly():
+            priors = ExpectedPriors(alpha, FIRST_PRIOR if infers[1] else beta, infers, plan.n_rounds)
+        elif plan.noiseless and self.learning_method == "batch":
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
         elif self._adaptive():
             priors = partial(constant, ROUND_ALPHA * alpha, 0.0)
@@ -502,7 +531,7 @@ class VIPSLDA(BaseRoundsModel):
             max_length=self.max_doc_length,
             max_iter=self.max_doc_update_iter or (REMEMBERED_UPDATES if remember else FRESH_UPDATES),
             tol=self.mean_change_tol,
-            remember=remember,
+            remember=remember or self._infers_exactly(),
             weighted=self._weighted(plan, data),
             collapsed=self._adaptive() or (plan.noiseless and self.learning_method == "batch"),
         )
@@ -513,7 +542,8 @@ class VIPSLDA(BaseRoundsModel):
     def _make_tables(self, plan, randomness, data):
         shape, key, bound = (data.n_words, self.n_components), randomness.table_key, self._norm_bound(plan)
         if self.learning_method == "online":
-            return OnlineTables(shape, self._rate(), key, bound, self.learning_offset, self.learning_decay, GAMMA_SHAPE)
+            steps = self.learning_offset, self.learning_decay
+            return OnlineTables(shape, self._rate(), key, bound, *steps, GAMMA_SHAPE, plan.deviation(0))
         weighted = self._weighted(plan, data)
         if self._adaptive():
             return AdaptiveTables(shape, plan, key, weighted=weighted, n_rounds=self.max_iter, prior=data.prior)

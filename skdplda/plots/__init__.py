@@ -1,10 +1,11 @@
 """Displays: topics and how alike they are, what privacy costs, how fits go, what attacks and audits find."""
 
 from skdplda.plots._attacks import AttackRocDisplay, AuditDisplay
-from skdplda.plots._curves import PrivacyUtilityDisplay, VocabularySizeDisplay
+from skdplda.plots._curves import PrivacyUtilityDisplay
 from skdplda.plots._ldavis import prepare_ldavis
 from skdplda.plots._rounds import ConvergenceDisplay, MonitorDisplay
 from skdplda.plots._topics import TopicDistanceDisplay, TopWordsDisplay
+from skdplda.plots._vocabulary import VocabularyDisplay
 
 __all__ = [
     "AttackRocDisplay",
@@ -14,6 +15,6 @@ __all__ = [
     "PrivacyUtilityDisplay",
     "TopWordsDisplay",
     "TopicDistanceDisplay",
-    "VocabularySizeDisplay",
+    "VocabularyDisplay",
     "prepare_ldavis",
 ]

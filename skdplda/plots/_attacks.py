@@ -6,7 +6,7 @@ import numpy as np
 
 from skdplda.attacks import membership_experiment
 from skdplda.audit import audit
-from skdplda.plots._style import BLUE, GREY, STYLES, VERMILION, new_axes
+from skdplda.plots._style import BLUE, GREY, STYLES, VERMILION, legend_below, listed, new_axes, set_title, titled
 
 __all__ = ["AttackRocDisplay", "AuditDisplay"]
 
@@ -64,7 +64,7 @@ class AttackRocDisplay:
         fpr : float, default=0.001
             As in `plot`.
         title : str, default=None
-            As in `plot`.
+            As in `plot`; None names the epsilon of an estimator that has one.
         **options : dict
             Further parameters of :func:`skdplda.attacks.membership_experiment`.
 
@@ -79,6 +79,7 @@ class AttackRocDisplay:
             If there is no attack of such a name.
         """
         results = membership_experiment(estimator, X, **options)
+        title = titled("What attacks find", estimator) if title is None else title
         return cls.from_results(results, attacks=attacks, ax=ax, least=least, fpr=fpr, title=title)
 
     @classmethod
@@ -129,7 +130,7 @@ class AttackRocDisplay:
         fpr : float, default=0.001
             The rate at which the true-positive rate is written beside each name; None leaves it out.
         title : str, default=None
-            Title of the axes.
+            Title of the axes. None: "What attacks find".
 
         Returns
         -------
@@ -141,9 +142,7 @@ class AttackRocDisplay:
         ValueError
             If there is no result.
         """
-        results = list(self.results) if isinstance(self.results, (list, tuple)) else [self.results]
-        if not results:
-            raise ValueError("results must hold at least one attack.")
+        results = listed(self.results, "results", "attack")
         ax = new_axes(ax, (4.6, 5.2), self)
         if least is None:
             negatives = max(int((~result.labels).sum()) for result in results)
@@ -160,10 +159,8 @@ class AttackRocDisplay:
         ax.set(xscale="log", yscale="log", xlim=(least, 1), ylim=(least, 1.02))
         ax.set_xlabel("False-positive rate")
         ax.set_ylabel("True-positive rate")
-        ax.set_title(title or "", fontsize="medium", loc="left")
-        heading = None if fpr is None else f"TPR at FPR {fpr:g} in parentheses"
-        place = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.17)}  # below: curves may be anywhere
-        ax.legend(frameon=False, fontsize="small", title=heading, title_fontsize="small", alignment="left", **place)
+        set_title(ax, "What attacks find" if title is None else title)
+        legend_below(ax, None if fpr is None else f"TPR at FPR {fpr:g} in parentheses")
         return self
 
 
@@ -251,9 +248,7 @@ class AuditDisplay:
         ValueError
             If there is no report, or another number of names.
         """
-        reports = list(self.reports) if isinstance(self.reports, (list, tuple)) else [self.reports]
-        if not reports:
-            raise ValueError("reports must hold at least one audit.")
+        reports = listed(self.reports, "reports", "audit")
         names = [report.claim.mechanism.partition(":")[0].partition(",")[0] for report in reports]
         names = names if self.names is None else list(self.names)
         if len(names) != len(reports):
@@ -288,5 +283,9 @@ class AuditDisplay:
         ax.barh(0, 0, color=BLUE, alpha=0.75, label=f"shown, with confidence {' or '.join(bounds)}")
         if any(report.violated for report in reports):
             ax.barh(0, 0, color=VERMILION, alpha=0.75, label="shown, and refutes the claim")
+        title = "What audits show, beside the claims"
+        if len(reports) == 1:
+            title = f"What an audit shows; {reports[0].claim.caption}"
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}  # above: the bars may be anywhere
-        ax.legend(frameon=False, fontsize="small", ncols=2, **place)
+        text = {"fontsize": "small", "title": fill(title, 48), "title_fontsize": "medium"}
+        ax.legend(frameon=False, ncols=2, alignment="left", **text, **place)

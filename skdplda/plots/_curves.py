@@ -1,16 +1,13 @@
-"""Curves over epsilon: what privacy costs in utility, and how many words a selection names."""
-
-import warnings
+"""Curves over epsilon: what privacy costs in utility."""
 
 import numpy as np
 from sklearn.base import clone
 
 from skdplda._validation import counts_of
-from skdplda.exceptions import EmptySelectionError
 from skdplda.metrics import unigram_perplexity
-from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, VERMILION, epsilon_axis, legend_below, new_axes, set_title
+from skdplda.plots._style import BLUE, DASHES, GREY, VERMILION, epsilon_axis, legend_below, new_axes, set_title
 
-__all__ = ["PrivacyUtilityDisplay", "VocabularySizeDisplay"]
+__all__ = ["PrivacyUtilityDisplay"]
 
 
 class PrivacyUtilityDisplay:
@@ -44,7 +41,7 @@ class PrivacyUtilityDisplay:
 
     See Also
     --------
-    VocabularySizeDisplay : How many words a private selection names.
+    VocabularyDisplay : What a private selection of words finds.
 
     Examples
     --------
@@ -176,139 +173,3 @@ class PrivacyUtilityDisplay:
         set_title(ax, "What privacy costs")
         legend_below(ax)
         return self
-
-
-class VocabularySizeDisplay:
-    """Size of privately selected vocabularies over epsilon.
-
-    Each point is a fit that spends its epsilon: draw the curves on public or synthetic data, or pay for all of them.
-
-    Parameters
-    ----------
-    epsilons : array-like of shape (n_epsilons,)
-        Finite privacy losses, ascending.
-    sizes : dict of str to array-like of shape (n_epsilons,)
-        Number of selected words at each epsilon, for each mechanism.
-    claimed : collection of str, default=()
-        Those of the mechanisms whose epsilon is claimed and not proven: their curves are dashed, all others solid.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure that holds it.
-
-    See Also
-    --------
-    PrivacyUtilityDisplay : What privacy costs in utility.
-
-    Examples
-    --------
-    >>> from skdplda.plots import VocabularySizeDisplay
-    >>> display = VocabularySizeDisplay(epsilons=[1, 2, 5], sizes={"sieve": [200, 370, 790]})
-    >>> display.plot().ax_.get_ylabel()
-    'Words selected'
-    """
-
-    def __init__(self, *, epsilons, sizes, claimed=()):
-        self.epsilons = epsilons
-        self.sizes = sizes
-        self.claimed = claimed
-
-    @classmethod
-    def from_estimator(cls, estimator, X, *, epsilons, mechanisms=None, n_repeats=1, groups=None, ax=None):
-        """Fit clones of a selector at each epsilon and draw how many words they name.
-
-        Every fit spends its epsilon, and is charged to an open `PrivacyAccountant`: draw the curves on public or
-        synthetic documents.
-
-        Parameters
-        ----------
-        estimator : DPCountVectorizer or DPVocabularySelector
-            It is not changed.
-        X : object
-            Texts or counts, as the estimator takes them.
-        epsilons : array-like of shape (n_epsilons,)
-            Ascending.
-        mechanisms : sequence of str, default=None
-            One curve each. None draws that of the estimator.
-        n_repeats : int, default=1
-            Fits at each epsilon; the curve is their mean.
-        groups : array-like of shape (n_documents,), default=None
-            The user of each document.
-        ax : matplotlib Axes, default=None
-            As in `plot`.
-
-        Returns
-        -------
-        display : VocabularySizeDisplay
-            The drawn display.
-
-        Raises
-        ------
-        ValueError
-            As the estimator's `fit` raises, unless it is for want of words: then the size is 0.
-        """
-        options = {} if groups is None else {"groups": groups}
-        sizes, claimed = {}, []
-        for mechanism in [estimator.mechanism] if mechanisms is None else mechanisms:
-            selectors = [clone(estimator).set_params(mechanism=mechanism, epsilon=epsilon) for epsilon in epsilons]
-            counts = [[_size(clone(selector), X, options) for _ in range(n_repeats)] for selector in selectors]
-            sizes[mechanism] = np.mean(counts, axis=1)
-            if any(selector.privacy_cost().status != "proven" for selector in selectors):
-                claimed.append(mechanism)
-        return cls(epsilons=epsilons, sizes=sizes, claimed=claimed).plot(ax=ax)
-
-    def plot(self, ax=None):
-        """Draw one curve a mechanism, on logarithmic axes.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-
-        Returns
-        -------
-        display : VocabularySizeDisplay
-            This display.
-
-        Raises
-        ------
-        ValueError
-            If `epsilons` are not positive, finite and ascending, a curve has another length, or `claimed` names none.
-        """
-        epsilons = np.asarray(self.epsilons, dtype=float)
-        ascending = epsilons.ndim == 1 and len(epsilons) and np.all(np.diff(epsilons) > 0)
-        if not (ascending and epsilons[0] > 0 and epsilons[-1] < np.inf):
-            raise ValueError(f"epsilons must be positive finite numbers, ascending; got {self.epsilons!r}.")
-        unknown = set(self.claimed) - set(self.sizes)
-        if unknown:
-            raise ValueError(f"claimed must hold names of sizes; got {sorted(unknown)}.")
-        ax = new_axes(ax, (5.6, 4.0), self)
-        for i, (name, size) in enumerate(self.sizes.items()):
-            size = np.asarray(size, dtype=float)
-            if size.shape != epsilons.shape:
-                raise ValueError(f"sizes[{name!r}] must have one entry for each epsilon; got shape {size.shape}.")
-            color, marker, _ = STYLES[i % len(STYLES)]
-            dashes = DASHES["claimed" if name in self.claimed else "proven"]
-            drawn = np.where(size > 0, size, np.nan)  # nothing selected: no point on a logarithmic axis
-            ax.plot(epsilons, drawn, color=color, marker=marker, linestyle=dashes, label=name, markersize=5)
-        ax.set_yscale("log")
-        epsilon_axis(ax, epsilons)
-        ax.yaxis.set_major_formatter("{x:,.0f}")
-        ax.yaxis.set_minor_formatter("{x:,.0f}" if len(ax.get_yticks()) < 4 else "")
-        ax.set_ylabel("Words selected")
-        set_title(ax, "Words that a private selection names")
-        legend_below(ax, "dashed: claimed, not proven" if self.claimed else None)
-        return self
-
-
-def _size(selector, X, options):
-    """Return how many words a selector names; none is a size too, of which it warns or which it raises."""
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "No word was used by enough", UserWarning)
-            return len(selector.fit(X, **options).get_feature_names_out())
-    except EmptySelectionError:
-        return 0

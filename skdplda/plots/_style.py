@@ -15,6 +15,7 @@ __all__ = [
     "VERMILION",
     "epsilon_axis",
     "legend_below",
+    "listed",
     "names_of_topics",
     "new_axes",
     "pyplot",
@@ -42,6 +43,14 @@ def pyplot():
     return import_optional("matplotlib.pyplot", purpose="A display", install="matplotlib")
 
 
+def listed(things, name, one):
+    """Return a list of things, or of one thing alone; ValueError if there is none."""
+    found = list(things) if isinstance(things, (list, tuple)) else [things]
+    if not found:
+        raise ValueError(f"{name} must hold at least one {one}.")
+    return found
+
+
 def new_axes(ax, size, display=None):
     """Return the given axes, or one of a new figure of the given size in inches; a display keeps both."""
     plt = pyplot()
@@ -56,6 +65,11 @@ def new_axes(ax, size, display=None):
 def titled(what, estimator):
     """Return what a picture shows and the epsilon of the model that it is of, for its title."""
     guarantee = getattr(estimator, "privacy_guarantee_", None)
+    if guarantee is None and hasattr(estimator, "privacy_cost"):
+        try:
+            guarantee = estimator.privacy_cost()
+        except ValueError:  # it needs to know the number of words, or will not fit at all
+            guarantee = None
     return what if guarantee is None else f"{what}; {guarantee.caption}"
 
 

@@ -72,7 +72,7 @@ class TopWordsDisplay:
         topic_names=None,
         ax=None,
         n_columns=None,
-        relevance=0.6,
+        relevance=0.8,
     ):
         """Draw the top words of a fitted topic model, with their probabilities.
 
@@ -92,7 +92,7 @@ class TopWordsDisplay:
             As in `plot`.
         n_columns : int, default=None
             As in `plot`.
-        relevance : float, default=0.6
+        relevance : float, default=0.8
             As in the estimator's `top_words`; 1 orders by probability.
 
         Returns

@@ -1,6 +1,7 @@
 """From a budget to the noise that meets it, from the safe side."""
 
 import math
+from functools import lru_cache
 
 from skdplda.privacy._accounting import ULP, epsilon_of, gaussian_delta, least
 from skdplda.privacy._events import check_delta, check_epsilon, check_steps, gaussian_event, laplace_event
@@ -49,6 +50,12 @@ def calibrate_gaussian(epsilon: float, delta: float, steps: int = 1, sampling_ra
         return 0.0
     if delta == 0:
         raise ValueError("delta must be > 0 for Gaussian noise; use Laplace noise for delta=0, or give a delta")
+    return _gaussian_noise(epsilon, delta, int(steps), float(sampling_rate))
+
+
+@lru_cache(maxsize=256)  # a statement before the fit, and the fit, ask for the same
+def _gaussian_noise(epsilon, delta, steps, sampling_rate):
+    """Return the least Gaussian noise for numbers that are checked."""
 
     def cost(sigma):
         return epsilon_of(gaussian_event(sigma, steps, sampling_rate), delta)

@@ -6,6 +6,7 @@ refuse a mechanism by its properties. A new one is a row, a test of its law, and
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,7 @@ def _laplace_multiplier(epsilon, delta, steps):
     return calibrate_laplace(epsilon, steps)
 
 
+@lru_cache(maxsize=256)
 def _discrete_gaussian_multiplier(epsilon, delta, steps):
     if math.isinf(epsilon):
         return 0.0

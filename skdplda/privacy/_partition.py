@@ -263,7 +263,7 @@ def plan_partition(
             plan = _plan_rounds(mechanism, law, target, delta, slack, max_items, cutoff, part)
         else:
             plan = _plan_policy(mechanism, law, target, delta, slack, max_items, cutoff)
-    except OverflowError:  # a threshold beyond int64
+    except (OverflowError, ZeroDivisionError):  # a threshold beyond int64, a scale beyond a float
         plan = None
     if plan is None or not _can_be_drawn(plan):
         raise ValueError(
@@ -458,8 +458,8 @@ def _escape(plan, round_, threshold, n_words, first, other):
         def log_hidden(weight):  # noise in [-threshold, threshold]: only its largest value lifts a count of 1 above
             if not threshold:
                 return -1000.0  # no noise: a word that is used passes, and e**-1000 is 0
-            ratio, edge = math.exp(-1 / scale), math.exp(-threshold / scale)
-            return math.log1p(-edge * -math.expm1(-1 / scale) / (1 + ratio - 2 * edge * ratio))
+            below, within = -math.expm1(-1 / scale), -math.expm1(-threshold / scale)  # also where the scale is huge
+            return math.log1p(-math.exp(-threshold / scale) * below / (below + 2 * math.exp(-1 / scale) * within))
 
     return -np.expm1(log_hidden(first) + (n_words - 1) * log_hidden(other))
 

@@ -1,12 +1,15 @@
 """From a fitted pipeline to one file that is safe to publish."""
 
+from skdplda.releases._clusters import ReleasedClusterModel
 from skdplda.releases._guarantee import flat_steps, privacy_guarantee
 from skdplda.releases._insights import make_insights_pipeline
-from skdplda.releases._model import ReleasedTopicModel, load_released
+from skdplda.releases._load import load_released
+from skdplda.releases._model import ReleasedTopicModel
 from skdplda.releases._recipe import make_fdptm_pipeline
 from skdplda.releases._release import release
 
 __all__ = [
+    "ReleasedClusterModel",
     "ReleasedTopicModel",
     "flat_steps",
     "load_released",

@@ -12,6 +12,11 @@ __all__ = ["cards", "path_of"]
 N_TOP = 10  # words of a topic
 FORMAT, VERSION = "skdplda.ModelCard", 1
 GUARANTEE = "Differentially private: the statement below says what is protected, and on what assumptions."
+ARGUMENTS = {
+    "texts": '["a text", "another"]',
+    "counts": "counts  # one column a word of vocabulary_",
+    "embeddings": "embeddings  # of the same public model, one row a text",
+}
 NOT_PROTECTED = (
     "topic proportions of private documents: `transform` of a document is that document's data",
     "facts about groups: that a topic exists, or which words go together, is what the model is for",
@@ -35,7 +40,7 @@ def cards(model, sha256):
         "sha256": sha256,
         "n_components": n_components,
         "n_words": n_words,
-        "takes": ["counts"] if model.text_ is None else ["texts", "counts"],
+        "takes": model._takes(),
         "details": model.details_,
         "statement": str(model.privacy_guarantee_),
         "privacy_guarantee": json.loads(model.privacy_guarantee_.to_json()),
@@ -60,7 +65,7 @@ def _markdown(model, content, marked):
     guarantee, details = model.privacy_guarantee_, content["details"]
     sound = guarantee.status == "proven" and math.isfinite(guarantee.epsilon)
     guaranteed = GUARANTEE if sound else "**No proven, finite privacy guarantee covers these topics.**"
-    argument = '["a text", "another"]' if model.text_ is not None else "counts  # one column a word of vocabulary_"
+    argument = ARGUMENTS[content["takes"][0]]
     lines = [
         f"# Topic model: {content['n_components']} topics over {content['n_words']:,} words",
         "",

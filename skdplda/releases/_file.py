@@ -13,17 +13,19 @@ from skdplda._files import read_array, read_stored
 __all__ = ["checksum", "pack", "unpack"]
 
 FORMAT = "skdplda.ReleasedTopicModel"
-VERSION = 2
-READ = (1, 2)  # a file of version 1 has neither sizes, names nor signal of topics
-HEADER, TOPICS, SIGNAL, CHECKSUM = "header.json", "topic_word.npy", "signal_to_noise.npy", "sha256.txt"
+VERSION, OF_CLUSTERS = 2, 3  # of words alone, and with clusters of embeddings
+READ = (1, 2, 3)  # a file of version 1 has neither sizes, names nor signal of topics
+HEADER, CHECKSUM = "header.json", "sha256.txt"
+TOPICS, CLUSTERS = "topic_word", "cluster_centers"
+OPTIONAL = ("signal_to_noise", CLUSTERS, "centre", "cluster_sizes", "scale", "projection")  # arrays, in this order
 
 
-def pack(values: dict[str, Any], topic_word: np.ndarray, signal: np.ndarray | None = None) -> bytes:
-    """Return the content of a model's file: `values`, as JSON can hold them, the topics and their signal to noise.
+def pack(values: dict[str, Any], arrays: dict[str, np.ndarray | None]) -> bytes:
+    """Return the content of a model's file: `values`, as JSON can hold them, and arrays by name, without those of None.
 
-    The arrays are of shape (n_components, n_words). It is a function of these values alone: no time, no path, no user.
+    It is a function of these values alone: no time, no path, no user.
     """
-    members = _members(values, topic_word, signal)
+    members = _members(values, arrays)
     members[CHECKSUM] = _digest(members).encode()
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
@@ -32,37 +34,38 @@ def pack(values: dict[str, Any], topic_word: np.ndarray, signal: np.ndarray | No
     return content.getvalue()
 
 
-def checksum(values: dict[str, Any], topic_word: np.ndarray, signal: np.ndarray | None = None) -> str:
+def checksum(values: dict[str, Any], arrays: dict[str, np.ndarray | None]) -> str:
     """Return the SHA-256 that the file of these values holds, hexadecimal. The parameters are those of `pack`."""
-    return _digest(_members(values, topic_word, signal))
+    return _digest(_members(values, arrays))
 
 
-def _members(values, topic_word, signal=None):
+def _members(values, arrays):
     """Return the files of the archive, but for the checksum."""
-    header = {"format": FORMAT, "version": VERSION, **values}
+    header = {"format": FORMAT, "version": OF_CLUSTERS if CLUSTERS in arrays else VERSION, **values}
     text = json.dumps(header, indent=1, ensure_ascii=False, allow_nan=False)
     members = {HEADER: text.encode(errors="surrogatepass")}
-    for name, array in ((TOPICS, topic_word), (SIGNAL, signal)):
-        if array is not None:
+    for name in (TOPICS, *OPTIONAL):
+        if arrays.get(name) is not None:
             written = BytesIO()
-            np.lib.format.write_array(written, array, allow_pickle=False)
-            members[name] = written.getvalue()
+            np.lib.format.write_array(written, arrays[name], allow_pickle=False)
+            members[f"{name}.npy"] = written.getvalue()
     return members
 
 
 def _digest(members):
     digest = hashlib.sha256()
-    for name in (HEADER, TOPICS, SIGNAL):
+    for name in (HEADER, *(f"{name}.npy" for name in (TOPICS, *OPTIONAL))):
         if name in members:
             digest.update(f"{name} {len(members[name])}\n".encode())
             digest.update(members[name])
     return digest.hexdigest()
 
 
-def unpack(content: bytes) -> tuple[dict[str, Any], np.ndarray, np.ndarray | None]:
+def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Undo `pack`. It raises one of `skdplda._files.DAMAGE` if the content is none of ours, damaged, or too new."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
-        if sorted({*archive.namelist(), SIGNAL}) != sorted([HEADER, TOPICS, SIGNAL, CHECKSUM]):
+        names, optional = archive.namelist(), {f"{name}.npy" for name in OPTIONAL}
+        if len(set(names)) < len(names) or {*names} - optional != {HEADER, f"{TOPICS}.npy", CHECKSUM}:
             raise ValueError("it is not a released model")
         members = read_stored(archive)
     if members[CHECKSUM].decode(errors="replace") != _digest(members):
@@ -72,4 +75,6 @@ def unpack(content: bytes) -> tuple[dict[str, Any], np.ndarray, np.ndarray | Non
         raise ValueError("it is not a released model")
     if header.get("version") not in READ:
         raise ValueError(f"it is of version {header.get('version')!r}, this skdplda reads {READ}; update skdplda")
-    return header, read_array(members[TOPICS]), read_array(members[SIGNAL]) if SIGNAL in members else None
+    return header, {
+        name: read_array(members[f"{name}.npy"]) for name in (TOPICS, *OPTIONAL) if f"{name}.npy" in members
+    }

@@ -3,12 +3,11 @@
 import math
 from typing import Any
 
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from skdplda._types import Estimator, Sequence
-from skdplda._validation import is_real
+from skdplda._validation import is_real, request_groups
 from skdplda.models import EmbeddingTopics
 from skdplda.privacy import check_delta, check_epsilon
 from skdplda.releases._recipe import calibrate
@@ -51,7 +50,8 @@ def make_insights_pipeline(
     model : EmbeddingTopics or None, default=None
         Its budget is replaced, and, where the embedder has `public_rows`, its `init`, unless it is an array.
     groups : bool, default=False
-        Whether `fit` will be given groups. Where metadata routing is on, both steps request them.
+        Whether `fit` will be given groups. Where metadata routing is on, both steps request them; where
+        it is off, a fit without them warns.
 
     Returns
     -------
@@ -92,7 +92,6 @@ def make_insights_pipeline(
         if math.isfinite(epsilon):
             calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
     texts = TextEmbedder(embedder, words)
-    if groups and get_config()["enable_metadata_routing"]:
-        texts.set_fit_request(groups=True)
-        topics.set_fit_request(groups=True)
+    if groups:
+        request_groups(texts, topics)
     return Pipeline([("texts", texts), ("topics", topics)])

@@ -2,7 +2,6 @@
 
 import codecs
 import json
-import os
 import re
 from collections import Counter
 from dataclasses import fields
@@ -11,7 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
-from skdplda._files import DAMAGE, refuse_existing, whole_file
+from skdplda._files import refuse_existing, whole_file
 from skdplda._texts import check_texts, holds_texts
 from skdplda._types import ArrayLike, PathLike, Sequence
 from skdplda._validation import check_prior, is_integer
@@ -19,7 +18,7 @@ from skdplda.models import BaseTopicModel
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.releases import _card, _file
 
-__all__ = ["TEXT_SETTINGS", "ReleasedTopicModel", "load_released"]
+__all__ = ["TEXT_SETTINGS", "ReleasedTopicModel"]
 
 # What CountVectorizer needs, beside the words, to cut a text as before.
 TEXT_SETTINGS = (
@@ -271,10 +270,14 @@ class ReleasedTopicModel(BaseTopicModel):
         return self._cards()[forms[form]]
 
     def _content(self):
-        return _file.pack(self._values(), self.topic_word_, self.signal_to_noise_)
+        return _file.pack(self._values(), self._arrays())
 
     def _cards(self):
-        return _card.cards(self, _file.checksum(self._values(), self.topic_word_, self.signal_to_noise_))
+        return _card.cards(self, _file.checksum(self._values(), self._arrays()))
+
+    def _arrays(self):
+        """Return the arrays of the file by name; those of None are left out."""
+        return {"topic_word": self.topic_word_, "signal_to_noise": self.signal_to_noise_}
 
     def _values(self):
         """Return all values but the topics, as JSON can hold them."""
@@ -287,6 +290,10 @@ class ReleasedTopicModel(BaseTopicModel):
             "details": self.details_,
             "privacy_guarantee": json.loads(self.privacy_guarantee_.to_json()),
         }
+
+    def _takes(self):
+        """Return what `transform` takes, for the card."""
+        return ["counts"] if self.text_ is None else ["texts", "counts"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return what can still be set.
@@ -360,48 +367,6 @@ class ReleasedTopicModel(BaseTopicModel):
     def __repr__(self, **options):
         n_components, n_words = self.topic_word_.shape
         return f"ReleasedTopicModel({n_components} topics, {n_words} words, {self.privacy_guarantee_!r})"
-
-
-def load_released(path: PathLike) -> ReleasedTopicModel:
-    """Read a model that `ReleasedTopicModel.save` has written.
-
-    Nothing in the file is executed. The checksum tells damage; it is no signature: whoever edits a file on purpose can
-    write a new one. Compare it with that of a model card you trust.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    model : ReleasedTopicModel
-        Equal to the one that was saved.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the file is none of ours, truncated, edited, or of a newer version.
-    """
-    with open(path, "rb") as file:
-        content = file.read()
-    try:
-        values, topic_word, signal = _file.unpack(content)
-        return ReleasedTopicModel(
-            topic_word,
-            values["vocabulary"],
-            privacy_guarantee=PrivacyGuarantee.from_json(json.dumps(values["privacy_guarantee"])),
-            doc_topic_prior=values["doc_topic_prior"],
-            text=values["text"],
-            details=values["details"],
-            topic_sizes=values.get("topic_sizes"),
-            topic_names=values.get("topic_names"),
-            signal_to_noise=signal,
-        )
-    except DAMAGE as error:
-        raise ValueError(f"released model {os.fspath(path)!r} cannot be read: {error}") from None
 
 
 def _read_only(array):

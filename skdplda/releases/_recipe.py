@@ -5,12 +5,11 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import brentq
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from skdplda._types import Estimator
-from skdplda._validation import is_integer, is_real
+from skdplda._validation import is_integer, is_real, request_groups
 from skdplda.exceptions import BudgetExceededError
 from skdplda.models import VIPSLDA
 from skdplda.privacy import active_accountant, check_delta, check_epsilon
@@ -20,7 +19,7 @@ from skdplda.vocabulary import DPCountVectorizer
 __all__ = ["calibrate", "make_fdptm_pipeline"]
 
 # Words that topics can carry, per unit of their epsilon: private words are then nearly as near to topics without noise
-# as 1,000 fixed words (20 Newsgroups in benchmarks/results/vocabulary_caps.csv; chosen there, not judged elsewhere).
+# as 1,000 fixed words (20 Newsgroups in benchmarks/results/vocabulary_caps.csv; chosen there, with seed 0).
 WORDS_PER_EPSILON = 250
 TOLERANCE = 1e-5  # of the total epsilon, that may stay unspent
 LEAST = 0.02  # of a ledger's epsilon, that must remain for a pipeline to be made
@@ -72,7 +71,8 @@ def make_fdptm_pipeline(
     prior : PublicPrior or None, default=None
         Public knowledge of words and topics, for the model. It meets the words once they are selected.
     groups : bool, default=False
-        Whether `fit` will be given groups. Where metadata routing is on, both steps request them.
+        Whether `fit` will be given groups. Where metadata routing is on, both steps request them; where
+        it is off, a fit without them warns.
 
     Returns
     -------
@@ -136,9 +136,8 @@ def make_fdptm_pipeline(
             words.set_params(max_words=math.ceil(WORDS_PER_EPSILON * topics.epsilon))
     elif max_words is not None:
         words.set_params(max_words=check_max_words(max_words))
-    if groups and get_config()["enable_metadata_routing"]:
-        words.set_fit_request(groups=True)
-        topics.set_fit_request(groups=True)
+    if groups:
+        request_groups(words, topics)
     return Pipeline([("words", words), ("topics", topics)])
 
 

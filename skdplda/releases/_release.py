@@ -9,7 +9,9 @@ from sklearn.pipeline import Pipeline
 
 from skdplda._types import Estimator, Sequence
 from skdplda._validation import check_is_fitted, fitted_parameter
+from skdplda.models import BaseClusterModel
 from skdplda.privacy import Randomness
+from skdplda.releases._clusters import ReleasedClusterModel
 from skdplda.releases._guarantee import flat_steps, is_private, privacy_guarantee, selects
 from skdplda.releases._model import TEXT_SETTINGS, ReleasedTopicModel
 from skdplda.vocabulary import DPCountVectorizer
@@ -52,8 +54,9 @@ def release(
 
     Returns
     -------
-    model : ReleasedTopicModel
-        It has its own copy of everything.
+    model : ReleasedTopicModel or ReleasedClusterModel
+        It has its own copy of everything. Clusters of embeddings take embeddings, whatever `raw_text` is: the
+        embedding model is public, and none of it is released.
 
     Raises
     ------
@@ -110,17 +113,32 @@ def release(
             f"the columns of {name!r} must have {model.topic_word_.shape[1]} names; got {len(words)}. Were the steps"
             " before it fitted again?"
         )
+    common = {
+        "privacy_guarantee": guarantee,
+        "details": {"estimator": type(model).__name__, "parameters": _parameters(model)},
+        "topic_names": model.get_feature_names_out(),
+        "signal_to_noise": model._word_signal(),
+    }
+    if isinstance(model, BaseClusterModel):
+        return ReleasedClusterModel(
+            model.topic_word_,
+            words,
+            cluster_centers=model.cluster_centers_,
+            centre=model.centre_,
+            cluster_sizes=model.cluster_sizes_,
+            size_deviation=model.size_deviation_,
+            concentration=model.concentration_,
+            projection=model._fitted_projection(),
+            **common,
+        )
     return ReleasedTopicModel(
         model.topic_word_,
         words,
-        privacy_guarantee=guarantee,
         doc_topic_prior=model._prior_of_topics(),
         text=_text_settings(steps) if raw_text else None,
-        details={"estimator": type(model).__name__, "parameters": _parameters(model)},
         n_jobs=model.n_jobs,
         topic_sizes=model._topic_sizes(),
-        topic_names=model.get_feature_names_out(),
-        signal_to_noise=model._word_signal(),
+        **common,
     )
 
 

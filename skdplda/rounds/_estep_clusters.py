@@ -23,11 +23,17 @@ LENGTH = 2**12
 SIZE_SHARE = 0.1
 SIZE = int(GRID * SIZE_SHARE**0.5 * (1 - MARGIN))  # a document's contribution to the size of its cluster
 STEP = int(GRID * (1 - SIZE_SHARE) ** 0.5 / LENGTH)  # and to the sum of directions, per unit of its direction
+# Of soft assignment: length of a document's weights and of its direction, and a contribution per unit of both.
+WEIGHTS, SOFT_LENGTH = 2**7, 2**9
+SOFT_STEP = int(GRID * (1 - SIZE_SHARE) ** 0.5 / (WEIGHTS * SOFT_LENGTH))
+SINGLE_MARGIN = 1e-6  # as MARGIN, of single precision
+APART, FINEST = 2**12, 2**10  # products of directions that are told apart, and the largest weight before it is scaled
 NOWHERE = -1  # the cluster of a document without a direction
 LARGEST = 2**63 - 1
 LARGEST_DAMPED = 2**24  # L1 norm of a unit's sum, above which it is divided before it is squared
 BLOCK = 2**20  # numbers that a block of rows has, about
 MOST_ROWS = 2**15  # of a block: sums of so many directions fit into 32 bits
+EXACT_ROWS = 2**8  # whose weighted directions single precision adds up exactly
 
 
 class Embeddings(NamedTuple):
@@ -63,12 +69,21 @@ class ClusterQuestion(NamedTuple):
         Whole numbers, rows of length LENGTH at most. None: all documents are in one cluster.
     word_weights : ndarray of shape (n_words,), int64, or None, default=None
         For "cluster_words": positive.
+    sharpness : float or None, default=None
+        For "directions": a document's direction is divided among clusters in proportion to exp(sharpness x cosine).
+        None: it goes to the nearest one.
     """
 
     kind: str
     centre: Any = None
     centres: Any = None
     word_weights: Any = None
+    sharpness: float | None = None
+
+    @property
+    def step(self):
+        """What a direction of length 1 contributes to the sum of directions, on the grid."""
+        return STEP * LENGTH if self.sharpness is None else SOFT_STEP * WEIGHTS * SOFT_LENGTH
 
 
 def grid_directions(rows, centre=None):
@@ -94,13 +109,18 @@ def grid_directions(rows, centre=None):
         q = _of_length(q, FINE) - centre
         q[~sound] = 0
     q = _of_length(q, LENGTH)
-    q[(q * q).sum(axis=1) > LENGTH**2] = 0  # exact: the bound holds in any case
+    q[_squares(q) > LENGTH**2] = 0  # exact: the bound holds in any case
     return q
+
+
+def _squares(rows):
+    """Return the sum of squares of each row of whole numbers, exact below 2**53."""
+    return np.einsum("ij,ij->i", rows, rows, dtype=np.float64, casting="same_kind")
 
 
 def _of_length(q, length):
     """Return whole-numbered rows at a length, rounded towards zero, in place; zeros stay."""
-    squares = (q * q).sum(axis=1)  # exact
+    squares = _squares(q)
     scale = np.where(squares > 0, length * (1 - MARGIN) / np.sqrt(np.maximum(squares, 1)), 0.0)
     return np.trunc(np.multiply(q, scale[:, None], out=q), out=q)
 
@@ -175,15 +195,14 @@ class ClusterEStep:
         vectors = self._X.vectors[rows]
         return vectors.toarray() if sp.issparse(vectors) else vectors
 
-    def _labels(self, question):
-        """Yield (slice, directions, clusters) of documents."""
+    def _products(self, question):
+        """Yield (slice, directions, products with the clusters) of documents, exact; None for one cluster."""
         for rows, directions in self._blocks(question.centre):
-            if question.centres is None:
-                labels = np.zeros(len(directions), np.int64)
-            else:
-                labels = (directions @ question.centres.T).argmax(axis=1)  # exact: the first of equals
-            labels[~directions.any(axis=1)] = NOWHERE
-            yield rows, directions, labels
+            yield rows, directions, None if question.centres is None else directions @ question.centres.T
+
+    def _labels(self, question):
+        """Return the cluster of each document."""
+        return np.concatenate([nearest(directions, found) for _, directions, found in self._products(question)])
 
     def _sum_directions(self, question):
         """Return sizes and sums of directions by cluster, (n_clusters, 1 + n_dimensions).
@@ -193,41 +212,67 @@ class ClusterEStep:
         n_clusters = 1 if question.centres is None else len(question.centres)
         total = np.zeros((n_clusters, 1 + self._X.shape[1]), np.int64)
         shared = np.diff(self._units[0])[self._unit] > 1  # documents whose unit has others
-        cells, sums = [], []  # of those
-        for rows, directions, labels in self._labels(question):
-            alone = (labels != NOWHERE) & ~shared[rows]
-            total[:, 0] += SIZE * np.bincount(labels[alone], minlength=n_clusters)
-            members = _members(labels[alone], n_clusters)
-            total[:, 1:] += STEP * (members @ directions[alone].astype(np.int32)).astype(np.int64)
-            some = (labels != NOWHERE) & shared[rows]
-            if some.any():
-                cell, place = np.unique(self._unit[rows][some] * n_clusters + labels[some], return_inverse=True)
-                found = np.empty((len(cell), 1 + self._X.shape[1]), np.int32)
-                found[:, 0] = np.bincount(place)
-                found[:, 1:] = _members(place, len(cell)) @ directions[some].astype(np.int32)
-                cells.append(cell)
-                sums.append(found)
-        if cells:
-            self._add_shared(total, np.concatenate(cells), np.concatenate(sums), n_clusters)
+        table = None if question.sharpness is None else weight_table(question.sharpness)
+        labels, of_shared = np.empty(len(shared), np.int64), []
+        for rows, directions, products in self._products(question):
+            labels[rows] = nearest(directions, products)
+            known, alone = labels[rows] != NOWHERE, ~shared[rows]
+            total[:, 0] += SIZE * np.bincount(labels[rows][known & alone], minlength=n_clusters)
+            if table is None:
+                members = _members(labels[rows], known & alone, n_clusters)
+                total[:, 1:] += STEP * (members @ directions.astype(np.int32)).astype(np.int64)
+                of_shared.append(_members(labels[rows], known & ~alone, n_clusters).T.tocsr()[~alone])
+            else:
+                weights = soft_weights(products, table)
+                weights[~known] = 0
+                of_shared.append(sp.csr_array(weights[~alone].astype(np.int16)))
+                weights[~alone] = 0
+                total[:, 1:] += SOFT_STEP * _weighted_sums(weights, soft_directions(directions))
+        if shared.any():
+            self._add_shared(total, question, np.flatnonzero(shared), labels, sp.vstack(of_shared, format="csr"))
         return total
 
-    def _add_shared(self, total, cells, sums, n_clusters):
-        """Add units of several documents: `sums` has their numbers of documents and directions, by cell and block."""
-        order = np.argsort(cells, kind="stable")
-        cells, sums = cells[order], sums[order]
-        unit = cells // n_clusters
-        step = max(1, BLOCK // sums.shape[1])
-        ends = np.append(np.flatnonzero(np.diff(unit)) + 1, len(unit))  # no unit is cut
-        first = 0
-        while first < len(unit):
-            last = ends[min(np.searchsorted(ends, first + step), len(ends) - 1)]
-            cell, place = np.unique(cells[first:last], return_inverse=True)
-            values = np.zeros((len(cell), sums.shape[1]), np.int64)
-            np.add.at(values, place, sums[first:last])
-            values *= np.append(SIZE, np.full(sums.shape[1] - 1, STEP))
-            _, number = np.unique(cell // n_clusters, return_inverse=True)
-            np.add.at(total, cell % n_clusters, scaled_to_grid(values, number, number[-1] + 1))
-            first = last
+    def _add_shared(self, total, question, documents, labels, weights):
+        """Add units of several documents, which have the rows of `weights`, (n_documents, n_clusters)."""
+        n_clusters, n_dimensions = weights.shape[1], total.shape[1] - 1
+        order = np.argsort(self._unit[documents], kind="stable")  # documents, unit by unit
+        documents, weights = documents[order], weights[order]
+        names, unit = np.unique(self._unit[documents], return_inverse=True)
+        n_together = min(len(names), max(1, 8 * BLOCK // (n_clusters * (1 + n_dimensions))))  # units; none is cut
+        for begin in range(0, len(names), n_together):
+            rows = slice(*np.searchsorted(unit, (begin, begin + n_together)))
+            cell, found = self._unit_sums(question, documents[rows], unit[rows] - begin, labels, weights[rows])
+            np.add.at(total, cell % n_clusters, scaled_to_grid(found, cell // n_clusters, n_together))
+
+    def _unit_sums(self, question, documents, unit, labels, weights):
+        """Return (unit * n_clusters + cluster, sums before they are scaled) of units' occupied clusters."""
+        n_clusters, (n_weights,) = weights.shape[1], weights.data.shape
+        known = labels[documents] != NOWHERE
+        keys = np.append(
+            np.repeat(unit * n_clusters, np.diff(weights.indptr)) + weights.indices,
+            (unit * n_clusters + labels[documents])[known],
+        )
+        cells, place = np.unique(keys, return_inverse=True)
+        sums = np.zeros((len(cells), 1 + self._X.shape[1]), np.int64)
+        np.add.at(sums[:, 0], place[n_weights:], SIZE)
+        step = STEP if question.sharpness is None else SOFT_STEP
+        for first in range(0, len(documents), MOST_ROWS):  # of a user with many documents
+            rows = slice(first, first + MOST_ROWS)
+            part = weights[rows].tocoo()
+            inner = slice(weights.indptr[first], weights.indptr[first] + part.nnz)
+            to_cells = sp.csr_array(
+                (part.data.astype(np.int64), (place[inner], part.row)), (len(cells), weights[rows].shape[0])
+            )
+            directions = self._directions_of(documents[rows], question)
+            sums[:, 1:] += step * (to_cells @ directions.astype(np.int64))
+        return cells, sums
+
+    def _directions_of(self, documents, question):
+        """Return the directions of some documents, in whole numbers, as long as the question takes them."""
+        if question.centre is None:
+            return grid_directions(self._rows(documents))
+        found = self._directions[documents]
+        return found if question.sharpness is None else soft_directions(found)
 
     def _sum_words(self, question):
         """Return the sum of word counts, each unit's scaled to the L2 norm GRID, rounded down: (n_words, 1)."""
@@ -241,7 +286,7 @@ class ClusterEStep:
         """Return weighted word counts by cluster, (n_clusters, n_words); a unit's are bounded together."""
         counts, n_clusters = self._X.counts, len(question.centres)
         n_words = counts.shape[1]
-        labels = np.concatenate([found for _, _, found in self._labels(question)])
+        labels = self._labels(question)
         order = self._units[1]  # documents, unit by unit
         total = np.zeros(n_clusters * n_words, np.int64)
         ends = np.concatenate([[0], np.cumsum(np.diff(counts.indptr)[order])])[self._units[0]]
@@ -269,8 +314,54 @@ class ClusterEStep:
         """Restore the hidden state: none."""
 
 
-def _members(labels, n_clusters):
+def nearest(directions, products):
+    """Return the cluster of each document: the first of those with the largest product, or NOWHERE."""
+    labels = np.zeros(len(directions), np.int64) if products is None else products.argmax(axis=1)
+    labels[~directions.any(axis=1)] = NOWHERE
+    return labels
+
+
+def weight_table(sharpness):
+    """Return whole-numbered weights, by how far a product is below the largest one, in steps of APART."""
+    cosine = np.arange(2 * LENGTH**2 // APART + 1) * (APART / LENGTH**2)
+    return np.rint(FINEST * np.exp(-sharpness * cosine)).astype(np.float32)
+
+
+def soft_weights(products, table):
+    """Return the weights of documents in clusters, whole numbers of length WEIGHTS at most, and nearly so.
+
+    Parameters
+    ----------
+    products : ndarray of shape (n_documents, n_clusters)
+        Of directions and clusters, both of length LENGTH.
+    table : ndarray
+        As from `weight_table`.
+    """
+    below = products.max(axis=1, keepdims=True) - products
+    below *= np.float32(1 / APART)
+    weights = table.take(below.astype(np.uint16))
+    scale = WEIGHTS * (1 - SINGLE_MARGIN) / np.sqrt(_squares(weights))  # the nearest cluster has a weight
+    weights *= scale.astype(np.float32)[:, None]
+    np.trunc(weights, out=weights)
+    weights[_squares(weights) > WEIGHTS**2] = 0  # exact: the bound holds in any case
+    return weights
+
+
+def soft_directions(directions):
+    """Return whole-numbered directions of length SOFT_LENGTH at most."""
+    return np.trunc(directions * np.float32(SOFT_LENGTH / LENGTH))
+
+
+def _weighted_sums(weights, directions):
+    """Return the sums of weighted directions, exact, (n_clusters, n_dimensions)."""
+    total = np.zeros((weights.shape[1], directions.shape[1]), np.int64)
+    for first in range(0, len(weights), EXACT_ROWS):
+        rows = slice(first, first + EXACT_ROWS)
+        total += (weights[rows].T @ directions[rows]).astype(np.int64)
+    return total
+
+
+def _members(labels, known, n_clusters):
     """Return which documents are in which cluster, a csr_array of shape (n_clusters, n_documents) of ones."""
-    order = np.argsort(labels, kind="stable").astype(np.int32)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=n_clusters))])
-    return sp.csr_array((np.ones(len(labels), np.int32), order, starts), shape=(n_clusters, len(labels)))
+    rows = np.flatnonzero(known)
+    return sp.csr_array((np.ones(len(rows), np.int32), (labels[rows], rows)), (n_clusters, len(labels)))

@@ -3,80 +3,15 @@
 from functools import partial
 
 import numpy as np
-from scipy.special import digamma
 
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._estep_variational import HALF
+from skdplda.rounds._inferred import InferredPriors
 from skdplda.rounds._sensitivity import GRID, unit_weights, word_weights
-from skdplda.rounds._tables import annealed
 
-__all__ = ["GibbsEStep", "InferredPriors"]
-
-INFER_FROM, INFER_EVERY, INFER_STEPS = 20, 5, 5  # rounds between updates of inferred priors, steps of each; not tuned
-LEAST_PRIOR, MOST_PRIOR = 1e-3, 10.0
-
-
-class InferredPriors:
-    """Priors of rounds without noise that maximise the likelihood of the counts, by Minka's fixed point [1]_.
-
-    Until they are inferred, and while topics form, they are as `annealed`.
-
-    Parameters
-    ----------
-    alpha : ndarray of shape (n_topics,)
-        Of topic proportions, to start from.
-    beta : float
-        Of words, to start from.
-    infers : tuple of bool
-        Whether alpha, and whether beta, is inferred.
-    n_rounds : int
-        Of the fit.
-
-    References
-    ----------
-    .. [1] T. Minka (2000). Estimating a Dirichlet distribution. Equation 55.
-    """
-
-    def __init__(self, alpha, beta, infers, n_rounds):
-        self.alpha, self.beta, self._infers, self._n_rounds = alpha, beta, infers, n_rounds
-
-    def __call__(self, round_):
-        """Return alpha, of shape (n_topics,), and beta of a round."""
-        return annealed(self.alpha, self.beta, len(self.alpha), round_, self._n_rounds)
-
-    def update(self, round_, document_topics, word_topics):
-        """Infer the priors from the counts of a round, if it is one of those after which this is done."""
-        if round_ < INFER_FROM or round_ % INFER_EVERY:
-            return
-        if self._infers[0]:
-            self.alpha = fixed_point(document_topics(), self.alpha)
-        if self._infers[1]:
-            shared = np.full(len(word_topics), self.beta)
-            self.beta = float(fixed_point(word_topics.T, shared, shared=True)[0])
-
-
-def fixed_point(counts, prior, shared=False):
-    """Return the Dirichlet prior after INFER_STEPS steps towards the most likely one of rows of counts.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_rows, n)
-        Of multinomials whose proportions have the prior.
-    prior : ndarray of shape (n,)
-        To start from.
-    shared : bool, default=False
-        Whether all entries are the same.
-    """
-    counts = counts.astype(np.float64)
-    totals = counts.sum(axis=1)
-    for _ in range(INFER_STEPS):
-        gain = (digamma(counts + prior) - digamma(prior)).sum(axis=0)
-        whole = (digamma(totals + prior.sum()) - digamma(prior.sum())).sum()
-        gain = np.full(len(prior), gain.mean()) if shared else gain
-        prior = np.clip(prior * gain / max(whole, 1e-300), LEAST_PRIOR, MOST_PRIOR)
-    return prior
+__all__ = ["GibbsEStep"]
 
 
 class GibbsEStep:
@@ -159,14 +94,14 @@ class GibbsEStep:
         """Return the hidden state."""
         state = {"topics": self._tokens.topics}
         if isinstance(self.priors, InferredPriors):
-            state |= {"alpha": self.priors.alpha, "beta": np.array(self.priors.beta)}
+            state |= self.priors.arrays()
         return state
 
     def restore(self, arrays):
         """Restore the hidden state."""
         self._tokens.set_topics(arrays["topics"])
         if isinstance(self.priors, InferredPriors):
-            self.priors.alpha, self.priors.beta = arrays["alpha"], float(arrays["beta"])
+            self.priors.restore(arrays)
         if self._exact:
             total = np.zeros(self._sum.shape, np.int64)
             self._tokens.sum_weighted(total, np.ones(len(self._unit), np.int32), self._n_threads)

@@ -6,6 +6,7 @@ from scipy.special import digamma
 
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import unit_of_documents
+from skdplda.rounds._inferred import ExpectedPriors
 from skdplda.rounds._sensitivity import GRID, shortened, unit_weights, word_weights
 
 __all__ = ["HALF", "TOKEN_WEIGHT", "VariationalEStep", "cut_documents"]
@@ -58,7 +59,8 @@ class VariationalEStep:
     n_topics : int
         Number of topics.
     priors : callable
-        Returns alpha, of shape (n_topics,), and beta of a round.
+        Returns alpha, of shape (n_topics,), and beta of a round. `ExpectedPriors` are inferred: only with `exact` and
+        `remember`, for documents in memory.
     exact : bool
         Whether each token counts TOKEN_WEIGHT, without a bound.
     max_norm : float or None
@@ -83,7 +85,7 @@ class VariationalEStep:
         self, X, units=None, *, n_topics, priors, exact, max_norm, max_length, max_iter, tol, randomness, n_threads,
         weighted=False, remember=False, collapsed=False, first_document=0,
     ):  # fmt: skip
-        self._shape, self._priors = (X.shape[1], n_topics), priors
+        self._shape, self.priors = (X.shape[1], n_topics), priors
         self._max_iter, self._tol = max_iter, tol
         self._norm = GRID if units is None and max_norm is None and not exact else 0
         self._least = None if exact or self._norm else max_norm or 1.0
@@ -120,7 +122,13 @@ class VariationalEStep:
     def collect(self, table, round_, active):
         """Infer the active units' topics from the table and return the sum of their contributions."""
         total = np.zeros(self._shape, np.int64)
-        alpha, beta = self._priors(round_)
+        infers = isinstance(self.priors, ExpectedPriors)
+        if infers:
+            self.priors.fit_words(table, round_)
+            self._state[:] = -1  # documents start anew
+        alpha, beta = self.priors(round_)
+        if infers and self.priors.shape is not None:  # the kernel has one number for all words
+            table, beta = table + np.float32(beta) * self.priors.shape.astype(np.float32)[:, None], 0.0
         mass = table.sum(axis=0, dtype=np.float64) + len(table) * beta
         scale = np.exp(-digamma(mass)) * mass.mean()
         more = HALF if self._collapsed else 0.0  # CVB0 has counts themselves
@@ -132,12 +140,17 @@ class VariationalEStep:
                 self._norm, self._max_iter, self._tol, LEAST_COUNTS, total, self._n_threads,
                 word_weight=word_weight, state=self._state, collapsed=self._collapsed,
             )  # fmt: skip
+        if infers:
+            self.priors.update(round_, self._state, total / TOKEN_WEIGHT)
         return total
 
     def arrays(self):
         """Return the hidden state."""
-        return {} if self._state is None else {"state": self._state}
+        state = {} if self._state is None else {"state": self._state}
+        return state | (self.priors.arrays() if isinstance(self.priors, ExpectedPriors) else {})
 
     def restore(self, arrays):
         """Restore the hidden state."""
         self._state = arrays.get("state")
+        if isinstance(self.priors, ExpectedPriors):
+            self.priors.restore(arrays)

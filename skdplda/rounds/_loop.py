@@ -215,7 +215,7 @@ def run_rounds(
     Raises
     ------
     ValueError
-        If the checkpoint is unreadable or belongs to another fit.
+        If the checkpoint is unreadable, damaged or of another fit.
     """
     first, run = 0, uuid4().hex
     if checkpoint is not None and os.path.exists(checkpoint):
@@ -228,6 +228,11 @@ def run_rounds(
         first, run, randomness.root = header["n_done"], header["run"], bytes.fromhex(header["key"])
         e_step.restore({name[2:]: a for name, a in arrays.items() if name.startswith("e_")})
         tables.restore({name[2:]: a for name, a in arrays.items() if name.startswith("r_")})
+        if not plan.holds(first, tables):
+            raise ValueError(
+                f"checkpoint {os.fspath(checkpoint)!r} has other releases than those of the {first} rounds that it says"
+                " are done: it is damaged. It was left as it is: give another name to start anew."
+            )
     if before_release is not None:
         before_release(run)
     progress = tqdm(initial=first, total=plan.planned(tables), disable=not verbose)

@@ -195,6 +195,23 @@ class NoisePlan:
         """
         return self.n_rounds
 
+    def holds(self, round_: int, tables: Any) -> bool:
+        """Whether a fit by this plan can have come so far.
+
+        Parameters
+        ----------
+        round_ : int
+            Number of releases that are done.
+        tables : Tables
+            Of the fit, after these.
+
+        Returns
+        -------
+        holds : bool
+            False for what no fit by this plan leaves behind.
+        """
+        return 0 <= round_ <= self.n_rounds
+
     def multiplier(self, round_: int, tables: Any) -> float:
         """Return the scale of a round's noise, over the norm of a contribution.
 
@@ -312,6 +329,11 @@ class BudgetPlan(NoisePlan):
         """Return the number of releases that are planned as of now."""
         return tables.n_planned
 
+    def holds(self, round_: int, tables: Any) -> bool:
+        """Whether there are as many shares as releases, all positive and, with the next one, one at most."""
+        shares = tables.spent if tables.next_share is None else [*tables.spent, tables.next_share]
+        return len(tables.spent) == round_ and all(share > 0 for share in shares) and math.fsum(shares) <= 1 + ROUNDING
+
     def multiplier(self, round_: int, tables: Any) -> float:
         """Return the scale of a release's noise: the whole budget's over the root of its share.
 
@@ -321,7 +343,6 @@ class BudgetPlan(NoisePlan):
             If the shares exceed the budget, or are not those of so many releases. Nothing was released.
         """
         share = tables.next_share
-        all_positive = len(tables.spent) == round_ and all(spent > 0 for spent in [*tables.spent, share])
-        if not all_positive or not math.fsum([*tables.spent, share]) <= 1 + ROUNDING:
+        if share is None or not self.holds(round_, tables):
             raise RuntimeError(f"a share of {share!r} exceeds what is left after {tables.spent}; please report this.")
         return self.multipliers[0] * math.sqrt((1 + 2 * ROUNDING) / share)

@@ -52,7 +52,7 @@ def signal_to_noise(counts, deviation):
     ----------
     counts : ndarray of shape (n_words, n_topics)
         Weighted means of releases, with noise.
-    deviation : float or ndarray of shape (n_words,)
+    deviation : float or ndarray of shape (n_words,) or (n_words, n_topics)
         Standard deviation of the noise in a cell.
 
     Returns
@@ -63,7 +63,8 @@ def signal_to_noise(counts, deviation):
     topics : ndarray of shape (n_topics,)
         Root mean square of that, less the 1 of the noise under the root: 0 for noise.
     """
-    deviation = np.broadcast_to(deviation, len(counts))[:, None]
+    deviation = np.asarray(deviation, dtype=np.float64)
+    deviation = deviation if deviation.ndim == 2 else np.broadcast_to(deviation, len(counts))[:, None]
     words = np.maximum(counts.sum(axis=1, keepdims=True), 0)
     masses = np.maximum(counts.sum(axis=0), 0)
     cells = (counts - words * (masses / max(masses.sum(), 1e-300))) / deviation
@@ -310,15 +311,22 @@ class OnlineTables(OneTable):
         Called tau_0 and kappa in Hoffman, Blei and Bach (2010).
     gamma_shape : float, default=1.0
         As in `initial_table`.
+    deviation : float, default=0.0
+        Standard deviation of a cell's noise in a release, over the norm of a contribution; the same in all rounds.
     """
 
-    def __init__(self, shape, rate, key, norm_bound, offset, decay, gamma_shape=1.0):
-        self.table = initial_table(shape, key, gamma_shape)
+    def __init__(self, shape, rate, key, norm_bound, offset, decay, gamma_shape=1.0, deviation=0.0):
+        self.table, self._n = initial_table(shape, key, gamma_shape), 0
         self._scale, self._offset, self._decay = norm_bound / GRID / rate, offset, decay
+        self._deviation = deviation * norm_bound / rate
+
+    def _step(self, round_):
+        """Return the step size of a round."""
+        return (self._offset + round_ + 1) ** -self._decay
 
     def update(self, noisy, round_):
         """Make the next table from a release."""
-        rho = (self._offset + round_ + 1) ** -self._decay
+        rho, self._n = self._step(round_), round_ + 1
         self.table = self.table * np.float32(1 - rho) + np.maximum(noisy, 0).astype(np.float32) * np.float32(
             rho * self._scale
         )
@@ -326,3 +334,23 @@ class OnlineTables(OneTable):
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
         return self.table.astype(np.float64)
+
+    def signal_to_noise(self):
+        """Return the numbers of cells and topics, as `signal_to_noise` does; None without noise.
+
+        A release weighs its step times what later steps leave of it. The positive part has less noise than the release,
+        and much less where there is nothing, so that the signal is told too small rather than too large.
+        """
+        if not self._deviation or not self._n:
+            return None
+        steps = self._step(np.arange(self._n))
+        weights = steps * np.append(np.cumprod(1 - steps[:0:-1])[::-1], 1)
+        return signal_to_noise(self.pseudo_counts(), self._deviation * np.sqrt((weights**2).sum()))
+
+    def arrays(self):
+        """Return the state."""
+        return {"table": self.table, "n": np.array(self._n)}
+
+    def restore(self, arrays):
+        """Restore the state."""
+        self.table, self._n = arrays["table"], int(arrays["n"])

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 
+from skdplda._texts import WordColumnsMixin
 from skdplda._types import Function
 from skdplda._validation import Interval, StrOptions, check_is_fitted, fit_context, note_parameters
 from skdplda.semantics._units import UnitMatrix
@@ -23,7 +24,9 @@ PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|" + PARAGRAPH.pattern)
 
 
-class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class SemanticUnitVectorizer(  # type: ignore[call-arg]
+    WordColumnsMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+):
     """Cut documents into semantic units and count their words.
 
     A semantic unit [1]_ is a stretch of text that has one topic: some words, a sentence, a paragraph. Each document is
@@ -222,21 +225,6 @@ class SemanticUnitVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_k
             return [word for word in words if word not in stopped]
 
         return analyze
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The words, in the order of the columns.
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        words : ndarray of shape (n_words,), object
-            The vocabulary.
-        """
-        return np.array(list(self._columns()), dtype=object)
 
     def _columns(self):
         """Return the column of each word; a given vocabulary needs no fit."""

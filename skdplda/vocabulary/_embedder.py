@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.metadata_routing import UNUSED
 
+from skdplda._texts import WordColumnsMixin
 from skdplda._types import ArrayLike, Estimator, Function, Iterable
 from skdplda._validation import check_is_fitted, note_parameters
 from skdplda.privacy import PrivacyGuarantee
@@ -15,7 +16,7 @@ from skdplda.vocabulary._vectorizer import DPCountVectorizer
 __all__ = ["TextEmbedder"]
 
 
-class TextEmbedder(TransformerMixin, BaseEstimator):
+class TextEmbedder(WordColumnsMixin, TransformerMixin, BaseEstimator):
     """Embed texts by a public model, and count words that are public or chosen privately.
 
     Parameters
@@ -159,19 +160,7 @@ class TextEmbedder(TransformerMixin, BaseEstimator):
             rows.append(row.astype(np.float64))
         return np.concatenate(rows) if rows else np.empty((0, 1))
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Counted words, by column.
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of shape (n_words,)
-            The words.
-        """
+    def _columns(self):
         check_is_fitted(self)
         return self.vectorizer_.get_feature_names_out()
 

@@ -1,7 +1,7 @@
 """From texts to counts of privately chosen words."""
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -9,9 +9,16 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
-from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, check_texts
+from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, WordColumnsMixin, check_texts
 from skdplda._types import ArrayLike, Function, Iterator, Seed
-from skdplda._validation import check_is_fitted, check_public_words, fit_context, is_integer, note_parameters
+from skdplda._validation import (
+    check_is_fitted,
+    check_public_words,
+    fit_context,
+    is_integer,
+    note_parameters,
+    warn_of_missing_groups,
+)
 from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import has_levels
 from skdplda.vocabulary._levels import LONGEST_WORD, Tokens
@@ -37,7 +44,7 @@ TEXT_PARAMETERS = (
 SKLEARN_PATTERN = CountVectorizer().token_pattern
 
 
-class DPCountVectorizer(PrivateSelection):
+class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
     """Count words of texts, with a vocabulary learned from them under differential privacy.
 
     `CountVectorizer` and `DPVocabularySelector` in one: words that are not selected leave no trace in the fitted object
@@ -217,6 +224,7 @@ class DPCountVectorizer(PrivateSelection):
             nothing was spent.
         """
         charge = self._budget_charge("document" if groups is None else "user")
+        warn_of_missing_groups(self, groups, 4)
         counter = self._counter({"": 0}).fit([])  # checks the parameters, warns of those without effect
         given = raw_documents is not None or self.public_vocabulary is None
         documents = self._texts(raw_documents) if given else None
@@ -289,21 +297,9 @@ class DPCountVectorizer(PrivateSelection):
         X.words = self.get_feature_names_out()
         return X
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Selected words, by column.
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of shape (n_selected,)
-            The words.
-        """
+    def _columns(self):
         check_is_fitted(self)
-        return np.array(list(self.vocabulary_), dtype=object)
+        return self.vocabulary_
 
     def build_analyzer(self) -> Function:
         """Return the function that makes words of a document.
@@ -399,13 +395,12 @@ def count(documents, analyze):
     number.default_factory = number.__len__
     words, counts, start = array("i"), array("i"), array("q", [0])
     for document in documents:
-        own = {}
-        for word in analyze(document):
-            if len(word) <= LONGEST_WORD:
-                j = number[word]
-                own[j] = own.get(j, 0) + 1
-        words.extend(own.keys())
-        counts.extend(own.values())
+        own = Counter(analyze(document))
+        kept = [word for word in own if len(word) <= LONGEST_WORD]
+        words.fromlist([number[word] for word in kept])
+        counts.fromlist([own[word] for word in kept])
         start.append(len(words))
     data = (np.frombuffer(buffer, dtype=dtype) for buffer, dtype in ((counts, "i4"), (words, "i4"), (start, "i8")))
-    return sp.csr_array(tuple(data), shape=(len(start) - 1, len(number))), list(number)
+    X = sp.csr_array(tuple(data), shape=(len(start) - 1, len(number)))
+    X.sort_indices()  # in place, so that no copy is made later
+    return X, list(number)

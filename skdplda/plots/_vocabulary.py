@@ -1,0 +1,292 @@
+"""What private selections of words find, over epsilon: words, what they cover, and what topics make of them."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+from sklearn import get_config
+from sklearn.base import clone
+
+from skdplda.exceptions import EmptySelectionError
+from skdplda.metrics import missing_mass, token_mass, unigram_perplexity
+from skdplda.plots._style import DASHES, STYLES, epsilon_axis, legend_below, new_axes, set_title
+from skdplda.releases import make_fdptm_pipeline
+
+__all__ = ["VocabularyDisplay"]
+
+MEASURES = {  # label of the axis, title
+    "words": ("Words selected", "Words that a private selection names"),
+    "token_mass": ("Share of all tokens", "Tokens whose word is selected"),
+    "missing_mass": ("Share of all (unit, word) pairs", "Uses of words that are missing"),
+    "downstream_share": ("Share of the gain without privacy", "What topics gain, words and topics private"),
+}
+
+
+class VocabularyDisplay:
+    """Words that private selections find over epsilon, or what these words are worth.
+
+    Each point is a fit that spends its epsilon: draw the curves on public or synthetic data, or pay for all of them.
+
+    Parameters
+    ----------
+    epsilons : array-like of shape (n_epsilons,)
+        Finite privacy losses, ascending.
+    values : dict of str to array-like of shape (n_epsilons,)
+        The measure at each epsilon, for each mechanism. NaN, and 0 words, have no point.
+    measure : {"words", "token_mass", "missing_mass", "downstream_share"}, default="words"
+        What is drawn: the number of words, on a logarithmic axis; or as a share :func:`~skdplda.metrics.token_mass`,
+        :func:`~skdplda.metrics.missing_mass`, or what `from_estimator` says of topics at the same total.
+    claimed : collection of str, default=()
+        Those of the mechanisms whose epsilon is claimed and not proven: their curves are dashed, all others solid.
+    unit : str, default=None
+        The privacy unit of the epsilons, such as "document", for the axis.
+    delta : float, default=None
+        Of all selections, for the title.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure that holds it.
+
+    See Also
+    --------
+    PrivacyUtilityDisplay : What privacy costs in utility.
+
+    Examples
+    --------
+    >>> from skdplda.plots import VocabularyDisplay
+    >>> display = VocabularyDisplay(epsilons=[1, 2, 5], values={"sieve": [200, 370, 790]})
+    >>> display.plot().ax_.get_ylabel()
+    'Words selected'
+    """
+
+    def __init__(self, *, epsilons, values, measure="words", claimed=(), unit=None, delta=None):
+        self.epsilons = epsilons
+        self.values = values
+        self.measure = measure
+        self.claimed = claimed
+        self.unit = unit
+        self.delta = delta
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        X,
+        *,
+        epsilons,
+        measure="words",
+        mechanisms=None,
+        model=None,
+        X_test=None,
+        n_repeats=1,
+        groups=None,
+        ax=None,
+    ):
+        """Fit clones of a selector at each epsilon and draw what they find.
+
+        Every fit spends its epsilon, and is charged to an open `PrivacyAccountant`; but for "words", the measure reads
+        the texts without noise besides. Draw the curves on public or synthetic documents.
+
+        For "downstream_share" the epsilon is the total of the words and of the topics that are fitted to them, by
+        `make_fdptm_pipeline`. The gain is that over the frequencies of the words, in nats a token of the test texts,
+        where a word that is not selected gains nothing; the share is of what the same model gains with all words and
+        without noise.
+
+        Parameters
+        ----------
+        estimator : DPCountVectorizer or DPVocabularySelector
+            It is not changed.
+        X : object
+            Texts or counts, as the estimator takes them.
+        epsilons : array-like of shape (n_epsilons,)
+            Ascending.
+        measure : {"words", "token_mass", "missing_mass", "downstream_share"}, default="words"
+            What to draw.
+        mechanisms : sequence of str, default=None
+            One curve each. None draws that of the estimator.
+        model : private topic model, default=None
+            With "downstream_share" only, which needs a `DPCountVectorizer`. None: that of `make_fdptm_pipeline`.
+        X_test : object, default=None
+            Texts to judge topics by. With "downstream_share", which needs them, only.
+        n_repeats : int, default=1
+            Fits at each epsilon; the curve is their mean.
+        groups : array-like of shape (n_documents,), default=None
+            The user of each document.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+
+        Returns
+        -------
+        display : VocabularyDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            As the estimator's `fit` raises, unless it is for want of words: then nothing is covered. Or if the measure
+            is unknown, or is not one of this estimator.
+        """
+        if measure == "downstream_share":
+            value = _topics(estimator, X, X_test, model, groups)
+        elif model is not None or X_test is not None:
+            raise ValueError(f"model and X_test are for measure='downstream_share'; got measure={measure!r}.")
+        else:
+            value = _words(estimator, X, groups, measure)
+        values, claimed = {}, []
+        for mechanism in [estimator.mechanism] if mechanisms is None else mechanisms:
+            selectors = [clone(estimator).set_params(mechanism=mechanism, epsilon=epsilon) for epsilon in epsilons]
+            values[mechanism] = np.array(
+                [np.mean([value(clone(selector)) for _ in range(n_repeats)]) for selector in selectors]
+            )
+            if any(selector.privacy_cost().status != "proven" for selector in selectors):
+                claimed.append(mechanism)
+        about = {"unit": "document" if groups is None else "user", "delta": estimator.delta}
+        return cls(epsilons=epsilons, values=values, measure=measure, claimed=claimed, **about).plot(ax=ax)
+
+    @classmethod
+    def from_results(cls, results, *, measure="words", unit=None, ax=None):
+        """Draw what was measured before.
+
+        Parameters
+        ----------
+        results : DataFrame, or what makes one
+            Columns "mechanism", "epsilon" and the name of the measure; "status", where not all are "proven", and
+            "delta" if it is one for all. Several rows of one mechanism and epsilon are drawn as their mean.
+        measure : {"words", "token_mass", "missing_mass", "downstream_share"}, default="words"
+            What to draw.
+        unit : str, default=None
+            As of the class.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+
+        Returns
+        -------
+        display : VocabularyDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, or as `plot` raises.
+        """
+        table = pd.DataFrame(results)
+        missing = [name for name in ("mechanism", "epsilon", measure) if name not in table]
+        if missing:
+            raise ValueError(f"results must have the columns {missing}; there are {list(table)}.")
+        means = table.pivot_table(measure, "epsilon", "mechanism", "mean", dropna=False, sort=False).sort_index()
+        values = {name: means[name].to_numpy() for name in table["mechanism"].unique()}
+        unproven = table["status"] != "proven" if "status" in table else np.zeros(len(table), bool)
+        claimed = list(table["mechanism"][unproven].unique())
+        deltas = table["delta"].unique() if "delta" in table else []
+        about = {"unit": unit, "delta": float(deltas[0]) if len(deltas) == 1 else None}
+        display = cls(epsilons=means.index.to_numpy(), values=values, measure=measure, claimed=claimed, **about)
+        return display.plot(ax=ax)
+
+    def plot(self, ax=None):
+        """Draw one curve a mechanism, over epsilon on a logarithmic axis.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+
+        Returns
+        -------
+        display : VocabularyDisplay
+            This display.
+
+        Raises
+        ------
+        ValueError
+            If `epsilons` are not positive, finite and ascending, a curve has another length, `claimed` names none, or
+            `measure` is unknown.
+        """
+        if self.measure not in MEASURES:
+            raise ValueError(f"measure must be one of {tuple(MEASURES)}; got {self.measure!r}.")
+        epsilons = np.asarray(self.epsilons, dtype=float)
+        ascending = epsilons.ndim == 1 and len(epsilons) and np.all(np.diff(epsilons) > 0)
+        if not (ascending and epsilons[0] > 0 and epsilons[-1] < np.inf):
+            raise ValueError(f"epsilons must be positive finite numbers, ascending; got {self.epsilons!r}.")
+        unknown = set(self.claimed) - set(self.values)
+        if unknown:
+            raise ValueError(f"claimed must hold names of values; got {sorted(unknown)}.")
+        ax, words = new_axes(ax, (5.6, 4.0), self), self.measure == "words"
+        for i, (name, value) in enumerate(self.values.items()):
+            value = np.asarray(value, dtype=float)
+            if value.shape != epsilons.shape:
+                raise ValueError(f"values[{name!r}] must have one entry for each epsilon; got shape {value.shape}.")
+            color, marker, _ = STYLES[i % len(STYLES)]
+            dashes = DASHES["claimed" if name in self.claimed else "proven"]
+            drawn = np.where(value > 0, value, np.nan) if words else value  # no point at 0 on a logarithmic axis
+            ax.plot(epsilons, drawn, color=color, marker=marker, linestyle=dashes, label=name, markersize=5)
+        if words:
+            ax.set_yscale("log")
+            ax.yaxis.set_minor_formatter("{x:,.0f}" if len(ax.get_yticks()) < 4 else "")
+        ax.yaxis.set_major_formatter("{x:,.0f}" if words else "{x:.0%}")
+        epsilon_axis(ax, epsilons, self.unit)
+        label, title = MEASURES[self.measure]
+        ax.set_ylabel(label)
+        set_title(ax, title if self.delta is None else f"{title}; delta = {self.delta:g}")
+        legend_below(ax, "dashed: claimed, not proven" if self.claimed else None)
+        return self
+
+
+def _fitted(selector, X, options):
+    """Return the fitted selector, or None where no word was selected, which is a result too."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "No word was used by enough", UserWarning)
+            return selector.fit(X, **options)
+    except EmptySelectionError:
+        return None
+
+
+def _words(estimator, X, groups, measure):
+    """Return the function from a selector to the number of its words, or to the mass that they cover."""
+    if measure not in MEASURES:
+        raise ValueError(f"measure must be one of {tuple(MEASURES)}; got {measure!r}.")
+    options = {} if groups is None else {"groups": groups}
+    if measure != "words":
+        everything = clone(estimator).set_params(epsilon=np.inf, max_words=None).fit(X)
+        counts = everything.transform(X)
+        names = everything.get_feature_names_out()
+
+    def value(selector):
+        fitted = _fitted(selector, X, options)
+        found = [] if fitted is None else fitted.get_feature_names_out()
+        if measure == "words":
+            return len(found)
+        selected = np.isin(names.astype(str), np.asarray(found, dtype=str))
+        return token_mass(counts, selected) if measure == "token_mass" else missing_mass(counts, selected, groups)
+
+    return value
+
+
+def _topics(estimator, X, X_test, model, groups):
+    """Return the function from a selector to the share of the gain that a private pipeline with it keeps."""
+    if not hasattr(estimator, "build_analyzer"):
+        raise ValueError("measure='downstream_share' needs texts, and a DPCountVectorizer as the estimator.")
+    if X_test is None:
+        raise ValueError("measure='downstream_share' needs X_test, texts to judge topics by.")
+    analyze = estimator.build_analyzer()
+    n_tokens = sum(len(set(words) if estimator.binary else words) for words in map(analyze, X_test))
+
+    def gain(selector):
+        pipeline = make_fdptm_pipeline(
+            selector.epsilon, selector.delta, vectorizer=selector, model=model, groups=groups is not None
+        )
+        keys = ["groups"] if get_config()["enable_metadata_routing"] else ["words__groups", "topics__groups"]
+        options = {} if groups is None else dict.fromkeys(keys, groups)
+        if _fitted(pipeline, X, options) is None:
+            return 0.0
+        train, test = (pipeline["words"].transform(texts) for texts in (X, X_test))
+        gained = np.log(unigram_perplexity(train, test)) - np.log(pipeline["topics"].perplexity(test))
+        return gained * test.sum() / n_tokens
+
+    whole = gain(clone(estimator).set_params(epsilon=np.inf, max_words=None))
+    if not whole > 0:
+        raise ValueError("without privacy the model gains nothing over the word frequencies: there is no share of it.")
+    return lambda selector: gain(selector) / whole

@@ -1,0 +1,67 @@
+"""Released models out of their files."""
+
+import json
+import os
+
+from skdplda._files import DAMAGE
+from skdplda._types import PathLike
+from skdplda.privacy import PrivacyGuarantee
+from skdplda.releases import _file
+from skdplda.releases._clusters import ReleasedClusterModel
+from skdplda.releases._model import ReleasedTopicModel
+
+__all__ = ["load_released"]
+
+
+def load_released(path: PathLike) -> ReleasedTopicModel:
+    """Read a model that `save` of a released model has written.
+
+    Nothing in the file is executed. The checksum tells damage; it is no signature: whoever edits a file on purpose can
+    write a new one. Compare it with that of a model card you trust.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    model : ReleasedTopicModel or ReleasedClusterModel
+        Equal to the one that was saved.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is none of ours, truncated, edited, or of a newer version.
+    """
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        values, arrays = _file.unpack(content)
+        given = {
+            "privacy_guarantee": PrivacyGuarantee.from_json(json.dumps(values["privacy_guarantee"])),
+            "details": values["details"],
+            "topic_names": values.get("topic_names"),
+            "signal_to_noise": arrays.pop("signal_to_noise", None),
+        }
+        if "cluster_centers" in arrays:
+            size_deviation, concentration = arrays.pop("scale")
+            return ReleasedClusterModel(
+                vocabulary=values["vocabulary"],
+                size_deviation=size_deviation,
+                concentration=concentration,
+                **arrays,
+                **given,
+            )
+        return ReleasedTopicModel(
+            vocabulary=values["vocabulary"],
+            doc_topic_prior=values["doc_topic_prior"],
+            text=values["text"],
+            topic_sizes=values.get("topic_sizes"),
+            **arrays,
+            **given,
+        )
+    except DAMAGE as error:
+        raise ValueError(f"released model {os.fspath(path)!r} cannot be read: {error}") from None

@@ -1,0 +1,162 @@
+"""Priors that are inferred from counts, in rounds without noise."""
+
+import numpy as np
+from scipy.special import digamma
+
+from skdplda.rounds._tables import annealed
+
+__all__ = ["FIRST_PRIOR", "ExpectedPriors", "InferredPriors"]
+
+FIRST_PRIOR = 0.1  # to start from
+INFER_FROM, INFER_EVERY, INFER_STEPS = 20, 5, 5  # rounds between updates of inferred priors, steps of each; not tuned
+# Steps of each update from expected counts, where a prior may have far to go: until the topics are alike.
+EXPECTED_STEPS = 20
+LEAST_PRIOR, MOST_PRIOR = 1e-3, 10.0
+MOST_WORD_PRIOR = 100.0  # of a word, on average, where it follows the word frequencies
+
+
+class InferredPriors:
+    """Priors of rounds without noise that maximise the likelihood of the counts, by Minka's fixed point [1]_.
+
+    Until they are inferred, and while topics form, they are as `annealed`.
+
+    Parameters
+    ----------
+    alpha : ndarray of shape (n_topics,)
+        Of topic proportions, to start from.
+    beta : float
+        Of words, to start from.
+    infers : tuple of bool
+        Whether alpha, and whether beta, is inferred.
+    n_rounds : int
+        Of the fit.
+
+    References
+    ----------
+    .. [1] T. Minka (2000). Estimating a Dirichlet distribution. Equation 55.
+    """
+
+    def __init__(self, alpha, beta, infers, n_rounds):
+        self.alpha, self.beta, self._infers, self._n_rounds = alpha, beta, infers, n_rounds
+
+    def __call__(self, round_):
+        """Return alpha, of shape (n_topics,), and beta of a round."""
+        return annealed(self.alpha, self.beta, len(self.alpha), round_, self._n_rounds)
+
+    @property
+    def word_prior(self):
+        """The prior of words: one number for all."""
+        return self.beta
+
+    def update(self, round_, document_topics, word_topics):
+        """Infer the priors from the counts of a round, if it is one of those after which this is done."""
+        if round_ < INFER_FROM or round_ % INFER_EVERY:
+            return
+        if self._infers[0]:
+            self.alpha = fixed_point(document_topics(), self.alpha)
+        if self._infers[1]:
+            shared = np.full(len(word_topics), self.beta)
+            self.beta = float(fixed_point(word_topics.T, shared, shared=True)[0])
+
+    def arrays(self):
+        """Return the state."""
+        return {"alpha": self.alpha, "beta": np.array(self.beta)}
+
+    def restore(self, arrays):
+        """Restore the state."""
+        self.alpha, self.beta = arrays["alpha"], float(arrays["beta"])
+
+
+class ExpectedPriors(InferredPriors):
+    """The same from expected counts, as variational inference has them.
+
+    An expected count below 1 is no small count: it is 1 or more with some probability, and 0 else [2]_. A document's
+    tokens are taken as drawn one by one, and the tokens of a word in all documents as rare events. Once topics have
+    formed, an inferred prior of words is beta times the word frequencies over those of the uniform distribution: topics
+    which the documents do not prove end in the word frequencies.
+
+    Parameters
+    ----------
+    alpha, beta, infers, n_rounds
+        As in `InferredPriors`.
+
+    References
+    ----------
+    .. [2] Y. W. Teh, D. Newman, M. Welling (2006). A collapsed variational Bayesian inference algorithm for latent
+       Dirichlet allocation. NIPS. Section 4.
+    """
+
+    def __init__(self, alpha, beta, infers, n_rounds):
+        super().__init__(alpha, beta, infers, n_rounds)
+        self.shape = None  # of the prior of words: with mean 1, or None where all words have the same
+
+    def fit_words(self, table, round_):
+        """Take the word frequencies from the last table; while topics form, all words have the same prior."""
+        if self._infers[1] and round_ >= INFER_FROM:
+            words = table.sum(axis=1, dtype=np.float64) + 1
+            self.shape = words / words.mean()
+
+    @property
+    def word_prior(self):
+        """The prior of words: one number for all, or (n_words,)."""
+        return self.beta if self.shape is None else self.beta * self.shape
+
+    def update(self, round_, document_topics, word_topics):
+        """Infer the priors from the expected counts of a round, (n_documents, n_topics) and (n_words, n_topics)."""
+        if round_ < INFER_FROM or round_ % INFER_EVERY:
+            return
+        if self._infers[0]:
+            counts = document_topics.astype(np.float64)
+            lengths = np.maximum(np.rint(counts.sum(axis=1)), 1.0)[:, None]
+            some = 1 - (1 - np.minimum(counts / lengths, 1)) ** lengths
+            self.alpha = fixed_point(counts, self.alpha, some=some, n_steps=EXPECTED_STEPS)
+        if self._infers[1]:
+            self.beta = proportional_fixed_point(word_topics.T, self.beta, self.shape)
+
+
+def fixed_point(counts, prior, shared=False, some=1.0, n_steps=INFER_STEPS):
+    """Return the Dirichlet prior after some steps towards the most likely one of rows of counts.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_rows, n)
+        Of multinomials whose proportions have the prior.
+    prior : ndarray of shape (n,)
+        To start from.
+    shared : bool, default=False
+        Whether all entries are the same.
+    some : float or ndarray of shape (n_rows, n), default=1.0
+        Probability that a count is not 0, where the counts are expected ones.
+    n_steps : int, default=INFER_STEPS
+        How many.
+    """
+    counts = counts.astype(np.float64)
+    totals, counts = counts.sum(axis=1), counts / np.maximum(some, 1e-12)
+    for _ in range(n_steps):
+        gain = (some * (digamma(counts + prior) - digamma(prior))).sum(axis=0)
+        whole = (digamma(totals + prior.sum()) - digamma(prior.sum())).sum()
+        gain = np.full(len(prior), gain.mean()) if shared else gain
+        prior = np.clip(prior * gain / max(whole, 1e-300), LEAST_PRIOR, MOST_PRIOR)
+    return prior
+
+
+def proportional_fixed_point(counts, beta, shape):
+    """Return the factor of a Dirichlet prior of given proportions, after steps towards the most likely one.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_rows, n)
+        Expected counts of multinomials whose proportions have the prior.
+    beta : float
+        To start from: the mean of the prior.
+    shape : ndarray of shape (n,)
+        The prior over its mean.
+    """
+    totals, some = counts.sum(axis=1), -np.expm1(-counts)
+    counts = counts / np.maximum(some, 1e-12)
+    for _ in range(EXPECTED_STEPS):
+        prior = beta * shape
+        gain = (shape * (some * (digamma(counts + prior) - digamma(prior)))).sum()
+        whole = len(shape) * (digamma(totals + prior.sum()) - digamma(prior.sum())).sum()
+        beta = float(np.clip(beta * gain / max(whole, 1e-300), LEAST_PRIOR, MOST_WORD_PRIOR))
+    return beta

@@ -1,0 +1,103 @@
+"""Released clusters of embeddings: a colleague places new embeddings with the file alone."""
+
+import zipfile
+
+import numpy as np
+import pytest
+
+from skdplda import EmbeddingTopics, PrivacyGuarantee, ReleasedClusterModel, load_released, release
+from skdplda.releases import _file
+from skdplda.reports import report
+
+WORDS = ["tea", "milk", "iron", "zinc"]
+PARTS = ("cluster_centers", "centre", "cluster_sizes", "size_deviation", "concentration")
+
+
+@pytest.fixture(scope="module", params=[None, 4, np.eye(6)[:, :4]], ids=["whole", "projected", "matrix"])
+def fitted(request):
+    rng = np.random.default_rng(0)
+    labels = np.arange(3000) % 2
+    X = np.eye(6)[labels] + rng.normal(scale=0.1, size=(3000, 6))
+    words = np.array([[1.0, 1.0, 0.1, 0.1], [0.1, 0.1, 1.0, 1.0]])
+    model = EmbeddingTopics(2, epsilon=5.0, init=np.eye(6)[:2], projection=request.param)
+    return model.fit(X, counts=rng.poisson(words[labels])), X
+
+
+def toy(**changes):
+    given = {
+        "topic_word": [[1.0, 0.0], [0.0, 1.0]],
+        "vocabulary": ["tea", "iron"],
+        "cluster_centers": np.eye(3)[:2],
+        "centre": np.zeros(3),
+        "cluster_sizes": [10.0, -1.0],
+        "size_deviation": 2.0,
+        "concentration": 5.0,
+        "privacy_guarantee": PrivacyGuarantee(epsilon=1.0),
+    }
+    return ReleasedClusterModel(**given | changes)
+
+
+def test_a_file_places_new_embeddings_as_the_model_does(fitted, tmp_path):
+    model, X = fitted
+    release(model, feature_names=WORDS).save(tmp_path / "clusters.zip")
+    again = load_released(tmp_path / "clusters.zip")
+    assert isinstance(again, ReleasedClusterModel) and again.n_features_in_ == 6
+    new = np.vstack([X[:50], np.zeros((1, 6)), np.full((1, 6), np.nan)])
+    np.testing.assert_array_equal(again.transform(new), model.transform(new))
+    np.testing.assert_array_equal(again.predict(new), model.predict(new))
+    assert again.predict(new)[-2:].tolist() == [-1, -1]
+    assert again.score(X) == model.score(X)
+    for name in ("cluster_centers_", "centre_", "cluster_sizes_", "topic_word_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
+    for column in ("documents", "documents_deviation", "size"):
+        assert again.topic_info(2)[column].equals(model.topic_info(2, WORDS)[column])
+    assert again.top_words(2).equals(model.top_words(2, WORDS))
+    counts = np.eye(4, dtype=int) * 9
+    assert again.perplexity(counts) == model.perplexity(counts) and again.n_features_in_ == 6
+    assert again.privacy_guarantee_ == model.privacy_guarantee_
+    with pytest.raises(ValueError, match="features"):
+        again.transform(X[:, :4])
+
+
+def test_nothing_of_a_text_is_in_the_file(fitted, tmp_path):
+    model, _ = fitted
+    released = release(model, feature_names=WORDS)
+    released.save(tmp_path / "clusters.zip")
+    with zipfile.ZipFile(tmp_path / "clusters.zip") as archive:
+        names = {*archive.namelist()} - {"projection.npy"}
+    arrays = {"topic_word", "signal_to_noise", "cluster_centers", "centre", "cluster_sizes", "scale"}
+    assert names == {"header.json", "sha256.txt", *(f"{name}.npy" for name in arrays)}
+    assert "model.transform(embeddings" in released.card() and "ReleasedClusterModel" in repr(released)
+    released.save(tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "clusters.zip").read_bytes()
+    renamed = released.rename_topics({0: "drinks"})
+    renamed.save(tmp_path / "named.zip")
+    assert load_released(tmp_path / "named.zip").get_feature_names_out()[0] == "drinks"
+    page = report(load_released(tmp_path / "named.zip"), tmp_path / "page.html").read_text()
+    assert "drinks" in page and "zinc" in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"cluster_centers": np.eye(3)}, "cluster_centers must have finite numbers and the shape"),
+        ({"cluster_centers": 2 * np.eye(3)[:2]}, "of length 1"),
+        ({"centre": np.zeros(2)}, "centre must have"),
+        ({"centre": np.ones(3)}, "length 1 at most"),
+        ({"cluster_sizes": [np.nan, 1.0]}, "cluster_sizes must have finite numbers"),
+        ({"size_deviation": -1.0}, "must be from 0"),
+        ({"projection": np.ones((5, 2))}, "projection must have"),
+    ],
+)
+def test_values_that_are_no_clusters_are_refused(changes, said):
+    with pytest.raises(ValueError, match=said):
+        toy(**changes)
+
+
+def test_a_file_without_one_of_its_arrays_is_refused(tmp_path):
+    model = toy(projection=np.ones((5, 3)))
+    for gone in ("centre", "scale", "cluster_sizes"):
+        arrays = {name: array for name, array in model._arrays().items() if name != gone}
+        (tmp_path / f"{gone}.zip").write_bytes(_file.pack(model._values(), arrays))
+        with pytest.raises(ValueError, match="cannot be read"):
+            load_released(tmp_path / f"{gone}.zip")
