@@ -93,7 +93,8 @@ cdef class ListedTokens(TokenLayout):
         cdef listed_scratch *s
         if start.shape[0] != self.n_words + 1 or start[0] != 0 or start[self.n_words] != n or counts.shape[0] != n:
             raise ValueError("start must ascend from 0 to the number of entries, and topics and counts have one an entry")
-        if alpha.shape[0] != self.n_topics or not (np.min(alpha) > 0 and beta > 0 and 0 <= self_count < np.inf):
+        if alpha.shape[0] != self.n_topics or not (np.min(alpha) > 0 and beta > 0 and 0 <= self_count < np.inf
+                                                   and np.max(alpha) < np.inf and beta < np.inf):
             raise ValueError("alpha (n_topics,) and beta must be positive, self_count nonnegative")
         if n and (np.min(np.diff(start)) < 0 or np.min(counts) <= 0 or np.min(topics) < 0 or np.max(topics) >= self.n_topics):
             raise ValueError("topics must lie in [0, n_topics), and counts be positive")
