@@ -34,9 +34,10 @@ EXACT_ROUNDS = 30  # without noise
 # Of the noise's deviation, when clusters are drawn to the public start: the least squared error, at 1, is not the best
 # division of texts.
 BELIEVED = 0.5
-# Sharpness of soft assignment in the first round and what it would be in the last one, in up to 100 dimensions, and the
-# share of the rounds that are soft: of (10, 30), (15, 40), (20, 60) and hard ones the best on Enron, KOS, news and
-# tweets; part "constants" of benchmarks/embedding.py.
+# Sharpness of soft assignment in the first round and what it would be in the last one, and the share of the rounds that
+# are soft: of (10, 30), (15, 40), (20, 60) and hard ones the best on Enron, KOS, news and tweets, without rows that are
+# kept; part "constants" of benchmarks/embedding.py measures some again. Above 100 dimensions the sharpness grows with
+# their number, which was not tuned.
 SHARPNESS, SOFT_SHARE = (10.0, 30.0), 0.7
 LEAST_VARIANCE = 1e-3  # of a public principal axis, over the mean of all
 WORDS_SHARE = 0.15  # of the budget of words that goes to word totals
