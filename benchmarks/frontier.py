@@ -25,9 +25,12 @@ The fifth part, --little, is about small epsilon: the two main estimators withou
 `PublicPrior`, and `VIPSLDA` with "exact rounds", a bound and not private: it finds topics without noise, and releases
 them once for the whole budget. It has Enron's mails cut to seven random words beside.
 
-The first four parts take about an hour of CPU time on one core, the fifth another half.
+The sixth part, --floor, has corpora cut to 2,000 documents: is a model with topics ever worse than the best mixture of
+uniform and private word frequencies, of the same budget? With vectors, and with vectors of the wrong words.
 
-    python benchmarks/frontier.py --data FOLDER --frontier --vocabulary --ablation --attack --little
+The first four parts take about an hour of CPU time on one core, the fifth and the sixth another.
+
+    python benchmarks/frontier.py --data FOLDER --frontier --vocabulary --ablation --attack --little --floor
     python benchmarks/frontier_page.py
 """
 
@@ -69,7 +72,7 @@ from skdplda import (
 from skdplda.attacks import membership_experiment
 from skdplda.datasets import load_20newsgroups, load_uci_bow, make_lda_corpus
 from skdplda.local import LocalRandomizer
-from skdplda.metrics import coherence, unigram_perplexity
+from skdplda.metrics import coherence, perplexity, unigram_perplexity
 from skdplda.models import _vips
 from skdplda.privacy import epsilon_of
 from skdplda.rounds import _adaptive, _estep_gibbs
@@ -84,7 +87,8 @@ BOTH = ("PrivateCGSLDA", "VIPSLDA")
 NEWS, TWEETS, NIPS, ENRON, KOS = "20 Newsgroups", "TweetRumors", "NIPS", "Enron, by sender", "KOS"
 ALL_TWEETS = "TweetRumors, all words"
 SHORT_MAILS, SHORT = "Enron's mails, 7 words", 7
-VECTORS, EXACT_ROUNDS = "vectors", "exact rounds"
+VECTORS, PERMUTED, EXACT_ROUNDS = "vectors", "permuted vectors", "exact rounds"
+FEW, MIXTURES = 2000, (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # training documents, and weights of uniform frequencies
 
 
 @dataclass(eq=False)
@@ -703,6 +707,54 @@ def judge_little(corpus, data, make, row, seed):
     return found | {"unigram": unigram, "non-private": exact, "releases": model.n_iter_}
 
 
+@cache
+def few_documents(corpus):
+    """Return the corpus with FEW random training documents; users stay whole, so that theirs are all."""
+    n = corpus.train.shape[0]
+    if corpus.groups is not None or n <= FEW:
+        return corpus
+    train = corpus.train[np.sort(np.random.default_rng(SPLIT_SEED).permutation(n)[:FEW])]
+    return Corpus(corpus.name, corpus.topics, train, corpus.test, corpus.words, train)
+
+
+@cache
+def least_perplexity(corpus, make, epsilon, seed):
+    """Return the floor: the best mixture of uniform and private word frequencies, of a model of one topic."""
+    model = make(1, epsilon, seed)
+    fitted(model, corpus, corpus.train)
+    words, uniform = model.topic_word_, np.full(model.topic_word_.shape, 1 / len(corpus.words))
+    return min(perplexity(corpus.test, w * uniform + (1 - w) * words) for w in MIXTURES)
+
+
+def floor(options):
+    """Yield what there is to measure: few documents, against the best mixture of word frequencies."""
+    makers = {contender.name: contender.make for contender in CONTENDERS}
+    for seed in options.seeds:
+        for corpus_name, epsilon, help_ in product(options.corpora, options.epsilon, ("none", VECTORS, PERMUTED)):
+            corpus = load(corpus_name, options.data)
+            for name, n_topics in product(BOTH, options.topics or (10,)):
+                if options.only and name not in options.only:
+                    continue
+                model = makers[name](n_topics, epsilon, 0)
+                row = {"corpus": corpus.name, "topics": n_topics, "model": name, "help": help_, "epsilon": epsilon}
+                row |= {"seed": seed, "fingerprint": fingerprint(model, help_)}
+                yield row, partial(judge_floor, few_documents(corpus), options.data, makers[name], row)
+
+
+def judge_floor(corpus, data, make, row):
+    """Fit, and return the values of a row."""
+    model = make(row["topics"], row["epsilon"], row["seed"])
+    if row["help"] != "none":
+        prior = vectors_of(corpus, data)
+        if row["help"] == PERMUTED:
+            order = np.random.default_rng(SPLIT_SEED).permutation(len(corpus.words))
+            prior = WordPrior(prior.vectors[order])
+        model.set_params(prior=prior)
+    found = {"cpu s": fitted(model, corpus, corpus.train), "perplexity": model.perplexity(corpus.test)}
+    least = least_perplexity(corpus, make, row["epsilon"], row["seed"])
+    return found | {"unigram": unigram_perplexity(corpus.train, corpus.test), "floor": least}
+
+
 ATTACKED = ("PrivateCGSLDA", "VIPSLDA", "Zhu et al.")
 
 
@@ -773,6 +825,14 @@ PARTS = {
         (TWEETS, SHORT_MAILS, NIPS, NEWS, ENRON, ALL_TWEETS),
         (0.5, 1.0, 2.0, 5.0),
         (0, 1),
+    ),
+    "floor": Part(
+        floor,
+        (*MODEL, "help", "epsilon", "seed"),
+        (*GAIN, "floor", "cpu s", "note"),
+        (KOS, NIPS, NEWS, TWEETS),
+        (0.5, 1.0, 2.0),
+        (0,),
     ),
     "attack": Part(
         attack,

@@ -341,7 +341,26 @@ def little_table(table):
     keys = [*SETTING, "model", "help"]
     shares = table.groupby([*keys, "epsilon"], sort=False)["share"].mean().round(1).unstack("epsilon")
     shares = shares[sorted(shares.columns)].rename(columns=lambda epsilon: f"{epsilon:g}")
-    return shares.join(table.groupby(keys, sort=False)["seed"].nunique().rename("seeds")).reset_index()
+    seeds = table.groupby([*keys, "epsilon"], sort=False)["seed"].nunique().groupby(keys, sort=False)
+    seeds = pd.Series(
+        [
+            f"{least}" if least == most else f"{least} to {most}"
+            for least, most in zip(seeds.min(), seeds.max(), strict=True)
+        ],
+        seeds.min().index,
+        name="seeds",
+    )
+    return shares.join(seeds).reset_index()
+
+
+def floor_table(table):
+    """Return by how many per cent the perplexity is above the best mixture of word frequencies; mean of the seeds."""
+    table = table[table["perplexity"].notna()].copy()
+    table["above"] = 100 * (table["perplexity"] / table["floor"] - 1)
+    above = (
+        table.groupby([*SETTING, "model", "help", "epsilon"], sort=False)["above"].mean().round(1).unstack("epsilon")
+    )
+    return above[sorted(above.columns)].rename(columns=lambda epsilon: f"{epsilon:g}").reset_index()
 
 
 def checks(table):
@@ -370,7 +389,14 @@ def main():
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     parts = {}
-    for name in ("frontier", "frontier_vocabulary", "frontier_ablation", "frontier_attack", "frontier_little"):
+    for name in (
+        "frontier",
+        "frontier_vocabulary",
+        "frontier_ablation",
+        "frontier_attack",
+        "frontier_little",
+        "frontier_floor",
+    ):
         path = options.results / f"{name}.csv"
         parts[name] = pd.read_csv(path) if path.exists() else None
     table = with_shares(parts["frontier"])
@@ -389,6 +415,8 @@ def main():
         tables["ablation"] = ablation_table(parts["frontier_ablation"])
     if parts["frontier_little"] is not None:
         tables["little"] = little_table(parts["frontier_little"])
+    if parts["frontier_floor"] is not None:
+        tables["floor"] = floor_table(parts["frontier_floor"])
     for name, values in tables.items():
         values.to_csv(options.output / f"{name}.csv", index=False, lineterminator="\n")
         print(f"{name}\n{values.to_string(index=False)}\n")

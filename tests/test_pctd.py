@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from skdplda import PCTD, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
+from skdplda import PCTD, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PublicPrior
 from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.models._pctd_tables import LastTable, consistent
@@ -405,3 +405,27 @@ def test_long_documents_of_units_keep_the_public_number_of_tokens():
     assert cut.to_counts().sum(axis=1).tolist() == [2**20, 3, 2**20]
     assert (cut.counts.toarray() <= cells).all()
     assert shortened(units[1:2]).counts.toarray().tolist() == [[1, 1, 1]]
+
+
+def test_a_public_prior_shrinks_what_is_released(planted):
+    X, topics = planted
+    names = [f"w{i}" for i in range(X.shape[1])]
+    prior = PublicPrior.from_topics(topics, names)
+    none, helped = (PCTD(4, epsilon=0.5, random_state=0, prior=p) for p in (None, prior.for_words(names)))
+    quiet(none, X), quiet(helped, X)
+    assert helped.perplexity(X) < 0.98 * none.perplexity(X)
+    assert (helped.components_ > 0).all()
+    # topics keep the numbers of the prior
+    assert (np.corrcoef(helped.topic_word_, topics)[:4, 4:].argmax(axis=1) == np.arange(4)).all()
+    assert helped.privacy_guarantee_.epsilon == none.privacy_guarantee_.epsilon
+    assert any("public prior" in line for line in helped.privacy_guarantee_.assumptions)
+    assert not any("public prior" in line for line in none.privacy_guarantee_.assumptions)
+
+
+def test_a_public_prior_needs_words_and_the_default_noise(units):
+    prior = PublicPrior.from_frequencies({"tea": 1.0})
+    with pytest.raises(ValueError, match="prior needs the words of X"):
+        quiet(PCTD(3, prior=prior), units)
+    for options in ({"noise": "units"}, {"sampling_rate": 0.5}):
+        with pytest.raises(ValueError, match="prior must be None for this form"):
+            PCTD(3, prior=prior, **options).privacy_cost()

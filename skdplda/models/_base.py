@@ -546,7 +546,7 @@ class BaseRoundsModel(BaseTopicModel):
     def _training_data(self, X, groups, plan, randomness):
         """Return the `TrainingData` of a fit, the public prior included."""
         data = self._read(X, groups, plan, randomness)
-        if isinstance(plan, BudgetPlan) and self.prior is not None:
+        if self._uses_prior(plan) and self.prior is not None:
             data = data._replace(prior=self._word_prior(data))
         return data
 
@@ -595,6 +595,10 @@ class BaseRoundsModel(BaseTopicModel):
         """Return the names of the seeded topics of the prior, which come first."""
         prior = getattr(self, "prior", None)
         return () if prior is None else prior.topic_names if isinstance(prior, PublicPrior) else prior.names
+
+    def _uses_prior(self, plan):
+        """Whether the fit has a use for a public prior."""
+        return isinstance(plan, BudgetPlan)
 
     def _check_prior(self, adaptive):
         """Refuse a prior that a private form has no use for."""

@@ -38,6 +38,7 @@ from skdplda.rounds._estep_segments import SegmentEStep
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._prior import PublicPrior, WordPrior
 from skdplda.rounds._sensitivity import shortened, some_tokens
 from skdplda.semantics import UnitMatrix
 
@@ -100,6 +101,10 @@ class PCTD(BaseRoundsModel):
         Pseudo-count of each topic in a document, which [1]_ has not. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
         Pseudo-count of each word in a topic, which [1]_ has not. None: 0.01. Affects privacy: no.
+    prior : PublicPrior, WordPrior or None, default=None
+        Public knowledge of words and topics, from which topics start and towards which the released tables are shrunk.
+        "statistics" without samples only; unused without noise. Affects privacy: no, if it does not depend on the
+        private texts.
     checkpoint : str, path-like or None, default=None
         File written after each round and removed at the end; a later `fit` with the same parameters and data goes
         on from it, without spending again. It is as private as the data. "statistics" only. Affects privacy: no.
@@ -159,6 +164,7 @@ class PCTD(BaseRoundsModel):
 
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
+        "prior": [PublicPrior, WordPrior, None],
         "noise": [StrOptions({"statistics", "units", "units-each-iteration"})],
         "noise_support": [StrOptions({"all", "observed"})],
         "noise_scale": [Interval(Real, 0, 1e6, closed="right"), None],
@@ -184,6 +190,7 @@ class PCTD(BaseRoundsModel):
         sampling_rate: float = 1.0,
         doc_topic_prior: ArrayLike | None = None,
         topic_word_prior: float | None = None,
+        prior: PublicPrior | WordPrior | None = None,
         checkpoint: PathLike | None = None,
         callback: Function | None = None,
         n_jobs: int | None = None,
@@ -203,6 +210,7 @@ class PCTD(BaseRoundsModel):
         self.sampling_rate = sampling_rate
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
+        self.prior = prior
         self.checkpoint = checkpoint
         self.callback = callback
         self.n_jobs = n_jobs
@@ -377,6 +385,7 @@ class PCTD(BaseRoundsModel):
         """Return the noise of the fit, from the parameters alone."""
         self._doc_topic_prior()
         self._topic_word_prior()
+        self._check_prior(self.noise == "statistics" and self.sampling_rate == 1)
         private = np.isfinite(self.epsilon)
         rounds = self.max_iter
         if self.noise_support != "all" and self.noise != "units-each-iteration":
@@ -426,7 +435,10 @@ class PCTD(BaseRoundsModel):
         if unit == "user" and self.noise != "statistics":
             raise ValueError(f"groups must be None for noise={self.noise!r}, which protects single words.")
         if self.noise == "statistics":
-            guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden="", reference=GUIDE)
+            prior = self._prior_assumption()
+            guarantee = rounds_guarantee(
+                plan, unit, self.epsilon, self.delta, hidden="", reference=GUIDE, assumptions=prior
+            )
         elif self.noise == "units":
             guarantee = once_guarantee(plan, self.epsilon, self.delta)
         else:
@@ -435,6 +447,9 @@ class PCTD(BaseRoundsModel):
                 epsilon = self._published_epsilon(self.noise_scale, plan.n_rounds)
             guarantee = published_guarantee(plan, epsilon, self.delta, self.noise_support)
         return seeded_guarantee(guarantee, self.random_state)
+
+    def _uses_prior(self, plan):
+        return self.noise == "statistics" and not plan.noiseless
 
     def _settings(self, order, n_updates):
         """Return the parameters that all E-steps have."""
@@ -449,7 +464,7 @@ class PCTD(BaseRoundsModel):
     def _make_tables(self, plan, randomness, data):
         shape, similarity = (data.n_words, self.n_components), self._similarity(data.n_words)
         if self.noise == "statistics" and not self._exact(plan):
-            return ConsistentTables(shape, plan, randomness.table_key, similarity, self.tau)
+            return ConsistentTables(shape, plan, randomness.table_key, similarity, self.tau, data.prior)
         return LastTable(shape, randomness.table_key, similarity, self.tau)
 
     def _run(self, plan, randomness, data, charge, callback):

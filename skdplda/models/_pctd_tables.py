@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from skdplda.rounds._tables import OneTable, SmoothedTables, initial_table
+from skdplda.rounds._prior import starting_topics
+from skdplda.rounds._shrinkage import floor_of, principal, shrink_frequencies, shrink_topics
+from skdplda.rounds._tables import OneTable, SmoothedTables, initial_table, model_noise
 
 __all__ = ["ConsistentTables", "LastTable", "consistent"]
 
@@ -38,11 +40,18 @@ class LastTable(OneTable):
 
 
 class ConsistentTables(SmoothedTables):
-    """`SmoothedTables`, and word similarity after each round, as in `consistent`."""
+    """`SmoothedTables`, and word similarity after each round, as in `consistent`.
 
-    def __init__(self, shape, plan, key, similarity, tau):
+    With a `WordPrior`, topics start half from it and half even, and the model is what the releases prove, shrunk
+    towards what the prior says: post-processing of released tables.
+    """
+
+    def __init__(self, shape, plan, key, similarity, tau, prior=None):
         super().__init__(shape, plan, key)
-        self._similarity, self._tau = similarity, tau
+        self._similarity, self._tau, self._prior = similarity, tau, prior
+        start = None if prior is None else starting_topics(prior, shape[1], None, key % 2**32)
+        if start is not None:
+            self.table = ((start * shape[0] + 1) / 2).astype(np.float32)
 
     def update(self, noisy, round_):
         """Make the next table from a release."""
@@ -51,4 +60,16 @@ class ConsistentTables(SmoothedTables):
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
-        return consistent(super().pseudo_counts(), self._similarity, self._tau)
+        counts = super().pseudo_counts() if self._prior is None else self._shrunk()
+        return consistent(counts, self._similarity, self._tau)
+
+    def _shrunk(self):
+        """Return what the releases prove, (n_words, n_topics)."""
+        counts, prior = self._sum / self._weight, self._prior
+        deviation = np.full(len(counts), model_noise(self._plan))
+        frequencies = shrink_frequencies(
+            counts.sum(axis=1), deviation * np.sqrt(counts.shape[1]), floor_of(prior.frequencies)
+        )
+        frequencies /= frequencies.sum()
+        vectors = None if prior.vectors is None else principal(prior.vectors, frequencies)
+        return shrink_topics(counts, deviation, frequencies, vectors)

@@ -16,7 +16,7 @@ import numpy as np
 from skdplda.rounds._plan import PRECISION_RATIO, growing
 from skdplda.rounds._prior import WordPrior, starting_topics
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
-from skdplda.rounds._shrinkage import loglinear, principal, shrink_frequencies, shrink_ratios, unit_columns
+from skdplda.rounds._shrinkage import floor_of, loglinear, principal, shrink_frequencies, shrink_topics, unit_columns
 from skdplda.rounds._tables import FORGET, initial_table, signal_to_noise
 
 __all__ = ["MOST_ROUNDS", "AdaptiveTables", "Question", "audited_question", "least_share", "told_noise"]
@@ -44,8 +44,7 @@ FIT_SHARE, ENOUGH_FIT, VECTORS_SHARE, VECTORS_ROUNDS, START_SIGNAL, MOST_SIGNAL 
 # Frequent words first: the signals below which they come, the share and the rounds, and the part of all tokens that
 # they carry. Topics of few words stand out from the noise when those of all words do not.
 FREQUENT_SIGNAL, FREQUENT_SHARE, FREQUENT_ROUNDS, FREQUENT_MASS = 60.0, 0.1, 6, 0.5
-LEAST_PUBLIC = 1e-6  # least public frequency of a word, over that of the uniform distribution
-ROUND_STEPS, FINAL_STEPS = 6, 15  # of the log-linear model, in a round and in the end
+ROUND_STEPS = 6  # of the log-linear model, in a round
 SMOOTHING = 1.0  # of the next table, in standard deviations of the noise, towards what vectors or word frequencies say
 GAMMA_SHAPE = 10.0  # of the Gamma initialisation: topics that start far apart settle too early
 # Mean of a cell of the table that an E-step gets, so large that its priors, which stand for counts, do not matter.
@@ -189,9 +188,7 @@ class AdaptiveTables:
         self.table = initial_table(shape, key, GAMMA_SHAPE)
         self._plan, self._weighted, self._n_rounds, self._smoothing = plan, weighted, n_rounds, smoothing
         self._prior = WordPrior() if prior is None else prior
-        self._public = self._prior.frequencies
-        if self._public is not None:  # no word has probability 0
-            self._public = np.maximum(self._public, LEAST_PUBLIC / shape[0])
+        self._public = floor_of(self._prior.frequencies)
         self._seed = int(np.random.default_rng(key).integers(2**32))
         self._vectors, self._centres = None, None  # of words, once they fit, and of topics
         self._frequent = np.zeros(shape[0], bool)  # the words that come first
@@ -371,11 +368,7 @@ class AdaptiveTables:
         precision = 1 / (n_topics * deviation**2), 1 / (scale * self._deviation(self._words_share)) ** 2
         both = (total * precision[0] + scale * words * precision[1]) / (precision[0] + precision[1])
         frequencies = shrink_frequencies(both, 1 / np.sqrt(precision[0] + precision[1]), self._public)
-        masses = np.maximum(counts.sum(axis=0), np.sqrt(np.sum(deviation**2)))
-        base = (frequencies / frequencies.sum())[:, None] * masses
-        if self._vectors is not None:
-            base = loglinear(counts, base, deviation, self._vectors, FINAL_STEPS)
-        return base * shrink_ratios(counts, base, deviation)
+        return shrink_topics(counts, deviation, frequencies / frequencies.sum(), self._vectors)
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""

@@ -12,7 +12,7 @@ References
 
 import numpy as np
 
-__all__ = ["loglinear", "principal", "shrink_frequencies", "shrink_ratios", "unit_columns"]
+__all__ = ["floor_of", "loglinear", "principal", "shrink_frequencies", "shrink_ratios", "shrink_topics", "unit_columns"]
 
 # The constants below were chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget".
 # Of word frequencies: grid points below and above the mean, weight of the mean in the first mixture, and what that
@@ -27,7 +27,9 @@ AT_ONE, PSEUDO_RATIOS, WIDTH = 0.95, 40.0, 0.25
 # many free weights as the grid has gain by chance.
 PENALTY = 5.0
 FREQUENCY_STEPS, RATIO_STEPS = 200, 40  # of EM
+FINAL_STEPS = 15  # of the log-linear model, of the model that is released
 GRID_WIDTH = 0.1  # of a component of word frequencies, over its centre: about the distance of two points of the grid
+LEAST_PUBLIC = 1e-6  # least public frequency of a word, over that of the uniform distribution
 MOST_FACTOR = 1e6  # of a word's frequency over its public one
 # Of the log-linear model: dimensions of the vectors that are used, relative error of its expectation, bounds of the
 # exponent and of the prior variance, and the first variance.
@@ -54,6 +56,11 @@ def fitted_weights(likelihood, first, strength, n_steps):
         weights = weights * ((1 / density) @ likelihood) + strength * first
         weights /= weights.sum()
     return weights
+
+
+def floor_of(public):
+    """Return public word frequencies in which no word has probability 0; None stays."""
+    return None if public is None else np.maximum(public, LEAST_PUBLIC / len(public))
 
 
 def shrink_frequencies(sums, deviation, public=None):
@@ -136,6 +143,32 @@ def shrink_ratios(counts, base, deviation):
         gain = np.sum(np.log(density) - np.maximum(log_likelihood[:, ONE], -600.0)) - PENALTY
         ratios[:, k] = 1 + (ratio - 1) / (1 + np.exp(-np.clip(gain, -50, 50)))
     return ratios
+
+
+def shrink_topics(counts, deviation, frequencies, vectors=None):
+    """Return what released topics prove, given word frequencies, and word vectors if these fit.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_words, n_topics)
+        Released sums.
+    deviation : ndarray of shape (n_words,)
+        Standard deviation of the noise in the cells of each word.
+    frequencies : ndarray of shape (n_words,)
+        With sum 1.
+    vectors : ndarray of shape (n_words, n_dimensions) or None, default=None
+        As from `principal`.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_words, n_topics)
+        Positive.
+    """
+    masses = np.maximum(counts.sum(axis=0), np.sqrt(np.sum(deviation**2)))
+    base = frequencies[:, None] * masses
+    if vectors is not None:
+        base = loglinear(counts, base, deviation, vectors, FINAL_STEPS)
+    return base * shrink_ratios(counts, base, deviation)
 
 
 def unit_columns(a):
