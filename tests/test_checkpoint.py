@@ -8,6 +8,7 @@ import sys
 import time
 import zipfile
 from io import BytesIO
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,10 @@ import scipy.sparse as sp
 
 from skdplda import PCTD, VIPSLDA, PrivacyAccountant, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
+from skdplda.privacy import Randomness
 from skdplda.rounds import _checkpoint
+from skdplda.rounds._loop import run_rounds
+from skdplda.rounds._plan import NoisePlan
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 
@@ -112,6 +116,15 @@ def test_copies_of_a_checkpoint_all_end_in_the_same_model(path, estimator, sampl
     for components in models[1:]:
         np.testing.assert_array_equal(components, models[0])
     assert not np.array_equal(estimator(3, **options).fit(X).components_, models[0])  # another run is another release
+
+
+def test_the_loop_itself_goes_on_with_the_key_of_its_checkpoint(path):
+    """Whatever `Randomness` it is given."""
+    _checkpoint.save(path, {"identity": "", "n_done": 1, "run": "run", "key": "ab" * 32}, {})
+    kept = SimpleNamespace(restore=lambda arrays: None)
+    randomness = Randomness(None)
+    run_rounds(kept, kept, NoisePlan("gaussian", 1.0, (1.0,), None), randomness, checkpoint=path)
+    assert randomness.root == bytes.fromhex("ab" * 32)
 
 
 def test_a_resumed_fit_is_paid_once(path):
