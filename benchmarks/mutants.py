@@ -992,10 +992,17 @@ MUTANTS = [
     ),
     Mutant(
         "Gibbs: many topics, no self-count correction",
-        "self = self < most ? self : most;",
-        "self = self < most ? self : 0;",
+        "self = self < most ? self : most;\n        rest -= ",
+        "self = self < most ? self : 0;\n        rest -= ",
         "draws of another law",
         GIBBS,
+    ),
+    Mutant(
+        "Gibbs: lists of topics, no self-count correction",
+        "self = self < most ? self : most;\n            x->gap",
+        "self = self < most ? self : 0;\n            x->gap",
+        "draws of another law",
+        "test_listed",
     ),
     Mutant(
         "Gibbs: many topics, prior part",

@@ -4,7 +4,7 @@ import warnings
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, Literal
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -197,8 +197,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         max_iter: int | None = None,
         local_sweeps: int | None = None,
         sampling_rate: float = 1.0,
-        doc_topic_prior: ArrayLike | Literal["infer"] | None = None,
-        topic_word_prior: float | Literal["infer"] | None = None,
+        doc_topic_prior: ArrayLike | str | None = None,
+        topic_word_prior: float | str | None = None,
         prior: PublicPrior | WordPrior | None = None,
         checkpoint: PathLike | None = None,
         callback: Function | None = None,
