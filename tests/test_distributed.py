@@ -76,8 +76,12 @@ def shards(client, blocks):
 
 
 def wait_for(client, n_workers):
-    """Wait for workers that a nanny has started again."""
-    client.wait_for_workers(n_workers, timeout=60)
+    """Wait for workers that a nanny has started again; where it gave up, on a busy machine, for others."""
+    try:
+        client.wait_for_workers(n_workers, timeout=30)
+    except TimeoutError:
+        client.cluster.scale(n_workers)
+        client.wait_for_workers(n_workers, timeout=60)
 
 
 def forgotten(client):
