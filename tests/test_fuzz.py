@@ -196,7 +196,7 @@ def test_a_damaged_release_is_refused_or_the_same(content, tmp_path_factory):
 @bounded
 @hypothesis.given(data=st.data())
 def test_an_edited_release_is_refused_or_harmless(data, tmp_path_factory):
-    members = _file._members(MODEL._values(), MODEL.topic_word_)
+    members = _file._members(MODEL._values(), MODEL._arrays())
     members["header.json"] = json.dumps(data.draw(edited(json.loads(members["header.json"])))).encode()
     if data.draw(st.integers(0, 3)) == 0:
         members["topic_word.npy"] = data.draw(damaged(members["topic_word.npy"]))

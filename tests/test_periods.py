@@ -1,3 +1,6 @@
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -96,8 +99,21 @@ def test_one_time_does_not_change_how_another_is_read(model):
     for other in ("2030-12-31T00:00:00.123456789Z", "31/12/2031", "9999-12-31"):
         both = model.topics_over_time([METAL, FRUIT], [other, "02.03.2030"], bins=MONTHS, epsilon=np.inf).counts
         assert both.equals(alone)
+    later = datetime(2030, 11, 3, 1, tzinfo=ZoneInfo("America/New_York"), fold=1)
+    hours = _periods._checked_edges(["2030-11-03T05:00Z", "2030-11-03T06:00Z", "2030-11-03T07:00Z"])
+    assert _periods._periods_of([later.replace(fold=0), later], hours).tolist() == [0, 1]  # equal, by a clock put back
     edges = _periods._checked_edges(["1960-01-01", "1980-01-01"])  # 1 is a date of 1970, True is none, though equal
     assert [_periods._periods_of(given, edges).tolist() for given in ([True], [1, True])] == [[-1], [0, -1]]
+
+
+def test_no_time_of_a_column_of_dates_makes_a_release_fail():
+    """Of another unit than the edges, finer than they are, or out of their range."""
+    fine = pd.Series(np.array(["2030-01-09T00:00:00.123456789", "2030-02-03"], "M8[ns]"))
+    far = pd.Series(np.array(["9999-01-01", "2030-02-03", "NaT", "2030-03-01"], "M8[s]"))
+    for bins in (MONTHS, np.array(MONTHS, "M8[ns]"), np.array(MONTHS, "M8[s]")):
+        edges = _periods._checked_edges(bins)
+        assert _periods._periods_of(fine, edges).tolist() == [0, 1]
+        assert _periods._periods_of(far, edges).tolist() == [-1, 1, -1, -1]
 
 
 @pytest.mark.parametrize("bins", [None, 12, "month", ["2030-01-01"], MONTHS[::-1], [1, 1, 2], [1.0, np.nan]])

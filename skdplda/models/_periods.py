@@ -7,6 +7,7 @@ release        their sum, with discrete Laplace noise: doc/theory/periods.rst
 import math
 import warnings
 from bisect import bisect_right
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -299,10 +300,14 @@ def _periods_of(timestamps, edges):
     """
     dates = isinstance(edges, pd.DatetimeIndex)
     if dates and pd.api.types.is_datetime64_any_dtype(timestamps):  # all have been read
-        times = pd.DatetimeIndex(timestamps)
-        times = times.tz_localize("UTC") if times.tz is None else times.tz_convert("UTC")
-        period = edges.searchsorted(times, side="right") - 1
-        return np.where(times.isna() | (period == len(edges) - 1), -1, period)
+        with suppress(ValueError, OverflowError):  # of one document: all are then read one by one, to the same periods
+            times = pd.DatetimeIndex(timestamps)
+            times = times.tz_localize("UTC") if times.tz is None else times.tz_convert("UTC")
+            inside = (times >= edges[0]) & (times < edges[-1])  # others may be out of the range of the edges' unit
+            period = np.full(len(times), -1, np.int64)
+            period[inside] = edges.searchsorted(times[inside].as_unit(edges.unit), side="right") - 1
+            return period
+        timestamps = list(timestamps)  # an array of objects would have integers for times out of Python's range
     read, borders = _time if dates else _number, list(edges)
     return _each(timestamps, lambda time: _place(read(time), borders))
 
@@ -314,7 +319,7 @@ def _classes_of(y, labels):
 
 
 def _each(values, row_of):
-    """Return `row_of` each value, -1 where it fails; equal values of one type are read once."""
+    """Return `row_of` each value, -1 where it fails; equal texts are read once."""
     values = np.asarray(values, dtype=object)
     if values.ndim != 1:
         raise ValueError(f"times or classes must be one for each document; got shape {values.shape}.")
@@ -323,8 +328,12 @@ def _each(values, row_of):
         warnings.simplefilter("ignore")  # pandas would warn of a single date's format
         for d, value in enumerate(values):
             try:
-                read = type(value), value  # 1 and True are equal, and not the same date
-                rows[d] = known[read] if read in known else known.setdefault(read, row_of(value))
+                if type(value) is not str:  # others can be equal and not the same time: the hours of a clock put back
+                    rows[d] = row_of(value)
+                elif value in known:
+                    rows[d] = known[value]
+                else:
+                    rows[d] = known.setdefault(value, row_of(value))
             except Exception:  # whatever it is: one document's value must not decide whether there is a release
                 rows[d] = -1
     return rows

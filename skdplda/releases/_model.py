@@ -141,6 +141,8 @@ class ReleasedTopicModel(BaseTopicModel):
         self.text_ = None if text is None else _check_text(text, self.vocabulary_)
         if not (details is None or isinstance(details, dict)):
             raise ValueError(f"details must be a dict or None; got a {type(details).__name__}.")
+        if details and not isinstance(details.get("parameters", {}), dict):
+            raise ValueError(f"details must have a dict of parameters; got {details['parameters']!r}.")
         self.details_ = dict(details or {})
         _check_clean(self.details_, "details")
         _check_clean([getattr(privacy_guarantee, field.name) for field in fields(privacy_guarantee)], "guarantee")

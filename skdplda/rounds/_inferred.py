@@ -96,6 +96,15 @@ class ExpectedPriors(InferredPriors):
             words = table.sum(axis=1, dtype=np.float64) + 1
             self.shape = words / words.mean()
 
+    def arrays(self):
+        """Return the state."""
+        return super().arrays() | ({} if self.shape is None else {"shape": self.shape})
+
+    def restore(self, arrays):
+        """Restore the state."""
+        super().restore(arrays)
+        self.shape = arrays.get("shape")
+
     @property
     def word_prior(self):
         """The prior of words: one number for all, or (n_words,)."""

@@ -395,7 +395,7 @@ def count(documents, analyze):
     number.default_factory = number.__len__
     words, counts, start = array("i"), array("i"), array("q", [0])
     for document in documents:
-        own = Counter(analyze(document))
+        own = Counter(iter(analyze(document)))  # of a mapping, each key once
         kept = [word for word in own if len(word) <= LONGEST_WORD]
         words.fromlist([number[word] for word in kept])
         counts.fromlist([own[word] for word in kept])
