@@ -304,15 +304,46 @@ def check_groups(groups, n_documents):
     """
     if groups is None:
         return np.arange(n_documents + 1, dtype=np.int64), np.arange(n_documents, dtype=np.int64)
-    groups = np.asarray(groups)
+    groups = names_of(groups)
     if groups.shape != (n_documents,):
         raise ValueError(f"groups must have one entry a document, shape ({n_documents},); got {groups.shape}.")
     if pd.isna(groups).any():
         raise ValueError("groups has missing entries; give each document of unknown origin a group of its own.")
-    _, unit = np.unique(groups, return_inverse=True)
+    if groups.dtype.kind == "O":
+        number = {name: place for place, name in enumerate(_sorted(groups))}
+        unit = np.fromiter((number[name] for name in groups), np.int64, n_documents)
+    else:
+        _, unit = np.unique(groups, return_inverse=True)
     documents = np.argsort(unit, kind="stable").astype(np.int64)
     start = np.concatenate([[0], np.cumsum(np.bincount(unit))]).astype(np.int64)
     return start, documents
+
+
+def names_of(groups):
+    """Return the users of documents as an array, those of a list as the objects that they are.
+
+    numpy would give all of a list one type: a single fraction among integers above 2**53 would merge other users.
+    Whether two Python objects are equal is a matter of these two.
+    """
+    if isinstance(groups, np.ndarray) or getattr(getattr(groups, "dtype", None), "kind", "O") != "O":
+        return np.asarray(groups)
+    entries = list(groups)
+    names = np.empty(len(entries), object)
+    for place, entry in enumerate(entries):
+        names[place] = entry
+    return names
+
+
+def _sorted(groups):
+    """Return the different names in order, by their types where these have none in common."""
+    try:
+        names = set(groups)
+    except TypeError:
+        raise ValueError("groups must have names of users that are hashable, such as numbers or texts.") from None
+    try:
+        return sorted(names)
+    except TypeError:
+        return sorted(names, key=lambda name: (str(type(name)), repr(name)))
 
 
 def request_groups(*steps):

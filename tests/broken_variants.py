@@ -92,7 +92,7 @@ def nothing():
 
 # What is broken: how, and an estimator whose one fit shows it.
 BROKEN = {
-    "noise times 0.8": (noise_times_08, PrivateCGSLDA(2, epsilon=5.0)),
+    "noise times 0.8": (noise_times_08, PCTD(2, epsilon=5.0, max_iter=4)),
     "norm times 1.2": (norm_times_12, VIPSLDA(2, epsilon=5.0)),
     "sampling rate times 2": (sampling_rate_times_2, VIPSLDA(2, epsilon=5.0, sampling_rate=0.2, max_iter=5)),
     "one round uncounted": (one_round_uncounted, PCTD(2, epsilon=5.0, max_iter=4)),
@@ -100,6 +100,7 @@ BROKEN = {
 }
 SOUND = {
     **{f"right: {name}": (nothing, estimator) for name, (_, estimator) in BROKEN.items() if name != "noise repeated"},
+    "right: drawn topics": (nothing, PrivateCGSLDA(2, epsilon=5.0)),
     "right: words": (nothing, DPVocabularySelector(epsilon=5.0)),
     "right: sweeps": (nothing, HDPLDA(2, epsilon=5.0, max_iter=5, noise_share=0.75)),
 }

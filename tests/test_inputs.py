@@ -29,6 +29,7 @@ from skdplda import (
     make_fdptm_pipeline,
     privacy_guarantee,
 )
+from skdplda._validation import check_groups
 from skdplda.attacks import max_log_likelihood
 from skdplda.datasets import load_gensim_corpus, make_lda_corpus
 from skdplda.local import LocalRandomizer
@@ -315,6 +316,21 @@ def test_words_of_a_column_are_selected(texts, library):
     pipe = make_fdptm_pipeline(50.0, n_components=2, groups=True)
     pipe.fit(frame["text"], words__groups=frame["user"], topics__groups=frame["user"])
     assert privacy_guarantee(pipe).unit == "user"
+
+
+@pytest.mark.parametrize("other", [0.5, 2**65, -1.5, "z", (1, 2), True])
+@pytest.mark.parametrize("first", [2**60, 2**63])
+def test_a_name_of_another_kind_does_not_merge_users(other, first):
+    """numpy would make all of them fractions, or texts."""
+    names = [first + i // 2 for i in range(12)]
+    start, documents = check_groups([*names, other], 13)
+    units = {frozenset(unit.tolist()) for unit in np.split(documents, start[1:-1])}
+    assert units == {frozenset({i, i + 1}) for i in range(0, 12, 2)} | {frozenset({12})}
+
+
+def test_names_that_cannot_be_compared_are_refused():
+    with pytest.raises(ValueError, match="hashable"):
+        check_groups([1, [2]], 2)
 
 
 @every_grouped_model

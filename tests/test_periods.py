@@ -132,7 +132,7 @@ def test_lengths_are_checked(model):
     with pytest.raises(ValueError, match="X has 1 documents, and 2 of them"):
         model.topics_per_class([FRUIT], ["a", "b"], classes=["a"], epsilon=1.0)
     with pytest.raises(ValueError, match="one for each document"):
-        model.topics_per_class([FRUIT], [["a"]], classes=["a"], epsilon=1.0)
+        model.topics_per_class([FRUIT], np.array([["a"]]), classes=["a"], epsilon=1.0)
 
 
 def test_noise_has_the_stated_deviation(model):

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Estimator, Function, Matrix, Seed
-from skdplda._validation import SEED, Interval, check_groups, check_is_fitted, fit_context, take_rows
+from skdplda._validation import SEED, Interval, check_groups, check_is_fitted, fit_context, names_of, take_rows
 from skdplda.model_selection._trials import draw_trials, fit_trial, is_seed, private_score, private_steps, seed_all
 from skdplda.privacy import (
     MOST_DRAWS,
@@ -219,7 +219,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
             validation, training = documents[held_out[unit]], np.sort(documents[~held_out[unit]])
             units = check_groups(unit[held_out[unit]], len(validation))
             validation_X, X = take_rows(X, validation), take_rows(X, training)
-            groups = None if groups is None else np.asarray(groups)[training]
+            groups = None if groups is None else names_of(groups)[training]
         charge.charge(uuid4().hex)
         best = None
         with prepaid():

@@ -307,7 +307,6 @@ def _periods_of(timestamps, edges):
             period = np.full(len(times), -1, np.int64)
             period[inside] = edges.searchsorted(times[inside].as_unit(edges.unit), side="right") - 1
             return period
-        timestamps = list(timestamps)  # an array of objects would have integers for times out of Python's range
     read, borders = _time if dates else _number, list(edges)
     return _each(timestamps, lambda time: _place(read(time), borders))
 
@@ -320,9 +319,9 @@ def _classes_of(y, labels):
 
 def _each(values, row_of):
     """Return `row_of` each value, -1 where it fails; equal texts are read once."""
-    values = np.asarray(values, dtype=object)
-    if values.ndim != 1:
-        raise ValueError(f"times or classes must be one for each document; got shape {values.shape}.")
+    if isinstance(values, (str, bytes)) or getattr(values, "ndim", 1) != 1 or not hasattr(values, "__iter__"):
+        raise ValueError("times or classes must be one for each document, in one dimension.")
+    values = list(values)  # numpy would look at all of them for a shape
     known, rows = {}, np.full(len(values), -1, np.int64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pandas would warn of a single date's format
