@@ -3,8 +3,8 @@
 The share is the gain over the word frequencies, in nats a token, as a part of the gain of the same model without noise
 on the same words. The gain in nats counts all test words, those outside of the vocabulary with 0. The fixed words are
 the 1,000 most frequent ones, taken as public. The rule of "auto" was chosen on 20 Newsgroups with seed 0; Enron's mails
-(each its own unit) were looked at afterwards; the health tweets of `vocabulary_unseen.py` can be. Rows are written as they
-come; a second run goes on where the first was interrupted.
+(each its own unit) were looked at afterwards; the health tweets of `vocabulary_unseen.py` can be. Rows are
+written as they come; a second run goes on where the first was interrupted.
 
     python benchmarks/vocabulary_caps.py --data FOLDER
 """
