@@ -612,7 +612,8 @@ class BaseRoundsModel(BaseTopicModel):
         """Return what the guarantee assumes of the public prior, in a tuple that is empty without one."""
         if self.prior is None:
             return ()
-        return (getattr(self.prior, "description", f"{self.prior!r}, assumed independent of the private texts"),)
+        described = f"public prior {self.prior!r}: assumed independent of the private texts"
+        return (getattr(self.prior, "description", described),)
 
     def _word_prior(self, data):
         """Return what the public prior says of the words of X."""
