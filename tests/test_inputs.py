@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import tracemalloc
-from functools import partial
 
 import numpy as np
 import pandas as pd

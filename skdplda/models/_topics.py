@@ -369,7 +369,7 @@ def warn_of_noise(model, stacklevel=4):
     noise = model._noise_topics()
     if noise is None or 2 * noise.sum() <= len(noise):
         return
-    epsilon = model.get_params().get("epsilon") or model.privacy_guarantee_.epsilon  # what a user can raise
+    epsilon = model.epsilon or model._default_epsilon() or model.privacy_guarantee_.epsilon  # what a user can raise
     most, prior = float(np.max(model._topic_signal())), ", a public prior" if "prior" in model.get_params() else ""
     warnings.warn(
         f"{noise.sum()} of {len(noise)} topics hold more noise than topic: their signal_to_noise in topic_info() is"
