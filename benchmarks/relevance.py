@@ -5,7 +5,9 @@ a random tenth of the texts is the reference of gensim's c_npmi. A document is t
 that most training texts have, English stop words apart. (A vocabulary chosen from the data is not private; it is the
 same for all rows.) Top words are the ten of largest relevance; relevance 1 is the order of probabilities.
 
-    python benchmarks/relevance.py --data FOLDER --epsilon 2 --topics 10 20 --output relevance.csv
+    python benchmarks/relevance.py --data FOLDER
+
+It measures what `results/relevance.csv` has not, or of older code, and may be stopped.
 """
 
 import argparse
@@ -13,12 +15,12 @@ import json
 import lzma
 import os
 import warnings
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-from results import save
+from results import Rows
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import VIPSLDA
@@ -27,6 +29,7 @@ from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import coherence, topic_relevance
 
 TEST_SHARE, SPLIT_SEED, N_WORDS = 0.1, 0, 1000
+DATA = {"20 Newsgroups": "20news", "news": "news"}  # by the name in the table
 WEIGHTS = [0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0]
 
 
@@ -43,8 +46,15 @@ def text_of(article):
     return article["text"] if "text" in article else " ".join(article["sentences"])
 
 
-def measure(texts, epsilon, n_topics, seed):
-    """Yield the relevance and the NPMI of the topics of one fit."""
+def cells():
+    """Return the cells of the stored table, for `check.py`."""
+    keys, found = ("corpus", "epsilon", "topics", "seed"), product(DATA, [2.0], [10, 20], range(3))
+    return {"relevance": [dict(zip(keys, cell, strict=True)) for cell in found]}
+
+
+def measure(name, data, epsilon, n_topics, seed):
+    """Return the NPMI of the topics of one fit, for each relevance."""
+    texts = texts_of(name, data)
     order = np.random.default_rng(SPLIT_SEED).permutation(len(texts))
     n_test = int(TEST_SHARE * len(texts))
     vectorizer = CountVectorizer(stop_words="english", max_features=N_WORDS, token_pattern=r"(?u)\b[^\W\d_]{2,}\b")
@@ -55,38 +65,29 @@ def measure(texts, epsilon, n_topics, seed):
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         model = VIPSLDA(n_topics, epsilon=epsilon, delta=1e-6, random_state=seed).fit(X)
     sizes = model.topic_info(1)["size"]
-    for weight in WEIGHTS:
-        scores = np.exp(topic_relevance(model.topic_word_, weight, sizes))
-        yield weight, coherence(scores, reference, words, measure="c_npmi")
+    scores = [np.exp(topic_relevance(model.topic_word_, weight, sizes)) for weight in WEIGHTS]
+    found = [coherence(score, reference, words, measure="c_npmi") for score in scores]
+    return [{"relevance": weight, "npmi": npmi} for weight, npmi in zip(WEIGHTS, found, strict=True)]
 
 
 def main():
-    """Print and save the table."""
+    """Measure what is missing of the table, and print its means."""
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
-    parser.add_argument("--corpora", nargs="+", default=["20 Newsgroups", "news"])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[2.0])
-    parser.add_argument("--topics", type=int, nargs="+", default=[10, 20])
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--corpora", choices=tuple(DATA), nargs="+", default=list(DATA))
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="of relevance.csv")
     arguments = parser.parse_args()
     if arguments.data is None:
         parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-    rows = []
-    for name in arguments.corpora:
-        texts = texts_of(name, Path(arguments.data))
-        for epsilon, n_topics, seed in product(arguments.epsilon, arguments.topics, arguments.seeds):
-            for weight, npmi in measure(texts, epsilon, n_topics, seed):
-                rows.append(
-                    {"corpus": name, "epsilon": epsilon, "topics": n_topics, "relevance": weight, "seed": seed}
-                    | {"npmi": npmi}
-                )
-                print(rows[-1], flush=True)
-    table = pd.DataFrame(rows)
-    print(table.pivot_table(index="relevance", columns=["corpus", "epsilon", "topics"], values="npmi").round(3))
-    if arguments.output:
-        save(table, arguments.output, [texts_of, measure], ["20news", "news"])
+    wanted = cells()["relevance"]
+    rows = Rows(arguments.output / "relevance.csv", list(wanted[0]))
+    for cell in wanted:
+        if (name := cell["corpus"]) in arguments.corpora:
+            work = partial(measure, name, Path(arguments.data), cell["epsilon"], cell["topics"], cell["seed"])
+            rows.measure(cell, work, [measure], [DATA[name]])
+    columns = ["corpus", "epsilon", "topics"]
+    print(rows.table.pivot_table(index="relevance", columns=columns, values="npmi").round(3))
 
 
 if __name__ == "__main__":
