@@ -164,13 +164,30 @@ def check_matrix(estimator, X, *, reset=True, finite=True):
         X = X.astype(np.float32)
     options = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": finite}
     try:
-        return validate_data(estimator, X, reset=reset, **options)
-    except ValueError as error:
-        said = re.sub(r"(?s)(to float: ).*", r"\1 a text", str(error))
+        checked = validate_data(estimator, X, reset=reset, **options)
+    except OverflowError:
+        checked, kind = np.asarray(X, dtype=object), None
+    except (ValueError, TypeError) as error:
+        kind, said = type(error), re.sub(r"(?s)(to float: ).*", r"\1a text", str(error))
         said = re.sub(r"(?s)array=.*\n(?=Reshape)", "", said)
+        said = re.sub(r"(?s)(Complex data not supported)\n.*", r"\1: X must hold real numbers.", said)
+        if re.search(r"to float: |float\(\) argument|with a sequence", said):
+            said = f"X must be a matrix of numbers, and an entry is none: {said.rstrip('.')}."
         if said == str(error):
             raise
-    raise ValueError(said)
+    else:
+        if checked.dtype != object:
+            return checked
+        kind = None
+    if kind is not None:
+        raise kind(said)
+    # Python's integers have any size, and how large a count is must not show.
+    return check_matrix(estimator, np.frompyfunc(_within_floats, 1, 1)(checked), reset=reset, finite=finite)
+
+
+def _within_floats(number):
+    """Return an integer that a float can hold, with the sign of this one, or what is no integer as it is."""
+    return max(min(number, 2**1000), -(2**1000)) if isinstance(number, Integral) else number
 
 
 def refuse_bags(X):
