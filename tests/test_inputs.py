@@ -508,3 +508,22 @@ def test_a_large_delta_warns(estimator, corpus):
     with pytest.warns(PrivacyLeakWarning, match=r"delta=0.002 is above 0.001") as caught:
         DPCountVectorizer(5.0, delta=0.002).fit(["apple pear"] * 200)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float32, float])
+def test_plain_csr_is_read_as_validate_data_reads_it(monkeypatch, dtype):
+    model = VIPSLDA(2, epsilon=np.inf, max_iter=1, random_state=0).fit(np.eye(4, dtype=int) + 1)
+    X = sp.csr_matrix(np.arange(12).reshape(3, 4).astype(dtype))
+    broken = [X[:, :3], X[:0], X.astype(float) * -1]
+    broken += [sp.csr_matrix(([value], [1], [0, 1, 1]), (2, 4)) for value in (np.nan, np.inf)]
+    results = []
+    for plain in (_validation.is_plain, lambda X, estimator: False):
+        monkeypatch.setattr(_validation, "is_plain", plain)
+        said = []
+        for bad in broken:
+            with pytest.raises(ValueError) as refusal:
+                model.transform(bad)
+            said.append(str(refusal.value))
+        results.append((model.transform(X).tolist(), model.score(X), said))
+    assert results[0] == results[1]
+    assert results[0][1] == score(X, model.topic_word_, doc_topic_prior=0.1)
