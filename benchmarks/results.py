@@ -69,6 +69,7 @@ def path_of(module):
     return None
 
 
+@cache
 def plain(node):
     """Return the text of a definition without comments, docstrings, formatting and what errors say."""
     node = ast.parse(ast.unparse(node))
@@ -79,6 +80,18 @@ def plain(node):
         if isinstance(body, list):
             part.body = [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
     return ast.unparse(node)
+
+
+@cache
+def names_in(node):
+    """Return the pairs (name, attribute) that a definition reads, and all names."""
+    bases, bare = set(), set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
+            bases.add((part.value.id, part.attr))
+        elif isinstance(part, ast.Name):
+            bare.add(part.id)
+    return bases, bare
 
 
 class Module:
@@ -166,12 +179,9 @@ def reach(module, name, found):
         found[module, ""] = "\n".join(map(plain, known.loose))
         nodes += known.loose
     found[module, name] = "\n".join(map(plain, known.own.get(name, ())))
-    bases, bare = set(), set()
-    for part in (part for node in nodes for part in ast.walk(node)):
-        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
-            bases.add((part.value.id, part.attr))
-        elif isinstance(part, ast.Name):
-            bare.add(part.id)
+    used = [names_in(node) for node in nodes]
+    bases = {base for found_bases, _ in used for base in found_bases}
+    bare = {each for _, found_bare in used for each in found_bare}
     uses = [(each, None) for each in bare - {base for base, _ in bases}] + sorted(bases)
     if not nodes and name is not None:
         uses = [(name, None)]  # a name that the module passes on

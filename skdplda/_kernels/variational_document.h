@@ -43,7 +43,9 @@ INLINE void TARGET(gather_collapsed)(document_scratch *a, int64_t words, int32_t
     }
 }
 
-INLINE void TARGET(gather_any_collapsed)(document_scratch *a, int64_t words, int32_t n, int keep) {
+/* Once for each target, because it has a copy for each small number of vectors. */
+static __attribute__((noinline)) void TARGET(gather_any_collapsed)(document_scratch *a, int64_t words, int32_t n,
+                                                                   int keep) {
 #define CASE(n) case n: TARGET(gather_collapsed)(a, words, n, keep); break;
     switch (n) {
         ONE_TO_EIGHT(CASE)
