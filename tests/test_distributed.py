@@ -60,13 +60,16 @@ def blocks(X):
 
 @pytest.fixture(scope="module")
 def client():
-    settings = {"distributed.worker.daemon": False}
-    with (
-        dask.config.set(settings),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
+    """Workers in processes, forked from one that has imported what they need: one that is killed is soon back."""
+    method = {"distributed.worker.multiprocessing-method": "forkserver"}
+    with dask.config.set({"distributed.worker.daemon": False, **method}):
+        needed = ["distributed", "pandas", "skdplda.distributed", "skdplda.models", "skdplda.vocabulary"]
+        distributed.utils.get_mp_context().set_forkserver_preload(needed)
+        with (
+            distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client
 
 
 @pytest.fixture

@@ -556,3 +556,22 @@ def test_integers_of_any_size_are_counts(make):
     np.testing.assert_array_equal(fits[0].components_, fits[1].components_)
     with pytest.raises(ValueError, match="Negative values"):
         VIPSLDA(2).fit(make([[1, -(10**400)], [2, 1]]))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float32, float])
+def test_plain_csr_is_read_as_validate_data_reads_it(monkeypatch, dtype):
+    model = VIPSLDA(2, epsilon=np.inf, max_iter=1, random_state=0).fit(np.eye(4, dtype=int) + 1)
+    X = sp.csr_matrix(np.arange(12).reshape(3, 4).astype(dtype))
+    broken = [X[:, :3], X[:0], X.astype(float) * -1]
+    broken += [sp.csr_matrix(([value], [1], [0, 1, 1]), (2, 4)) for value in (np.nan, np.inf)]
+    results = []
+    for plain in (_validation.is_plain, lambda X, estimator: False):
+        monkeypatch.setattr(_validation, "is_plain", plain)
+        said = []
+        for bad in broken:
+            with pytest.raises(ValueError) as refusal:
+                model.transform(bad)
+            said.append(str(refusal.value))
+        results.append((model.transform(X).tolist(), model.score(X), said))
+    assert results[0] == results[1]
+    assert results[0][1] == score(X, model.topic_word_, doc_topic_prior=0.1)

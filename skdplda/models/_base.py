@@ -14,6 +14,7 @@ from skdplda._kernels._foldin_rows import fold_in_rows, word_rows
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import (
     SEED,
+    FittedTopics,
     Interval,
     check_counts,
     check_groups,
@@ -273,7 +274,7 @@ class BaseTopicModel(
 
     def _held_out(self, X):
         check_is_fitted(self)
-        return self._counts(X), self.topic_word_
+        return self._counts(X), FittedTopics(self.topic_word_)
 
     def _counts(self, X):
         return check_counts(self, X, reset=False)
