@@ -148,7 +148,7 @@ MAP = {
 # Found by the same names, and neither in a fit nor of private data.
 OTHER = {
     "models/_base.py:BaseRoundsModel.audit_contributions",  # one unit's contribution, for the audit of its bound
-    "audit/_designs.py:RoundsDesign.observe",  # what canaries would add, which the audit has made
+    "audit/_designs.py:RoundsDesign._added",  # what canaries would add, which the audit has made
     "audit/_designs.py:SelectionDesign.__init__",  # simulates the noise of a selection, without data
     "models/_embedding.py:EmbeddingTopics.audit_contributions",  # the same
     "models/_clusters.py:projection_matrix",  # a public matrix, always the same
