@@ -19,7 +19,7 @@ from pathlib import Path
 from results import Rows
 from sklearn.base import clone
 
-from skdplda import HDPLDA, VIPSLDA, DPVocabularySelector, PrivateCGSLDA
+from skdplda import HDPLDA, VIPSLDA, DPVocabularySelector, EmbeddingTopics, PrivateCGSLDA
 from skdplda.audit import audit_one_fit
 from skdplda.models import PCTD
 
@@ -35,6 +35,7 @@ ESTIMATORS = {
     "HDPLDA, 2 topics": HDPLDA(2),
     "HDPLDA, 2 topics, 5 sweeps, tables 0.75": HDPLDA(2, max_iter=5, noise_share=0.75),
     "DPVocabularySelector": DPVocabularySelector(),
+    "EmbeddingTopics": EmbeddingTopics(),
 }
 EPSILONS, BOUND_CANARIES, VARIANT_CANARIES, RIGHT_CANARIES = (1.0, 5.0), 50_000, 12_000, 4_000
 RESULTS = Path(__file__).parent / "results"
@@ -48,6 +49,7 @@ def bounds(name, epsilon, n_canaries, seed):
         {
             "attack": line.attack,
             "bound": line.bound,
+            "attainable": line.attainable,
             "measured": line.measured,
             "per cent": 100 * line.measured / epsilon,
             "guesses": line.n_guesses,

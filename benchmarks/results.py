@@ -1,11 +1,12 @@
 """Rows of results that know which code and which corpora they are of.
 
 Each row of a table in `results/` may end with two columns. `code` names the functions and classes that measured the
-row, and has a digest of their source: of each definition in skdplda and in benchmarks/ that these reach by name,
-constants and base classes included, and of whole kernels. Comments, docstrings, formatting, what an error says, and
-the modules of SILENT, which take no part in a number, do not count. `data`
-names the corpora, with the digests of `corpora.py`. So `state` tells by the row alone whether it is of the present
-code. Of other packages, scikit-learn among them, nothing is known here. A setting is a column of the row.
+row, and has a digest of what these reach by name: in benchmarks/ of the source of each definition, constants and base
+classes included; of estimators, measures and accounting of what they make of the made-up corpora of `trials.py`; of the
+source of all else in skdplda, whole kernels included. Comments, docstrings, formatting, what an error says, and the
+modules of SILENT, which take no part in a number, do not count. `data` names the corpora, with the digests of
+`corpora.py`. So `state` tells by the row alone whether it is of the present code. Of other packages, scikit-learn among
+them, nothing is known here. A setting is a column of the row.
 
 A program keeps its table like this; it goes on where it was stopped, and measures again what is older than the code:
 
@@ -19,6 +20,7 @@ or, where all is measured in one go, `save(table, path, [judge], ["kos"])`. A fu
 
 import ast
 import hashlib
+import importlib
 import inspect
 import os
 import re
@@ -32,11 +34,14 @@ from corpora import CORPORA
 BENCHMARKS = Path(__file__).resolve().parent
 ROOTS = (BENCHMARKS.parent, BENCHMARKS, BENCHMARKS / "reproduce")  # where skdplda and the programs are
 STAMP = ["code", "data"]
-SILENT = {  # modules that keep books, state or warn: no measured number is made there
+SILENT = {  # modules and rooms that check, keep books, state, or share out work of the same bits: they make no number
     f"skdplda.{name}"
     for name in (
+        "_files",
         "_optional",
         "_types",
+        "_validation",
+        "distributed",
         "exceptions",
         "models._hints",
         "privacy._accountant",
@@ -45,6 +50,7 @@ SILENT = {  # modules that keep books, state or warn: no measured number is made
         "privacy._ledger_file",
         "privacy._open_ledgers",
         "privacy._statement",
+        "releases",
     )
 }
 KERNEL = re.compile(r'"(\w+\.h)"|skdplda\._kernels\.(\w+) c?import')
@@ -132,10 +138,33 @@ def kernel(path, found):
                         kernel(other, found)
 
 
+def silent(module):
+    """Whether a module, or the room that it is in, takes no part in a number."""
+    return module in SILENT or ".".join(module.split(".")[:2]) in SILENT
+
+
+@cache
+def trials():
+    """Return the module `trials`, which imports skdplda."""
+    return importlib.import_module("trials")
+
+
+def tried_as(module, name):
+    """Return the trial that stands for a name of skdplda, or None."""
+    package, _, rest = module.partition(".")
+    if package != "skdplda" or rest.startswith("_kernels"):
+        return None
+    return next((one for one in (name, rest.split(".")[0]) if one in trials().TRIALS), None)
+
+
 def reach(module, name, found):
     """Add the definition of a name, and those that it names; all of a module, for the name None."""
     path = path_of(module)
-    if path is None or module in SILENT or (module, name) in found:
+    if path is None or silent(module) or (module, name) in found:
+        return
+    tried = tried_as(module, name)
+    if tried:
+        found["trial", tried] = trials().letters(tried)
         return
     if path.suffix == ".pyx":
         kernel(path, found)

@@ -65,6 +65,19 @@ def one_line(capsys):
     return err
 
 
+def test_fit_takes_the_suggested_number_of_topics(corpus, capsys):
+    words = ["--vocabulary", str(corpus / "words.txt")]
+    options = ["--topics", "suggest", "--documents", "90000", "--json"]
+    assert run(corpus, str(corpus / "corpus.txt"), *words, *options) == 0
+    out, err = capsys.readouterr()
+    n_topics = len(json.loads(out)["top_words"])
+    assert n_topics > 2
+    assert f"{n_topics} topics are suggested" in err
+    for wrong in (options[:2], [*options, "--mechanism", "laplace"], [*options, "--epsilon", "inf"]):
+        assert run(corpus, str(corpus / "corpus.txt"), *words, *wrong, "--overwrite") == 2
+        assert "--topics suggest needs --documents N" in capsys.readouterr().err
+
+
 def test_fit_prints_the_topics_and_saves_only_what_is_released(corpus, capsys):
     assert run(corpus, str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")) == 0
     out, err = capsys.readouterr()

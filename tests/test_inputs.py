@@ -488,14 +488,23 @@ def test_repeated_cells_do_not_wrap_around(dtype):
         (PrivateCGSLDA(), "PrivateCGSLDA(epsilon=5.0, delta=1e-05)"),
         (VIPSLDA(3, delta=1e-7), "VIPSLDA(epsilon=5.0, delta=1e-07, n_components=3)"),
         (PrivateCGSLDA(3, epsilon=1.0), "PrivateCGSLDA(delta=1e-05, epsilon=1.0, n_components=3)"),
-        (HDPLDA(), "HDPLDA(delta=1e-05)"),  # its epsilon is made of others
+        (HDPLDA(), "HDPLDA(epsilon=10.0, delta=1e-05)"),
+        (
+            HDPLDA(noise_epsilon=1, inherent_epsilon=2),
+            "HDPLDA(delta=1e-05, inherent_epsilon=2, noise_epsilon=1)",  # which make the epsilon
+        ),
+        (LocalPrivateLDA(), "LocalPrivateLDA(epsilon=2.0)"),
     ],
 )
 def test_the_text_of_an_estimator_tells_its_budget(estimator, text):
+    of = (100,) if isinstance(estimator, LocalPrivateLDA) else ()
     assert repr(estimator) == text
-    assert eval(text).get_params() == estimator.get_params()
+    same, default = eval(text).get_params(), estimator.get_params()
+    assert {**same, "epsilon": None} == {**default, "epsilon": None}
+    assert default["epsilon"] in (None, same["epsilon"])
+    assert eval(text).privacy_cost(*of) == estimator.privacy_cost(*of)
     with sklearn.config_context(print_changed_only=False):
-        assert repr(estimator).count("delta=") == 1
+        assert repr(estimator).count("delta=") == ("delta" in default)
 
 
 @pytest.mark.parametrize("estimator", [PrivateCGSLDA(2, max_iter=2), VIPSLDA(2, max_iter=2)], ids=repr)
@@ -508,3 +517,61 @@ def test_a_large_delta_warns(estimator, corpus):
     with pytest.warns(PrivacyLeakWarning, match=r"delta=0.002 is above 0.001") as caught:
         DPCountVectorizer(5.0, delta=0.002).fit(["apple pear"] * 200)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("entry", "kind", "said"),
+    [
+        (2j, TypeError, "an entry is none: .* not 'complex'"),
+        ("secret", ValueError, "an entry is none: could not convert string to float: a text"),
+        ({"secret": 1}, TypeError, "an entry is none: .* not 'dict'"),
+        ([3], ValueError, "an entry is none: setting an array element with a sequence"),
+    ],
+)
+@pytest.mark.parametrize(
+    "estimator", [VIPSLDA(2), DPVocabularySelector()], ids=lambda estimator: type(estimator).__name__
+)
+def test_an_object_that_is_no_number_is_refused_by_a_sentence_that_does_not_show_it(estimator, entry, kind, said):
+    X = np.ones((3, 2), dtype=object)
+    X[1, 1] = entry
+    with pytest.raises(kind, match=said) as refused:
+        estimator.fit(X)
+    assert "secret" not in str(refused.value)
+    assert refused.value.__context__ is None
+
+
+def test_complex_numbers_are_not_shown():
+    for X in (np.array([[41, 17j], [0, 1]]), [[41, 17j], [0, 1]], sp.csr_array([[41, 17j], [0, 1]])):
+        with pytest.raises(ValueError, match=r"^Complex data not supported: X must hold real numbers\.$"):
+            VIPSLDA(2).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.exceptions.NoisyTopicsWarning")
+@pytest.mark.parametrize(
+    "make", [lambda rows: np.array(rows, object), list, pd.DataFrame], ids=["array", "list", "frame"]
+)
+def test_integers_of_any_size_are_counts(make):
+    """How large a count is must not show: beyond 2**31 - 1 it is that number."""
+    fits = [VIPSLDA(2, max_iter=2, random_state=b"0" * 16).fit(make([[1, most], [2, 1]])) for most in (10**400, 2**31)]
+    np.testing.assert_array_equal(fits[0].components_, fits[1].components_)
+    with pytest.raises(ValueError, match="Negative values"):
+        VIPSLDA(2).fit(make([[1, -(10**400)], [2, 1]]))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float32, float])
+def test_plain_csr_is_read_as_validate_data_reads_it(monkeypatch, dtype):
+    model = VIPSLDA(2, epsilon=np.inf, max_iter=1, random_state=0).fit(np.eye(4, dtype=int) + 1)
+    X = sp.csr_matrix(np.arange(12).reshape(3, 4).astype(dtype))
+    broken = [X[:, :3], X[:0], X.astype(float) * -1]
+    broken += [sp.csr_matrix(([value], [1], [0, 1, 1]), (2, 4)) for value in (np.nan, np.inf)]
+    results = []
+    for plain in (_validation.is_plain, lambda X, estimator: False):
+        monkeypatch.setattr(_validation, "is_plain", plain)
+        said = []
+        for bad in broken:
+            with pytest.raises(ValueError) as refusal:
+                model.transform(bad)
+            said.append(str(refusal.value))
+        results.append((model.transform(X).tolist(), model.score(X), said))
+    assert results[0] == results[1]
+    assert results[0][1] == score(X, model.topic_word_, doc_topic_prior=0.1)

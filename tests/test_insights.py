@@ -102,10 +102,32 @@ def test_any_function_embeds_texts(texts):
     assert privacy_guarantee(clone(pipeline)).epsilon <= 5
 
 
+class SentenceModel:
+    """As a `SentenceTransformer`: it can be called too, but with something that is no list of texts."""
+
+    def __init__(self):
+        self.given = []
+
+    def __call__(self, tokens):
+        raise AssertionError("encode is what takes texts")
+
+    def encode(self, texts):
+        self.given.append(list(texts))
+        return np.array([["tea" in text, "zinc" in text, 0.2] for text in texts], np.float32)
+
+
+def test_a_model_with_encode_is_given_one_text_at_a_time():
+    words, model = DPCountVectorizer(public_vocabulary=["tea", "zinc"]), SentenceModel()
+    made = TextEmbedder(model, words).fit_transform(["tea", "zinc", "tea zinc"])
+    np.testing.assert_array_equal(made.vectors, np.float32([[1, 0, 0.2], [0, 1, 0.2], [1, 1, 0.2]]))
+    assert model.given == [["tea"], ["zinc"], ["tea zinc"]]
+
+
 def test_a_text_embedder_says_what_is_wrong():
     words = DPCountVectorizer(public_vocabulary=["tea", "milk"])
-    with pytest.raises(ValueError, match="embedder must have transform"):
-        TextEmbedder(7, words).fit(["tea"])
+    for wrong in (7, "a model's name"):
+        with pytest.raises(ValueError, match="embedder must have transform or encode"):
+            TextEmbedder(wrong, words).fit(["tea"])
     for wrong in (np.ones((2, 2)), np.ones(2), np.ones((0, 2))):
         with pytest.raises(ValueError, match="for a list of one text it made another"):
             TextEmbedder(lambda texts, made=wrong: made, words).fit_transform(["tea", "milk"])

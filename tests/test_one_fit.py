@@ -221,7 +221,7 @@ def test_a_fit_is_charged_and_the_estimator_left_alone():
     [
         (VIPSLDA(2, epsilon=math.inf), {}, "finite epsilon"),
         (LocalPrivateLDA(2), {}, "LocalPrivateLDA"),
-        (EmbeddingTopics(2), {}, "EmbeddingTopics has no private rounds"),
+        (EmbeddingTopics(2, epsilon=math.inf), {}, "finite epsilon"),
         (DPVocabularySelector(mechanism="policy_laplace"), {}, "policy_laplace"),
         (PrivateCGSLDA(2, mechanism="discrete-gaussian"), {}, "ZCDpEvent"),
         (VIPSLDA(2), {"n_canaries": 10}, "n_canaries"),

@@ -400,6 +400,8 @@ def test_the_roc_of_results_draws_those_that_are_named():
     assert ax.get_title(loc="left") == "Two" and ax.get_xlim() == (0.001, 1)
     assert ax.get_legend().get_texts()[2].get_text() == f"b ({found['b'].tpr_at(0.01).rate:.1%})"
     assert AttackRocDisplay.from_results(found, attacks=["b"]).results == [found["b"]]
+    nameless = AttackResult(found["b"].scores, labels)
+    assert [result.name for result in AttackRocDisplay.from_results({"mine": nameless}).results] == ["mine"]
     with pytest.raises(ValueError, match=r"attacks must be among \['a', 'b'\]; got \['c'\]"):
         AttackRocDisplay.from_results(found, attacks=["b", "c"])
 

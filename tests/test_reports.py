@@ -83,7 +83,7 @@ def test_every_model_has_a_page(model, tmp_path):
         report(model, tmp_path / "topics.html")
     model.fit(corpus.data)
     assert isinstance(model, Reportable)
-    path = report(model, tmp_path / "topics.html", vocabulary=corpus.feature_names)
+    path = report(model, tmp_path / "topics.html", feature_names=corpus.feature_names)
     content, page = read(path)
     text = " ".join(page.text)
     assert all(word in text for row in model.top_words(10, corpus.feature_names).to_numpy() for word in row)
@@ -122,7 +122,7 @@ def test_words_names_and_titles_are_text_never_markup(tmp_path):
     model.n_features_in_, model.components_, model.topic_word_ = 5, topics, topics
     model.privacy_guarantee_ = guarantee
     model.rename_topics(["<i>one</i>", "two"])
-    content, page = read(report(model, tmp_path / "a.html", vocabulary=EVIL, title="</title><script>x</script>"))
+    content, page = read(report(model, tmp_path / "a.html", feature_names=EVIL, title="</title><script>x</script>"))
     assert not {"script", "img", "b", "i"} & set(page.tags)
     assert "onerror" not in [name for name, _ in page.attributes]
     text = "".join(page.text)
@@ -139,7 +139,12 @@ def test_a_pipeline_shows_what_release_takes_out_of_it(tmp_path):
     assert repr(privacy_guarantee(pipeline).epsilon).removesuffix(".0") in whole and "apple" in whole
     counts = CountVectorizer(vocabulary=words).transform(texts)
     lone = make_pipeline(PrivateCGSLDA(2, epsilon=3.0)).fit(counts)
-    assert "zinc" in report(lone, tmp_path / "c.html", vocabulary=words).read_text(encoding="utf-8")
+    assert "zinc" in report(lone, tmp_path / "c.html", feature_names=words).read_text(encoding="utf-8")
+    with pytest.warns(FutureWarning, match="vocabulary is now called feature_names"):
+        former = report(lone, tmp_path / "e.html", vocabulary=words)
+    assert former.read_text(encoding="utf-8") == (tmp_path / "c.html").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="give feature_names alone"):
+        report(lone, tmp_path / "c.html", feature_names=words, vocabulary=words)
     leaky = make_pipeline(CountVectorizer(), PrivateCGSLDA(2, epsilon=3.0)).fit(texts)
     with pytest.raises(ValueError, match="voids the guarantee"):
         report(leaky, tmp_path / "d.html")

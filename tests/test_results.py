@@ -20,7 +20,7 @@ def results(monkeypatch):
 
 def fresh(monkeypatch, name):
     monkeypatch.syspath_prepend(FOLDER)
-    for each in ("results", "check"):
+    for each in ("results", "check", "trials"):
         monkeypatch.delitem(sys.modules, each, raising=False)
     return importlib.import_module(name)
 
@@ -121,26 +121,54 @@ def test_a_name_that_is_gone_has_no_fingerprint(project):
         project("nowhere.gone")
 
 
-def test_it_reaches_from_an_estimator_to_the_loop_the_noise_and_the_kernels(results):
+@pytest.fixture
+def trials(monkeypatch):
+    """The module, with short trials in place of its own, so that none takes time here; whose own are under `kept`."""
+    module = fresh(monkeypatch, "trials")
+    module.kept = dict(module.TRIALS)
+    for name in module.TRIALS:
+        monkeypatch.setitem(module.TRIALS, name, lambda: [[1.0]])
+    return module
+
+
+def test_estimators_stand_for_what_they_make_of_the_trials(results, trials, monkeypatch):
     found = {}
-    results.reach("skdplda", "PrivateCGSLDA", found)
+    for root in ("PrivateCGSLDA", "metrics.perplexity", "privacy.calibrate_gaussian", "models._base.BaseRoundsModel"):
+        results.reach(*results.split_root(f"skdplda.{root}"), found)
+    assert set(found) == {("trial", name) for name in ("PrivateCGSLDA", "metrics", "privacy", "BaseRoundsModel")}
+    before = {name: results.digest((f"skdplda.{name}",)) for name in ("PrivateCGSLDA", "VIPSLDA")}
+    monkeypatch.setitem(trials.TRIALS, "PrivateCGSLDA", lambda: [[1.0001]])
+    trials.letters.cache_clear()
+    results.digest.cache_clear()
+    after = {name: results.digest((f"skdplda.{name}",)) for name in before}
+    assert before["PrivateCGSLDA"] != after["PrivateCGSLDA"] and before["VIPSLDA"] == after["VIPSLDA"]
+
+
+def test_letters_differ_for_an_estimator_that_learns_otherwise(trials, monkeypatch):
+    def letters(name):
+        monkeypatch.setitem(trials.TRIALS, name, trials.kept[name])
+        trials.letters.cache_clear()
+        return trials.letters(name)
+
+    before = letters("DPVocabularySelector")
+    assert before == letters("DPVocabularySelector") == letters("DPCountVectorizer") != letters("metrics")
+    constants = trials.DPVocabularySelector.__init__.__kwdefaults__
+    monkeypatch.setitem(constants, "max_words_per_unit", 40)
+    assert letters("DPVocabularySelector") != before
+    assert set(trials.kept) >= {"PrivateCGSLDA", "VIPSLDA", "HDPLDA", "LocalPrivateLDA", "PCTD", "EmbeddingTopics"}
+
+
+def test_what_has_no_trial_counts_by_its_source_and_kernels(results, trials):
+    found = {}
+    results.reach("skdplda.attacks", "membership_experiment", found)
     names = {key if isinstance(key, str) else ".".join(map(str, key)) for key in found}
-    assert {
-        "skdplda.models._cgs.PrivateCGSLDA",
-        "skdplda.models._base.BaseRoundsModel",
-        "skdplda.rounds._loop.run_rounds",
-        "skdplda.privacy._mechanisms.MECHANISMS",
-        "_gibbs.pyx",
-        "_noise.pyx",
-        "chacha20.h",
-    } <= names
-    assert not any(name.startswith(("skdplda.models._vips", "skdplda.models._pctd", "skdplda.audit")) for name in names)
-    assert found["skdplda.models._cgs", "PrivateCGSLDA"]
+    assert {"skdplda.attacks._experiment.membership_experiment", "_zeta.pyx", "mixture_weights.h"} <= names
+    assert not any(name.startswith(("skdplda.models._vips", "skdplda.audit")) for name in names)
     assert not results.SILENT & {key[0] for key in found if not isinstance(key, str)}
     assert all(results.path_of(module) for module in results.SILENT)
 
 
-def test_states_tell_this_code_from_older_and_unknown(results):
+def test_states_tell_this_code_from_older_and_unknown(results, trials):
     row = {"code": results.code_of("skdplda.metrics.perplexity"), "data": results.data_of("kos")}
     assert results.state(row) == results.FRESH
     for changed in ({"code": f"{row['code'][:-1]}?"}, {"data": "kos@0000000000"}, {"data": "gone@0000000000"}):
@@ -149,7 +177,7 @@ def test_states_tell_this_code_from_older_and_unknown(results):
     assert results.state({"value": 1}) == results.state({"code": "unknown", "data": ""}) == results.UNKNOWN
 
 
-def test_rows_go_on_and_measure_again_what_is_older(results, tmp_path):
+def test_rows_go_on_and_measure_again_what_is_older(results, trials, tmp_path):
     path, calls = tmp_path / "table.csv", []
 
     def work(*values):
@@ -178,7 +206,7 @@ def test_rows_go_on_and_measure_again_what_is_older(results, tmp_path):
         results.Rows(path, ["corpus", "seed"])
 
 
-def test_a_table_of_one_go_is_stamped(results, tmp_path):
+def test_a_table_of_one_go_is_stamped(results, trials, tmp_path):
     results.save(pd.DataFrame({"value": [1, 2]}), tmp_path / "t.csv", ["skdplda.metrics.perplexity"], ["kos"])
     assert [results.state(row) for row in pd.read_csv(tmp_path / "t.csv", dtype=str).to_dict("records")] == [
         results.FRESH
@@ -191,7 +219,9 @@ def check(monkeypatch):
     return fresh(monkeypatch, "check")
 
 
-def test_every_page_says_which_of_its_results_are_not_of_this_code(check):
+def test_every_page_says_which_of_its_results_are_not_of_this_code(check, monkeypatch):
+    known = (check.FRESH,), (check.FRESH, check.STALE), (check.UNKNOWN,)
+    monkeypatch.setattr(check, "states_of", lambda path: known[len(path.stem) % 3])
     shown = check.pages()
     if not shown:
         pytest.skip("the documentation is not beside the tests")

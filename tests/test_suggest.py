@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from skdplda import PrivacyAccountant, make_fdptm_pipeline, privacy_guarantee
 from skdplda.model_selection import suggest_n_components
 
 # Documents, words a document, words, epsilon, and the best of 2, 3, 5, 8, 12, 20, 35 and 60 topics; more than one,
@@ -55,3 +56,34 @@ def test_bad_numbers_are_refused(change, said):
     numbers = {"epsilon": 1.0, "delta": 1e-5, "n_documents": 1000, "words_per_document": 20, "n_words": 1000}
     with pytest.raises(ValueError, match=said):
         suggest_n_components(**numbers | change)
+
+
+def test_a_pipeline_takes_the_suggestion_for_what_its_topics_may_spend():
+    for max_words in (None, 500, "auto"):
+        options = {"n_components": "suggest", "n_documents": 40_000, "max_words": max_words}
+        pipeline = make_fdptm_pipeline(2.0, 1e-6, **options)
+        topics, n_words = pipeline["topics"], pipeline["words"].max_words or 2000
+        suggested = suggest_n_components(topics.epsilon, topics.delta, 40_000, 40, n_words).n_components
+        assert topics.n_components == suggested > 10
+        assert privacy_guarantee(pipeline).epsilon <= 2.0
+    assert make_fdptm_pipeline(2.0, 1e-6, **options | {"n_documents": 400})["topics"].n_components < 5
+    short = make_fdptm_pipeline(2.0, 1e-6, **options, words_per_document=4)["topics"].n_components
+    assert short < topics.n_components
+    with PrivacyAccountant(2.0, 1e-6):
+        remaining = make_fdptm_pipeline("remaining", 1e-6, **options)
+    assert remaining["topics"].n_components == topics.n_components
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "options", "said"),
+    [
+        (2.0, {}, "needs n_documents, a public estimate"),
+        (2.0, {"n_documents": 0.5}, "n_documents must be an integer"),
+        (2.0, {"n_documents": 100, "words_per_document": "many"}, "words_per_document must be"),
+        (2.0, {"n_components": "guess", "n_documents": 100}, "got n_components='guess'"),
+        (float("inf"), {"n_documents": 100}, "epsilon must be finite"),
+    ],
+)
+def test_a_pipeline_refuses_what_nothing_can_be_suggested_from(epsilon, options, said):
+    with pytest.raises(ValueError, match=said):
+        make_fdptm_pipeline(epsilon, 1e-6, **{"n_components": "suggest"} | options)

@@ -15,7 +15,8 @@ from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery, write_counts
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.privacy import delta_of, epsilon_of, gaussian_event, noise_multiplier
-from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep, cut_documents
+from skdplda.rounds._documents import cut_documents
+from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep
 from skdplda.rounds._plan import NoisePlan
 from skdplda.rounds._sensitivity import GRID
 
@@ -309,8 +310,6 @@ def test_a_killed_fit_from_disk_resumes_with_the_same_spend(tmp_path):
     assert len(accountant.ledger) == 1
     assert resumed.n_iter_ == expected.n_iter_ > 3  # word counts, then rounds of topics
     np.testing.assert_array_equal(resumed.components_, expected.components_)
-    with pytest.raises(ValueError, match="groups must be None for documents on disk"):
-        model().fit(counts, groups=np.arange(30))
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

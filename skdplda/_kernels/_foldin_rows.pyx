@@ -59,11 +59,15 @@ def word_rows(const floating[:, :] topic_word, const int32_t[::1] indices, int n
         Row of each entry of `indices`.
     """
     cdef Py_ssize_t i, n_topics = topic_word.shape[0], k, b, n
-    seen = np.zeros(topic_word.shape[1], bool)
-    seen[np.asarray(indices)] = True
-    words_array = np.flatnonzero(seen)
+    if 16 * indices.shape[0] < topic_word.shape[1]:  # few documents: nothing as long as the vocabulary
+        words_array, places = np.unique(indices, return_inverse=True)
+        words_array, places = words_array.astype(np.intp), places.astype(np.int32)
+    else:
+        seen = np.zeros(topic_word.shape[1], bool)
+        seen[np.asarray(indices)] = True
+        words_array = np.flatnonzero(seen)
+        places = (np.cumsum(seen, dtype=np.int32) - np.int32(1))[np.asarray(indices)]
     cdef const Py_ssize_t[::1] words = words_array
-    place_of = np.cumsum(seen, dtype=np.int32) - np.int32(1)
     n = words.shape[0]
     rows, peak = aligned_zeros((max(n, 1), padded(n_topics)), np.float32), np.zeros(max(n, 1))
     cdef float[:, ::1] out = rows
@@ -75,7 +79,7 @@ def word_rows(const floating[:, :] topic_word, const int32_t[::1] indices, int n
         for k in range(n_topics):
             for i in range(b * TOGETHER, min(n, (b + 1) * TOGETHER)):
                 out[i, k] = <float>(topic_word[k, words[i]] / top[i]) if top[i] > 0 else 0
-    return rows, peak[:n], place_of[np.asarray(indices)]
+    return rows, peak[:n], places
 
 
 cdef class _Documents:

@@ -7,17 +7,14 @@
 #include "simd.h"
 
 #define LANES 16
-#define FEW 8                 /* vectors that stay in registers */
+#define FEW 8                 /* vectors of a sum that stay in registers */
 
-typedef float v16 __attribute__((vector_size(64)));
-typedef int32_t i16 __attribute__((vector_size(64)));
-typedef int32_t i8 __attribute__((vector_size(32), may_alias));
-typedef double v8d __attribute__((vector_size(64)));
-typedef union { v16 all; float lane[LANES]; } lanes;
+typedef float v4 __attribute__((vector_size(16), may_alias));
+typedef int32_t i4 __attribute__((vector_size(16)));
 
 typedef struct {              /* what one thread works with */
     int64_t words;            /* of a document, at most */
-    float *memory, *gamma, *theta, *total, *alpha, *other, *block, *ratio;
+    float *memory, *gamma, *theta, *total, *alpha, *other, *block, *ratio, *count;
     const float **row;        /* word -> its numbers */
     int32_t *topic, *cell;    /* topics in use */
 } document_scratch;
@@ -37,7 +34,7 @@ static document_scratch *scratch_new(int64_t words, int32_t stride) {
     const size_t whole = (words + LANES) / LANES * LANES;
     if (!a) return NULL;
     a->words = words;
-    a->memory = aligned_alloc(64, ((4 + LANES) * (size_t)stride + whole + whole * (size_t)stride) * sizeof(float));
+    a->memory = aligned_alloc(64, ((4 + LANES) * (size_t)stride + (2 + (size_t)stride) * whole) * sizeof(float));
     a->row = malloc(whole * sizeof(float *));
     a->topic = aligned_alloc(64, 2 * (size_t)stride * sizeof(int32_t));
     if (!a->memory || !a->row || !a->topic) {
@@ -50,7 +47,8 @@ static document_scratch *scratch_new(int64_t words, int32_t stride) {
     a->alpha = a->total + stride;
     a->other = a->alpha + stride;
     a->ratio = a->other + (size_t)LANES * stride;
-    a->block = a->ratio + whole;
+    a->count = a->ratio + whole;
+    a->block = a->count + whole;
     a->cell = a->topic + stride;
     return a;
 }

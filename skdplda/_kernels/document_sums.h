@@ -1,68 +1,119 @@
-/* What a document gathers from the rows of its words; see document_scratch.h. Compiled once for each target. */
+/* What a document gathers from the rows of its words; see document_scratch.h. Compiled once for each target.
+ *
+ * Sixteen lanes are so many registers of the target: GCC keeps longer vectors in memory.
+ */
+enum { TARGET(REGISTERS) = 4 >> SIMD };
+typedef float TARGET(floats) __attribute__((vector_size(16 << SIMD), may_alias));
+typedef int32_t TARGET(ints) __attribute__((vector_size(16 << SIMD), may_alias));
+typedef union { TARGET(floats) part[TARGET(REGISTERS)]; float lane[LANES]; } TARGET(lanes);
 
-/* Sums of the lanes of sixteen vectors, one in each lane of the result. */
-INLINE v16 TARGET(sums)(v16 *a) {
-    for (int i = 0; i < 8; i++)
-        a[i] = SHUFFLE(i16, a[2 * i], a[2 * i + 1], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
-             + SHUFFLE(i16, a[2 * i], a[2 * i + 1], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
-    for (int i = 0; i < 4; i++)
-        a[i] = SHUFFLE(i16, a[2 * i], a[2 * i + 1], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
-             + SHUFFLE(i16, a[2 * i], a[2 * i + 1], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-    for (int i = 0; i < 2; i++)
-        a[i] = SHUFFLE(i16, a[2 * i], a[2 * i + 1], 0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23)
-             + SHUFFLE(i16, a[2 * i], a[2 * i + 1], 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
-    return SHUFFLE(i16, a[0], a[1], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
-         + SHUFFLE(i16, a[0], a[1], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-}
+/* In each quarter of four lanes, those of a (0 to 3) and of b (4 to 7) that are named. */
+#define PICK(q, e) ((e) < 4 ? 4 * (q) + (e) : (4 << SIMD) + 4 * (q) + (e) - 4)
+#define PICK_FOUR(q, e, f, g, h) PICK(q, e), PICK(q, f), PICK(q, g), PICK(q, h)
+#if SIMD == 2
+#define PICKED(a, b, ...) SHUFFLE(TARGET(ints), a, b, PICK_FOUR(0, __VA_ARGS__), PICK_FOUR(1, __VA_ARGS__), \
+                                  PICK_FOUR(2, __VA_ARGS__), PICK_FOUR(3, __VA_ARGS__))
+#elif SIMD == 1
+#define PICKED(a, b, ...) SHUFFLE(TARGET(ints), a, b, PICK_FOUR(0, __VA_ARGS__), PICK_FOUR(1, __VA_ARGS__))
+#else
+#define PICKED(a, b, ...) SHUFFLE(TARGET(ints), a, b, PICK_FOUR(0, __VA_ARGS__))
+#endif
 
-/* t_w = sum_k theta[k] B[w, k] of `some` words, in the lanes. */
-INLINE v16 TARGET(explained)(const float **row, const v16 *theta, int32_t some, int32_t n) {
-    v16 part[LANES];
-    for (int32_t i = 0; i < some; i++) {
-        const v16 *r = (const v16 *)row[i];
-        v16 product = r[0] * theta[0];
-        for (int32_t j = 1; j < n; j++) product += r[j] * theta[j];
-        part[i] = product;
+/* Sums over k of theta[k] row[k] of four rows, or of row[k] where theta is NULL, of `n` vectors of sixteen lanes. */
+INLINE v4 TARGET(four_sums)(const float *const *row, const float *theta, int32_t n) {
+    enum { STEP = TARGET(REGISTERS) };
+    const TARGET(floats) *weight = (const TARGET(floats) *)theta;
+    TARGET(floats) quarter[STEP];
+    for (int32_t part = 0; part < STEP; part++) {
+        TARGET(floats) sum[4], two[2];
+        for (int i = 0; i < 4; i++) {
+            sum[i] = ((const TARGET(floats) *)row[i])[part];
+            if (theta) sum[i] *= weight[part];
+        }
+        for (int32_t j = part + STEP; j < n * STEP; j += STEP) for (int i = 0; i < 4; i++) {
+            TARGET(floats) next = ((const TARGET(floats) *)row[i])[j];
+            if (theta) next *= weight[j];
+            sum[i] += next;
+        }
+        for (int i = 0; i < 2; i++)
+            two[i] = PICKED(sum[2 * i], sum[2 * i + 1], 0, 4, 1, 5) + PICKED(sum[2 * i], sum[2 * i + 1], 2, 6, 3, 7);
+        quarter[part] = PICKED(two[0], two[1], 0, 1, 4, 5) + PICKED(two[0], two[1], 2, 3, 6, 7);
     }
-    for (int32_t i = some; i < LANES; i++) part[i] = (v16){0};
-    return TARGET(sums)(part);
+#if SIMD /* quarters 0 and 2, 1 and 3, and then both */
+#if SIMD == 2
+    const __m256 half = _mm512_castps512_ps256((__m512)quarter[0]) + _mm512_extractf32x8_ps((__m512)quarter[0], 1);
+#else
+    const __m256 half = (__m256)quarter[0] + (__m256)quarter[1];
+#endif
+    return _mm256_castps256_ps128(half) + _mm256_extractf128_ps(half, 1);
+#else
+    return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
+#endif
+}
+#undef PICK
+#undef PICK_FOUR
+#undef PICKED
+
+/* Four of `some` rows, from number i on; in the place of one beyond, that of number i. */
+INLINE void TARGET(four_rows)(const float *const *row, int32_t i, int32_t some, const float **four) {
+    for (int32_t j = 0; j < 4; j++) four[j] = row[i + j < some ? i + j : i];
 }
 
-/* Counts of `some` words, in the lanes. */
-INLINE v16 TARGET(in_lanes)(const int32_t *counts, int32_t some) {
-    lanes c = {.all = {0}};
-    for (int32_t i = 0; i < some; i++) c.lane[i] = (float)counts[i];
-    return c.all;
+/* counts / t, 0 where t is no positive number. */
+INLINE v4 TARGET(quotients)(const float *counts, v4 t) {
+    const v4 quotient = *(const v4 *)counts / t;
+    return (v4)((i4)quotient & (t > 0) & (quotient < 3e38f));
 }
 
-/* ratio[w] = counts[w] / t_w (0 where t_w is no positive number), total = sum_w ratio[w] row_w. `n` vectors a row. */
-INLINE void TARGET(gather)(document_scratch *a, const int32_t *counts, int64_t words, int32_t n) {
-    const v16 *theta = (const v16 *)a->theta;
-    v16 *total = (v16 *)a->total, held[FEW];
-    for (int32_t j = 0; j < n; j++) total[j] = (v16){0};
-    if (n <= FEW) for (int32_t j = 0; j < n; j++) held[j] = (v16){0};
+/* total += ratio[w] row_w of `some` words, for `n` registers, which stay where they are meanwhile. */
+INLINE void TARGET(add_rows)(const float *const *row, const float *ratio, int32_t some, int32_t n, int32_t first, float *total) {
+    TARGET(floats) *to = (TARGET(floats) *)total + first, held[FEW];
+    for (int32_t j = 0; j < n; j++) held[j] = to[j];
+    for (int32_t i = 0; i < some; i++) {
+        const TARGET(floats) *r = (const TARGET(floats) *)row[i] + first;
+        for (int32_t j = 0; j < n; j++) held[j] += ratio[i] * r[j];
+    }
+    for (int32_t j = 0; j < n; j++) to[j] = held[j];
+}
+
+/* The same for `n` vectors of sixteen lanes. */
+INLINE void TARGET(add_all)(const float *const *row, const float *ratio, int32_t some, int32_t n, float *total) {
+    const int32_t all = n * TARGET(REGISTERS);
+    int32_t first = 0;
+    for (; first + FEW <= all; first += FEW) TARGET(add_rows)(row, ratio, some, FEW, first, total);
+    if (all & 4) TARGET(add_rows)(row, ratio, some, 4, first, total), first += 4;
+    if (all & 2) TARGET(add_rows)(row, ratio, some, 2, first, total), first += 2;
+    if (all & 1) TARGET(add_rows)(row, ratio, some, 1, first, total);
+}
+
+/* ratio[w] = count[w] / t_w (0 where t_w is no positive number), total = sum_w ratio[w] row_w. `n` vectors a row. */
+INLINE void TARGET(gather)(document_scratch *a, int64_t words, int32_t n) {
+    memset(a->total, 0, n * LANES * sizeof(float));
     for (int64_t first = 0; first < words; first += LANES) {
         const int32_t some = words - first < LANES ? (int32_t)(words - first) : LANES;
-        const float **row = a->row + first;
-        lanes ratio;
-        const v16 t = TARGET(explained)(row, theta, some, n);
-        const v16 quotient = TARGET(in_lanes)(counts + first, some) / t;
-        ratio.all = (v16)((i16)quotient & (t > 0) & (quotient < 3e38f));
-        *(v16 *)(a->ratio + first) = ratio.all;
-        for (int32_t i = 0; i < some; i++) {
-            const v16 *r = (const v16 *)row[i];
-            if (n <= FEW) for (int32_t j = 0; j < n; j++) held[j] += ratio.lane[i] * r[j];
-            else for (int32_t j = 0; j < n; j++) total[j] += ratio.lane[i] * r[j];
+        const float **row = a->row + first, *four[4];
+        float *ratio = a->ratio + first;
+        for (int32_t i = 0; i < some; i += 4) {
+            TARGET(four_rows)(row, i, some, four);
+            *(v4 *)(ratio + i) = TARGET(quotients)(a->count + first + i, TARGET(four_sums)(four, a->theta, n));
         }
+        TARGET(add_all)(row, ratio, some, n, a->total);
     }
-    if (n <= FEW) for (int32_t j = 0; j < n; j++) total[j] = held[j];
 }
 
-INLINE void TARGET(gather_any)(document_scratch *a, const int32_t *counts, int64_t words, int32_t n) {
-#define CASE(n) case n: TARGET(gather)(a, counts, words, n); break;
+INLINE void TARGET(gather_any)(document_scratch *a, int64_t words, int32_t n) {
+#define CASE(n) case n: TARGET(gather)(a, words, n); break;
     switch (n) { /* a copy for each small number of vectors */
         ONE_TO_EIGHT(CASE)
-        default: TARGET(gather)(a, counts, words, n);
+        default: TARGET(gather)(a, words, n);
     }
 #undef CASE
+}
+
+/* Note the counts of a document's words; returns their sum. */
+INLINE float TARGET(note_counts)(document_scratch *a, const int32_t *counts, int64_t words) {
+    float length = 0;
+    for (int64_t i = 0; i < words; i++) length += a->count[i] = (float)counts[i];
+    for (int64_t i = words; i % LANES; i++) a->count[i] = 0;
+    return length;
 }

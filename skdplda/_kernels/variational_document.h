@@ -1,58 +1,55 @@
 /* The E-step of one document; see variational_step.h. Compiled once for each target: TARGET(name) tells them apart. */
 
-/* The same for CVB0, where total[k] is the sum of the words' soft counts. With `keep`, `row` becomes B T' / T, so that
+typedef double TARGET(doubles) __attribute__((vector_size(16 << SIMD)));
+typedef int32_t TARGET(half_ints) __attribute__((vector_size(8 << SIMD), may_alias));
+typedef union { TARGET(doubles) part[TARGET(REGISTERS)]; double lane[LANES / 2]; } TARGET(eight);
+
+/* As TARGET(gather) for CVB0, where total[k] is the sum of the words' soft counts. With `keep`, `row` becomes B T' / T, so that
  * T row ratio are the soft counts. */
-INLINE void TARGET(gather_collapsed)(document_scratch *a, const int32_t *counts, int64_t words, int32_t n, int keep) {
-    const v16 *theta = (const v16 *)a->theta, *alpha = (const v16 *)a->alpha;
-    v16 *total = (v16 *)a->total, *other = (v16 *)a->other, held[FEW];
-    for (int32_t j = 0; j < n; j++) total[j] = (v16){0};
-    if (n <= FEW) for (int32_t j = 0; j < n; j++) held[j] = (v16){0};
+INLINE void TARGET(gather_collapsed)(document_scratch *a, int64_t words, int32_t n, int keep) {
+    const int32_t all = n * TARGET(REGISTERS);
+    const TARGET(floats) *theta = (TARGET(floats) *)a->theta, *alpha = (TARGET(floats) *)a->alpha;
+    const float *other[LANES], *four[4];
+    for (int32_t i = 0; i < LANES; i++) other[i] = a->other + i * n * LANES;
+    memset(a->total, 0, n * LANES * sizeof(float));
     for (int64_t first = 0; first < words; first += LANES) {
         const int32_t some = words - first < LANES ? (int32_t)(words - first) : LANES;
         const float **row = a->row + first;
-        v16 part[LANES];
-        lanes inverse, ratio;
-        const v16 t = TARGET(explained)(row, theta, some, n);
-        inverse.all = 1.0f / t;
-        for (int32_t i = some; i < LANES; i++) part[i] = (v16){0};
-        for (int32_t i = 0; i < some; i++) {
-            const v16 *r = (const v16 *)row[i];
-            v16 *o = other + i * n, sum = {0};
-            for (int32_t j = 0; j < n; j++) {
-                const v16 soft = theta[j] * r[j] * inverse.lane[i], left = theta[j] - soft;
-                const i16 more = left > alpha[j]; /* false where `left` is no number */
-                o[j] = r[j] * (v16)(((i16)left & more) | ((i16)alpha[j] & ~more));
-                sum += o[j];
+        float *ratio = a->ratio + first;
+        for (int32_t i = 0; i < some; i += 4) {
+            TARGET(four_rows)(row, i, some, four);
+            const v4 t = TARGET(four_sums)(four, a->theta, n), inverse = 1.0f / t;
+            for (int32_t m = 0; m < 4; m++) {
+                const TARGET(floats) *r = (const TARGET(floats) *)four[m];
+                TARGET(floats) *o = (TARGET(floats) *)other[i + m];
+                const float once = inverse[m];
+                for (int32_t j = 0; j < all; j++) {
+                    const TARGET(floats) soft = theta[j] * r[j] * once, left = theta[j] - soft;
+                    const TARGET(ints) more = left > alpha[j]; /* false where `left` is no number */
+                    o[j] = r[j] * (TARGET(floats))(((TARGET(ints))left & more) | ((TARGET(ints))alpha[j] & ~more));
+                }
             }
-            part[i] = sum;
+            *(v4 *)(ratio + i) = (v4)((i4)TARGET(quotients)(a->count + first + i, TARGET(four_sums)(other + i, NULL, n)) & (t > 0));
         }
-        const v16 left = TARGET(sums)(part), quotient = TARGET(in_lanes)(counts + first, some) / left;
-        ratio.all = (v16)((i16)quotient & (t > 0) & (left > 0) & (quotient < 3e38f));
-        *(v16 *)(a->ratio + first) = ratio.all;
-        for (int32_t i = 0; i < some; i++) {
-            const v16 *o = other + i * n;
-            if (n <= FEW) for (int32_t j = 0; j < n; j++) held[j] += ratio.lane[i] * o[j];
-            else for (int32_t j = 0; j < n; j++) total[j] += ratio.lane[i] * o[j];
-        }
+        TARGET(add_all)(other, ratio, some, n, a->total);
         for (int32_t i = 0; keep && i < some; i++) {
-            v16 *to = (v16 *)(a->block + (first + i) * n * LANES);
-            for (int32_t j = 0; j < n; j++) {
-                const i16 used = theta[j] > 0;
-                to[j] = (v16)((i16)(other[i * n + j] / theta[j]) & used);
+            TARGET(floats) *to = (TARGET(floats) *)(a->block + (first + i) * n * LANES);
+            for (int32_t j = 0; j < all; j++) {
+                const TARGET(ints) used = theta[j] > 0;
+                to[j] = (TARGET(floats))((TARGET(ints))(((const TARGET(floats) *)other[i])[j] / theta[j]) & used);
             }
             row[i] = (const float *)to;
         }
     }
-    if (n <= FEW) for (int32_t j = 0; j < n; j++) total[j] = held[j];
 }
 
 /* Once for each target, because it has a copy for each small number of vectors. */
-static __attribute__((noinline)) void TARGET(gather_any_collapsed)(document_scratch *a, const int32_t *counts,
-                                                                   int64_t words, int32_t n, int keep) {
-#define CASE(n) case n: TARGET(gather_collapsed)(a, counts, words, n, keep); break;
+static __attribute__((noinline)) void TARGET(gather_any_collapsed)(document_scratch *a, int64_t words, int32_t n,
+                                                                   int keep) {
+#define CASE(n) case n: TARGET(gather_collapsed)(a, words, n, keep); break;
     switch (n) {
         ONE_TO_EIGHT(CASE)
-        default: TARGET(gather_collapsed)(a, counts, words, n, keep);
+        default: TARGET(gather_collapsed)(a, words, n, keep);
     }
 #undef CASE
 }
@@ -111,9 +108,9 @@ INLINE void TARGET(add_soft_counts)(document_scratch *a, const float *row, float
 /* cell[j] = the soft count of topic j on the grid, rounded towards zero; 0 beyond k, as theta is. */
 INLINE void TARGET(round_soft_counts)(document_scratch *a, const float *row, float scale, int32_t k) {
     if (!(scale > 0 && scale < 3e38f)) scale = 0; /* a word that no topic explains; of others all products are finite */
-    for (int32_t j = 0; j < padded(k); j += LANES) {
-        const v16 soft = *(const v16 *)(a->theta + j) * *(const v16 *)(row + j) * scale;
-        *(i16 *)(a->cell + j) = scale > 0 ? __builtin_convertvector(soft, i16) : (i16){0};
+    for (int32_t j = 0; j < padded(k) / LANES * TARGET(REGISTERS); j++) {
+        const TARGET(floats) soft = ((TARGET(floats) *)a->theta)[j] * ((const TARGET(floats) *)row)[j] * scale;
+        ((TARGET(ints) *)a->cell)[j] = scale > 0 ? __builtin_convertvector(soft, TARGET(ints)) : (TARGET(ints)){0};
     }
 }
 
@@ -127,17 +124,18 @@ INLINE void TARGET(add_cells)(const variational_problem *p, const document_scrat
  * it is exact: if rounding should exceed it, a smaller scale is tried, and after three attempts nothing is added. */
 INLINE void TARGET(add_scaled_soft_counts)(const variational_problem *p, document_scratch *a, const int32_t *word,
                                            int64_t words, int32_t k, int64_t *sum) {
+    enum { STEP = TARGET(REGISTERS) };
     const double most = (double)p->norm * (double)p->norm;
     double squares = 0;
     float scale;
     for (int64_t i = 0; i < words; i++) {
-        lanes part = {.all = {0}};
+        TARGET(lanes) sum = {.lane = {0}};
         double of_word = 0;
-        for (int32_t j = 0; j < padded(k) / LANES; j++) {
-            const v16 soft = ((const v16 *)a->theta)[j] * ((const v16 *)a->row[i])[j] * a->ratio[i];
-            part.all += soft * soft;
+        for (int32_t j = 0; j < padded(k) / LANES * STEP; j++) {
+            const TARGET(floats) soft = ((TARGET(floats) *)a->theta)[j] * ((const TARGET(floats) *)a->row[i])[j] * a->ratio[i];
+            sum.part[j % STEP] += soft * soft;
         }
-        for (int32_t j = 0; j < LANES; j++) of_word += part.lane[j];
+        for (int32_t j = 0; j < LANES; j++) of_word += sum.lane[j];
         squares += a->ratio[i] > 0 ? of_word : 0;
     }
     if (!(squares > 0)) return;
@@ -145,13 +143,13 @@ INLINE void TARGET(add_scaled_soft_counts)(const variational_problem *p, documen
     for (int attempt = 0; attempt < 3; attempt++, scale *= 0.99f) {
         double exact = 0; /* whole numbers below 2^53, where it is at most `most` */
         for (int64_t i = 0; i < words; i++) {
-            v8d part = {0};
+            TARGET(eight) part = {.lane = {0}};
             TARGET(round_soft_counts)(a, a->row[i], a->ratio[i] * scale, k);
-            for (int32_t j = 0; j < padded(k); j += 8) {
-                const v8d cell = __builtin_convertvector(*(const i8 *)(a->cell + j), v8d);
-                part += cell * cell;
+            for (int32_t j = 0; j < padded(k) / LANES * 2 * STEP; j++) {
+                const TARGET(doubles) cell = __builtin_convertvector(((const TARGET(half_ints) *)a->cell)[j], TARGET(doubles));
+                part.part[j % STEP] += cell * cell;
             }
-            for (int32_t j = 0; j < 8; j++) exact += part[j];
+            for (int32_t j = 0; j < LANES / 2; j++) exact += part.lane[j];
             TARGET(add_cells)(p, a, sum + (size_t)word[i] * p->n_topics, k, 1);
         }
         if (exact <= most) return;
@@ -163,13 +161,14 @@ INLINE void TARGET(add_scaled_soft_counts)(const variational_problem *p, documen
 }
 
 static int TARGET(infer)(const variational_problem *p, document_scratch *a, int64_t d, int64_t *sum) {
+    enum { STEP = TARGET(REGISTERS) };
     const int64_t first = p->indptr[d], words = p->indptr[d + 1] - first;
-    const int32_t *word = p->indices + first, *counts = p->counts + first;
+    const int32_t *word = p->indices + first;
     const int64_t weight = p->weight ? p->weight[d] : p->token_weight;
     float *state = p->state ? p->state + (size_t)d * p->n_topics : NULL;
     int32_t k = p->n_topics, iteration = 0, next_drop = 2;
-    float length = 0, change;
-    for (int64_t i = 0; i < words; i++) length += (float)counts[i];
+    const float length = TARGET(note_counts)(a, p->counts + first, words);
+    float change;
     memset(a->gamma, 0, 4 * (size_t)p->stride * sizeof(float));
     for (int32_t j = 0; j < k; j++) {
         a->topic[j] = j;
@@ -182,19 +181,20 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
         for (int32_t j = 0; j < p->stride; j += LANES) __builtin_prefetch(a->row[i] + j);
     }
     do {
-        int32_t n = padded(k) / LANES;
-        for (int32_t j = 0; j < n; j++)
-            ((v16 *)a->theta)[j] = p->collapsed ? ((v16 *)a->gamma)[j] : TARGET(exp_digamma)(((v16 *)a->gamma)[j]);
+        const int32_t n = padded(k) / LANES;
+        if (p->collapsed) memcpy(a->theta, a->gamma, n * LANES * sizeof(float));
+        else TARGET(exp_digamma_all)(a->gamma, a->theta, n * LANES);
         for (int32_t j = k; j < n * LANES; j++) a->theta[j] = 0;
-        if (p->collapsed) TARGET(gather_any_collapsed)(a, counts, words, n, 0);
-        else TARGET(gather_any)(a, counts, words, n);
-        lanes moved = {.all = {0}};
-        for (int32_t j = 0; j < n; j++) {
-            const v16 sum = ((v16 *)a->total)[j], soft = p->collapsed ? sum : ((v16 *)a->theta)[j] * sum;
-            const v16 next = ((v16 *)a->alpha)[j] + soft;
-            const v16 by = next - ((v16 *)a->gamma)[j];
-            moved.all += (v16)((i16)by & 0x7fffffff);
-            ((v16 *)a->gamma)[j] = next;
+        if (p->collapsed) TARGET(gather_any_collapsed)(a, words, n, 0);
+        else TARGET(gather_any)(a, words, n);
+        TARGET(lanes) moved = {.lane = {0}};
+        for (int32_t j = 0; j < n * STEP; j++) {
+            TARGET(floats) soft = ((TARGET(floats) *)a->total)[j];
+            if (!p->collapsed) soft *= ((TARGET(floats) *)a->theta)[j];
+            const TARGET(floats) next = ((TARGET(floats) *)a->alpha)[j] + soft;
+            const TARGET(floats) by = next - ((TARGET(floats) *)a->gamma)[j];
+            moved.part[j % STEP] += (TARGET(floats))((TARGET(ints))by & 0x7fffffff);
+            ((TARGET(floats) *)a->gamma)[j] = next;
         }
         change = 0;
         for (int32_t j = 0; j < LANES; j++) change += moved.lane[j];
@@ -203,7 +203,7 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
             next_drop *= 2;
         }
     } while (iteration < p->max_iter && change > p->tol * p->n_topics);
-    if (p->collapsed) TARGET(gather_any_collapsed)(a, counts, words, padded(k) / LANES, 1);
+    if (p->collapsed) TARGET(gather_any_collapsed)(a, words, padded(k) / LANES, 1);
     if (state) {
         memset(state, 0, p->n_topics * sizeof(float));
         for (int32_t j = 0; j < k; j++) state[a->topic[j]] = a->gamma[j] > a->alpha[j] ? a->gamma[j] - a->alpha[j] : 0;
@@ -214,7 +214,7 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
         return iteration;
     }
     for (int64_t i = 0; i < words; i++)
-        TARGET(add_soft_counts)(a, a->row[i], a->ratio[i] * weight, weight * counts[i], k,
+        TARGET(add_soft_counts)(a, a->row[i], a->ratio[i] * weight, weight * p->counts[first + i], k,
                                 sum + (size_t)word[i] * p->n_topics);
     return iteration;
 }

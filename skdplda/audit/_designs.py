@@ -17,7 +17,7 @@ from skdplda.audit._pairs import Composition
 from skdplda.models import HDPLDA, PCTD, BaseRoundsModel, EmbeddingTopics, PrivateCGSLDA
 from skdplda.privacy import compose_events, epsilon_of, gaussian_event, leaves_of, pure_event
 from skdplda.rounds import GRID, LEAST_SIGNAL, BudgetPlan
-from skdplda.semantics import UnitMatrix
+from skdplda.semantics import EmbeddedTexts, UnitMatrix
 from skdplda.vocabulary import DPVocabularySelector
 
 __all__ = ["design_of"]
@@ -27,10 +27,17 @@ TOKENS = 20  # of a canary: above the norm bounds of the defaults; `max_norm` ma
 # from so many canaries a cell are off by 0.3. All chosen by hand.
 LEAST_VARIANCE, SUSPICIOUS, CANARIES_A_CELL = 0.02, 0.5, 50
 MOST_WORDS = 2**18  # of a table that is widened by unused words
+# Documents that canaries of sweeps share, one of which settles on fewer topics than another, and the most that one has.
+DOCUMENTS, MOST_TOGETHER = 8, 50_000
+FORGET = 0.2  # of the mean of tables that is the model of `HDPLDA`
 SIMULATED = 4096  # words, whose way through the rounds of a selection is simulated
 STEEPNESS = 0.5  # of likelihood ratios, in deviations of cells; chosen on PCTD and VIPSLDA without a corpus
 # Of the least signal at which a fit asks for topics: canaries among so many unused words leave as much.
 WEAK_SIGNAL = 0.8
+# Other documents of a canary's word, which settle its topic: so many deviations of one round's noise, where these are
+# not too many documents in all. Chosen on PCTD, without a corpus.
+SETTLING, MOST_OTHERS = 3.0, 800_000
+TOPICS_DEVIATION = 3.0  # of a round of topics, over that of a whole budget which releases divide; about
 
 
 def design_of(estimator, X, n_canaries):
@@ -39,7 +46,9 @@ def design_of(estimator, X, n_canaries):
         return SweepsDesign(estimator, X, n_canaries)
     if isinstance(estimator, DPVocabularySelector):
         return SelectionDesign(estimator, X, n_canaries)
-    if isinstance(estimator, BaseRoundsModel) and not isinstance(estimator, EmbeddingTopics):
+    if isinstance(estimator, EmbeddingTopics):
+        return ClustersDesign(estimator, X, n_canaries)
+    if isinstance(estimator, BaseRoundsModel):
         return RoundsDesign(estimator, X, n_canaries)
     raise ValueError(
         f"{type(estimator).__name__} has no private rounds, sweeps or rounds of words with cells for each of many"
@@ -67,8 +76,45 @@ def of_ranks(values):
     return (rankdata(values) - 0.5) / len(values) - 0.5
 
 
-class RoundsDesign:
-    """Private rounds: a canary is a document of one word of its own, whose whole contribution is in that word's row."""
+class Design:
+    """Canaries and attacks, with what most designs have in common.
+
+    Attributes
+    ----------
+    n_coins : int
+        Canaries that are planted.
+    coins : tuple of slice
+        Which of them the white box looks for, and which the black box.
+    n_decisions : int
+        How many ways releases that canaries share may send the fit.
+    shown : tuple of float
+        Which part of the loss releases in the canaries' cells have, for the white box and for the black box: the noise
+        that is claimed has no more than that to show to any attack on them.
+    """
+
+    coins = slice(None), slice(None)
+    n_decisions, shown = 1, (1.0, 1.0)
+
+    @property
+    def n_coins(self):
+        """As said above."""
+        return self._m
+
+    def composition(self):
+        """Return what the releases may lose, by the event of their plan."""
+        return composition_of(self._plan.event)
+
+    def epsilon(self, factor, delta):
+        """Return epsilon at delta where all losses are so many times as large."""
+        return epsilon_of(event_of(self.composition().scaled(factor)), delta)
+
+
+class RoundsDesign(Design):
+    """Private rounds: a canary is a document of one word, whose whole contribution is in that word's row.
+
+    Where nothing is drawn in the E-step, as many like it as make the word's topic stand out of the noise are always
+    there. So canaries come to one topic in all rounds, which the model shows; what the others add is known.
+    """
 
     def __init__(self, estimator, X, n_canaries):
         self._plan = estimator._plan()
@@ -83,6 +129,9 @@ class RoundsDesign:
             self._n_words = max(self._n_words, self._least_words(estimator.n_components))
         tokens = max(TOKENS, math.ceil(getattr(estimator, "max_norm", None) or 1))
         self._canaries = rows_of_words(self._first + np.arange(n_canaries), tokens, self._n_words)
+        self._others = 0
+        if not isinstance(estimator, PrivateCGSLDA) and self._plan.sampling_rate == 1:
+            self._others = self._best_number(estimator.n_components)
         self._segments = isinstance(estimator, PCTD)
         self._twin = clone(estimator)._audited_parts(self._documents(None, self._canaries))[0]
         self._seen, self._means, self._llr = [], [], np.zeros(n_canaries)
@@ -96,9 +145,19 @@ class RoundsDesign:
         n_words = math.ceil((self._m / 2 / weak) ** 2)
         return n_words if n_words <= MOST_WORDS else 0
 
+    def _best_number(self, n_topics):
+        """Return how many others have a canary's word, so that its topic is settled; none where no topics are asked."""
+        deviation = self._plan.deviation(0)
+        if isinstance(self._plan, BudgetPlan):
+            if self._m / 2 < LEAST_SIGNAL * n_topics * deviation * math.sqrt(self._n_words):
+                return 0
+            deviation *= TOPICS_DEVIATION
+        return min(math.ceil(SETTLING * deviation), MOST_OTHERS // self._m)
+
     def corpus(self, present):
         """Return the documents, with the canaries that are present."""
-        return self._documents(self._X, self._canaries[np.flatnonzero(present)])
+        words = np.concatenate([np.repeat(np.arange(self._m), self._others), np.flatnonzero(present)])
+        return self._documents(self._X, self._canaries[words])
 
     def _documents(self, X, canaries):
         """Return documents; for `PCTD` a canary is one semantic unit, which has one topic."""
@@ -108,14 +167,6 @@ class RoundsDesign:
         counts = below(None if X is None else X.counts, canaries)
         own = np.arange(canaries.shape[0] + 1)
         return UnitMatrix(own if X is None else np.concatenate([X.start[:-1], X.start[-1] + own]), counts)
-
-    def composition(self):
-        """Return what the rounds may lose by the event of their plan."""
-        return composition_of(self._plan.event)
-
-    def epsilon(self, factor, delta):
-        """Return epsilon at delta where all losses are so many times as large."""
-        return epsilon_of(event_of(self.composition().scaled(factor)), delta)
 
     @property
     def n_decisions(self):
@@ -129,13 +180,17 @@ class RoundsDesign:
         if len(noisy) != self._n_words:  # votes, and topics of frequent words alone, which the attack leaves alone
             return
         rows = slice(self._first, self._first + self._m)
-        added = np.asarray(self._twin.collect(question, len(self._seen), None)[rows], np.float64)
-        noisy, scale = np.asarray(noisy[rows], np.float64), multiplier * GRID
+        added = np.asarray(self._added(question)[rows], np.float64)
+        noisy, scale = np.asarray(noisy[rows], np.float64) - self._others * added, multiplier * GRID
         if self._plan.law.norm == 1:
             self._llr += (np.abs(noisy) - np.abs(noisy - added)).sum(axis=1) / scale
             return
         self._seen.append((noisy / scale).astype(np.float32))
         self._means.append((added / scale).astype(np.float32))
+
+    def _added(self, question):
+        """Return what all canaries would add to a release."""
+        return self._twin.collect(question, len(self._seen), None)
 
     def white_box(self):
         """Return a score of each canary from all releases, positive where its presence is likely."""
@@ -154,6 +209,8 @@ class RoundsDesign:
         Its row is larger by its part in some topic, nobody knows which: the mean of such likelihood ratios.
         """
         rows = model.components_[:, self._first : self._first + self._m]
+        if self._others:
+            return of_ranks(rows.max(axis=0))
         return of_ranks(logsumexp(STEEPNESS * rows / max(rows.std(), 1e-300), axis=0))
 
 
@@ -180,10 +237,73 @@ def ratios_of_dependent(seen, means):
     return np.einsum("ij,ij->i", means @ precision, seen - means / 2)
 
 
-class SweepsDesign:
-    """Hybrid sweeps: a canary is a document of one token, the one or the other of two words of its own."""
+class ClustersDesign(RoundsDesign):
+    """Clusters of embeddings: a canary is a document of one word of its own, and all canaries have one embedding.
 
-    n_decisions = 1
+    So all are in one cluster. Its size and its direction, which canaries share, send the fit by the choice of that
+    cluster alone, and no attack looks at them: what is seen is the budget's part for words.
+    """
+
+    def __init__(self, estimator, X, n_canaries):
+        self._plan = estimator._plan()
+        if self._plan.noiseless or X is not None:
+            raise ValueError("EmbeddingTopics is audited by itself, with a finite epsilon: corpus must be None.")
+        self._m = self._n_words = n_canaries
+        self._first = self._others = 0
+        self._n_clusters, self._share = estimator.n_components, estimator.keyword_share
+        self._row = public_row(estimator)
+        self._twin = clone(estimator)._audited_parts((self.corpus(np.ones(n_canaries)), None))[0]
+        self._seen, self._means = [], []
+
+    def corpus(self, present):
+        """Return embeddings and words of the canaries that are present."""
+        words = np.flatnonzero(present)
+        return EmbeddedTexts(np.tile(self._row, (len(words), 1)), rows_of_words(words, TOKENS, self._n_words))
+
+    @property
+    def n_decisions(self):
+        """As in `Design`: the cluster that canaries are in, or none."""
+        return self._n_clusters + 1
+
+    @property
+    def shown(self):
+        """As in `Design`: directions and sizes have the rest of the budget."""
+        return (math.sqrt(self._share),) * 2
+
+    def observe(self, kind, question, noisy, multiplier):
+        """Take in a release of words."""
+        if question.kind != "directions":
+            super().observe(kind, question, self._by_word(question, noisy), multiplier)
+
+    def _by_word(self, question, sums):
+        return sums.T if question.kind == "cluster_words" else sums
+
+    def _added(self, question):
+        return self._by_word(question, super()._added(question))
+
+    def black_box(self, model):
+        """Return a score of each canary from the words of its cluster, which has most."""
+        cluster = model.components_.sum(axis=1).argmax()
+        return of_ranks(model.components_[cluster])
+
+
+def public_row(estimator):
+    """Return one embedding, of as many numbers as the public arrays of an `EmbeddingTopics` ask for."""
+    init, projection, centre = (estimator._public(name) for name in ("init", "projection", "centre"))
+    if init is not None:
+        return init[:1]
+    if projection is not None:
+        return projection[:, 0][None]
+    n_features = max(2, estimator.n_components) if centre is None else len(centre)
+    return np.eye(1, max(n_features, estimator.projection or 0))
+
+
+class SweepsDesign(Design):
+    """Hybrid sweeps: a canary is a token, the one or the other of two words of its own.
+
+    For the white box it is a document by itself, so that its draws have all of their range. The black box does not know
+    what was drawn: its canaries stand in a few documents, whose tokens come to few topics.
+    """
 
     def __init__(self, estimator, X, n_canaries):
         self._plan = estimator._plan()
@@ -191,11 +311,35 @@ class SweepsDesign:
             raise ValueError("one fit shows something about the proven form with a finite epsilon; use audit(...).")
         self._X, self._m, self._first = X, n_canaries, 0 if X is None else X.shape[1]
         self._llr, self._rows = np.zeros(n_canaries), np.arange(n_canaries)
+        self.coins = slice(n_canaries), slice(n_canaries, None)
+        self._n_documents = DOCUMENTS + n_canaries // MOST_TOGETHER  # of the black box
+        self._document = np.arange(n_canaries) * self._n_documents // n_canaries
+        self._n_settling = (TOKENS - 1) * -(-n_canaries // self._n_documents)  # tokens of one more word in each of them
+
+    @property
+    def n_coins(self):
+        """As in `Design`: each attack has its own."""
+        return 2 * self._m
 
     def corpus(self, present):
         """Return the documents; a canary has its first word where it is present, else its second."""
-        words = self._first + self._rows + self._m * ~np.asarray(present, bool)
-        return below(self._X, rows_of_words(words, 1, self._first + 2 * self._m))
+        rows, absent, m = self._rows, ~np.asarray(present, bool), self._m
+        n_words = self._first + 4 * m + self._n_documents
+        alone = rows_of_words(self._first + rows + m * absent[:m], 1, n_words)
+        together = self._first + 2 * m + rows + m * absent[m:]
+        settling = n_words - self._n_documents + np.arange(self._n_documents)
+        tokens = np.append(np.ones(m, np.int32), np.full(self._n_documents, self._n_settling, np.int32))
+        place = np.append(self._document, np.arange(self._n_documents)), np.append(together, settling)
+        shared = sp.csr_array((tokens, place), shape=(self._n_documents, n_words))
+        return below(self._X, sp.csr_array(sp.vstack([shared, alone], format="csr")))
+
+    @property
+    def shown(self):
+        """As in `Design`: at best, half of the draws have all of their range, and the model is a mean of few tables."""
+        tables, draws = 2 * self._plan.n_sweeps / self._plan.scale**2, self._plan.n_sweeps * self._plan.eta**2 / 4
+        weights = (1 - FORGET) ** np.arange(self._plan.n_sweeps)
+        part = weights.sum() ** 2 / (weights**2).sum() / self._plan.n_sweeps
+        return math.sqrt((tables + draws / 2) / (tables + draws)), math.sqrt(tables * part / (tables + draws))
 
     def composition(self):
         """Return what tables and draws may lose."""
@@ -214,7 +358,7 @@ class SweepsDesign:
     def observe(self, kind, weights, rate, alpha, topics, noisy):
         """Take in a sweep: how much likelier one word makes the topic that was drawn, and the count it moved."""
         drawn = topics[len(topics) - self._m :].astype(int)
-        words = slice(self._first, self._first + self._m), slice(self._first + self._m, None)
+        words = (slice(self._first + k * self._m, self._first + (k + 1) * self._m) for k in (0, 1))
         factor = np.asarray(alpha) * np.asarray(rate)
         chance, counted = [], []
         for part in words:
@@ -234,18 +378,25 @@ class SweepsDesign:
         return self._llr
 
     def black_box(self, model):
-        """Return a score of each canary from the fitted model alone."""
-        counts = np.sqrt(model.components_[:, self._first :]).sum(axis=0)  # large ones are large by noise
-        return of_ranks(counts[: self._m] - counts[self._m :])
+        """Return a score of each canary from the fitted model alone.
+
+        The model shows which topics a document has by its settling word. Noise below 0 is cut: such cells count as the
+        mean of what they may have been.
+        """
+        rows = model.components_[:, self._first + 2 * self._m :]
+        shares = rows[:, -self._n_documents :] / rows[:, -self._n_documents :].sum(axis=0)
+        counts = rows[:, : -self._n_documents]
+        cut = counts <= counts.min()
+        counts = np.where(cut, -counts[~cut].mean() if not cut.all() else 0.0, counts)
+        scores = counts[:, : self._m] - counts[:, self._m :]
+        return (shares[:, self._document] * scores).sum(axis=0)
 
 
-class SelectionDesign:
+class SelectionDesign(Design):
     """Rounds of words: a canary is a document of one word that just so many others use that it comes to the last round.
 
     Whether a word is used at all is not hidden by noise; delta bounds what that gives away.
     """
-
-    n_decisions = 1
 
     def __init__(self, estimator, X, n_canaries):
         self._plan = plan = estimator._plan()
@@ -284,9 +435,12 @@ class SelectionDesign:
         words = np.concatenate([np.repeat(np.arange(self._m), self._others), np.flatnonzero(present)])
         return below(self._X, rows_of_words(self._first + words, 1, self._first + self._m))
 
-    def composition(self):
-        """Return what the rounds may lose by the event of their plan."""
-        return composition_of(self._plan.event)
+    @property
+    def shown(self):
+        """As in `Design`: words do not come to all rounds."""
+        precision = np.array(self._plan.scales) ** -2.0
+        met = [part for part, _ in self._rounds(self._others + 0.5)]
+        return (math.sqrt(precision @ met / precision.sum()),) * 2
 
     def epsilon(self, factor, delta):
         """Return epsilon where all losses are so many times as large; new words have their part of delta."""

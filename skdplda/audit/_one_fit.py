@@ -35,6 +35,9 @@ class AttackLine:
         What the lower bound takes for granted of the noise on different canaries.
     claimed : float
         Epsilon of the claim.
+    attainable : float
+        About the most that any attack on these canaries shows of right code, however many they are: less than claimed
+        where their releases have only a part of the loss.
     measured : float
         The largest claim of this kind of noise that is refuted, at the claim's delta and by the claim's accounting.
     n_right, n_guesses : int
@@ -46,6 +49,7 @@ class AttackLine:
     attack: str
     bound: str
     claimed: float
+    attainable: float
     measured: float
     n_right: int
     n_guesses: int
@@ -54,8 +58,8 @@ class AttackLine:
     def __str__(self):
         said = ", VIOLATED" if self.violated else ""
         return (
-            f"claimed {self.claimed:.4g}  measured {self.measured:.4g}  {self.attack}, {self.bound}"
-            f" ({self.n_right} of {self.n_guesses} guesses right){said}"
+            f"claimed {self.claimed:.4g}  attainable {self.attainable:.4g}  measured {self.measured:.4g}"
+            f"  {self.attack}, {self.bound} ({self.n_right} of {self.n_guesses} guesses right){said}"
         )
 
 
@@ -206,15 +210,17 @@ def audit_one_fit(
     if not math.isfinite(claim.epsilon):
         raise ValueError("the estimator claims no finite epsilon: there is nothing to refute. Use audit(...).")
     rng = np.random.default_rng(random_state)
-    present = rng.random(n_canaries) < 0.5
+    present = rng.random(design.n_coins) < 0.5
     with observing(design.observe), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # advice on utility, which is not the question here
         model = quiet_fit(estimator, design.corpus(present))
     lines = []
-    for attack, scores in zip(ATTACKS, (design.white_box(), design.black_box(model)), strict=True):
+    scores_of = design.white_box(), design.black_box(model)
+    for attack, coins, part, scores in zip(ATTACKS, design.coins, design.shown, scores_of, strict=True):
+        attainable = claim.epsilon if part == 1 else min(claim.epsilon, design.epsilon(part, claim.delta))
         for bound in (INDEPENDENT, DEPENDENT):
             n_guesses = chosen_share(composition, bound, n_canaries, 1 - confidence)
-            n_right = right_guesses(scores, present, n_guesses, rng)
+            n_right = right_guesses(scores, present[coins], n_guesses, rng)
             numbers = composition, bound, n_canaries, n_guesses, n_right
             decisions = design.n_decisions if bound == INDEPENDENT else 1
             measured, surely = (
@@ -222,7 +228,8 @@ def audit_one_fit(
                 for factor in (largest_refuted(*numbers, error / decisions) for error in (1 - confidence, alarm / 4))
             )
             violated = surely > claim.epsilon
-            lines.append(AttackLine(attack, bound, claim.epsilon, measured, n_right, n_guesses, bool(violated)))
+            numbers = claim.epsilon, attainable, measured, n_right, n_guesses
+            lines.append(AttackLine(attack, bound, *numbers, bool(violated)))
     report = OneFitReport(claim, tuple(lines), confidence, alarm, n_canaries)
     if verbose:
         print(report)  # noqa: T201

@@ -51,7 +51,7 @@ def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=-1):
     _progress(f"drawing {picture}")
     _draw(shown, words, curve, picture)
     title = f"Demo: topics of {n_documents:,} synthetic documents"
-    page = report(shown, output / PAGE, vocabulary=words, title=title)
+    page = report(shown, output / PAGE, feature_names=words, title=title)
     print(f"Picture saved to {picture.resolve()}, page to {page.resolve()}")
     return picture
 

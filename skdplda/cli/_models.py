@@ -22,6 +22,7 @@ from skdplda.cli._corpus import (
     refuse_empty,
     whole,
 )
+from skdplda.model_selection import suggest_n_components
 from skdplda.models import VIPSLDA, PrivateCGSLDA
 from skdplda.privacy import MECHANISMS, pure_mechanisms
 from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipeline, privacy_guarantee, release
@@ -45,6 +46,7 @@ PUBLISHED = ("inherent", "laplace-first", "laplace-every", "laplace-last")
 MODELS = {"cgs": PrivateCGSLDA, "vips": VIPSLDA}
 OUTPUTS = ("topics.zip", "top_words.csv", "privacy.txt", "privacy.json")
 LEAK = "the vocabulary: the {} most frequent words were taken from the documents without noise"
+WORDS_PER_DOCUMENT = 40  # a guess, of which the suggested number of topics has the fourth root
 BATCH = 1000  # documents transformed at a time
 CURATOR = "topic proportions of a private document are that document's data: no guarantee covers publishing them."
 
@@ -100,7 +102,19 @@ def add_fit_commands(add):
         help="select the words privately, for the share S of epsilon (default: 0.3)",
     )
     add_price(fit)
-    fit.add_argument("--topics", type=whole, default=10, metavar="K", help="number of topics (default: 10)")
+    fit.add_argument(
+        "--topics",
+        type=topics,
+        default=10,
+        metavar="K",
+        help="number of topics (default: 10); suggest: as many as survive the noise, for so many --documents",
+    )
+    fit.add_argument(
+        "--documents",
+        type=whole,
+        metavar="N",
+        help="public estimate of the number of documents, of users with --group; for --topics suggest",
+    )
     fit.add_argument("--top-words", type=whole, default=10, metavar="N", help="words shown a topic (default: 10)")
     fit.add_argument("--output", default="skdplda_topics", metavar="DIR", help="folder (default: skdplda_topics)")
     add_report(fit)
@@ -114,6 +128,11 @@ def add_fit_commands(add):
     add_price(cost)
     cost.add_argument("--json", action="store_true", help="print JSON")
     cost.set_defaults(run=_cost)
+
+
+def topics(text):
+    """Return a number of topics, or "suggest"."""
+    return text if text == "suggest" else number(int, "an integer of at least 1, or suggest")(text)
 
 
 def add_jobs(command):
@@ -234,7 +253,15 @@ def _cost(args):
 
 def _fit(args):
     options = {"n_jobs": args.jobs, "checkpoint": args.checkpoint, "verbose": sys.stderr.isatty()}
-    model, _ = make_model(args, n_components=args.topics, **options)
+    suggest = args.topics == "suggest"
+    if suggest and (
+        args.documents is None or not math.isfinite(args.epsilon) or args.mechanism not in (None, "gaussian")
+    ):
+        raise ValueError(
+            "--topics suggest needs --documents N, a public estimate of their number, a finite --epsilon and Gaussian"
+            " noise."
+        )
+    model, _ = make_model(args, **options, **({} if suggest else {"n_components": args.topics}))
     output = Path(args.output)
     refuse_files(args, "--output", [output / name for name in OUTPUTS])
     refuse_page(args)
@@ -243,6 +270,11 @@ def _fit(args):
         raise ValueError(f"CORPUS: {args.corpus!r} holds no documents.")
     if args.top_words > len(words):
         raise ValueError(f"--top-words must be at most the {len(words)} words of the vocabulary; got {args.top_words}.")
+    if suggest:
+        length = min(WORDS_PER_DOCUMENT, len(words))
+        suggestion = suggest_n_components(model.epsilon, model.delta, args.documents, length, len(words))
+        model.set_params(n_components=suggestion.n_components)
+        print(f"{suggestion.n_components} topics are suggested", file=sys.stderr)
     output.mkdir(parents=True, exist_ok=True)
     print(f"{X.shape[0]:,} documents, {X.sum():,} tokens of {len(words):,} words (not released)", file=sys.stderr)
     model.fit(X, groups=users)

@@ -22,6 +22,7 @@ FORMAT = "skdplda.counts"
 VERSION = 2
 ARRAYS = {"indptr": np.int64, "indices": np.int32, "data": np.int32}
 BLOCK = 8192  # documents read at a time
+DENSE = 16  # one read of a whole block, and not one a document, where more than one in so many is wanted; not tuned
 CHUNK = 2**22  # bytes hashed at a time
 
 
@@ -199,6 +200,16 @@ class DiskCounts:
         """Number of entries."""
         return int(self._read("indptr", self.shape[0], self.shape[0] + 1)[0])
 
+    def lengths(self) -> Any:
+        """Return the number of different words of each document.
+
+        Returns
+        -------
+        lengths : ndarray of shape (n_documents,), int64
+            Its entries.
+        """
+        return np.diff(self._read("indptr", 0, self.shape[0] + 1))
+
     def blocks(self, active: ArrayLike | None = None) -> Iterator[Any]:
         """Read documents in order, some thousand at a time.
 
@@ -229,14 +240,18 @@ class DiskCounts:
             pointers = self._read("indptr", first, last + 1)
             if pointers[0] < 0 or (np.diff(pointers) < 0).any() or (first == 0 and pointers[0] != 0):
                 raise self._changed()
-            if len(numbers) == last - first:
+            whole, wanted = np.diff(pointers), numbers - first
+            if len(numbers) * DENSE >= last - first:
                 spans = [(pointers[0], pointers[-1])]
             else:
-                spans = list(zip(pointers[numbers - first], pointers[numbers - first + 1], strict=True))
+                spans = list(zip(pointers[wanted], pointers[wanted + 1], strict=True))
             indices, data = (
                 np.concatenate([self._read(name, *span) for span in spans]) for name in ("indices", "data")
             )
-            lengths = pointers[numbers - first + 1] - pointers[numbers - first]
+            lengths = whole[wanted]
+            if len(indices) > lengths.sum():  # entries of other documents were read as well
+                entries = np.repeat(np.isin(np.arange(last - first), wanted), whole)
+                indices, data = indices[entries], data[entries]
             pointers = np.concatenate([[0], np.cumsum(lengths)])
             block = sp.csr_array((data, indices, pointers), shape=(len(numbers), self.shape[1]))
             block.indptr, block.indices = pointers, indices  # the constructor may narrow them

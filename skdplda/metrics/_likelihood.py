@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix, issparse
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._foldin_rows import LEAST_TOLERANCE, fold_in_rows, probabilities, word_rows
 from skdplda._types import ArrayLike, Matrix
-from skdplda._validation import MOST_THREADS, check_structure
+from skdplda._validation import MOST_THREADS, FittedTopics, check_structure
 
 __all__ = ["held_out_log_likelihood", "log_likelihood", "perplexity", "score", "score_samples", "unigram_perplexity"]
 
@@ -327,6 +327,8 @@ def _are_counts(values):
 
 def _check_distributions(table, name):
     """Return `table` as a two-dimensional float array; refuse rows that are no distribution."""
+    if isinstance(table, FittedTopics):
+        return table.topic_word
     table = np.asarray(table)
     if table.dtype not in (np.float32, np.float64):
         table = table.astype(np.float64)

@@ -2,6 +2,6 @@
 
 from skdplda.model_selection._cost import search_cost
 from skdplda.model_selection._search import PrivateSearchCV
-from skdplda.model_selection._suggest import TopicSuggestion, suggest_n_components
+from skdplda.models import TopicSuggestion, suggest_n_components
 
 __all__ = ["PrivateSearchCV", "TopicSuggestion", "search_cost", "suggest_n_components"]

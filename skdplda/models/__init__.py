@@ -12,6 +12,7 @@ from skdplda.models._hdp_sampler import TopicTrace
 from skdplda.models._local import LocalPrivateLDA
 from skdplda.models._pctd import PCTD
 from skdplda.models._periods import TopicCounts
+from skdplda.models._suggest import TopicSuggestion, suggest_n_components  # noqa: F401  (of model_selection, for users)
 from skdplda.models._vips import VIPSLDA
 
 __all__ = [

@@ -14,6 +14,7 @@ from skdplda._kernels._foldin_rows import fold_in_rows, word_rows
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import (
     SEED,
+    FittedTopics,
     Interval,
     check_counts,
     check_groups,
@@ -273,7 +274,7 @@ class BaseTopicModel(
 
     def _held_out(self, X):
         check_is_fitted(self)
-        return self._counts(X), self.topic_word_
+        return self._counts(X), FittedTopics(self.topic_word_)
 
     def _counts(self, X):
         return check_counts(self, X, reset=False)
@@ -358,9 +359,9 @@ class BaseRoundsModel(BaseTopicModel):
         X : array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
             Word counts over a public, or privately selected, vocabulary. Those of a
             `skdplda.distributed.ShardedCounts`, or of what it takes, stay on their workers. `VIPSLDA` takes a
-            `skdplda.datasets.DiskCounts` too, and reads it in each round, some thousand documents at a time. Of a
-            document of more than 2**20 tokens so many take part, in its proportions; a count above 2**31 - 1 is taken
-            as that.
+            `skdplda.datasets.DiskCounts` too, and reads it in each round, some thousand documents at a time; it must
+            not change meanwhile. Of a document of more than 2**20 tokens so many take part, in its proportions; a count
+            above 2**31 - 1 is taken as that.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None

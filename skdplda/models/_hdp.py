@@ -428,6 +428,9 @@ class HDPLDA(BaseTopicModel):
     def _by_total(self):
         return self.noise_epsilon is None and self.inherent_epsilon is None
 
+    def _default_epsilon(self):
+        return EPSILON if self._by_total() else None
+
     def _total(self):
         return EPSILON if self.epsilon is None else float(self.epsilon)
 

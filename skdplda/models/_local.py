@@ -342,6 +342,9 @@ class LocalPrivateLDA(BaseTopicModel):
             n_words = 2 * (randomizer.max_words or 1)
         return self._guarantee(n_words, unit)
 
+    def _default_epsilon(self):
+        return LocalRandomizer().bit_epsilon if self.randomizer is None and self.epsilon_unit == "bit" else None
+
     @fit_context(prefer_skip_nested_validation=True)
     def device_randomizer(self, n_words: int) -> LocalRandomizer:
         """Return the randomizer that users' devices need: the parameter, with the noise that `epsilon` asks for.

@@ -369,12 +369,13 @@ def warn_of_noise(model, stacklevel=4):
     noise = model._noise_topics()
     if noise is None or 2 * noise.sum() <= len(noise):
         return
+    epsilon = model.epsilon or model._default_epsilon() or model.privacy_guarantee_.epsilon  # what a user can raise
     most, prior = float(np.max(model._topic_signal())), ", a public prior" if "prior" in model.get_params() else ""
     warnings.warn(
         f"{noise.sum()} of {len(noise)} topics hold more noise than topic: their signal_to_noise in topic_info() is"
         f" below {NOISE_FLOOR:g}, and the largest of all is {most:.2g}. More documents, fewer topics than"
         f" {len(noise)}, fewer words than {model.topic_word_.shape[1]}{prior} or an epsilon above"
-        f" {model.privacy_guarantee_.epsilon:g} would help.",
+        f" {epsilon:g} would help.",
         NoisyTopicsWarning,
         stacklevel=stacklevel,
     )

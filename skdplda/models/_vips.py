@@ -470,10 +470,10 @@ class VIPSLDA(BaseRoundsModel):
             )
         if not isinstance(X, DiskCounts):
             return super()._read(X, groups, plan, randomness)
-        if groups is not None:
-            raise ValueError("groups must be None for documents on disk: a user's documents are not read together.")
+        units = None if groups is None else check_groups(groups, X.shape[0])
         self._set_columns(X.shape[1])
-        return TrainingData(X, None, False, (np.frombuffer(bytes.fromhex(X.digest), np.uint8),))
+        contents = np.frombuffer(bytes.fromhex(X.digest), np.uint8), *(units or ())
+        return TrainingData(X, units, groups is not None, contents)
 
     def _warn(self, plan, guarantee, n_words, stacklevel=5):
         super()._warn(plan, guarantee, n_words, stacklevel + 1)

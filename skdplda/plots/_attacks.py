@@ -1,5 +1,6 @@
 """What attacks find: ROC curves on logarithmic axes, and what audits show beside what is claimed."""
 
+from dataclasses import replace
 from textwrap import fill
 
 import numpy as np
@@ -115,7 +116,8 @@ class AttackRocDisplay:
         unknown = [name for name in chosen if name not in results]
         if unknown:
             raise ValueError(f"attacks must be among {list(results)}; got {unknown}.")
-        display = cls(results=[results[name] for name in chosen])
+        named = [found if found.name else replace(found, name=name) for name in chosen for found in [results[name]]]
+        display = cls(results=named)
         return display.plot(ax=ax, least=least, fpr=fpr, title=title)
 
     def plot(self, ax=None, *, least=None, fpr=0.001, title=None):

@@ -188,17 +188,20 @@ class LedgerAwareMixin:
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text: str = super().__repr__(N_CHAR_MAX)  # type: ignore[call-arg]
-        defaults = signature(type(self)).parameters
-        hidden = [
-            f"{name}={value!r}"
-            for name in ("epsilon", "delta")
-            if (value := getattr(self, name, None)) is not None
-            and repr(value) == repr(getattr(defaults.get(name), "default", Parameter.empty))
-        ]
+        defaults, hidden = signature(type(self)).parameters, []
+        for name in ("epsilon", "delta"):
+            value = getattr(self, name, None)
+            if repr(value) == repr(getattr(defaults.get(name), "default", Parameter.empty)):
+                value = self._default_epsilon() if value is None else value
+                hidden += [] if value is None else [f"{name}={value!r}"]
         if not hidden or not get_config()["print_changed_only"]:
             return text
         name, _, rest = text.partition("(")
         return f"{name}({', '.join(hidden)}{'' if rest == ')' else ', '}{rest}"
+
+    def _default_epsilon(self) -> float | None:
+        """Return what an `epsilon` of None stands for; None if other parameters, which are shown, say it."""
+        return None
 
     def __getstate__(self) -> dict[str, Any]:
         announced = PROCESS.announcement()

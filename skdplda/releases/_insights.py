@@ -36,9 +36,9 @@ def make_insights_pipeline(
         Total privacy loss of words and clusters; inf for none.
     delta : float, default=1e-5
         Total delta. Where words are chosen privately, one half goes to each step.
-    embedder : object with `transform`, or callable
-        Makes an array of a list of texts, and is public: a :class:`~skdplda.semantics.WordVectorEmbedder`, or the
-        `encode` of a sentence embedding model, which is called with one text at a time.
+    embedder : object with `transform` or `encode`, or callable
+        Makes an array of a list of texts, and is public: a :class:`~skdplda.semantics.WordVectorEmbedder`, or a
+        sentence embedding model, such as a `SentenceTransformer`, which is called with one text at a time.
     n_components : int or None, default=None
         Number of clusters. None leaves that of `model`.
     vocabulary : sequence of str or None, default=None

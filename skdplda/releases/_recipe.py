@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from skdplda._types import Estimator
 from skdplda._validation import is_integer, is_real, request_groups
 from skdplda.exceptions import BudgetExceededError
-from skdplda.models import VIPSLDA
+from skdplda.models import VIPSLDA, suggest_n_components
 from skdplda.privacy import active_accountant, check_delta, check_epsilon
 from skdplda.rounds import PublicPrior
 from skdplda.vocabulary import DPCountVectorizer
@@ -21,6 +21,9 @@ __all__ = ["calibrate", "make_fdptm_pipeline"]
 # Words that topics can carry, per unit of their epsilon: private words are then nearly as near to topics without noise
 # as 1,000 fixed words (20 Newsgroups in benchmarks/results/vocabulary_caps.csv; chosen there, with seed 0).
 WORDS_PER_EPSILON = 250
+# Size of the vocabulary where a number of topics is suggested and nothing says how many words there will be. Not tuned:
+# the suggestion changes with its fourth root.
+NOMINAL_WORDS = 2000
 TOLERANCE = 1e-5  # of the total epsilon, that may stay unspent
 LEAST = 0.02  # of a ledger's epsilon, that must remain for a pipeline to be made
 MOST_HALVES = 10  # how often delta is halved where a ledger has less left
@@ -30,13 +33,15 @@ def make_fdptm_pipeline(
     epsilon: float | Literal["remaining"] = 5.0,
     delta: float = 1e-5,
     *,
-    n_components: int | None = None,
+    n_components: int | Literal["suggest"] | None = None,
     vocabulary_share: float = 0.3,
     max_words: int | Literal["auto"] | None = None,
     vectorizer: DPCountVectorizer | None = None,
     model: Estimator | None = None,
     prior: PublicPrior | None = None,
     groups: bool = False,
+    n_documents: int | None = None,
+    words_per_document: float = 40.0,
 ) -> Estimator:
     """Make a pipeline from raw texts to topics, its words private too, for one total budget.
 
@@ -55,9 +60,10 @@ def make_fdptm_pipeline(
     delta : float, default=1e-5
         Total delta; one half goes to each step. What the first does not need for its noise is accounted to both. With
         "remaining" at most that of the ledger, and halved, up to ten times, while the ledger cannot pay it.
-    n_components : int or None, default=None
-        Number of topics. None leaves that of `model`. `model_selection.suggest_n_components` suggests one from public
-        numbers, as in the example, and `model_selection.PrivateSearchCV` searches for one: it takes this pipeline.
+    n_components : int, "suggest" or None, default=None
+        Number of topics. "suggest" takes what `model_selection.suggest_n_components` suggests from public numbers, for
+        what the topics may spend and `max_words` words (2,000 where nothing limits them). None leaves that of `model`.
+        `model_selection.PrivateSearchCV` searches for a number: it takes this pipeline. Affects privacy: no.
     vocabulary_share : float, default=0.3
         Share of epsilon that selects the words, in (0, 1). The topics get much more than the rest.
     max_words : int, "auto" or None, default=None
@@ -73,6 +79,12 @@ def make_fdptm_pipeline(
     groups : bool, default=False
         Whether `fit` will be given groups. Where metadata routing is on, both steps request them; where
         it is off, a fit without them warns.
+    n_documents : int or None, default=None
+        For "suggest": a public estimate of the number of documents, of users with `groups`. Affects privacy: no, if it
+        was not counted in the private texts.
+    words_per_document : float, default=40.0
+        For "suggest": a public estimate of the number of different words of a document (user) that are in the
+        vocabulary. The suggestion changes with its fourth root. Affects privacy: no, if public.
 
     Returns
     -------
@@ -83,8 +95,9 @@ def make_fdptm_pipeline(
     Raises
     ------
     ValueError
-        If the budget, the share or the number of words is out of range, a step refuses its part, or epsilon is
-        "remaining" and no ledger is open or the open one has no limit.
+        If the budget, the share or the number of words is out of range, a step refuses its part, `n_components` is
+        "suggest" without `n_documents` or with an infinite epsilon, or epsilon is "remaining" and no ledger is open or
+        the open one has no limit.
     BudgetExceededError
         If epsilon is "remaining" and nothing useful remains.
 
@@ -102,10 +115,8 @@ def make_fdptm_pipeline(
 
     The number of topics from a public estimate of the corpus, for what the topics may spend:
 
-    >>> from skdplda.model_selection import suggest_n_components
-    >>> budget = pipeline["topics"].epsilon, pipeline["topics"].delta
-    >>> suggestion = suggest_n_components(*budget, n_documents=40_000, words_per_document=40, n_words=2000)
-    >>> pipeline.set_params(topics__n_components=suggestion.n_components)["topics"].n_components
+    >>> pipeline = make_fdptm_pipeline(3.0, 1e-6, n_components="suggest", n_documents=40_000)
+    >>> pipeline["topics"].n_components
     21
 
     What a ledger has left:
@@ -118,16 +129,23 @@ def make_fdptm_pipeline(
     if isinstance(epsilon, str):
         options: dict[str, Any] = {"n_components": n_components, "vocabulary_share": vocabulary_share, "groups": groups}
         options |= {"max_words": max_words, "vectorizer": vectorizer, "model": model, "prior": prior}
+        options |= {"n_documents": n_documents, "words_per_document": words_per_document}
         return _for_the_rest(epsilon, check_delta(delta), options)
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if not is_real(vocabulary_share) or not 0 < vocabulary_share < 1:
         raise ValueError(f"vocabulary_share must be a number above 0 and below 1; got {vocabulary_share!r}.")
+    suggest = isinstance(n_components, str)
+    if suggest and (n_components != "suggest" or n_documents is None):
+        raise ValueError(
+            f'n_components must be an integer, None or "suggest", which needs n_documents, a public estimate; got'
+            f" n_components={n_components!r} and n_documents={n_documents!r}."
+        )
     words = clone(DPCountVectorizer() if vectorizer is None else vectorizer)
     words.set_params(epsilon=vocabulary_share * epsilon, delta=delta / 2)
     topics = clone(VIPSLDA() if model is None else model).set_params(epsilon=epsilon, delta=delta / 2)
     if prior is not None:
         topics.set_params(prior=prior)
-    if n_components is not None:
+    if n_components is not None and not suggest:
         topics.set_params(n_components=n_components)
     if math.isfinite(epsilon):
         calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
@@ -136,6 +154,11 @@ def make_fdptm_pipeline(
             words.set_params(max_words=math.ceil(WORDS_PER_EPSILON * topics.epsilon))
     elif max_words is not None:
         words.set_params(max_words=check_max_words(max_words))
+    if suggest:
+        n_words = words.max_words or NOMINAL_WORDS
+        length = min(words_per_document, n_words) if is_real(words_per_document) else words_per_document
+        suggestion = suggest_n_components(topics.epsilon, topics.delta, n_documents, length, n_words)
+        topics.set_params(n_components=suggestion.n_components)
     if groups:
         request_groups(words, topics)
     return Pipeline([("words", words), ("topics", topics)])

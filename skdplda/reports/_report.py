@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -95,7 +96,14 @@ class Reportable(Protocol):
         """
 
 
-def report(model: Any, path: PathLike, *, vocabulary: Sequence[str] | None = None, title: str | None = None) -> Path:
+def report(
+    model: Any,
+    path: PathLike,
+    *,
+    feature_names: Sequence[str] | None = None,
+    title: str | None = None,
+    vocabulary: Sequence[str] | None = None,
+) -> Path:
     """Write a page that shows a model to people: one HTML file, which loads nothing from the network.
 
     It has the topics with their words and sizes, a map, a tree, what is noise, and the privacy statement, and names
@@ -109,10 +117,12 @@ def report(model: Any, path: PathLike, *, vocabulary: Sequence[str] | None = Non
         taken if they are `Reportable`.
     path : str or path-like
         The file. What is there is replaced.
-    vocabulary : sequence of str of shape (n_words,), default=None
+    feature_names : sequence of str of shape (n_words,), default=None
         Words of the columns, where neither model nor pipeline knows them.
     title : str, default=None
         Heading of the page. None: "Topics".
+    vocabulary : sequence of str, default=None
+        The former name of `feature_names`.
 
     Returns
     -------
@@ -139,18 +149,23 @@ def report(model: Any, path: PathLike, *, vocabulary: Sequence[str] | None = Non
     >>> "<h1>Fruit and metal</h1>" in page, "zinc" in page
     (True, True)
     """
+    if vocabulary is not None:
+        if feature_names is not None:
+            raise ValueError("give feature_names alone: vocabulary is its former name.")
+        warnings.warn("vocabulary is now called feature_names, as everywhere.", FutureWarning, stacklevel=2)
+        feature_names = vocabulary
     if hasattr(model, "steps"):
         steps = flat_steps(model)
-        words = None if any(hasattr(step, "build_analyzer") for _, step in steps) else vocabulary
+        words = None if any(hasattr(step, "build_analyzer") for _, step in steps) else feature_names
         model = release(model, feature_names=words, raw_text=False, allow_seeded=True, allow_unproven=True)
-        vocabulary = None
+        feature_names = None
     missing = [name for name in ("top_words", "topic_info", "topic_hierarchy") if not hasattr(model, name)]
     if missing:
         raise TypeError(
             f"model must be a fitted topic model, a pipeline that ends in one, or a released one; got a"
             f" {type(model).__name__} without {missing[0]}."
         )
-    shown = _Shown(model, vocabulary)
+    shown = _Shown(model, feature_names)
     title = "Topics" if title is None else title
     body = "".join(part(shown) for part in (_summary, _topics, _map, _hierarchy, _noise, _privacy, _reading))
     content = page(title, shown.caption, body, f"Made with skdplda {version('skdplda')} from released values only.")
@@ -163,13 +178,13 @@ def report(model: Any, path: PathLike, *, vocabulary: Sequence[str] | None = Non
 class _Shown:
     """What is read from a model, once."""
 
-    def __init__(self, model, vocabulary):
-        self.info = model.topic_info(N_WORDS, vocabulary)  # which says NotFittedError, or that names do not fit
+    def __init__(self, model, feature_names):
+        self.info = model.topic_info(N_WORDS, feature_names)  # which says NotFittedError, or that names do not fit
         self.guarantee = model.privacy_guarantee_
         self.tree = np.asarray(model.topic_hierarchy(), dtype=float)
         self.topic_word = getattr(model, "topic_word_", None)
         self.words = np.array(self.info["words"].tolist(), dtype=object)
-        self.noisy = model.top_words(self.words.shape[1], vocabulary, mark_noise=True).to_numpy() != self.words
+        self.noisy = model.top_words(self.words.shape[1], feature_names, mark_noise=True).to_numpy() != self.words
         self.n_topics = len(self.info)
         self.n_words = None if self.topic_word is None else self.topic_word.shape[1]
         self.sizes = self.info["size"].to_numpy(dtype=float)

@@ -5,10 +5,9 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._validation import check_groups, unit_of_documents
 from skdplda.metrics import score_samples
-from skdplda.rounds._estep_variational import cut_documents
-from skdplda.rounds._sensitivity import GRID, MARGIN, shortened, unit_weights
+from skdplda.rounds._documents import Documents
+from skdplda.rounds._sensitivity import GRID, MARGIN
 
 __all__ = ["AdaptiveEStep"]
 
@@ -53,14 +52,6 @@ def nearest(X, question):
     return unit_rows(sums), clusters / clusters.sum(axis=1, keepdims=True)
 
 
-def only(X, words):
-    """Return the counts of some words, given as flags of all."""
-    some = X[:, np.flatnonzero(words)]
-    counts = sp.csr_array(some.shape, dtype=X.data.dtype)  # a constructor that is given arrays may narrow them
-    counts.data, counts.indices, counts.indptr = some.data, some.indices.astype(np.int32), some.indptr.astype(np.int64)
-    return counts
-
-
 class AdaptiveEStep:
     """E-step of the private loop that answers every `Question`; topics are asked of the E-step of the model.
 
@@ -70,7 +61,7 @@ class AdaptiveEStep:
     Parameters
     ----------
     X, units, randomness, n_threads, first_document
-        As in `skdplda.rounds.EStep`; X as from `check_counts`, or a `DiskCounts`.
+        As in `skdplda.rounds.EStep`; X as in `Documents`.
     make : callable
         Returns the model's E-step; takes the same.
     max_length : int or None, default=None
@@ -82,8 +73,8 @@ class AdaptiveEStep:
         self._topics = self._make(X, units, first_document=first_document)
         self.n_units = self._topics.n_units
         self._words, self._of_words = None, None  # some words, and the E-step of documents of these alone
-        self._X, self._units, self._n_threads = X, units, n_threads
-        self._randomness, self._first, self._max_length = randomness, first_document, max_length
+        self._units, self._first, self._n_threads = units, first_document, n_threads
+        self._documents = Documents(X, units, max_length=max_length, key=randomness.key, first_document=first_document)
 
     def collect(self, question, round_, active):
         """Return the sum of the units' contributions to a `Question`, or to a table, which asks for topics."""
@@ -94,45 +85,30 @@ class AdaptiveEStep:
             self._words, self._of_words = None, None
             return self._topics.collect(question, round_, active)
         total = 0
-        for X, units in self._parts():
-            total = total + getattr(self, f"_sum_{question.kind}")(X, units, question)
+        for numbers, X in self._documents.blocks():
+            total = total + getattr(self, f"_sum_{question.kind}")(X, numbers, question)
         return total
-
-    def _parts(self):
-        """Yield (documents, units): all of them, or the blocks of a file."""
-        if sp.issparse(self._X):
-            numbers = self._first + np.arange(self._X.shape[0])
-            yield self._cut(self._X, numbers), self._units or check_groups(None, self._X.shape[0])
-            return
-        for numbers, block in self._X.blocks(None):
-            X = self._cut(shortened(block), numbers)
-            yield X, check_groups(None, X.shape[0])
-
-    def _cut(self, X, numbers):
-        return cut_documents(X, self._max_length, self._randomness.key, numbers)
 
     def _sum_some_topics(self, table, words, round_):
         """Return the sum of topic-word counts of documents of these words alone, (number of words, n_topics)."""
-        if not sp.issparse(self._X):  # nothing is remembered
-            return sum(self._make(only(X, words)).collect(table, round_, None) for X, _ in self._parts())
         if self._words is None or not np.array_equal(words, self._words):
             self._begin(words)
         return self._of_words.collect(table, round_, None)
 
     def _begin(self, words):
         """Make the E-step of documents of these words alone."""
-        [(X, _)] = self._parts()
-        self._words, self._of_words = words, self._make(only(X, words), self._units, first_document=self._first)
+        some = self._documents.only(words)
+        self._words, self._of_words = words, self._make(some, self._units, first_document=self._first)
 
-    def _sum_words(self, X, units, question):
+    def _sum_words(self, X, numbers, question):
         """Return the sum of word counts, each unit's scaled to the L2 norm GRID, rounded down."""
-        weights = unit_weights(X, units, 2).astype(np.int64)
+        weights = self._documents.weights(X, numbers, 2).astype(np.int64)
         per_token = np.repeat(weights, np.diff(X.indptr)) * X.data
         total = np.zeros((X.shape[1], 1), np.int64)
         np.add.at(total[:, 0], X.indices, per_token)
         return total
 
-    def _sum_fit(self, X, units, question):
+    def _sum_fit(self, X, numbers, question):
         """Return the sum of votes whether words that stand together have vectors that point the same way.
 
         A document's vote is the sum of the products of its words' vectors in pairs, over that of each with itself, in
@@ -142,21 +118,23 @@ class AdaptiveEStep:
         alone = X.multiply(X) @ (vectors**2).sum(axis=1)
         pairs = ((X @ vectors) ** 2).sum(axis=1) - alone
         ratio = np.divide(pairs, alone, out=np.zeros(len(pairs)), where=alone > 0)
-        return self._votes((np.clip(ratio, -1, 1) - DOUBT) / (1 + DOUBT), units)
+        return self._votes((np.clip(ratio, -1, 1) - DOUBT) / (1 + DOUBT), numbers)
 
-    def _sum_vectors(self, X, units, question):
+    def _sum_vectors(self, X, numbers, question):
         """Return the sum of outer products of a document's direction and its clusters, (n_dimensions, n_clusters)."""
-        total, scale = np.zeros(question.centres.shape), GRID * (1 - MARGIN) / self._size(units)
+        total, scale = np.zeros(question.centres.shape), GRID * (1 - MARGIN) / self._documents.sizes(numbers)
         for rows in chunks(X.shape[0], question.centres.size):
             directions, clusters = nearest(X[rows], question)
             products = directions[:, :, None] * unit_rows(clusters)[:, None, :]
             total += np.trunc(products * scale[rows, None, None]).sum(axis=0)
         return total.astype(np.int64)
 
-    def _sum_clusters(self, X, units, question):
+    def _sum_clusters(self, X, numbers, question):
         """Return the first topic-word counts, in which all words of a document have its clusters as topics."""
         total = np.zeros(question.table.shape)
-        user_scale = unit_weights(X, units, 2).astype(np.float64) if question.word_weights is None else None
+        user_scale = None
+        if question.word_weights is None:
+            user_scale = self._documents.weights(X, numbers, 2).astype(np.float64)
         for rows in chunks(X.shape[0], question.table.shape[1]):
             counts = X[rows].astype(np.float64)
             _, clusters = nearest(counts, question)
@@ -174,15 +152,12 @@ class AdaptiveEStep:
                 total[:, k] += np.bincount(counts.indices, cells, len(total))
         return total.astype(np.int64)
 
-    def _votes(self, votes, units):
+    def _votes(self, votes, numbers):
         """Return the sum of numbers in [-1, 1], the mean of those of a unit's documents, on the grid."""
-        return np.trunc(votes * (GRID * (1 - MARGIN) / self._size(units))).astype(np.int64).sum().reshape(1, 1)
+        scale = GRID * (1 - MARGIN) / self._documents.sizes(numbers)
+        return np.trunc(votes * scale).astype(np.int64).sum().reshape(1, 1)
 
-    def _size(self, units):
-        """Return the number of documents of each document's unit."""
-        return np.diff(units[0])[unit_of_documents(units)]
-
-    def _sum_votes(self, X, units, question):
+    def _sum_votes(self, X, numbers, question):
         """Return the sum of votes: each in [-GRID, GRID], the mean of those of a unit's documents."""
         topics = np.ascontiguousarray(question.table.T, np.float64)
         topics = topics / topics.sum(axis=1, keepdims=True)
@@ -191,7 +166,7 @@ class AdaptiveEStep:
         prior, options = np.full(len(topics), JUDGE_PRIOR), {"n_threads": self._n_threads}
         gain = score_samples(X, topics, doc_topic_prior=prior, **options)
         gain = gain - score_samples(X, words, **options)
-        return self._votes(np.clip(VOTES_PER_NAT * np.nan_to_num(gain, posinf=0.0, neginf=0.0), -1, 1), units)
+        return self._votes(np.clip(VOTES_PER_NAT * np.nan_to_num(gain, posinf=0.0, neginf=0.0), -1, 1), numbers)
 
     def arrays(self):
         """Return the hidden state."""

@@ -1,15 +1,14 @@
 """The variational E-step of the private loop: a document's result follows from itself, its past and public tables."""
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import digamma
 
 from skdplda._kernels._variational import e_step, expected_topics
-from skdplda._validation import unit_of_documents
+from skdplda.rounds._documents import Documents
 from skdplda.rounds._inferred import ExpectedPriors
-from skdplda.rounds._sensitivity import GRID, shortened, unit_weights, word_weights
+from skdplda.rounds._sensitivity import GRID, word_weights
 
-__all__ = ["HALF", "TOKEN_WEIGHT", "VariationalEStep", "cut_documents"]
+__all__ = ["HALF", "TOKEN_WEIGHT", "VariationalEStep"]
 
 HALF = 0.5  # added to a count, because exp(digamma(x + 1/2)) is about x, for x above 1/2
 
@@ -20,42 +19,13 @@ TOKEN_WEIGHT = 2**12
 LEAST_COUNTS = 1e-3
 
 
-def cut_documents(X, max_length, key, numbers):
-    """Return the documents with at most `max_length` tokens each, drawn without replacement.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        As from `check_counts`.
-    max_length : int or None
-        None returns X.
-    key : int
-        Of the draws, which depend on the document's number as well, and on no other document.
-    numbers : ndarray of shape (n_documents,)
-        Of the documents.
-    """
-    if max_length is None:
-        return X
-    counts = X.data.copy()
-    for d in np.flatnonzero(X.sum(axis=1, dtype=np.int64) > max_length):
-        entries = slice(X.indptr[d], X.indptr[d + 1])
-        last = np.cumsum(X.data[entries], dtype=np.int64)
-        tokens = np.random.default_rng([key, int(numbers[d])]).choice(
-            last[-1], max_length, replace=False, shuffle=False
-        )
-        counts[entries] = np.bincount(np.searchsorted(last, tokens, side="right"), minlength=len(last))
-    cut = sp.csr_array((counts, X.indices, X.indptr), shape=X.shape)
-    cut.indptr, cut.indices = X.indptr, X.indices  # the constructor may narrow them
-    return cut
-
-
 class VariationalEStep:
     """E-step of the private loop: variational inference of each document's topics.
 
     Parameters
     ----------
     X, units, randomness, n_threads, first_document
-        As in `skdplda.rounds.EStep`; X as from `check_counts`, or a `DiskCounts`.
+        As in `skdplda.rounds.EStep`; X as in `Documents`.
     n_topics : int
         Number of topics.
     priors : callable
@@ -89,35 +59,19 @@ class VariationalEStep:
         self._max_iter, self._tol = max_iter, tol
         self._norm = GRID if units is None and max_norm is None and not exact else 0
         self._least = None if exact or self._norm else max_norm or 1.0
-        self._max_length, self._key, self._n_threads = max_length, randomness.key, n_threads
-        self._source, self._unit, self._weight = X, None, None
-        self._weighted, self._collapsed = weighted, collapsed
+        self._n_threads, self._weighted, self._collapsed = n_threads, weighted, collapsed
         self._state = np.full((X.shape[0], n_topics), -1.0, np.float32) if remember else None
-        self.n_units = X.shape[0]
-        if sp.issparse(X):
-            self._source = cut_documents(X, max_length, self._key, first_document + np.arange(X.shape[0]))
-            self._weight = self._weights(self._source, units)
-            if units is not None:
-                self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)
-
-    def _weights(self, X, units=None):
-        """Return what a token of each document adds; None where the kernel needs no weights."""
-        if self._least is None:
-            return None
-        alone = np.arange(X.shape[0] + 1), np.arange(X.shape[0])
-        return unit_weights(X, alone if units is None else units, 2, self._least)
+        self._documents = Documents(X, units, max_length=max_length, key=randomness.key, first_document=first_document)
+        self.n_units = self._documents.n_units
 
     def _parts(self, active):
-        """Yield (documents, weights, numbers of the active ones among them): one block, or those of a file."""
-        if sp.issparse(self._source):
-            which = np.arange(self._source.shape[0])
-            if active is not None:
-                which = np.flatnonzero(active if self._unit is None else active[self._unit])
-            yield self._source, self._weight, which
-            return
-        for numbers, block in self._source.blocks(active):
-            X = cut_documents(shortened(block), self._max_length, self._key, numbers)
-            yield X, self._weights(X), np.arange(len(numbers))
+        """Yield (documents, weights, numbers of the active ones among them): all that are in memory, or blocks."""
+        documents = self._documents
+        if active is not None and documents.unit is not None:
+            active = active[documents.unit]
+        for numbers, X in documents.blocks(active):
+            weight = None if self._least is None else documents.weights(X, numbers, 2, self._least)
+            yield X, weight, np.arange(len(numbers)) if active is None else np.flatnonzero(active[numbers])
 
     def collect(self, table, round_, active):
         """Infer the active units' topics from the table and return the sum of their contributions."""

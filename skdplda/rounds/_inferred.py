@@ -50,8 +50,11 @@ class InferredPriors:
 
     def update(self, round_, document_topics, word_topics):
         """Infer the priors from the counts of a round, if it is one of those after which this is done."""
-        if round_ < INFER_FROM or round_ % INFER_EVERY:
-            return
+        if round_ >= INFER_FROM and round_ % INFER_EVERY == 0:
+            self._infer(document_topics, word_topics)
+
+    def _infer(self, document_topics, word_topics):
+        """Infer the priors; the counts of documents come from a function, those of words are (n_words, n_topics)."""
         if self._infers[0]:
             self.alpha = fixed_point(document_topics(), self.alpha)
         if self._infers[1]:
@@ -110,10 +113,8 @@ class ExpectedPriors(InferredPriors):
         """The prior of words: one number for all, or (n_words,)."""
         return self.beta if self.shape is None else self.beta * self.shape
 
-    def update(self, round_, document_topics, word_topics):
-        """Infer the priors from the expected counts of a round, (n_documents, n_topics) and (n_words, n_topics)."""
-        if round_ < INFER_FROM or round_ % INFER_EVERY:
-            return
+    def _infer(self, document_topics, word_topics):
+        """Infer the priors from expected counts, (n_documents, n_topics) and (n_words, n_topics)."""
         if self._infers[0]:
             counts = document_topics.astype(np.float64)
             lengths = np.maximum(np.rint(counts.sum(axis=1)), 1.0)[:, None]

@@ -21,11 +21,11 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    embedder : object with `transform`, or callable
-        Makes an array of shape (n_documents, n_dimensions) of a list of texts. It is public, and is not fitted. It is
-        given one text at a time, so that no text is embedded by way of others; only a `WordVectorEmbedder`, whose rows
-        are independent to the last bit, is given all of them. Affects privacy: no, if it does not depend on the private
-        texts.
+    embedder : object with `transform` or `encode`, or callable
+        Makes an array of shape (n_documents, n_dimensions) of a list of texts, such as a `SentenceTransformer`. It is
+        public, and is not fitted. It is given one text at a time, so that no text is embedded by way of others; only a
+        `WordVectorEmbedder`, whose rows are independent to the last bit, is given all of them. Affects privacy: no, if
+        it does not depend on the private texts.
     vectorizer : DPCountVectorizer or None, default=None
         Chooses and counts the words; with `public_vocabulary`, at no cost. None: its defaults. Affects privacy: yes.
 
@@ -85,11 +85,7 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, BaseEstimator):
         ValueError
             As `DPCountVectorizer.fit`, or if the embedder is none.
         """
-        if not callable(self.embedder) and not hasattr(self.embedder, "transform"):
-            raise ValueError(
-                f"embedder must have transform, or be a function of a list of texts; got a"
-                f" {type(self.embedder).__name__}. WordVectorEmbedder makes one of word vectors."
-            )
+        self._embedding()
         self.vectorizer_ = clone(self._words()).fit(raw_documents, groups=groups)
         note_parameters(self)
         return self
@@ -139,13 +135,25 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, BaseEstimator):
         counts = self.vectorizer_.transform(texts)
         return EmbeddedTexts(self._embed(texts), counts, self.get_feature_names_out())
 
+    def _embedding(self):
+        """Return the function that makes rows of texts; `encode` before a call, which may be of something else."""
+        for name in ("transform", "encode"):
+            if hasattr(self.embedder, name) and not isinstance(self.embedder, (str, bytes)):
+                return getattr(self.embedder, name)
+        if not callable(self.embedder):
+            raise ValueError(
+                "embedder must have transform or encode, or be a function of a list of texts; got a"
+                f" {type(self.embedder).__name__}. WordVectorEmbedder makes one of word vectors."
+            )
+        return self.embedder
+
     def _embed(self, texts):
         """Return one row a text, a matrix of float64.
 
         Batches are padded, and matrix products are rounded by their shape: a row would depend, if only by its last
         bits, on the texts beside it. So each text is given alone, but to an embedder of ours, whose rows do not.
         """
-        embed = self.embedder.transform if hasattr(self.embedder, "transform") else self.embedder
+        embed = self._embedding()
         if type(self.embedder) is WordVectorEmbedder:
             return embed(texts)
         rows = []

@@ -1,0 +1,141 @@
+"""Documents in memory or on disk, as the E-steps read them: cut, and with the weights of their privacy units."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from skdplda._validation import check_groups, unit_of_documents
+from skdplda.rounds._sensitivity import shortened, unit_weights
+
+__all__ = ["Documents", "cut_documents"]
+
+# Entries in memory at a time where documents of one user are read together; a single user of more is added up instead.
+ENTRIES = 2**22
+
+
+def cut_documents(X, max_length, key, numbers):
+    """Return the documents with at most `max_length` tokens each, drawn without replacement.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_documents, n_words)
+        As from `check_counts`.
+    max_length : int or None
+        None returns X.
+    key : int
+        Of the draws, which depend on the document's number as well, and on no other document.
+    numbers : ndarray of shape (n_documents,)
+        Of the documents.
+    """
+    if max_length is None:
+        return X
+    counts = X.data.copy()
+    for d in np.flatnonzero(X.sum(axis=1, dtype=np.int64) > max_length):
+        entries = slice(X.indptr[d], X.indptr[d + 1])
+        last = np.cumsum(X.data[entries], dtype=np.int64)
+        tokens = np.random.default_rng([key, int(numbers[d])]).choice(
+            last[-1], max_length, replace=False, shuffle=False
+        )
+        counts[entries] = np.bincount(np.searchsorted(last, tokens, side="right"), minlength=len(last))
+    cut = sp.csr_array((counts, X.indices, X.indptr), shape=X.shape)
+    cut.indptr, cut.indices = X.indptr, X.indices  # the constructor may narrow them
+    return cut
+
+
+def only(X, words):
+    """Return the counts of some words, given as flags of all."""
+    some = X[:, np.flatnonzero(words)]
+    counts = sp.csr_array(some.shape, dtype=X.data.dtype)  # a constructor that is given arrays may narrow them
+    counts.data, counts.indices, counts.indptr = some.data, some.indices.astype(np.int32), some.indptr.astype(np.int64)
+    return counts
+
+
+class Documents:
+    """Documents in memory or on disk, and the privacy units that they belong to.
+
+    Parameters
+    ----------
+    X : csr_array, DiskCounts or Documents
+        As from `check_counts`; or what is read a block at a time by its method `blocks`.
+    units : tuple of ndarray or None
+        As from `check_groups`; None if each document is its own.
+    max_length, key
+        As in `cut_documents`.
+    first_document : int, default=0
+        Number of the first document in the corpus.
+    words : ndarray of shape (n_words,), bool, or None, default=None
+        The words that are left in, after documents are cut; None for all.
+    """
+
+    def __init__(self, X, units, *, max_length, key, first_document=0, words=None):
+        self.in_memory, self._source, self._units = sp.issparse(X), X, units
+        self._cut = {"max_length": max_length, "key": key}
+        self._first, self._words = first_document, words
+        self.shape = X.shape[0], X.shape[1] if words is None else int(np.count_nonzero(words))
+        self.unit = None if units is None else unit_of_documents(units)
+        self.n_units = X.shape[0] if units is None else len(units[0]) - 1
+        self._all = self._read(X, np.arange(X.shape[0])) if self.in_memory else None
+        self._weights = {}  # of all documents, for each order and least norm
+
+    def only(self, words):
+        """Return the same documents with some words alone, given as flags of all."""
+        if self.in_memory:
+            return only(self._all, words)
+        return Documents(self._source, None, **self._cut, words=words)
+
+    def blocks(self, active=None):
+        """Yield (numbers, documents): all at once in memory, and on disk in blocks, of those flagged as active."""
+        if self.in_memory:
+            yield np.arange(self.shape[0]), self._all
+            return
+        for numbers, block in self._source.blocks(active):
+            yield numbers, self._read(shortened(block), numbers)
+
+    def lengths(self):
+        """Return the number of entries of each document before it is cut."""
+        return np.diff(self._source.indptr) if self.in_memory else self._source.lengths()
+
+    def sizes(self, numbers):
+        """Return the number of documents of the unit of each of these documents."""
+        return np.ones(len(numbers)) if self._units is None else np.diff(self._units[0])[self.unit[numbers]]
+
+    def weights(self, X, numbers, order, least=1.0):
+        """Return what a token of each of these documents adds, as `unit_weights` does; X is what `blocks` yielded.
+
+        The weights of users are computed once, because a user's documents may lie in several blocks.
+        """
+        if self._units is None and not self.in_memory:
+            return unit_weights(X, check_groups(None, X.shape[0]), order, least)
+        if (order, least) not in self._weights:
+            of_all = self._unit_weights_in_memory if self.in_memory else self._unit_weights_on_disk
+            self._weights[order, least] = of_all(order, least)
+        return self._weights[order, least][numbers]
+
+    def _read(self, X, numbers):
+        X = cut_documents(X, **self._cut, numbers=self._first + numbers)
+        return X if self._words is None else only(X, self._words)
+
+    def _unit_weights_in_memory(self, order, least):
+        return unit_weights(self._all, self._units or check_groups(None, self.shape[0]), order, least)
+
+    def _unit_weights_on_disk(self, order, least):
+        """Return the weights of all documents; users are read some at a time, and each with all of its documents."""
+        start, documents = self._units
+        before = np.concatenate([[0], np.cumsum(self.lengths()[documents])])[start]  # entries, up to each unit
+        weights, first = np.empty(len(documents), np.int32), 0
+        while first < self.n_units:
+            last = max(first + 1, int(np.searchsorted(before, before[first] + ENTRIES, side="right")) - 1)
+            members = documents[start[first] : start[last]]
+            active = np.zeros(len(documents), bool)
+            active[members] = True
+            if last == first + 1:
+                counts = np.zeros((1, self.shape[1]))
+                for _, X in self.blocks(active):
+                    counts[0] += np.bincount(X.indices, X.data, self.shape[1])  # whole numbers: exact in any order
+                weights[members] = unit_weights(sp.csr_array(counts), check_groups(None, 1), order, least)[0]
+            else:
+                numbers, blocks = zip(*self.blocks(active), strict=True)
+                numbers = np.concatenate(numbers)
+                units = start[first : last + 1] - start[first], np.searchsorted(numbers, members)
+                weights[numbers] = unit_weights(sp.csr_array(sp.vstack(blocks)), units, order, least)
+            first = last
+        return weights
