@@ -78,12 +78,10 @@ SEARCH = {
 }
 SWEEP = {"noise_epsilon": 1.0, "inherent_epsilon": 1.0, "max_iter": 10}
 COMMON = [pair for sizes in (SELECTION, ROUNDS, TOKENS, SEARCH) for pair in sizes.items()]  # findings do not name them
-EXACT = (exact_totals, many_canaries)
-DELAYED = (exact_moves, many_canaries, drawn_topics)
+EXACT = (exact_totals, planted_canary, many_canaries)
+DELAYED = (exact_moves, many_canaries, replaced_token, drawn_topics)
 REPORTS = (report_law, drawn_reports)
-# One canary in many fits stands here only: many in one fit refute Gaussian noise of half a contribution, it a fourth.
-ALL = (*EXACT, planted_canary, contribution)
-DEFAULT = [({key: SMALL[key] for key in ("n_components", "epsilon", "delta", "max_iter")}, ALL)]
+DEFAULT = [({key: SMALL[key] for key in ("n_components", "epsilon", "delta", "max_iter")}, (*EXACT, contribution))]
 # estimator -> rows of (parameters, audits). Each option that affects privacy must stand in a row.
 MECHANISMS: dict = {
     "PrivateCGSLDA": [
@@ -98,7 +96,7 @@ MECHANISMS: dict = {
         ({"table": "delayed", "epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)),
         *(({"mechanism": name, "epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)) for name in NOISES),
         ({"table": "delayed", "epsilon": 3.0, "count_clip": 3.0, **TOKENS, "delta": 0.0}, (exact_moves, many_canaries)),
-        ({"table": "delayed", **TOKENS, **SWEEP}, (*DELAYED, replaced_token)),
+        ({"table": "delayed", **TOKENS, **SWEEP}, DELAYED),
         ({"table": "delayed", "count_clip": 3.0, **TOKENS, **SWEEP}, DELAYED),
         ({"table": "sequential", "epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)),
         ({"table": "sequential", **TOKENS, **SWEEP}, (exact_moves, many_canaries)),

@@ -75,11 +75,12 @@ def _convex(x, y):
     """Return the largest convex function below points, as points."""
     grid = np.concatenate([[0.0], np.geomspace(1e-9, 0.01, 1000), np.linspace(0.01, 1, 3000)])
     chosen = np.unique(np.searchsorted(x, grid).clip(0, len(x) - 1))
-    kept = []
-    for i in chosen:
-        while len(kept) > 1 and (y[kept[-1]] - y[kept[-2]]) * (x[i] - x[kept[-2]]) >= (y[i] - y[kept[-2]]) * (
-            x[kept[-1]] - x[kept[-2]]
-        ):
+    x, y = x[chosen], y[chosen]
+    across, up, kept = x.tolist(), y.tolist(), []  # Python's numbers: a third of the time
+    for i in range(len(across)):
+        while len(kept) > 1 and (up[kept[-1]] - up[kept[-2]]) * (across[i] - across[kept[-2]]) >= (
+            up[i] - up[kept[-2]]
+        ) * (across[kept[-1]] - across[kept[-2]]):
             kept.pop()
         kept.append(i)
     return x[kept], y[kept]
