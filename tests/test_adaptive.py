@@ -317,6 +317,32 @@ def test_a_plan_refuses_to_spend_too_much():
         BudgetPlan.of(1e-7, 1e-9, 1e-6)
 
 
+@pytest.mark.parametrize("pays", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_releases_of_topics_tell_of_word_frequencies_too(pays, weighted):
+    """A sixteenth of the budget goes to words: by all releases, the squared error is a fraction of theirs."""
+    rng, errors = np.random.default_rng(0), []
+    frequencies, plan = rng.dirichlet(np.full(300, 2.0)), BudgetPlan.of(1.0, 1e-5, least_share(None))
+    for _ in range(4):
+        tables, first = AdaptiveTables((300, 3), plan, 0, weighted=weighted), None
+        while tables.next_share is not None:
+            question, multiplier = tables.question, plan.multiplier(len(tables.spent), tables)
+            kind, shape = kind_of(question), shape_of(question, (300, 3))
+            mass = 12_000 * GRID * (frequencies / shape[1])[:, None] * np.ones(shape[1])
+            if kind == "topics":  # rounds of topics without any
+                mass *= (word_weights(question) if weighted else np.ones(300))[:, None]
+            if kind == "votes":
+                mass = np.full((1, 1), (1 if pays else -1) * 100 * multiplier * GRID)
+            noise = multiplier * GRID * rng.standard_normal(shape)
+            tables.update(np.rint(mass + noise).astype(np.int64), len(tables.spent))
+            first = tables._proven_frequencies() if first is None else first
+        counts = tables.pseudo_counts().sum(axis=1)
+        errors.append([np.sum((found - frequencies) ** 2) for found in (first, counts / counts.sum())])
+        assert tables._topics_pay == pays
+    words_alone, all_releases = np.mean(errors, axis=0)
+    assert all_releases < 0.4 * words_alone
+
+
 @pytest.fixture
 def seen(monkeypatch):
     """Note the kinds, shares and multipliers of a fit's releases, and the tables."""
