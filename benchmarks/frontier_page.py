@@ -362,7 +362,9 @@ def floor_table(table):
     table = table[table["perplexity"].notna()].copy()
     gap = table["unigram"] - table["non-private"]
     table["below"] = 100 * (table["perplexity"] - table["floor"]) / gap
-    found = table.groupby(["model", "topics", "help", "epsilon"], sort=False)["below"].agg(["mean", "max"])
+    setting = ["model", "topics", "help", "epsilon"]
+    of_corpora = table.groupby(["corpus", *setting], sort=False, as_index=False)["below"].mean()  # of the seeds
+    found = of_corpora.groupby(setting, sort=False)["below"].agg(["mean", "max"])
     text = found["mean"].map("{:.1f}".format) + " (" + found["max"].map("{:.1f}".format) + ")"
     text = text.unstack("epsilon", fill_value="").sort_index(level=[0, 1], sort_remaining=False)
     return text.rename(columns=lambda epsilon: f"{epsilon:g}").reset_index()

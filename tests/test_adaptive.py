@@ -321,7 +321,7 @@ def test_a_plan_refuses_to_spend_too_much():
 @pytest.mark.parametrize("pays", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_releases_of_topics_tell_of_word_frequencies_too(pays, weighted):
-    """The squared error is that of one release of words, for the shares of words and a third of those of three topics."""
+    """The error is that of one release of words, for the shares of words and a third of those of three topics."""
     rng, errors = np.random.default_rng(0), []
     frequencies, plan = rng.dirichlet(np.full(300, 2.0)), BudgetPlan.of(1.0, 1e-5, least_share(None))
     for _ in range(4):
