@@ -26,7 +26,8 @@ The fifth part, --little, is about small epsilon: the two main estimators withou
 them once for the whole budget. It has Enron's mails cut to seven random words beside.
 
 The sixth part, --floor, has corpora cut to 2,000 documents: is a model with topics ever worse than the best mixture of
-uniform and private word frequencies, of the same budget? With vectors, and with vectors of the wrong words.
+uniform and private word frequencies, of the same budget? With vectors, and with vectors of the wrong words. Beside is
+the perplexity of ten topics without noise, for points of the share.
 
 The first four parts take about an hour of CPU time on one core, the fifth and the sixth another.
 
@@ -52,6 +53,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from results import STAMP, code_of, data_of
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -89,6 +91,7 @@ ALL_TWEETS = "TweetRumors, all words"
 SHORT_MAILS, SHORT = "Enron's mails, 7 words", 7
 VECTORS, PERMUTED, EXACT_ROUNDS = "vectors", "permuted vectors", "exact rounds"
 FEW, MIXTURES = 2000, (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # training documents, and weights of uniform frequencies
+YARDSTICK = 10  # topics of the model without noise that the shares of --floor are of
 
 
 @dataclass(eq=False)
@@ -135,6 +138,9 @@ class Corpus:
     @cached_property
     def _units(self):
         return {}
+
+
+TYPES = {"fingerprint": str, "epsilon": float} | dict.fromkeys(STAMP, str)
 
 
 def split(n):
@@ -230,6 +236,26 @@ CORPORA = {
 }
 
 
+FILES = {  # of `corpora.py`
+    NEWS: "20news",
+    TWEETS: "tweets",
+    ALL_TWEETS: "tweets",
+    NIPS: "nips",
+    ENRON: "enron",
+    KOS: "kos",
+    SHORT_MAILS: "enron",
+}
+ESTIMATORS = {  # beginnings of the names of models
+    "PrivateCGSLDA": PrivateCGSLDA,
+    "VIPS": VIPSLDA,
+    "PCTD": PCTD,
+    "HDPLDA": HDPLDA,
+    "LocalPrivateLDA": LocalPrivateLDA,
+    "CDP-LDA": PrivateCGSLDA,
+    "Zhu": PrivateCGSLDA,
+}
+
+
 def plain(kind, **options):
     """Return a maker of an estimator with options beside topics, budget and seed."""
 
@@ -322,10 +348,12 @@ class Rows:
     """
 
     def __init__(self, path, keys, values):
-        self.path, self.keys, self.columns = path, list(keys), [*keys, "fingerprint", *values]
+        self.path, self.keys, self.columns = path, list(keys), [*keys, "fingerprint", *values, *STAMP]
         self.table = pd.DataFrame(columns=self.columns)
         if path.exists():
-            self.table = pd.read_csv(path, dtype={"fingerprint": str, "epsilon": float})[self.columns]
+            self.table = pd.read_csv(path, dtype=TYPES).reindex(columns=self.columns)
+            if list(pd.read_csv(path, nrows=0)) != self.columns:  # of an earlier form of this program
+                self.table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
         self._known = {self._name(row): row["fingerprint"] for row in self.table.to_dict("records")}
 
     def _name(self, row):
@@ -344,7 +372,7 @@ class Rows:
     def tidy(self):
         """Leave the last row of each name, in order."""
         if self.path.exists():
-            table = pd.read_csv(self.path, dtype={"fingerprint": str, "epsilon": float})
+            table = pd.read_csv(self.path, dtype=TYPES)
             table = table.drop_duplicates(self.keys, keep="last").sort_values(self.keys, kind="stable")
             table.to_csv(self.path, index=False, float_format="%.6g", lineterminator="\n")
 
@@ -362,12 +390,19 @@ def work_off(rows, tasks, fresh=False):
                 row = row | measure()
             except ValueError as error:
                 row = row | {"note": str(error)[:200]}
-        rows.add(row)
+        rows.add(row | stamp(row, measure.func))
         print(*(row[key] for key in rows.keys), end=": ", sep=", ")
         minutes = (time.process_time() - begin) / 60
         print(f"{row.get('perplexity', row.get('TPR', math.nan)):.4g}, after {minutes:.1f} CPU minutes", flush=True)
     print(f"{rows.path.name}: {there} rows were there", flush=True)
     rows.tidy()
+
+
+def stamp(row, judged):
+    """Return the code and the corpora of a row, as in `results.py`."""
+    estimators = [kind for name, kind in ESTIMATORS.items() if row["model"].startswith(name)]
+    vectors = ["glove"] if row.get("help") in (VECTORS, PERMUTED) else []
+    return dict(zip(STAMP, (code_of(judged, *estimators), data_of(FILES[row["corpus"]], *vectors)), strict=True))
 
 
 @cache
@@ -752,7 +787,8 @@ def judge_floor(corpus, data, make, row):
         model.set_params(prior=prior)
     found = {"cpu s": fitted(model, corpus, corpus.train), "perplexity": model.perplexity(corpus.test)}
     least = least_perplexity(corpus, make, row["epsilon"], row["seed"])
-    return found | {"unigram": unigram_perplexity(corpus.train, corpus.test), "floor": least}
+    exact = exact_perplexity(corpus, make, YARDSTICK, row["seed"])
+    return found | {"unigram": unigram_perplexity(corpus.train, corpus.test), "floor": least, "non-private": exact}
 
 
 ATTACKED = ("PrivateCGSLDA", "VIPSLDA", "Zhu et al.")
@@ -829,7 +865,7 @@ PARTS = {
     "floor": Part(
         floor,
         (*MODEL, "help", "epsilon", "seed"),
-        (*GAIN, "floor", "cpu s", "note"),
+        (*GAIN, "floor", "non-private", "cpu s", "note"),
         (KOS, NIPS, NEWS, TWEETS),
         (0.5, 1.0, 2.0),
         (0,),

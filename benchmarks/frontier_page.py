@@ -13,6 +13,7 @@ go from the least to the largest of the seeds. TPR and AUC are those of the atta
 
 import argparse
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -354,13 +355,53 @@ def little_table(table):
 
 
 def floor_table(table):
-    """Return by how many per cent the perplexity is above the best mixture of word frequencies; mean of the seeds."""
+    """Return how far the share is below that of the best mixture of word frequencies: mean and most over the corpora.
+
+    Points of the share of ten topics without noise. Negative: above the mixture.
+    """
     table = table[table["perplexity"].notna()].copy()
-    table["above"] = 100 * (table["perplexity"] / table["floor"] - 1)
-    above = (
-        table.groupby([*SETTING, "model", "help", "epsilon"], sort=False)["above"].mean().round(1).unstack("epsilon")
-    )
-    return above[sorted(above.columns)].rename(columns=lambda epsilon: f"{epsilon:g}").reset_index()
+    gap = table["unigram"] - table["non-private"]
+    table["below"] = 100 * (table["perplexity"] - table["floor"]) / gap
+    setting = ["model", "topics", "help", "epsilon"]
+    of_corpora = table.groupby(["corpus", *setting], sort=False, as_index=False)["below"].mean()  # of the seeds
+    found = of_corpora.groupby(setting, sort=False)["below"].agg(["mean", "max"])
+    text = found["mean"].map("{:.1f}".format) + " (" + found["max"].map("{:.1f}".format) + ")"
+    text = text.unstack("epsilon", fill_value="").sort_index(level=[0, 1], sort_remaining=False)
+    return text.rename(columns=lambda epsilon: f"{epsilon:g}").reset_index()
+
+
+def falls(table, deviations=2.0):
+    """Return where more epsilon is clearly worse: pairs of settings whose mean shares fall by more than chance.
+
+    The standard error of a mean share is the deviation of single fits, pooled over all cells of the corpus that have
+    two seeds or more, over the root of the number of seeds. A fall counts if it is larger than `deviations` standard
+    errors of the difference; pairs are of neighbouring epsilons of the same corpus, topics, model and help.
+
+    Returns
+    -------
+    falls : DataFrame
+        Columns of the setting, "from" and "to" (epsilons), "fall" and "standard error" in points of the share.
+    """
+    table = table[table["perplexity"].notna()].copy()
+    table["share"] = 100 * (table["unigram"] - table["perplexity"]) / (table["unigram"] - table["non-private"])
+    keys, found = [*SETTING, "model", "help"], []
+    for _, of_corpus in table.groupby("corpus", sort=False):
+        cells = of_corpus.groupby([*keys, "epsilon"])["share"].agg(["mean", "var", "count"])
+        several = cells[cells["count"] > 1]
+        if not len(several):
+            continue
+        degrees = several["count"] - 1
+        single = math.sqrt((several["var"] * degrees).sum() / degrees.sum())
+        for setting, rows in cells.groupby(keys):
+            rows = rows.reset_index("epsilon")
+            for (_, less), (_, more) in pairwise(rows.iterrows()):
+                error = single * math.sqrt(1 / less["count"] + 1 / more["count"])
+                if less["mean"] - more["mean"] > deviations * error:
+                    values = (less["epsilon"], more["epsilon"], less["mean"] - more["mean"], error)
+                    found.append(
+                        dict(zip([*keys, "from", "to", "fall", "standard error"], [*setting, *values], strict=True))
+                    )
+    return pd.DataFrame(found, columns=[*keys, "from", "to", "fall", "standard error"])
 
 
 def checks(table):
@@ -415,6 +456,7 @@ def main():
         tables["ablation"] = ablation_table(parts["frontier_ablation"])
     if parts["frontier_little"] is not None:
         tables["little"] = little_table(parts["frontier_little"])
+        print(f"clearly worse with more epsilon\n{falls(parts['frontier_little']).to_string(index=False)}\n")
     if parts["frontier_floor"] is not None:
         tables["floor"] = floor_table(parts["frontier_floor"])
     for name, values in tables.items():

@@ -11,19 +11,24 @@ where the non-private model is the same estimator with epsilon=inf and the same 
 reproducible, so the private fits would warn; the split is the same for all seeds. Each private model is fitted without
 public knowledge, with GloVe vectors as a `PublicPrior`, and with the same vectors given to the wrong words.
 
+Rows say which code they are of (`results.py`). With --output, rows that are there are kept if they are of this code, so
+that the program goes on where it was stopped.
+
     python benchmarks/utility.py --data FOLDER --epsilon 0.5 1 2 5 10 --topics 10 20 --output utility.csv
 """
 
 import argparse
 import math
 import os
+import tempfile
 import time
 import warnings
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+from results import Rows, write
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import VIPSLDA, PrivateCGSLDA, PublicPrior
@@ -32,9 +37,12 @@ from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import unigram_perplexity
 
 LEAST_WORDS, TEST_SHARE, SPLIT_SEED = 10, 0.1, 0
+PRIORS = ("none", "GloVe", "GloVe of other words")
+KEYS = ["model", "topics", "epsilon", "prior", "seed"]
 MODELS = {"PrivateCGSLDA": PrivateCGSLDA, "VIPSLDA": VIPSLDA}
 
 
+@cache
 def corpus(data):
     """Return the presence bits of the training and test documents."""
     posts = load_20newsgroups("all", path=data / "20news_bydate_raw.jsonl.xz").data
@@ -47,19 +55,23 @@ def corpus(data):
     return X_train, X_test, vectorizer.get_feature_names_out()
 
 
-def priors(data, words):
-    """Return the public knowledge of each row of the table, for the words."""
+@cache
+def priors(data):
+    """Return the public knowledge of each row of the table, for the words of the corpus."""
+    words = corpus(data)[-1]
     glove = np.load(data / "glove6B_100d_top60k_f16.npz")
     names, vectors = str(glove["words"]).split("\n"), glove["vectors"].astype(np.float32)
     known = np.flatnonzero(np.isin(names, words))
     mixed = np.random.default_rng(SPLIT_SEED).permutation(known)
     chosen = [names[i] for i in known]
     true, wrong = (PublicPrior.from_vectors((chosen, vectors[rows])).for_words(words) for rows in (known, mixed))
-    return {"none": None, "GloVe": true, "GloVe of other words": wrong}
+    return dict(zip(PRIORS, (None, true, wrong), strict=True))
 
 
-def fit(name, X_train, X_test, n_topics, epsilon, seed, jobs, prior=None):
+@cache
+def fit(name, data, n_topics, epsilon, seed, jobs, kind="none"):
     """Return the held-out perplexity of one fit, and its seconds."""
+    (X_train, X_test, _), prior = corpus(data), priors(data)[kind]
     model = MODELS[name](
         n_components=n_topics, epsilon=epsilon, delta=1e-5, n_jobs=jobs, random_state=seed, prior=prior
     )
@@ -68,6 +80,22 @@ def fit(name, X_train, X_test, n_topics, epsilon, seed, jobs, prior=None):
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         model.fit(X_train)
     return model.perplexity(X_test), time.perf_counter() - begin
+
+
+def judge(data, cell, jobs):
+    """Return the values of a row."""
+    name, n_topics, epsilon, kind, seed = cell.values()
+    exact, exact_seconds = fit(name, data, n_topics, math.inf, seed, jobs)
+    private, seconds = fit(name, data, n_topics, epsilon, seed, jobs, kind)
+    unigram = unigram_perplexity(*corpus(data)[:2])
+    return {
+        "unigram": unigram,
+        "non-private": exact,
+        "private": private,
+        "share": (unigram - private) / (unigram - exact),
+        "non-private s": exact_seconds,
+        "private s": seconds,
+    }
 
 
 def main():
@@ -85,40 +113,19 @@ def main():
     if arguments.data is None:
         parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
 
-    X_train, X_test, words = corpus(arguments.data)
-    unigram = unigram_perplexity(X_train, X_test)
-    print(f"{X_train.shape[0]:,} training and {X_test.shape[0]:,} test documents, {X_train.shape[1]:,} words")
-    rows = []
-    for name, n_topics in product(arguments.models, arguments.topics):
-        for seed in arguments.seeds:
-            exact, exact_seconds = fit(name, X_train, X_test, n_topics, math.inf, seed, arguments.jobs)
-            for epsilon, (kind, prior) in product(arguments.epsilon, priors(arguments.data, words).items()):
-                private, seconds = fit(name, X_train, X_test, n_topics, epsilon, seed, arguments.jobs, prior)
-                rows.append(
-                    {
-                        "model": name,
-                        "topics": n_topics,
-                        "epsilon": epsilon,
-                        "prior": kind,
-                        "seed": str(seed),
-                        "unigram": unigram,
-                        "non-private": exact,
-                        "private": private,
-                        "share": (unigram - private) / (unigram - exact),
-                        "non-private s": exact_seconds,
-                        "private s": seconds,
-                    }
-                )
-    table = pd.DataFrame(rows)
-    mean = (
-        table.groupby(["model", "topics", "epsilon", "prior"], as_index=False)
-        .mean(numeric_only=True)
-        .assign(seed="mean")
-    )
-    table = pd.concat([table, mean]).sort_values(["model", "topics", "epsilon", "prior"], kind="stable")
-    print(table.to_string(index=False, float_format="{:.3f}".format))
-    if arguments.output:
-        table.to_csv(arguments.output, index=False, float_format="%.4f", lineterminator="\n")
+    cells = [
+        dict(zip(KEYS, (name, n_topics, epsilon, kind, seed), strict=True))
+        for seed, name, n_topics in product(arguments.seeds, arguments.models, arguments.topics)
+        for epsilon, kind in product(arguments.epsilon, PRIORS)
+    ]
+    rows = Rows(arguments.output or Path(tempfile.mkdtemp(), "utility.csv"), KEYS)
+    for cell in cells:
+        work = partial(judge, arguments.data, cell, arguments.jobs)
+        rows.measure(cell, work, [judge, MODELS[cell["model"]]], ["20news", "glove"])
+    table = rows.table.sort_values(["topics", "model", "epsilon", "prior", "seed"], kind="stable")
+    write(table, rows.path)
+    share = table.groupby(KEYS[:-1])["share"].agg(["mean", "min", "max", "count"])
+    print((100 * share).assign(count=share["count"]).to_string(float_format="{:.1f}".format))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from skdplda.rounds._estep_variational import VariationalEStep
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
 from skdplda.rounds._prior import WordPrior
 from skdplda.rounds._sensitivity import GRID, shortened, word_weights
+from skdplda.rounds._shrinkage import shrink_frequencies
 from skdplda.rounds._tables import constant
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
@@ -315,6 +316,35 @@ def test_a_plan_refuses_to_spend_too_much():
                for t in range(1000)) <= plan.multipliers[0] ** -2  # fmt: skip
     with pytest.raises(ValueError, match="is too small"):
         BudgetPlan.of(1e-7, 1e-9, 1e-6)
+
+
+@pytest.mark.parametrize("pays", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_releases_of_topics_tell_of_word_frequencies_too(pays, weighted):
+    """The error is that of one release of words, for the shares of words and a third of those of three topics."""
+    rng, errors = np.random.default_rng(0), []
+    frequencies, plan = rng.dirichlet(np.full(300, 2.0)), BudgetPlan.of(1.0, 1e-5, least_share(None))
+    for _ in range(4):
+        tables, spent = AdaptiveTables((300, 3), plan, 0, weighted=weighted), 0
+        while tables.next_share is not None:
+            question, multiplier = tables.question, plan.multiplier(len(tables.spent), tables)
+            kind, shape = kind_of(question), shape_of(question, (300, 3))
+            spent += {"words": 1, "topics": 1 / 3, "votes": 0}[kind] * tables.next_share
+            mass = 12_000 * GRID * (frequencies / shape[1])[:, None] * np.ones(shape[1])
+            if kind == "topics":  # rounds of topics without any
+                weights = word_weights(question) if weighted else np.ones(300)
+                mass *= (weights / np.sqrt(frequencies @ weights**2))[:, None]  # scaled to the bound
+            if kind == "votes":
+                mass = np.full((1, 1), (1 if pays else -1) * 100 * multiplier * GRID)
+            noise = multiplier * GRID * rng.standard_normal(shape)
+            tables.update(np.rint(mass + noise).astype(np.int64), len(tables.spent))
+        whole = plan.multipliers[0] / math.sqrt(spent) / 12_000
+        released = shrink_frequencies(frequencies + whole * rng.standard_normal(300), whole)
+        estimates = tables._proven_frequencies(), released / released.sum()
+        errors.append([np.sum((found - frequencies) ** 2 / frequencies) for found in estimates])
+        assert tables._topics_pay == pays
+    of_all, of_one = np.mean(errors, axis=0)
+    assert of_all < 1.15 * of_one
 
 
 @pytest.fixture

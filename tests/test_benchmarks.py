@@ -26,6 +26,7 @@ def frontier(monkeypatch):
     X = make_lda_corpus(120, 40, 3, mean_length=15, random_state=0).data
     toy = module.Corpus("toy", (3,), X[:100], X[100:], [f"w{i}" for i in range(40)], X[:100])
     monkeypatch.setattr(module, "CORPORA", {"toy": lambda data: toy})
+    monkeypatch.setitem(module.FILES, "toy", "kos")  # what a row of another corpus would be marked with
     module.load.cache_clear()
     return module
 
@@ -74,3 +75,32 @@ def test_every_mutation_finds_its_place(monkeypatch, capsys):
     except SystemExit as end:
         assert not end.code
     assert "exactly once" not in capsys.readouterr().out
+
+
+def little_rows(shares):
+    """Return rows of `frontier.py --little` with given shares, in per cent: {epsilon: one a seed}."""
+    pandas = pytest.importorskip("pandas")
+    setting = {"corpus": "toy", "topics": 3, "model": "VIPSLDA", "help": "none", "unigram": 200.0, "non-private": 100.0}
+    rows = [{**setting, "epsilon": e, "perplexity": 200.0 - s} for e, found in shares.items() for s in found]
+    return pandas.DataFrame(rows)
+
+
+def test_falls_are_found_if_they_are_larger_than_chance(monkeypatch):
+    pytest.importorskip("pandas")
+    monkeypatch.syspath_prepend(FOLDER)
+    falls = importlib.import_module("frontier_page").falls
+    assert not len(falls(little_rows({0.5: [0, 4], 1: [30, 34], 2: [28, 32]})))  # a fall of 2, with an error of 2.8
+    found = falls(little_rows({0.5: [0, 4], 1: [30, 34], 2: [18, 22]}))
+    assert found[["from", "to", "fall"]].values.tolist() == [[1, 2, 12]]
+    assert found["standard error"].iloc[0] == pytest.approx(8**0.5)
+
+
+def test_more_epsilon_is_clearly_worse_in_no_stored_row(monkeypatch):
+    """Of the divided budget: `falls` has the rule."""
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.syspath_prepend(FOLDER)
+    falls = importlib.import_module("frontier_page").falls
+    rows = pandas.read_csv(FOLDER / "results" / "frontier_little.csv")
+    private = rows[rows["help"] != "exact rounds"]
+    assert private.groupby(["corpus", "help"]).ngroups >= 8
+    assert falls(private).to_dict("records") == []

@@ -195,7 +195,9 @@ class AdaptiveTables:
         n_words, n_topics = shape
         self._start = self.table
         self.spent, self._todo = [], [("words", WORDS_SHARE if n_topics > 1 else 1.0)]
-        self._words, self._words_share, self._frequencies = np.zeros(n_words), 0.0, np.full(n_words, 1 / n_words)
+        self._frequencies = np.full(n_words, 1 / n_words)
+        self._evidence = np.zeros((2, n_words))  # of word frequencies: weighted sums, and the sums of the weights
+        self._mass, self._words_share = 0.0, 0.0  # of all words, as released by `words`, and for what share
         self._sum, self._share, self._squares, self._signal = np.zeros(shape), 0.0, 0.0, 0.0
         self._voted, self._topics_pay = False, True
 
@@ -235,12 +237,27 @@ class AdaptiveTables:
         """Return the standard deviation of the noise of a release, over the norm of a contribution."""
         return self._plan.deviation(0) / np.sqrt(share)
 
+    def _note_frequencies(self, sums, deviation):
+        """Note what released sums of words prove of their frequencies, whatever scale they are on.
+
+        Every release of topics tells of them too, the first as well as the last: how often a word stands in all topics
+        together does not depend on whether these are right already.
+        """
+        scale = max(sums.sum(), np.sqrt(np.sum(deviation**2)))
+        self._evidence += scale * sums / deviation**2, (scale / deviation) ** 2
+
+    def _proven_frequencies(self):
+        """Return the word frequencies that all releases so far prove, with sum 1."""
+        weighted, weights = self._evidence
+        frequencies = shrink_frequencies(weighted / weights, weights**-0.5, self._public)
+        return frequencies / frequencies.sum()
+
     def _take_words(self, sums, share):
-        self._words += share * sums[:, 0]
+        first, words = len(self.spent) == 1, sums[:, 0]
+        self._note_frequencies(words, np.full(len(words), self._deviation(share)))
+        self._mass += share * words.sum()
         self._words_share += share
-        first, words = len(self.spent) == 1, self._words / self._words_share
-        frequencies = shrink_frequencies(words, self._deviation(self._words_share), self._public)
-        self._frequencies = frequencies / frequencies.sum()
+        self._frequencies = self._proven_frequencies()
         if self.table.shape[1] == 1 or not first:
             self._topics_pay = False
             self.table = self._scaled(np.repeat(self._frequencies[:, None], self.table.shape[1], axis=1))
@@ -318,6 +335,7 @@ class AdaptiveTables:
     def _take_topics(self, sums, share):
         weights = self._word_weights()
         released, deviation = sums / weights[:, None], self._deviation(share)
+        self._note_frequencies(released.sum(axis=1), deviation / weights * np.sqrt(released.shape[1]))
         self._sum = (1 - FORGET) * self._sum + share * released
         self._share = (1 - FORGET) * self._share + share
         self._squares = (1 - FORGET) ** 2 * self._squares + share
@@ -361,20 +379,13 @@ class AdaptiveTables:
     def _shrunk(self):
         """Return what the releases prove, (n_words, n_topics), in norms of a contribution."""
         counts, deviation = self._mean_release()
-        n_topics = counts.shape[1]
-        # Word frequencies from both kinds of release, on the scale of the topics' mass.
-        words, total = self._words / self._words_share, counts.sum(axis=1)
-        scale = max(total.sum(), 1e-9) / max(words.sum(), 1e-9)
-        precision = 1 / (n_topics * deviation**2), 1 / (scale * self._deviation(self._words_share)) ** 2
-        both = (total * precision[0] + scale * words * precision[1]) / (precision[0] + precision[1])
-        frequencies = shrink_frequencies(both, 1 / np.sqrt(precision[0] + precision[1]), self._public)
-        return shrink_topics(counts, deviation, frequencies / frequencies.sum(), self._vectors)
+        return shrink_topics(counts, deviation, self._proven_frequencies(), self._vectors)
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
         if self._topics_pay:
             return NORM_BOUND * self._shrunk()
-        mass = max(self._words.sum() / self._words_share, self._deviation(self._words_share))
+        mass = max(self._mass / self._words_share, self._deviation(self._words_share))
         n_topics = self.table.shape[1]
         return np.repeat((NORM_BOUND * mass / n_topics * self._frequencies)[:, None], n_topics, axis=1)
 
@@ -395,7 +406,7 @@ class AdaptiveTables:
         return {
             "table": self.table,
             "start": self._start,
-            "words": self._words,
+            "evidence": self._evidence,
             "frequencies": self._frequencies,
             "frequent": self._frequent,
             "sum": self._sum,
@@ -403,16 +414,20 @@ class AdaptiveTables:
             "kinds": np.array(kinds, dtype="U8"),
             "shares": np.array(shares),
             "numbers": np.array(
-                [self._words_share, self._share, self._squares, self._voted, self._topics_pay, self._signal]
+                [
+                    *(self._words_share, self._share, self._squares),
+                    *(self._voted, self._topics_pay, self._signal, self._mass),
+                ]
             ),
         } | {name: a for name, a in (("vectors", self._vectors), ("centres", self._centres)) if a is not None}
 
     def restore(self, arrays):
         """Restore the state."""
-        self.table, self._start, self._words = arrays["table"], arrays["start"], arrays["words"]
+        self.table, self._start, self._evidence = arrays["table"], arrays["start"], arrays["evidence"]
         self._frequencies, self._sum, self.spent = arrays["frequencies"], arrays["sum"], arrays["spent"].tolist()
         self._frequent = arrays["frequent"]
         self._todo = list(zip(arrays["kinds"].tolist(), arrays["shares"].tolist(), strict=True))
         self._words_share, self._share, self._squares = arrays["numbers"][:3].tolist()
-        self._signal, self._vectors, self._centres = arrays["numbers"][5], arrays.get("vectors"), arrays.get("centres")
+        self._signal, self._mass = arrays["numbers"][5:].tolist()
+        self._vectors, self._centres = arrays.get("vectors"), arrays.get("centres")
         self._voted, self._topics_pay = bool(arrays["numbers"][3]), bool(arrays["numbers"][4])
