@@ -24,16 +24,14 @@ __all__ = [
     "corpus",
     "exact_totals",
     "many_canaries",
-    "planted_canary",
     "single_unit_delta",
 ]
 
 CERTAIN = 1 - 1e-6  # confidence of a finding: the rate of false alarms that CONTRIBUTING.md allows
 N_DOCUMENTS, N_WORDS = 40, 6  # few, so that a fit takes milliseconds
 PRIOR = 0.01  # of topics: small, so that counts without noise show
-N_FITS = 160  # enough to show 0.8 at 1e-6
 SHOWN = 0.5  # epsilon that a form without a guarantee must be shown to exceed; chosen by hand
-SINGLE_WORDS, SINGLE_FITS = 100, 50  # words that one unit alone has, and fits in which they may be named
+SINGLE_WORDS, SINGLE_FITS = 1000, 10  # words that one unit alone has, and fits in which they may be named
 
 
 def corpus():
@@ -58,13 +56,6 @@ def absent_words(estimator):
     bare = (np.abs(quiet_fit(estimator, wider).components_ - PRIOR) < 1e-12).all(axis=0)
     found = int(bare[N_WORDS:].sum())
     return found == SINGLE_WORDS and not bare[:N_WORDS].all(), f"{found} of {SINGLE_WORDS} absent words have no noise"
-
-
-def planted_canary(estimator):
-    """Look for the word of a document in repeated fits with and without it."""
-    report = audit(estimator, corpus(), method="repeated", n_fits=N_FITS, confidence=CERTAIN, verbose=0)
-    broken = report.violated or (np.isinf(report.claim.epsilon) and report.lower_bound > SHOWN)
-    return bool(broken), f"{report.evidence}: epsilon >= {report.lower_bound:.3g}"
 
 
 def many_canaries(estimator):
@@ -92,7 +83,7 @@ def contribution(estimator):
     for n_topics, kind in product((1, 2), kinds):  # one topic comes nearest to the bound, two have hidden draws
         model = clone(estimator).set_params(n_components=n_topics, random_state=1)
         without, norm, bound = model.audit_contributions(X, released=kind)
-        for scale in (0, 1, 1, 3, 30, 1000, 100_000):
+        for scale in (0, 1, 1, 3, 30, 1000, 20_000):
             document = rng.poisson(scale, (1, N_WORDS)).astype(np.int32)
             document[0, rng.integers(N_WORDS)] += scale
             wider = sp.vstack([X, sp.csr_array(document)], format="csr")

@@ -14,7 +14,6 @@ from skdplda.audit._checks import (
     contribution,
     exact_totals,
     many_canaries,
-    planted_canary,
     single_unit_delta,
 )
 from skdplda.audit._released_checks import (
@@ -78,7 +77,7 @@ SEARCH = {
 }
 SWEEP = {"noise_epsilon": 1.0, "inherent_epsilon": 1.0, "max_iter": 10}
 COMMON = [pair for sizes in (SELECTION, ROUNDS, TOKENS, SEARCH) for pair in sizes.items()]  # findings do not name them
-EXACT = (exact_totals, planted_canary, many_canaries)
+EXACT = (exact_totals, many_canaries)
 DELAYED = (exact_moves, many_canaries, replaced_token, drawn_topics)
 REPORTS = (report_law, drawn_reports)
 DEFAULT = [({key: SMALL[key] for key in ("n_components", "epsilon", "delta", "max_iter")}, (*EXACT, contribution))]

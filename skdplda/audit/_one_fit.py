@@ -157,14 +157,15 @@ def audit_one_fit(
     Parameters
     ----------
     estimator : estimator
-        A model of private rounds (`PrivateCGSLDA`, `VIPSLDA`, `PCTD`), `HDPLDA` or `DPVocabularySelector`, in a proven
-        form with a finite epsilon. It is not changed; seeds are removed. The fit is charged to an open
-        `PrivacyAccountant`.
+        A model of private rounds (`PrivateCGSLDA`, `VIPSLDA`, `PCTD`), `HDPLDA`, `DPVocabularySelector`, or
+        `EmbeddingTopics`, of which the budget for words is looked at, in a proven form with a finite epsilon. It is not
+        changed; seeds are removed. The fit is charged to an open `PrivacyAccountant`.
     corpus : array-like or sparse matrix of shape (n_documents, n_words), default=None
-        Word counts of documents beside the canaries. The claim holds for every corpus; None is none.
+        Word counts of documents beside the canaries. The claim holds for every corpus; None is none. For
+        `EmbeddingTopics`, None.
     n_canaries : int, default=50000
-        At least 100. The bound comes as near to the truth as about 2 / sqrt(n_canaries) allows in comparison with the
-        root of the loss's variance.
+        For each attack; at least 100. The bound comes as near to the truth as about 2 / sqrt(n_canaries) allows in
+        comparison with the root of the loss's variance.
     confidence : float, default=0.95
         Of the bound of each line.
     alarm : float, default=1e-4

@@ -14,8 +14,8 @@ from skdplda.audit._checks import CERTAIN, corpus
 
 __all__ = ["REPORT_WORDS", "drawn_reports", "drawn_topics", "exact_moves", "replaced_token", "report_law"]
 
-TRACES = 800  # enough to show 2.5 at 1e-6
-WORDS, TOKENS = 2000, 200  # of each word
+TRACES = 200  # enough to show 1.0 at 1e-6
+WORDS, TOKENS = 1000, 200  # of each word
 RARE = 0.1  # prior of the topic whose draws lose most, beside 1
 REPORT_WORDS, REPORTS = 3, 200_000  # few words, so that each of the 8 reports is seen often
 ROUNDING = 1 + 1e-12  # above the rounding error of sums of probabilities
