@@ -7,8 +7,8 @@ smaller, and a simulation: nothing in the package runs like this. Each of two Da
 and an actor with half of the words: their table, their sum, their noise. In a round a worker asks both owners for the
 rows of the words that it has, and for the column sums; redraws its topics; and sends each owner the cells that its
 tokens changed, as differences. An owner adds them to its sum, draws the noise of its own cells and makes its part of
-the next table. What a message carries is counted as bytes of its arrays, on the worker; `planned` is the page's formula.
-The sum of the owners is compared with a count of all topics at the end.
+the next table. What a message carries is counted as bytes of its arrays, on the worker; `planned` is the
+page's formula. The sum of the owners is compared with a count of all topics at the end.
 """
 
 import argparse
@@ -127,7 +127,9 @@ def simulate(client, n_topics, n_words, n_documents):
                 "rows of a worker": int(mean["rows"]), "cells changed": int(mean["cells"]),
                 "MB received": mean["received"] / 1e6, "MB sent": mean["sent"] / 1e6,
                 "MB received, planned": (4 * n_topics * mean["rows"] + N * 8 * n_topics) / 1e6,
-                "MB sent, planned at most": (12 * (1 if when == "first" else 2) * mean["tokens"] + 4 * mean["rows"]) / 1e6,
+                "MB sent, planned at most": (
+                    12 * (1 if when == "first" else 2) * mean["tokens"] + 4 * mean["rows"]
+                ) / 1e6,
                 "MB received, whole tables": 4 * n_topics * n_words / 1e6,
                 "MB sent, whole sums": 8 * n_topics * n_words / 1e6,
             }
