@@ -1,40 +1,52 @@
-"""Speed and held-out perplexity of the delayed-count Gibbs sampler and of other libraries, in one run on one machine.
+"""Speed and held-out perplexity of the Gibbs samplers of this and of other libraries, on one machine.
 
-    python benchmarks/gibbs.py --corpus kos --topics 50 200 --threads 1 2 --output benchmarks/results/gibbs
+    python benchmarks/gibbs.py sooner --warplda PROGRAM      # time to the perplexity that WarpLDA ends with
+    python benchmarks/gibbs.py speed                         # whole fits against tomotopy's, medians of five
+    python benchmarks/gibbs.py serve                         # transform and score
+    python benchmarks/gibbs.py paths                         # a processor's copies of the kernels
+    python benchmarks/gibbs.py all --threads 2 --warplda PROGRAM   # the first three, where nothing else runs
+    python benchmarks/gibbs.py report                        # the headline of gibbs.csv
 
-writes gibbs.csv and gibbs.md. The corpora are the UCI bag-of-words files `docword.<name>.txt.gz`, in --data. A tenth
-of the documents is held out; perplexity is by document completion, with the same alpha for every library. Times are
-of training only, wall clock: nothing else should run; --cpu-time counts processor seconds, of one thread,
-where other programs do. The goal of "seconds to the goal" is the perplexity that WarpLDA has in the end; without
-WarpLDA, the lower one of tomotopy's two schemes. "Times sooner" counts from the end of that library, the faster scheme
-of tomotopy's. `--warplda` names WarpLDA's program (thu-ml/warplda); its alpha and beta are those of the others, its
-seconds are the differences between runs with and without sweeps. topica is on PyPI. `--serve` measures
-`transform` in place of training: documents a second, and milliseconds for one document.
+They write gibbs.csv, gibbs_speed.csv, gibbs_serve.csv and gibbs_paths.csv to --output, and go on where they were
+stopped. The corpora are the UCI bag-of-words files `docword.<name>.txt.gz`, in the folder SKDPLDA_DATA. A tenth of the
+documents is held out; perplexity is by document completion, with the same alpha and beta for every library. With
+one thread, `seconds` are of the processor (`clock` is cpu), as other programs may run; with more they are of the
+wall clock (`clock` is wall), and nothing else should run. Times are of training only. A row of another library does
+not carry the code of the metric that judged it.
+
+WarpLDA is thu-ml/warplda; its seconds are the differences between runs with and without sweeps. topica and pyrmallet
+are on PyPI. "Sooner" is WarpLDA's time of 400 iterations over that of the shortest of our fits (ROUNDS) that is no
+worse; fits of more rounds are not made.
 """
 
 import argparse
-import csv
 import gzip
 import os
 import resource
 import subprocess
+import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
+from results import BENCHMARKS, Rows
 
-from skdplda import PrivateCGSLDA
-from skdplda._kernels._gibbs import TokenBlocks
+from skdplda import VIPSLDA, PrivateCGSLDA
 from skdplda.metrics import perplexity
-from skdplda.rounds._tables import annealed
 
 ALPHA, BETA = 0.1, 0.01
 CLOCK = [time.perf_counter]
 WARPLDA = [None]
-ROUNDS = [10, 15, 20, 30, 45, 60, 100, 150, 200]  # of the fits
-EVALUATE = (1, 2, 5, 10, 15, 20, 25, 28, 30, 35, 40, 45, 50, 60, 80, 100, 150, 200, 300, 400)  # after these sweeps
+ROUNDS = [8, 10, 12, 15, 20, 25, 30, 45, 60, 100, 150, 200]  # of the fits
+EVALUATE = (10, 20, 30, 50, 100, 150, 200, 300, 400)  # after these sweeps
+TOPICS = (50, 200, 1000, 5000, 10000)
+SWEEPS, REPEATS = 400, 5
+SERVED = 100  # topics of the models that serve
+KEYS = ["corpus", "topics", "library", "threads"]
 
 
 def load(path):
@@ -53,33 +65,9 @@ def normalized(weight):
     return weight / weight.sum(axis=1, keepdims=True)
 
 
-def skdplda(X, n_topics, n_threads, n_sweeps, anneal=False):
-    """Yield (sweeps, seconds so far, topics)."""
-    X = sp.csr_matrix(X, dtype=np.int32)
-    X.sort_indices()
-    V = X.shape[1]
-    begin = CLOCK[0]()
-    rng = np.random.default_rng(0)
-    blocks = TokenBlocks(X.indptr.astype(np.int64), X.indices, X.data, V, n_topics, n_threads)
-    table = rng.gamma(0.1, 10 * blocks.n_tokens / V / n_topics, (V, n_topics)).astype(np.float32)
-    counts = np.zeros((V, n_topics), np.int32)
-    alpha, beta = np.full(n_topics, ALPHA), BETA
-    spent = CLOCK[0]() - begin
-    for i in range(n_sweeps):
-        begin = CLOCK[0]()
-        if anneal:
-            alpha, beta = annealed(np.full(n_topics, ALPHA), BETA, n_topics, i, n_sweeps)
-        source = counts if i else table
-        blocks.sweep(source, alpha.astype(np.float32), beta, float(i > 0), 1, 0, i, None, n_threads)
-        blocks.move(counts, n_threads)
-        spent += CLOCK[0]() - begin
-        if i + 1 in EVALUATE or i + 1 == n_sweeps:
-            yield i + 1, spent, normalized(counts.T + BETA)
-
-
-def fits(X, n_topics, n_threads, n_sweeps):
+def skdplda(X, n_topics, n_threads, n_sweeps):
     """Whole fits of PrivateCGSLDA, each of as many rounds as one may ask for."""
-    for rounds in ROUNDS:
+    for rounds in [n for n in ROUNDS if n <= n_sweeps]:
         model = PrivateCGSLDA(
             n_topics, epsilon=np.inf, max_iter=rounds, doc_topic_prior=ALPHA, topic_word_prior=BETA, n_jobs=n_threads,
             random_state=0,
@@ -121,30 +109,6 @@ def lda(X, n_topics, n_threads, n_sweeps):
     yield n_sweeps, CLOCK[0]() - begin, model.topic_word_
 
 
-def gensim(X, n_topics, n_threads, n_sweeps):
-    from gensim.matutils import Sparse2Corpus
-    from gensim.models import LdaModel
-
-    passes = max(1, n_sweeps // 10)
-    begin = CLOCK[0]()
-    model = LdaModel(
-        Sparse2Corpus(X, documents_columns=False), n_topics, {i: str(i) for i in range(X.shape[1])},
-        alpha=[ALPHA] * n_topics, eta=BETA, passes=passes, eval_every=None, random_state=1,
-    )  # fmt: skip
-    yield passes, CLOCK[0]() - begin, normalized(model.get_topics() + 1e-12)
-
-
-def scikit_learn(X, n_topics, n_threads, n_sweeps):
-    from sklearn.decomposition import LatentDirichletAllocation
-
-    passes = max(1, n_sweeps // 10)
-    begin = CLOCK[0]()
-    model = LatentDirichletAllocation(
-        n_topics, doc_topic_prior=ALPHA, topic_word_prior=BETA, max_iter=passes, n_jobs=n_threads, random_state=1
-    ).fit(X)
-    yield passes, CLOCK[0]() - begin, normalized(model.components_)
-
-
 def warplda(X, n_topics, n_threads, n_sweeps):
     """Run the program on the lists of edges by document (u) and by word (v) that it reads."""
 
@@ -170,16 +134,15 @@ def warplda(X, n_topics, n_threads, n_sweeps):
             ends.tofile(f"{folder}/x.bin.{name}.idx")
             links.tofile(f"{folder}/x.bin.{name}.lnk")
         nothing = run(folder, 0)
-        for n in sorted({max(1, n_sweeps // 4), n_sweeps // 2, n_sweeps}):
-            seconds = run(folder, n) - nothing
-            counts = np.zeros((X.shape[1], n_topics))
-            with open(f"{folder}/x.model") as file:
-                next(file)
-                for row, line in zip(counts, file, strict=True):
-                    for cell in line.split()[1:]:
-                        k, count = cell.split(":")
-                        row[int(k)] = int(count)
-            yield n, seconds, normalized(counts.T + BETA)
+        seconds = run(folder, n_sweeps) - nothing
+        counts = np.zeros((X.shape[1], n_topics))
+        with open(f"{folder}/x.model") as file:
+            next(file)
+            for row, line in zip(counts, file, strict=True):
+                for cell in line.split()[1:]:
+                    k, count = cell.split(":")
+                    row[int(k)] = int(count)
+        yield n_sweeps, seconds, normalized(counts.T + BETA)
 
 
 def topica(X, n_topics, n_threads, n_sweeps):
@@ -196,130 +159,240 @@ def topica(X, n_topics, n_threads, n_sweeps):
     yield n_sweeps, spent, normalized(topics)
 
 
-LIBRARIES = {  # name -> function, options, threads it can use (None: those asked for)
-    "skdplda": (skdplda, {}, None),
-    "skdplda, annealed": (skdplda, {"anneal": True}, None),
-    "skdplda, fits": (fits, {}, None),
-    "tomotopy": (tomotopy, {}, None),
-    "tomotopy, copy-merge": (tomotopy, {"scheme": "COPY_MERGE"}, None),
-    "lda": (lda, {}, 1),
-    "warplda": (warplda, {}, None),
-    "topica": (topica, {}, 1),
-    "gensim": (gensim, {}, 1),
-    "scikit-learn": (scikit_learn, {}, None),
+def pyrmallet(X, n_topics, n_threads, n_sweeps):
+    from pyrmallet import LatentDirichletAllocation
+
+    model = LatentDirichletAllocation(
+        n_topics, doc_topic_prior=ALPHA * n_topics, topic_word_prior=BETA, max_iter=n_sweeps, random_state=1,
+        optimize_interval=0, num_samples=1,
+    )  # fmt: skip
+    begin = CLOCK[0]()
+    model.fit(X)
+    yield n_sweeps, CLOCK[0]() - begin, normalized(np.asarray(model.components_) + 1e-12)
+
+
+PEERS = {  # name -> function, options, most sweeps, most topics, whether it uses more than one thread
+    "warplda": (warplda, {}, SWEEPS, 10**6, True),
+    "tomotopy": (tomotopy, {}, 200, 1000, True),
+    "tomotopy, copy-merge": (tomotopy, {"scheme": "COPY_MERGE"}, 200, 1000, True),
+    "lda": (lda, {}, 200, 50, False),
+    "topica": (topica, {}, 200, 200, False),
+    "pyrmallet": (pyrmallet, {}, 200, 200, False),
 }
 
 
-def measure(name, X, held_out, n_topics, n_threads, n_sweeps):
-    """Return [(sweeps, seconds, perplexity), ...]; empty if the library is missing."""
-    function, options, _ = LIBRARIES[name]
-    trace = []
-    try:
-        for sweeps, seconds, topics in function(X, n_topics, n_threads, n_sweeps, **options):
-            trace.append((sweeps, seconds, perplexity(held_out, topics, doc_topic_prior=ALPHA, n_threads=2)))
-    except ImportError as error:
-        print(f"{name}: skipped ({error})")
-    return trace
-
-
-def serve(corpus, X, n_topics, threads):
-    """Return rows of `transform`: medians of five, of all documents and of one after the other."""
-    from sklearn.decomposition import LatentDirichletAllocation
-
+def judged(function, options, X, held_out, n_topics, n_threads, n_sweeps, goal=0):
+    """Return rows of (sweeps, seconds, perplexity), up to the first that reaches the goal."""
     rows = []
-    for n_threads in threads:
-        ours = PrivateCGSLDA(n_topics, epsilon=np.inf, max_iter=30, n_jobs=n_threads, random_state=0).fit(X)
-        peer = LatentDirichletAllocation(n_topics, doc_topic_prior=ALPHA, max_iter=1, n_jobs=n_threads, random_state=1)
-        for name, model, methods in (
-            ("skdplda", ours, ("transform", "score")),
-            ("scikit-learn", peer.fit(X), ("transform",)),
-        ):
-            for method in methods:
-                whole, single = [], []
-                for _ in range(5):
-                    begin = CLOCK[0]()
-                    getattr(model, method)(X)
-                    whole.append(CLOCK[0]() - begin)
-                    begin = CLOCK[0]()
-                    for d in range(100):
-                        getattr(model, method)(X[d])
-                    single.append((CLOCK[0]() - begin) * 10)
-                rows.append(
-                    {
-                        "corpus": corpus, "topics": n_topics, "library": name, "method": method, "threads": n_threads,
-                        "documents/s": round(X.shape[0] / np.median(whole)), "ms for one": round(np.median(single), 2),
-                    }
-                )  # fmt: skip
-                print(*rows[-1].values(), sep="\t", flush=True)
+    for sweeps, seconds, topics in function(X, n_topics, n_threads, n_sweeps, **options):
+        value = perplexity(held_out, topics, doc_topic_prior=ALPHA, n_threads=n_threads)
+        rows.append(
+            {
+                "clock": "wall" if CLOCK[0] is time.perf_counter else "cpu", "sweeps": sweeps,
+                "seconds": round(seconds, 3), "M tokens/s": round(int(X.sum()) * sweeps / seconds / 1e6, 2),
+                "perplexity": round(value, 1),
+            }
+        )  # fmt: skip
+        if value <= goal:
+            break
     return rows
 
 
-def table(rows):
-    """Return rows (dicts) as Markdown."""
-    lines = ["| " + " | ".join(rows[0]) + " |", "|" + " --- |" * len(rows[0])]
-    return "\n".join(lines + ["| " + " | ".join(map(str, row.values())) + " |" for row in rows]) + "\n"
+def sooner(options):
+    """Measure WarpLDA, our fits up to its perplexity, and the others, which are given fewer topics."""
+    rows = Rows(options.output / "gibbs.csv", KEYS)
+    for corpus in options.corpus:
+        X, held_out = load(options.data / f"docword.{corpus}.txt.gz")
+        for n_topics in options.topics or TOPICS:
+            for name in ["warplda", "skdplda", *(name for name in PEERS if name != "warplda")]:
+                function, extra, sweeps, most, parallel = PEERS.get(name, (skdplda, {}, SWEEPS, 10**6, True))
+                threads = options.threads if parallel else 1
+                wanted = name in options.libraries and n_topics <= most and (parallel or options.threads == 1)
+                if not wanted or ("merge" in name and threads == 1):
+                    continue
+                cell = dict(zip(KEYS, (corpus, n_topics, name, threads), strict=True))
+                goal = 0 if name != "skdplda" else goal_of(rows.table, cell)
+                work = partial(judged, function, extra, X, held_out, n_topics, threads, sweeps, goal)
+                attempt(rows, cell, work, [function, load], [corpus])
+
+
+def attempt(rows, cell, work, roots, data):
+    """Measure a cell, unless its library is missing."""
+    try:
+        rows.measure(cell, work, roots, data)
+    except ImportError as error:
+        print(f"{cell['library']}: skipped ({error})")
+
+
+def goal_of(table, cell):
+    """Return WarpLDA's perplexity in the end; 0 where it was not run."""
+    if not len(table):
+        return 0
+    same = (table.library == "warplda") & (table.corpus == cell["corpus"]) & (table.topics == cell["topics"])
+    return table[same & (table.threads == cell["threads"])].perplexity.min() if same.any() else 0
+
+
+def report(table):
+    """Return a row for each corpus and number of topics: time to WarpLDA's perplexity."""
+    found = []
+    for (corpus, n_topics, threads), group in table.groupby(["corpus", "topics", "threads"], sort=False):
+        peer = group[group.library == "warplda"]
+        ours = group[group.library == "skdplda"]
+        if not len(peer) or not len(ours):
+            continue
+        goal, seconds = peer.perplexity.min(), peer.seconds.max()
+        reached = ours[ours.perplexity <= goal]
+        found.append(
+            {
+                "corpus": corpus, "topics": n_topics, "threads": threads, "clock": peer.clock.iloc[0],
+                "WarpLDA s": seconds, "its perplexity": goal,
+                "our rounds": reached.sweeps.min() if len(reached) else ours.sweeps.max(),
+                "our s": reached.seconds.min() if len(reached) else ours.seconds.max(),
+                "our perplexity": (reached if len(reached) else ours).perplexity.iloc[-1],
+                "sooner": round(seconds / reached.seconds.min(), 1) if len(reached) else "not reached",
+            }
+        )  # fmt: skip
+    return pd.DataFrame(found)
+
+
+def repeated(function, options, X, n_topics, n_threads, n_sweeps):
+    """Return the median of whole trainings, in tokens a second."""
+    seconds = [list(function(X, n_topics, n_threads, n_sweeps, **options))[-1][1] for _ in range(REPEATS)]
+    return {
+        "clock": "wall" if CLOCK[0] is time.perf_counter else "cpu", "sweeps": n_sweeps,
+        "M tokens/s": round(int(X.sum()) * n_sweeps / np.median(seconds) / 1e6, 2),
+        "least": round(X.sum() * n_sweeps / max(seconds) / 1e6, 2),
+        "most": round(X.sum() * n_sweeps / min(seconds) / 1e6, 2),
+    }  # fmt: skip
+
+
+def thirty_rounds(X, n_topics, n_threads, n_sweeps):
+    """One fit of ours."""
+    model = PrivateCGSLDA(
+        n_topics, epsilon=np.inf, max_iter=n_sweeps, doc_topic_prior=ALPHA, topic_word_prior=BETA, n_jobs=n_threads,
+        random_state=0,
+    )  # fmt: skip
+    begin = CLOCK[0]()
+    model.fit(X)
+    yield n_sweeps, CLOCK[0]() - begin, None
+
+
+def speed(options):
+    """Measure fits of 30 rounds against 30 sweeps of tomotopy's two schemes."""
+    rows = Rows(options.output / "gibbs_speed.csv", KEYS)
+    for corpus in options.corpus:
+        X, _ = load(options.data / f"docword.{corpus}.txt.gz")
+        for n_topics in options.topics or TOPICS[:3]:
+            for name in ("skdplda", "tomotopy", "tomotopy, copy-merge"):
+                if "merge" in name and options.threads == 1:
+                    continue
+                function, extra = PEERS[name][:2] if name in PEERS else (thirty_rounds, {})
+                cell = dict(zip(KEYS, (corpus, n_topics, name, options.threads), strict=True))
+                work = partial(repeated, function, extra, X, n_topics, options.threads, 30)
+                attempt(rows, cell, work, [function, load], [corpus])
+
+
+def served(model, method, X):
+    """Return medians of all documents at once, and of one after the other."""
+    call, whole, single = getattr(model, method), [], []
+    documents = [X[d] for d in range(100)]
+    for _ in range(REPEATS):
+        begin = CLOCK[0]()
+        call(X)
+        whole.append(CLOCK[0]() - begin)
+        begin = CLOCK[0]()
+        for document in documents:
+            call(document)
+        single.append((CLOCK[0]() - begin) * 1000 / len(documents))
+    return {
+        "clock": "wall" if CLOCK[0] is time.perf_counter else "cpu",
+        "documents/s": round(X.shape[0] / np.median(whole)), "ms for one": round(np.median(single), 3),
+    }  # fmt: skip
+
+
+def serve(options):
+    """Measure transform and score of models of SERVED topics."""
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    rows = Rows(options.output / "gibbs_serve.csv", [*KEYS, "method"])
+    for corpus in options.corpus:
+        X, _ = load(options.data / f"docword.{corpus}.txt.gz")
+        ours = {"epsilon": np.inf, "n_jobs": options.threads, "random_state": 0}
+        models = {
+            "PrivateCGSLDA": PrivateCGSLDA(SERVED, max_iter=30, **ours),
+            "VIPSLDA": VIPSLDA(SERVED, max_iter=5, **ours),
+            "scikit-learn": LatentDirichletAllocation(
+                SERVED, doc_topic_prior=ALPHA, max_iter=1, n_jobs=options.threads, random_state=1
+            ),
+        }
+        for name, model in models.items():
+            cells = [
+                dict(zip([*KEYS, "method"], (corpus, SERVED, name, options.threads, method), strict=True))
+                for method in ("transform", "score")
+            ]
+            model.fit(X)
+            for cell in cells:
+                root = type(model) if name != "scikit-learn" else served
+                rows.measure(cell, partial(served, model, cell["method"], X), [root, served, load], [corpus])
+
+
+def paths(options):
+    """Measure one thread of each copy of the kernels, each in a process of its own."""
+    rows = Rows(options.output / "gibbs_paths.csv", ["corpus", "what", "topics", "path"])
+    for corpus in options.corpus:
+        for what, n_topics in [("fit", 50), ("fit", 200), ("fit", 1000), ("fit", 5000), ("VIPSLDA", 50),
+                               ("transform", SERVED), ("score", SERVED)]:  # fmt: skip
+            for path in ("avx512", "avx2", "plain"):
+                cell = {"corpus": corpus, "what": what, "topics": n_topics, "path": path}
+                rows.measure(cell, partial(of_path, options, cell), [of_path, timed, load, PrivateCGSLDA], [corpus])
+
+
+def of_path(options, cell):
+    """Run `timed` under one copy."""
+    command = [sys.executable, __file__, "timed", "--corpus", cell["corpus"], "--topics", str(cell["topics"])]
+    command += ["--data", str(options.data), "--libraries", cell["what"]]
+    environment = {**os.environ, "SKDPLDA_SIMD": cell["path"], "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    return {"ms": float(done.stdout.split()[-1])}
+
+
+def timed(options):
+    """Print the least of three times, in milliseconds of the processor."""
+    X, _ = load(options.data / f"docword.{options.corpus[0]}.txt.gz")
+    what, n_topics = options.libraries[0], options.topics[0]
+    kind, rounds = (VIPSLDA, 4) if what == "VIPSLDA" else (PrivateCGSLDA, 6)
+    model = kind(n_topics, epsilon=np.inf, max_iter=rounds, n_jobs=1, random_state=0)
+    if what in ("transform", "score"):
+        model.fit(X)
+    call, seconds = getattr(model, what if what in ("transform", "score") else "fit"), []
+    for _ in range(3):
+        begin = time.process_time()
+        call(X)
+        seconds.append(time.process_time() - begin)
+    print(round(1000 * min(seconds), 1))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parts = {"sooner": sooner, "speed": speed, "serve": serve, "paths": paths, "timed": timed}
+    parser.add_argument("part", choices=[*parts, "all", "report"])
     parser.add_argument("--corpus", nargs="+", default=["kos"])
-    parser.add_argument("--topics", nargs="+", type=int, default=[50, 200, 1000])
-    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--sweeps", type=int, default=200, help="variational peers make a tenth as many passes")
-    parser.add_argument("--rounds", type=int, nargs="+", default=ROUNDS, help="of the whole fits")
-    parser.add_argument("--libraries", nargs="+", default=list(LIBRARIES), choices=list(LIBRARIES))
-    parser.add_argument("--cpu-time", action="store_true", help="of one thread: others count while they wait")
+    parser.add_argument("--topics", nargs="+", type=int, help="default: those of the part")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--libraries", nargs="+", default=["skdplda", *PEERS], help="of `sooner`")
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA", "."))
-    parser.add_argument("--output", type=Path, help="write <output>.csv and <output>.md")
-    parser.add_argument("--append", action="store_true", help="to the rows of <output>.csv: a run in parts")
-    parser.add_argument("--warplda", help="WarpLDA's program")
-    parser.add_argument("--serve", action="store_true", help="measure transform")
-    arguments = parser.parse_args()
-    WARPLDA[0], ROUNDS[:] = arguments.warplda, arguments.rounds
-    if arguments.cpu_time:
-        CLOCK[0] = time.process_time
-        if arguments.threads != [1]:
-            parser.error("--cpu-time needs --threads 1")
-    rows = []
-    if arguments.append:
-        with open(arguments.output.with_suffix(".csv"), newline="") as file:
-            rows = list(csv.DictReader(file))
-    for corpus in arguments.corpus:
-        X, held_out = load(Path(arguments.data) / f"docword.{corpus}.txt.gz")
-        if arguments.serve:
-            rows += [row for n_topics in arguments.topics for row in serve(corpus, X, n_topics, arguments.threads)]
-            continue
-        for n_topics in arguments.topics:
-            traces = {}
-            for name in arguments.libraries:
-                only = LIBRARIES[name][2]
-                for n_threads in [only] if only else arguments.threads:
-                    if "copy-merge" in name and n_threads == 1:
-                        continue
-                    traces[name, n_threads] = measure(name, X, held_out, n_topics, n_threads, arguments.sweeps)
-            goals = "warplda" if any(name == "warplda" and t for (name, _), t in traces.items()) else "tomotopy"
-            peers = [(t[-1][1], t[-1][2]) for (name, _), t in traces.items() if name.startswith(goals) and t]
-            fastest, goal = (min(s for s, _ in peers), min(p for _, p in peers)) if peers else (np.nan, 0)
-            for (name, n_threads), trace in traces.items():
-                if not trace:
-                    continue
-                sweeps, seconds, value = trace[-1]
-                reached = next((s for _, s, p in trace if p <= goal), np.nan)
-                rows.append(
-                    {
-                        "corpus": corpus, "topics": n_topics, "library": name, "threads": n_threads, "sweeps": sweeps,
-                        "seconds": round(seconds, 3), "M tokens/s": round(X.sum() * sweeps / seconds / 1e6, 2),
-                        "perplexity": round(value, 1), "goal": goals, "seconds to the goal": round(reached, 3),
-                        "times sooner": round(fastest / reached, 1),
-                    }
-                )  # fmt: skip
-                print(*rows[-1].values(), sep="\t", flush=True)
-    if arguments.output:
-        with open(arguments.output.with_suffix(".csv"), "w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
-        arguments.output.with_suffix(".md").write_text(table(rows))
+    parser.add_argument("--output", type=Path, default=BENCHMARKS / "results", help="folder")
+    parser.add_argument("--warplda", help="WarpLDA's program; without it, its rows must be there")
+    options = parser.parse_args()
+    options.data, WARPLDA[0] = Path(options.data), options.warplda
+    CLOCK[0] = time.process_time if options.threads == 1 else time.perf_counter
+    if options.part == "all":
+        for part in (serve, speed, sooner):
+            part(options)
+    if options.part in parts:
+        parts[options.part](options)
+    if options.part in ("all", "sooner", "report"):
+        print(report(pd.read_csv(options.output / "gibbs.csv")).to_string(index=False))
 
 
 if __name__ == "__main__":
