@@ -46,7 +46,8 @@ INLINE void TARGET(gather_collapsed)(document_scratch *a, const int32_t *counts,
     if (n <= FEW) for (int32_t j = 0; j < n; j++) total[j] = held[j];
 }
 
-INLINE void TARGET(gather_any_collapsed)(document_scratch *a, const int32_t *counts, int64_t words, int32_t n, int keep) {
+static __attribute__((noinline)) void TARGET(gather_any_collapsed)(document_scratch *a, const int32_t *counts, int64_t words,
+                                                                   int32_t n, int keep) {
 #define CASE(n) case n: TARGET(gather_collapsed)(a, counts, words, n, keep); break;
     switch (n) {
         ONE_TO_EIGHT(CASE)
@@ -106,67 +107,14 @@ INLINE void TARGET(add_soft_counts)(document_scratch *a, const float *row, float
     }
 }
 
-/* cell[j] = the soft count of topic j on the grid, rounded towards zero; 0 beyond k, as theta is. */
-INLINE void TARGET(round_soft_counts)(document_scratch *a, const float *row, float scale, int32_t k) {
-    if (!(scale > 0 && scale < 3e38f)) scale = 0; /* a word that no topic explains; of others all products are finite */
-    for (int32_t j = 0; j < padded(k); j += LANES) {
-        const v16 soft = *(const v16 *)(a->theta + j) * *(const v16 *)(row + j) * scale;
-        *(i16 *)(a->cell + j) = scale > 0 ? __builtin_convertvector(soft, i16) : (i16){0};
-    }
-}
-
-/* Add `sign` times the rounded soft counts of one word to its row of the sum. */
-INLINE void TARGET(add_cells)(const variational_problem *p, const document_scratch *a, int64_t *to, int32_t k, int sign) {
-    if (k == p->n_topics) for (int32_t j = 0; j < k; j++) to[j] += (int64_t)sign * a->cell[j]; /* none was dropped */
-    else for (int32_t j = 0; j < k; j++) to[a->topic[j]] += (int64_t)sign * a->cell[j];
-}
-
-/* Add the soft counts to the sum, scaled to the norm bound p->norm, in fixed point. The norm is checked in integers, where
- * it is exact: if rounding should exceed it, a smaller scale is tried, and after three attempts nothing is added. */
-INLINE void TARGET(add_scaled_soft_counts)(const variational_problem *p, document_scratch *a, const int32_t *word,
-                                           int64_t words, int32_t k, int64_t *sum) {
-    const double most = (double)p->norm * (double)p->norm;
-    double squares = 0;
-    float scale;
-    for (int64_t i = 0; i < words; i++) {
-        lanes part = {.all = {0}};
-        double of_word = 0;
-        for (int32_t j = 0; j < padded(k) / LANES; j++) {
-            const v16 soft = ((const v16 *)a->theta)[j] * ((const v16 *)a->row[i])[j] * a->ratio[i];
-            part.all += soft * soft;
-        }
-        for (int32_t j = 0; j < LANES; j++) of_word += part.lane[j];
-        squares += a->ratio[i] > 0 ? of_word : 0;
-    }
-    if (!(squares > 0)) return;
-    scale = (float)((double)p->norm * (1 - 1e-5) / __builtin_sqrt(squares));
-    for (int attempt = 0; attempt < 3; attempt++, scale *= 0.99f) {
-        double exact = 0; /* whole numbers below 2^53, where it is at most `most` */
-        for (int64_t i = 0; i < words; i++) {
-            v8d part = {0};
-            TARGET(round_soft_counts)(a, a->row[i], a->ratio[i] * scale, k);
-            for (int32_t j = 0; j < padded(k); j += 8) {
-                const v8d cell = __builtin_convertvector(*(const i8 *)(a->cell + j), v8d);
-                part += cell * cell;
-            }
-            for (int32_t j = 0; j < 8; j++) exact += part[j];
-            TARGET(add_cells)(p, a, sum + (size_t)word[i] * p->n_topics, k, 1);
-        }
-        if (exact <= most) return;
-        for (int64_t i = 0; i < words; i++) { /* take them back */
-            TARGET(round_soft_counts)(a, a->row[i], a->ratio[i] * scale, k);
-            TARGET(add_cells)(p, a, sum + (size_t)word[i] * p->n_topics, k, -1);
-        }
-    }
-}
-
-static int TARGET(infer)(const variational_problem *p, document_scratch *a, int64_t d, int64_t *sum) {
+static int TARGET(infer)(const variational_problem *p, document_scratch *a, int64_t d, const soft_sum *s) {
     const int64_t first = p->indptr[d], words = p->indptr[d + 1] - first;
     const int32_t *word = p->indices + first, *counts = p->counts + first;
     const int64_t weight = p->weight ? p->weight[d] : p->token_weight;
     float *state = p->state ? p->state + (size_t)d * p->n_topics : NULL;
     int32_t k = p->n_topics, iteration = 0, next_drop = 2;
     float length = 0, change;
+    double squares = 0;
     for (int64_t i = 0; i < words; i++) length += (float)counts[i];
     memset(a->gamma, 0, 4 * (size_t)p->stride * sizeof(float));
     for (int32_t j = 0; j < k; j++) {
@@ -178,6 +126,13 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
     for (int64_t i = 0; i < words; i++) {
         a->row[i] = p->expected + (size_t)word[i] * p->stride;
         for (int32_t j = 0; j < p->stride; j += LANES) __builtin_prefetch(a->row[i] + j);
+    }
+    if (p->given) {
+        for (int32_t j = 0; j < p->stride; j += LANES) *(v16 *)(a->theta + j) = TARGET(exp_digamma)(*(v16 *)(a->gamma + j));
+        for (int32_t j = k; j < p->stride; j++) a->theta[j] = 0;
+        squares = TARGET(given_any)(p, a, word, counts, words, p->stride / LANES);
+        TARGET(add_scaled_soft_counts)(p, a, s, word, words, k, squares);
+        return 0;
     }
     do {
         int32_t n = padded(k) / LANES;
@@ -207,12 +162,13 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
         for (int32_t j = 0; j < k; j++) state[a->topic[j]] = a->gamma[j] > a->alpha[j] ? a->gamma[j] - a->alpha[j] : 0;
     }
     if (p->norm) {
-        if (p->word_weight) for (int64_t i = 0; i < words; i++) a->ratio[i] *= p->word_weight[word[i]];
-        TARGET(add_scaled_soft_counts)(p, a, word, words, k, sum);
+        for (int64_t i = 0; i < words; i += LANES)
+            squares = TARGET(weighed)(p, a, word, i, words - i < LANES ? (int32_t)(words - i) : LANES, padded(k) / LANES, squares);
+        TARGET(add_scaled_soft_counts)(p, a, s, word, words, k, squares);
         return iteration;
     }
     for (int64_t i = 0; i < words; i++)
         TARGET(add_soft_counts)(a, a->row[i], a->ratio[i] * weight, weight * counts[i], k,
-                                sum + (size_t)word[i] * p->n_topics);
+                                s->sum + (size_t)word[i] * p->n_topics);
     return iteration;
 }
