@@ -27,7 +27,7 @@ cdef extern from "variational_step.h" nogil:
     int32_t padded(int32_t n_topics)
     ctypedef struct soft_sum:
         pass
-    int soft_sum_new(soft_sum *s, const variational_problem *p, int64_t n_words, int64_t *sum)
+    soft_sum *soft_sum_new(const variational_problem *p, int64_t n_words, int64_t *sum)
     void soft_sum_free(soft_sum *s)
     int infer_document(const variational_problem *p, document_scratch *a, int64_t d, const soft_sum *s)
     void flush_sum(const variational_problem *p, const soft_sum *s, int64_t n_words)
@@ -154,8 +154,8 @@ def e_step(
     """
     cdef variational_problem p
     cdef Py_ssize_t i, n = documents.shape[0], longest = 0, n_words = out.shape[0]
-    cdef int error = 0, here, failed
-    cdef soft_sum sums
+    cdef int error = 0, here
+    cdef soft_sum *sums
     cdef int64_t iterations = 0, *target
     cdef document_scratch *scratch
     cdef int64_t[:, :, ::1] others
@@ -194,15 +194,15 @@ def e_step(
         here = threadid()
         target = &out[0, 0] if here == 0 else &others[here - 1, 0, 0]
         scratch = scratch_new(longest, p.stride)
-        failed = soft_sum_new(&sums, &p, n_words, target)
+        sums = soft_sum_new(&p, n_words, target)
         for i in prange(n, schedule="dynamic", chunksize=16):
-            if scratch == NULL or failed:
+            if scratch == NULL or sums == NULL:
                 error += 1
             else:
-                iterations += infer_document(&p, scratch, documents[i], &sums)
-        if not failed:
-            flush_sum(&p, &sums, n_words)
-        soft_sum_free(&sums)
+                iterations += infer_document(&p, scratch, documents[i], sums)
+        if sums != NULL:
+            flush_sum(&p, sums, n_words)
+        soft_sum_free(sums)
         scratch_free(scratch)
     if error:
         raise MemoryError("not enough memory for the words of a document")

@@ -42,21 +42,28 @@ typedef struct {
 } soft_sum;
 
 static void soft_sum_free(soft_sum *s) {
+    if (!s) return;
     free(s->recent);
     free(s->uses);
+    free(s);
 }
 
-static int soft_sum_new(soft_sum *s, const variational_problem *p, int64_t n_words, int64_t *sum) {
+static soft_sum *soft_sum_new(const variational_problem *p, int64_t n_words, int64_t *sum) {
+    soft_sum *s = calloc(1, sizeof(soft_sum));
     const int64_t most = INT32_MAX / (p->norm + 1);
+    const size_t bytes = n_words * (size_t)p->stride * sizeof(int32_t);
+    if (!s) return NULL;
     s->sum = sum;
-    s->recent = NULL;
-    s->uses = NULL;
     s->most_uses = most < UINT16_MAX ? (int32_t)most : UINT16_MAX;
-    if (!p->norm) return 0;
+    if (!p->norm) return s;
     s->uses = calloc(n_words, sizeof(uint16_t));
-    s->recent = aligned_alloc(64, n_words * (size_t)p->stride * sizeof(int32_t));
-    if (s->recent) memset(s->recent, 0, n_words * (size_t)p->stride * sizeof(int32_t));
-    return s->uses && s->recent ? 0 : -1;
+    s->recent = aligned_alloc(64, bytes);
+    if (!s->uses || !s->recent) {
+        soft_sum_free(s);
+        return NULL;
+    }
+    memset(s->recent, 0, bytes);
+    return s;
 }
 
 #define COPIES "exp_digamma.h"
