@@ -215,6 +215,40 @@ def test_misuse_is_refused():
         expected_topics(np.ones((3, 2), np.float32), np.ones(3), 0.1)
 
 
+@pytest.mark.parametrize("K", [1, 16, 37, 150])
+def test_given_topics_are_not_inferred(K):
+    """The soft counts are those of the first iteration, to the last bit, and the state stays."""
+    X, (expected, _, _) = corpus(), topics(30, K)
+    weight, rng = np.linspace(0.2, 5, 30, dtype=np.float32), np.random.default_rng(2)
+    state = rng.poisson(0.4, (len(X), K)).astype(np.float32)
+    options = {"norm": 1 << 20, "word_weight": weight, "max_iter": 1}
+    first, _ = step(X, expected, np.full(K, 0.6), state=state.copy(), **options)
+    before = state.copy()
+    for n_threads in (1, 3):
+        given, n = step(X, expected, np.full(K, 0.6), state=state, given=True, n_threads=n_threads, **options)
+        assert_array_equal(given, first)
+        assert_array_equal(state, before)
+        assert n == 0
+    for wrong in ({"state": None}, {"norm": 0}, {"collapsed": True}):
+        with pytest.raises(ValueError, match="given topics"):
+            step(X, expected, np.full(K, 0.6), **{"state": state, "given": True, **options, **wrong})
+
+
+@pytest.mark.parametrize("norm", [2**20, 2**24])
+def test_sums_of_many_documents_do_not_overflow(norm):
+    """Rows are added in 32 bits, and go to the sum before as many documents have a word as could overflow them."""
+    X = np.zeros((5000, 2), int)
+    X[:, 0], X[::7, 1] = 3, 1
+    expected, _, _ = topics(2, 1)
+    alone, _ = step(X[:8], expected, [0.5], norm=norm)
+    with_both, _ = step(X[:1], expected, [0.5], norm=norm)
+    one = (alone - with_both - step(X[7:8], expected, [0.5], norm=norm)[0]) // 6
+    both = (X[:, 1] > 0).sum()
+    total, _ = step(X, expected, [0.5], norm=norm)
+    assert_array_equal(total, both * with_both + (5000 - both) * one)
+    assert total.max() > 2**31
+
+
 def collapsed_reference(X, expected, alpha, *, weight=None, norm=0, max_iter, tol, state=None, word_weight=None):
     """Return (sum on the grid, iterations, state) of CVB0 as the kernel's docstring has it, in double precision."""
     K = len(alpha)

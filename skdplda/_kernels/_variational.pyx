@@ -18,14 +18,19 @@ cdef extern from "variational_step.h" nogil:
         const float *expected, *alpha, *word_weight
         float *state
         int64_t norm
-        int32_t token_weight, n_topics, stride, max_iter, collapsed
+        int32_t token_weight, n_topics, stride, max_iter, collapsed, given
         float tol, cut
     ctypedef struct document_scratch:
         pass
     document_scratch *scratch_new(int64_t words, int32_t stride)
     void scratch_free(document_scratch *a)
     int32_t padded(int32_t n_topics)
-    int infer_document(const variational_problem *p, document_scratch *a, int64_t d, int64_t *sum)
+    ctypedef struct soft_sum:
+        pass
+    soft_sum *soft_sum_new(const variational_problem *p, int64_t n_words, int64_t *sum)
+    void soft_sum_free(soft_sum *s)
+    int infer_document(const variational_problem *p, document_scratch *a, int64_t d, const soft_sum *s)
+    void flush_sum(const variational_problem *p, const soft_sum *s, int64_t n_words)
     void exp_digamma_row(const float *x, float *out, int64_t n)
 
 
@@ -85,7 +90,7 @@ def e_step(
     const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, const int64_t[::1] documents,
     const float[:, ::1] expected, const float[::1] alpha, const int32_t[::1] weight, int token_weight,
     int64_t norm, int max_iter, double tol, double cut, int64_t[:, ::1] out, int n_threads=1,
-    const float[::1] word_weight=None, float[:, ::1] state=None, bint collapsed=False,
+    const float[::1] word_weight=None, float[:, ::1] state=None, bint collapsed=False, bint given=False,
 ):
     """Infer the topics of some documents and sum their expected topic-word counts, on an integer grid.
 
@@ -138,6 +143,9 @@ def e_step(
         INOUT. Negative where there is none yet.
     collapsed : bool, default=False
         Whether a token does not see itself, as in CVB0.
+    given : bool, default=False
+        Whether `state` is what the documents' topics are. They stay, and only soft counts are computed, those of the first
+        iteration; needs a norm.
 
     Returns
     -------
@@ -145,8 +153,9 @@ def e_step(
         Of all documents.
     """
     cdef variational_problem p
-    cdef Py_ssize_t i, n = documents.shape[0], longest = 0
+    cdef Py_ssize_t i, n = documents.shape[0], longest = 0, n_words = out.shape[0]
     cdef int error = 0, here
+    cdef soft_sum *sums
     cdef int64_t iterations = 0, *target
     cdef document_scratch *scratch
     cdef int64_t[:, :, ::1] others
@@ -160,8 +169,10 @@ def e_step(
     if word_weight is not None and len(word_weight) != len(out) or (
             state is not None and np.shape(state) != (indptr.shape[0] - 1, n_topics)):
         raise ValueError("word_weight must have one number a word, state shape (n_documents, n_topics)")
-    if not np.min(alpha) > 0 or max_iter < 1 or not 0 <= norm <= 2**26:
-        raise ValueError("alpha and max_iter must be positive, norm in [0, 2**26]")
+    if not np.min(alpha) > 0 or max_iter < 1 or not 0 <= norm <= 2**24:
+        raise ValueError("alpha and max_iter must be positive, norm in [0, 2**24]")
+    if given and (state is None or collapsed or not norm):
+        raise ValueError("given topics need a state and a norm, and are not collapsed")
     if n == 0 or indices.shape[0] == 0:
         return 0
     cdef float[::1] prior = aligned_zeros(stride, np.float32)
@@ -176,18 +187,22 @@ def e_step(
         p.word_weight = &word_weight[0]
     p.state = NULL if state is None else &state[0, 0]
     p.norm, p.token_weight, p.max_iter, p.tol, p.cut = norm, token_weight, max_iter, tol, cut
-    p.n_topics, p.stride, p.collapsed = n_topics, stride, collapsed
+    p.n_topics, p.stride, p.collapsed, p.given = n_topics, stride, collapsed, given
     n_threads = max(1, min(n_threads, n))
     others = np.zeros((n_threads - 1, out.shape[0], out.shape[1]), np.int64)
     with nogil, parallel(num_threads=n_threads):
         here = threadid()
         target = &out[0, 0] if here == 0 else &others[here - 1, 0, 0]
         scratch = scratch_new(longest, p.stride)
+        sums = soft_sum_new(&p, n_words, target)
         for i in prange(n, schedule="dynamic", chunksize=16):
-            if scratch == NULL:
+            if scratch == NULL or sums == NULL:
                 error += 1
             else:
-                iterations += infer_document(&p, scratch, documents[i], target)
+                iterations += infer_document(&p, scratch, documents[i], sums)
+        if sums != NULL:
+            flush_sum(&p, sums, n_words)
+        soft_sum_free(sums)
         scratch_free(scratch)
     if error:
         raise MemoryError("not enough memory for the words of a document")

@@ -1,9 +1,5 @@
 /* The E-step of one document; see variational_step.h. Compiled once for each target: TARGET(name) tells them apart. */
 
-typedef double TARGET(doubles) __attribute__((vector_size(16 << SIMD)));
-typedef int32_t TARGET(half_ints) __attribute__((vector_size(8 << SIMD), may_alias));
-typedef union { TARGET(doubles) part[TARGET(REGISTERS)]; double lane[LANES / 2]; } TARGET(eight);
-
 /* As TARGET(gather) for CVB0, where total[k] is the sum of the words' soft counts. With `keep`, `row` becomes B T' / T, so that
  * T row ratio are the soft counts. */
 INLINE void TARGET(gather_collapsed)(document_scratch *a, int64_t words, int32_t n, int keep) {
@@ -105,62 +101,7 @@ INLINE void TARGET(add_soft_counts)(document_scratch *a, const float *row, float
     }
 }
 
-/* cell[j] = the soft count of topic j on the grid, rounded towards zero; 0 beyond k, as theta is. */
-INLINE void TARGET(round_soft_counts)(document_scratch *a, const float *row, float scale, int32_t k) {
-    if (!(scale > 0 && scale < 3e38f)) scale = 0; /* a word that no topic explains; of others all products are finite */
-    for (int32_t j = 0; j < padded(k) / LANES * TARGET(REGISTERS); j++) {
-        const TARGET(floats) soft = ((TARGET(floats) *)a->theta)[j] * ((const TARGET(floats) *)row)[j] * scale;
-        ((TARGET(ints) *)a->cell)[j] = scale > 0 ? __builtin_convertvector(soft, TARGET(ints)) : (TARGET(ints)){0};
-    }
-}
-
-/* Add `sign` times the rounded soft counts of one word to its row of the sum. */
-INLINE void TARGET(add_cells)(const variational_problem *p, const document_scratch *a, int64_t *to, int32_t k, int sign) {
-    if (k == p->n_topics) for (int32_t j = 0; j < k; j++) to[j] += (int64_t)sign * a->cell[j]; /* none was dropped */
-    else for (int32_t j = 0; j < k; j++) to[a->topic[j]] += (int64_t)sign * a->cell[j];
-}
-
-/* Add the soft counts to the sum, scaled to the norm bound p->norm, in fixed point. The norm is checked in integers, where
- * it is exact: if rounding should exceed it, a smaller scale is tried, and after three attempts nothing is added. */
-INLINE void TARGET(add_scaled_soft_counts)(const variational_problem *p, document_scratch *a, const int32_t *word,
-                                           int64_t words, int32_t k, int64_t *sum) {
-    enum { STEP = TARGET(REGISTERS) };
-    const double most = (double)p->norm * (double)p->norm;
-    double squares = 0;
-    float scale;
-    for (int64_t i = 0; i < words; i++) {
-        TARGET(lanes) sum = {.lane = {0}};
-        double of_word = 0;
-        for (int32_t j = 0; j < padded(k) / LANES * STEP; j++) {
-            const TARGET(floats) soft = ((TARGET(floats) *)a->theta)[j] * ((const TARGET(floats) *)a->row[i])[j] * a->ratio[i];
-            sum.part[j % STEP] += soft * soft;
-        }
-        for (int32_t j = 0; j < LANES; j++) of_word += sum.lane[j];
-        squares += a->ratio[i] > 0 ? of_word : 0;
-    }
-    if (!(squares > 0)) return;
-    scale = (float)((double)p->norm * (1 - 1e-5) / __builtin_sqrt(squares));
-    for (int attempt = 0; attempt < 3; attempt++, scale *= 0.99f) {
-        double exact = 0; /* whole numbers below 2^53, where it is at most `most` */
-        for (int64_t i = 0; i < words; i++) {
-            TARGET(eight) part = {.lane = {0}};
-            TARGET(round_soft_counts)(a, a->row[i], a->ratio[i] * scale, k);
-            for (int32_t j = 0; j < padded(k) / LANES * 2 * STEP; j++) {
-                const TARGET(doubles) cell = __builtin_convertvector(((const TARGET(half_ints) *)a->cell)[j], TARGET(doubles));
-                part.part[j % STEP] += cell * cell;
-            }
-            for (int32_t j = 0; j < LANES / 2; j++) exact += part.lane[j];
-            TARGET(add_cells)(p, a, sum + (size_t)word[i] * p->n_topics, k, 1);
-        }
-        if (exact <= most) return;
-        for (int64_t i = 0; i < words; i++) { /* take them back */
-            TARGET(round_soft_counts)(a, a->row[i], a->ratio[i] * scale, k);
-            TARGET(add_cells)(p, a, sum + (size_t)word[i] * p->n_topics, k, -1);
-        }
-    }
-}
-
-static int TARGET(infer)(const variational_problem *p, document_scratch *a, int64_t d, int64_t *sum) {
+static int TARGET(infer)(const variational_problem *p, document_scratch *a, int64_t d, const soft_sum *s) {
     enum { STEP = TARGET(REGISTERS) };
     const int64_t first = p->indptr[d], words = p->indptr[d + 1] - first;
     const int32_t *word = p->indices + first;
@@ -169,6 +110,7 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
     int32_t k = p->n_topics, iteration = 0, next_drop = 2;
     const float length = TARGET(note_counts)(a, p->counts + first, words);
     float change;
+    double squares = 0;
     memset(a->gamma, 0, 4 * (size_t)p->stride * sizeof(float));
     for (int32_t j = 0; j < k; j++) {
         a->topic[j] = j;
@@ -179,6 +121,13 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
     for (int64_t i = 0; i < words; i++) {
         a->row[i] = p->expected + (size_t)word[i] * p->stride;
         for (int32_t j = 0; j < p->stride; j += LANES) __builtin_prefetch(a->row[i] + j);
+    }
+    if (p->given) {
+        TARGET(exp_digamma_all)(a->gamma, a->theta, p->stride);
+        for (int32_t j = k; j < p->stride; j++) a->theta[j] = 0;
+        squares = TARGET(given_any)(p, a, word, words, p->stride / LANES);
+        TARGET(add_scaled_soft_counts)(p, a, s, word, words, k, squares);
+        return 0;
     }
     do {
         const int32_t n = padded(k) / LANES;
@@ -209,12 +158,13 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
         for (int32_t j = 0; j < k; j++) state[a->topic[j]] = a->gamma[j] > a->alpha[j] ? a->gamma[j] - a->alpha[j] : 0;
     }
     if (p->norm) {
-        if (p->word_weight) for (int64_t i = 0; i < words; i++) a->ratio[i] *= p->word_weight[word[i]];
-        TARGET(add_scaled_soft_counts)(p, a, word, words, k, sum);
+        for (int64_t i = 0; i < words; i += LANES)
+            squares = TARGET(weighed)(p, a, word, i, words - i < LANES ? (int32_t)(words - i) : LANES, padded(k) / LANES, squares);
+        TARGET(add_scaled_soft_counts)(p, a, s, word, words, k, squares);
         return iteration;
     }
     for (int64_t i = 0; i < words; i++)
         TARGET(add_soft_counts)(a, a->row[i], a->ratio[i] * weight, weight * p->counts[first + i], k,
-                                sum + (size_t)word[i] * p->n_topics);
+                                s->sum + (size_t)word[i] * p->n_topics);
     return iteration;
 }

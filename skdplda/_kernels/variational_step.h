@@ -27,17 +27,58 @@ typedef struct {              /* shared by all documents */
     const float *word_weight; /* word -> weight of its soft counts, before they are scaled to the norm; or NULL */
     float *state;             /* document x K: counts of its topics, negative if not known; or NULL */
     int32_t token_weight, n_topics, stride, max_iter;
-    int32_t collapsed;        /* CVB0: see below */
+    int32_t collapsed;        /* CVB0: see above */
+    int32_t given;            /* whether `state` has the documents' topics, so that nothing is inferred; with a norm only */
     float tol, cut;           /* mean change of gamma to stop at; counts of a topic to drop */
 } variational_problem;
 
+/* The sum of one thread. Soft counts of a bounded norm are added in 32 bits, half the memory of the sum, and a row is
+ * flushed to the sum before it could overflow. */
+typedef struct {
+    int64_t *sum;             /* V x K */
+    int32_t *recent;          /* V x stride, zero at first; NULL without a norm */
+    uint16_t *uses;           /* word -> how many documents are in its recent row */
+    int32_t most_uses;
+} soft_sum;
+
+static void soft_sum_free(soft_sum *s) {
+    if (!s) return;
+    free(s->recent);
+    free(s->uses);
+    free(s);
+}
+
+static soft_sum *soft_sum_new(const variational_problem *p, int64_t n_words, int64_t *sum) {
+    soft_sum *s = calloc(1, sizeof(soft_sum));
+    const int64_t most = INT32_MAX / (p->norm + 1);
+    const size_t bytes = n_words * (size_t)p->stride * sizeof(int32_t);
+    if (!s) return NULL;
+    s->sum = sum;
+    s->most_uses = most < UINT16_MAX ? (int32_t)most : UINT16_MAX;
+    if (!p->norm) return s;
+    s->uses = calloc(n_words, sizeof(uint16_t));
+    s->recent = aligned_alloc(64, bytes);
+    if (!s->uses || !s->recent) {
+        soft_sum_free(s);
+        return NULL;
+    }
+    memset(s->recent, 0, bytes);
+    return s;
+}
+
 #define COPIES "exp_digamma.h"
+#include "simd_copies.h"
+#define COPIES "soft_counts.h"
 #include "simd_copies.h"
 #define COPIES "variational_document.h"
 #include "simd_copies.h"
 
-static int infer_document(const variational_problem *p, document_scratch *a, int64_t d, int64_t *sum) {
-    return DISPATCH(infer, p, a, d, sum);
+static int infer_document(const variational_problem *p, document_scratch *a, int64_t d, const soft_sum *s) {
+    return DISPATCH(infer, p, a, d, s);
+}
+
+static void flush_sum(const variational_problem *p, const soft_sum *s, int64_t n_words) {
+    if (p->norm) DISPATCH(flush_rows, p, s, n_words);
 }
 
 /* out[i] = exp(digamma(x[i])) for i < n, both 64-byte aligned, n a multiple of LANES. */

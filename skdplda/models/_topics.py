@@ -358,8 +358,9 @@ class TopicsMixin:
         if signal is None:
             return None
         noise = np.asarray(signal) < NOISE_FLOOR
-        if clear is not None:
-            top = self._top_columns(min(CLEAR_WORDS, clear.shape[1]), RELEVANCE)
+        n = 0 if clear is None else min(CLEAR_WORDS, clear.shape[1])
+        if n and (noise & (clear.sum(axis=1) >= n)).any():  # else words need not be sorted
+            top = self._top_columns(n, RELEVANCE)
             noise &= ~np.take_along_axis(clear, top, axis=1).all(axis=1)
         return noise
 

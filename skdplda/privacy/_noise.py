@@ -327,7 +327,7 @@ def _draw(table_of, domain, scale, shape, random_state, n_threads):
     """Fill an array of the given shape from the law's table, and the cells beyond its cut from the law's tail."""
     n_threads = _check_threads(n_threads)
     key = _key_of(random_state)
-    out = np.zeros(shape, dtype=np.int64)
+    out = np.empty(shape, dtype=np.int64) if scale > 0 else np.zeros(shape, dtype=np.int64)
     if scale > 0:
         table, cells = table_of(scale), out.reshape(-1)
         if _noise.fill(cells, key, domain, *table, n_threads):

@@ -334,9 +334,11 @@ class AdaptiveTables:
 
     def _take_topics(self, sums, share):
         weights = self._word_weights()
-        released, deviation = sums / weights[:, None], self._deviation(share)
+        deviation, released = self._deviation(share), sums
+        released /= weights[:, None]  # in place, here and below: a pass over all cells costs as much as some sweeps
         self._note_frequencies(released.sum(axis=1), deviation / weights * np.sqrt(released.shape[1]))
-        self._sum = (1 - FORGET) * self._sum + share * released
+        self._sum = (1 - FORGET) * self._sum
+        self._sum += share * released
         self._share = (1 - FORGET) * self._share + share
         self._squares = (1 - FORGET) ** 2 * self._squares + share
         expected = self._frequencies[:, None]
@@ -346,7 +348,9 @@ class AdaptiveTables:
             expected = expected / expected.sum(axis=0)
         smoothing = self._smoothing if self._vectors is None else SMOOTHING
         floor = smoothing * deviation * len(weights) * expected
-        self.table = self._scaled(np.maximum(released, 0) + floor)
+        np.maximum(released, 0, out=released)
+        released += floor
+        self.table = self._scaled(released)
         after = VOTES_AFTER + FREQUENT_SHARE * self._frequent.any()
         if not self._voted and self._todo and math.fsum(self.spent) + self._todo[0][1] / 2 >= after:
             self._voted = True
@@ -364,11 +368,12 @@ class AdaptiveTables:
     def _scaled(self, table):
         """Return a table whose words have the word frequencies, and whose mean cell is CELL.
 
-        No cell is negative, and no row is zero: that would take the word out of the question.
+        No cell is negative, and no row is zero: that would take the word out of the question. What is given is lost.
         """
-        table = np.maximum(table, 1e-300)
+        np.maximum(table, 1e-300, out=table)
         rows = self._frequencies / table.sum(axis=1)
-        return (table * (rows * (CELL * table.size))[:, None]).astype(np.float32)
+        table *= (rows * (CELL * table.size))[:, None]
+        return table.astype(np.float32)
 
     def _voted_table(self):
         """Return the topics as released so far, mixed with the word frequencies, (n_words, n_topics)."""

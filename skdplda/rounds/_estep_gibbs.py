@@ -87,7 +87,7 @@ class GibbsEStep:
         e_step(
             X.indptr, X.indices, X.data, documents, rows, alpha + np.float32(HALF), None, 1, GRID, 1, 0.0, 0.0,
             self._sum, self._n_threads,
-            word_weight=word_weights(table), state=self._tokens.document_topics(self._n_threads),
+            word_weight=word_weights(table), state=self._tokens.document_topics(self._n_threads), given=True,
         )  # fmt: skip
 
     def arrays(self):

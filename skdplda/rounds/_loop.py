@@ -169,7 +169,9 @@ def run_round(e_step, tables, plan, randomness, round_, active=None, n_threads=1
     total = e_step.collect(question, round_, active)
     if not plan.noiseless:
         key = randomness.noise(round_, plan.mechanism, multiplier, total)
-        total = total + plan.draw(multiplier, total.shape, key, n_threads)
+        noisy = plan.draw(multiplier, total.shape, key, n_threads)
+        noisy += total  # in place: these are the largest arrays of a fit, and the sum belongs to the E-step
+        total = noisy
         observe("round", question=question, noisy=total, multiplier=multiplier)
     tables.update(total, round_)
 

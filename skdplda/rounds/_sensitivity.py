@@ -1,7 +1,7 @@
 """Contribution bounding: what a privacy unit may add to a released sum, in integers on a fixed-point grid.
 
 Documents that contribute soft counts, the default of `PrivateCGSLDA` and `VIPSLDA`, are scaled to the norm GRID in the
-kernel itself: `add_scaled_soft_counts` of `_kernels/variational_document.h`.
+kernel itself: `add_scaled_soft_counts` of `_kernels/soft_counts.h`.
 """
 
 import hashlib
