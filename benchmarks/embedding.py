@@ -7,6 +7,10 @@ scikit-learn's k-means (best of five starts) on the same vectors, centred by the
 * clusters: `EmbeddingTopics`, K=20, GloVe as public start, all of the budget for clusters (no counts), delta 1e-5; and
   DPLloyd as published (Su et al. 2016: Laplace noise, five rounds, vectors as they are, spread starts), and with
   Gaussian noise, our public start and noisy centre: no shrinkage.
+* sentences: the same with embeddings of a model of sentences, as `sentences.py` makes them; the public start is words.
+  Given by --sentences.
+* lsh: the same posts by the clustering of Google's differential-privacy library (a tree of locality-sensitive hashes,
+  commit b5b0286), where a package `clustering` can be imported: rows as they are, or without the public rows' mean.
 * keywords: with half of the budget for words: NMI, the share of the ten keywords of each cluster that class-based
   tf-idf without noise has for the clusters that the private model predicts, c_npmi of ten words in the held-out posts,
   and perplexity of a held-out tenth by document completion, of the clusters' words, and of `VIPSLDA`, with GloVe as a
@@ -19,7 +23,8 @@ scikit-learn's k-means (best of five starts) on the same vectors, centred by the
 
 Seeds make rows repeatable. Rows know the code that they are of, and those of this code are not measured again.
 
-    python benchmarks/embedding.py --data FOLDER [--part clusters keywords poisoning speed constants] [--seeds 3]
+    python benchmarks/embedding.py --data FOLDER [--part clusters sentences lsh keywords poisoning speed constants]
+        [--sentences FILE] [--seeds 3]
 """
 
 import argparse
@@ -32,6 +37,7 @@ import sys
 import tempfile
 import warnings
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +68,8 @@ CHANGES = {
     "CENTRE_SHARE=0.05": {"CENTRE_SHARE": 0.05},
 }
 SIZES = {"all posts": None, "2,000 posts": FEW, "senders": None, "senders of 2,000 posts": FEW}
+METHODS = ("EmbeddingTopics", "DPLloyd, Gaussian, public start", "LSH clustering", "DPLloyd")
+MODEL = "all-MiniLM-L6-v2"
 LLOYD_ROUNDS, LLOYD_RHO = 5, 0.225  # Su et al., section 3
 FILE = "20news_bydate_raw.jsonl.xz"
 
@@ -155,6 +163,60 @@ def clusters(data, seeds, what, epsilon):
         labels = fitted(X, epsilon, seed, start, users).predict(X) if run is None else run(X, epsilon, seed, start)
         found.append(normalized_mutual_info_score(y[known], labels[known]) / exact)
     return [row("share of NMI", found)]
+
+
+def lsh(data, seeds, what, epsilon):
+    """Return rows of NMI as in `clusters`."""
+    _, name, centred = what.split("; ")
+    X, groups, _, (init, weights) = embedded_posts(data)
+    chosen = np.random.default_rng(0).permutation(len(X))[: SIZES[name]]
+    X, y = X[chosen], groups[chosen]
+    known = X.any(axis=1)
+    exact = normalized_mutual_info_score(y[known], exact_labels(X[known]))
+    centre = weights @ unit(init) / weights.sum() if centred == "public centre" else 0
+    rows = unit(unit(X) - centre)
+    found = [normalized_mutual_info_score(y[known], lsh_labels(rows, epsilon, seed)[known]) for seed in range(seeds)]
+    return [row("share of NMI", np.array(found) / exact)]
+
+
+def lsh_labels(rows, epsilon, seed):
+    """Return the clusters of that library's method."""
+    from clustering import clustering_algorithm, clustering_params
+
+    np.random.seed(seed)  # noqa: NPY002  it draws from there
+    return clustering_algorithm.private_lsh_clustering(
+        K,
+        clustering_params.Data(rows.astype(np.float64), 1.0),
+        clustering_params.DifferentialPrivacyParam(epsilon, DELTA),
+    ).labels
+
+
+@cache
+def sentence_vectors(path):
+    """Return embeddings of posts, their groups, and public rows with weights."""
+    with np.load(path) as file:
+        words = file["words"].astype(np.float64)
+        return file["posts"].astype(np.float32), file["groups"], (words, np.ones(len(words)))
+
+
+def sentences(path, seeds, what, epsilon):
+    """Return rows of NMI as in `clusters`."""
+    method, name = what.split("; ")[:2]
+    X, y, start = sentence_vectors(path)
+    chosen = np.random.default_rng(0).permutation(len(X))[: SIZES[name]]
+    X, y = X[chosen], y[chosen]
+    exact = normalized_mutual_info_score(y, exact_labels(X))
+    if math.isinf(epsilon):
+        return [row("NMI", [exact])]
+    centred = unit(unit(X) - unit(start[0]).mean(axis=0))
+    run = {
+        "DPLloyd": partial(lloyd, X, epsilon),
+        "DPLloyd, Gaussian, public start": partial(gaussian_lloyd, X, epsilon, start=start),
+        "LSH clustering": partial(lsh_labels, centred, epsilon),
+        "EmbeddingTopics": lambda seed: fitted(X, epsilon, seed, start).predict(X),
+    }[method]
+    found = [normalized_mutual_info_score(y, run(seed=seed)) for seed in range(seeds)]
+    return [row("share of NMI", np.array(found) / exact), row("NMI", found)]
 
 
 def fitted(X, epsilon, seed, start, users=None, counts=None, max_iter=None):
@@ -328,8 +390,16 @@ def row(measure, values):
     }
 
 
-PARTS = {"clusters": clusters, "keywords": keywords, "poisoning": poisoning, "speed": speed, "constants": constants}
-DATA = {"speed": [], "constants": ["enron", "news", "kos", "kos-words", "tweets", "glove"]}
+PARTS = {
+    "clusters": clusters,
+    "sentences": sentences,
+    "lsh": lsh,
+    "keywords": keywords,
+    "poisoning": poisoning,
+    "speed": speed,
+    "constants": constants,
+}
+DATA = {"speed": [], "sentences": ["20news"], "constants": ["enron", "news", "kos", "kos-words", "tweets", "glove"]}
 
 
 def cells():
@@ -345,6 +415,10 @@ def cells():
         add("clusters", [f"EmbeddingTopics; {name}"], EPSILONS)
     add("clusters", ["DPLloyd; all posts", "DPLloyd, Gaussian, public start; all posts"], EPSILONS)
     add("clusters", ["DPLloyd; 2,000 posts", "DPLloyd, Gaussian, public start; 2,000 posts"], EPSILONS)
+    for name in ("all posts", "2,000 posts"):
+        add("lsh", [f"LSH clustering; {name}; {rows}" for rows in ("as they are", "public centre")], EPSILONS)
+        add("sentences", [f"k-means; {name}; {MODEL}"], [math.inf])
+        add("sentences", [f"{method}; {name}; {MODEL}" for method in METHODS], EPSILONS)
     add("poisoning", ["threshold of 30 users; 2,000 posts"], [math.inf])
     add("poisoning", ["EmbeddingTopics; 2,000 posts"], [1.0])
     add("speed", ["1,000,000 x 128, K=100, from disk; soft", "1,000,000 x 128, K=100, from disk; hard"], [1.0])
@@ -357,6 +431,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, help="folder of the corpora")
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--sentences", help="file that sentences.py made; without it that part is left out")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--output", type=Path, default=RESULTS)
     args = parser.parse_args()
@@ -364,10 +439,13 @@ def main():
     # The public start is the same in all fits of a program.
     _clusters.PublicStart.of_rows = staticmethod(remembered(_clusters.PublicStart.of_rows))
     rows = Rows(args.output, ["part", "what", "epsilon"])
-    for part in args.part:
+    left_out = {"lsh"} if find_spec("clustering") is None else set()
+    left_out |= {"sentences"} if args.sentences is None else set()
+    for part in [part for part in args.part if part not in left_out]:
+        data = args.sentences if part == "sentences" else args.data
         for cell in cells()["embedding"]:
             if cell["part"] == part:
-                work = partial(PARTS[part], args.data, args.seeds, cell["what"], cell["epsilon"])
+                work = partial(PARTS[part], data, args.seeds, cell["what"], cell["epsilon"])
                 roots = [PARTS[part], VIPSLDA] if cell["what"].startswith("VIPSLDA") else [PARTS[part], EmbeddingTopics]
                 rows.measure(cell, work, roots, DATA.get(part, ["20news", "glove"]))
 
