@@ -8,6 +8,7 @@ results. A trial says nothing of an option that it does not set. Numbers are com
 numpy is not another estimator.
 """
 
+import argparse
 import hashlib
 import math
 import time
@@ -220,6 +221,8 @@ def letters(name):
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args()
     for name in TRIALS:
         begin = time.process_time()
         print(f"{name:22} {letters(name)} {time.process_time() - begin:6.1f} s", flush=True)

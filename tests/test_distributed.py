@@ -245,8 +245,14 @@ def test_full_disk_on_checkpoint(X, shards, client, tmp_path, monkeypatch):
             "gibbs",
             {
                 **{"e_tables": (8, 60, 4), "e_rounds": (8,), "r_frequent": (60,)},
-                **{"r_table": (60, 4), "r_start": (60, 4), "r_sum": (60, 4), "r_words": (60,), "r_frequencies": (60,)},
-                **{"r_spent": (9,), "r_kinds": (3,), "r_shares": (3,), "r_numbers": (6,)},  # votes and two of topics
+                **{
+                    "r_table": (60, 4),
+                    "r_start": (60, 4),
+                    "r_sum": (60, 4),
+                    "r_evidence": (2, 60),
+                    "r_frequencies": (60,),
+                },
+                **{"r_spent": (9,), "r_kinds": (3,), "r_shares": (3,), "r_numbers": (7,)},  # votes and two of topics
             },
         ),
     ],
