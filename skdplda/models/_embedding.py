@@ -69,7 +69,8 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     assignment : {"soft", "hard"}, default="soft"
         "hard": each round adds a document to its nearest cluster. "soft": in the first 0.7 of the rounds its direction
         is divided among clusters by weights whose squares sum to 1, ever more sharply; sizes are of nearest clusters in
-        all rounds. Soft rounds depend less on `init`, and are nearer to k-means without noise. Affects privacy: no.
+        all rounds. Soft rounds depend less on `init`, and are nearer to k-means without noise. For more than 16,384
+        clusters take "hard": weights of so many would be rounded to nothing. Affects privacy: no.
     keyword_share : float, default=0.5
         Share of the budget for words, if `fit` gets counts; above 0 and below 1. Affects privacy: no.
     doc_topic_prior : None, default=None
