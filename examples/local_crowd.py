@@ -89,7 +89,7 @@ ax.plot(seen, non_private, color="#009E73", linewidth=2, linestyle="--", label="
 ax.set(xlabel="reports read", ylabel="held-out perplexity", title="Topics from reports that hide their documents")
 ax.grid(alpha=0.3)
 ax.spines[["top", "right"]].set_visible(False)
-ax.legend(frameon=False)
+ax.legend(frameon=False, loc="upper right", bbox_to_anchor=(1, 0.92))
 word, document = model.bit_guarantee_.epsilon, model.privacy_guarantee_.epsilon
 fig.supxlabel(
     f"ε = {word:.3g} for one word of a document, {document:g} for the document (at most 20 words of it are reported)",

@@ -175,7 +175,7 @@ def check_matrix(estimator, X, *, reset=True, finite=True):
     try:
         checked = validate_data(estimator, X, reset=reset, **options)
     except OverflowError:
-        checked, kind = np.asarray(X, dtype=object), None
+        kind = None
     except (ValueError, TypeError) as error:
         kind, said = type(error), re.sub(r"(?s)(to float: ).*", r"\1a text", str(error))
         said = re.sub(r"(?s)array=.*\n(?=Reshape)", "", said)
@@ -190,13 +190,32 @@ def check_matrix(estimator, X, *, reset=True, finite=True):
         kind = None
     if kind is not None:
         raise kind(said)
-    # Python's integers have any size, and how large a count is must not show.
-    return check_matrix(estimator, np.frompyfunc(_within_floats, 1, 1)(checked), reset=reset, finite=finite)
+    return check_matrix(estimator, _of_floats(X), reset=reset, finite=finite)
+
+
+def _of_floats(X):
+    """Return a matrix of Python objects as one of floats; of a data frame, a data frame.
+
+    Python's numbers have any size, and how large a count is must not show: one that no float holds becomes 2**1000.
+    """
+    if sp.issparse(X):
+        X = X.tocsr()
+        return sp.csr_array((_of_floats(X.data[None])[0], X.indices.copy(), X.indptr.copy()), shape=X.shape)
+    values = np.frompyfunc(_within_floats, 1, 1)(np.asarray(X, dtype=object))
+    if any(value is None for value in values.flat):
+        raise TypeError("X must be a matrix of numbers, and an entry is none.")
+    values = values.astype(np.float64)
+    return type(X)(values, index=X.index, columns=X.columns) if isinstance(X, pd.DataFrame) else values
 
 
 def _within_floats(number):
-    """Return an integer that a float can hold, with the sign of this one, or what is no integer as it is."""
-    return max(min(number, 2**1000), -(2**1000)) if isinstance(number, Integral) else number
+    """Return a number as float, held at 2**1000 or minus that where it is finite and beyond; None for no number."""
+    try:
+        return float(number)
+    except OverflowError:
+        return -(2.0**1000) if number < 0 else 2.0**1000
+    except (TypeError, ValueError):
+        return None
 
 
 def is_plain(X, estimator):
@@ -291,10 +310,12 @@ def _bounded(values):
 
 
 def _summed(X):
-    """Return X with duplicates summed, which may change it; integers do not wrap around."""
+    """Return X with duplicates summed, which may change it; integers do not wrap around, and floats stay finite."""
     if not X.has_canonical_format:
         if X.dtype.kind in "iu":
             X.data = _bounded(X.data).astype(np.int64)
+        elif X.dtype.kind == "f":
+            X.data = np.where(np.isfinite(X.data), np.minimum(X.data, float(LARGEST_COUNT)), X.data).astype(np.float64)
         X.sum_duplicates()
     return X
 

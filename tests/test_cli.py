@@ -76,6 +76,8 @@ def test_fit_takes_the_suggested_number_of_topics(corpus, capsys):
     for wrong in (options[:2], [*options, "--mechanism", "laplace"], [*options, "--epsilon", "inf"]):
         assert run(corpus, str(corpus / "corpus.txt"), *words, *wrong, "--overwrite") == 2
         assert "--topics suggest needs --documents N" in capsys.readouterr().err
+    assert run(corpus, str(corpus / "corpus.txt"), *words, "--topics", "3", *options[2:], "--overwrite") == 2
+    assert "--documents is for --topics suggest" in capsys.readouterr().err
 
 
 def test_fit_prints_the_topics_and_saves_only_what_is_released(corpus, capsys):

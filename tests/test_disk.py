@@ -1,6 +1,8 @@
 """Word counts on disk: what is written comes back, a block at a time; what is damaged is refused."""
 
 import json
+import os
+import pickle
 import stat
 
 import numpy as np
@@ -113,10 +115,28 @@ def test_a_folder_whose_numbers_were_changed_is_not_opened(counts, damage):
 def test_a_fit_refuses_a_folder_that_is_damaged_after_it_was_opened(counts, damage):
     changed(counts, *damage)
     for active in (None, np.arange(50) % 2 == 0):
-        with pytest.raises(ValueError, match=r"holds no counts any more|damaged sparse matrix"):
+        with pytest.raises(ValueError, match=r"does not hold what it held|damaged sparse matrix"):
             list(counts.blocks(active))
-    with pytest.raises(ValueError, match=r"holds no counts any more|damaged sparse matrix"):
+    with pytest.raises(ValueError, match=r"does not hold what it held|damaged sparse matrix"):
         VIPSLDA(3, max_iter=2).fit(counts)
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(50) // 2], ids=["documents", "users"])
+def test_a_folder_that_is_written_during_a_fit_ends_it(counts, groups):
+    """Users' weights are of what the first pass read: larger counts in a later one would break their bound."""
+
+    def write(report):
+        path = f"{counts.path}/data"
+        (1000 * np.fromfile(path, disk.ARRAYS["data"])).tofile(path)
+        os.utime(path, ns=(0, 0))  # whatever the clock of the file system resolves
+
+    model = VIPSLDA(3, max_iter=3, callback=write)
+    with pytest.raises(ValueError, match="its files were changed"):
+        model.fit(counts, groups=groups)
+    assert not hasattr(model, "components_")
+    again = pickle.loads(pickle.dumps(counts))  # elsewhere, a file has other times
+    assert (again.path, again.shape, again.digest) == (counts.path, counts.shape, counts.digest)
+    assert sum(len(numbers) for numbers, _ in again.blocks()) == 50
 
 
 @pytest.mark.parametrize("shape", [[50], [50, 0], [50, 2**40], [2**70, 12], [-50, 12], [50.5, 12], "no", [[50], 12]])

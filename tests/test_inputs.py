@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tracemalloc
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -556,6 +557,36 @@ def test_integers_of_any_size_are_counts(make):
     np.testing.assert_array_equal(fits[0].components_, fits[1].components_)
     with pytest.raises(ValueError, match="Negative values"):
         VIPSLDA(2).fit(make([[1, -(10**400)], [2, 1]]))
+
+
+@pytest.mark.parametrize("most", [10**400, Fraction(10**400), 10**308, 5], ids=["integer", "fraction", "float", "5"])
+def test_names_of_columns_do_not_depend_on_how_large_a_count_is(most):
+    frame = pd.DataFrame(np.ones((3, 2), int).astype(object), columns=["cat", "dog"])
+    frame.iloc[0, 0] = most
+    model = VIPSLDA(2, max_iter=2, random_state=b"0" * 16).fit(frame)
+    assert list(model.feature_names_in_) == ["cat", "dog"]
+    assert model.transform(frame).shape == (3, 2)
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(frame[["dog", "cat"]])
+
+
+def test_large_entries_of_sparse_objects_and_of_duplicates_are_counts():
+    model = VIPSLDA(2, max_iter=2, random_state=b"0" * 16).fit(np.eye(2, dtype=int) + 1)
+    most = model.transform(sp.csr_array([[2**31 - 1, 0], [0, 1]]))
+    X = sp.csr_array([[1, 0], [0, 1]])
+    X.data = np.array([10**400, 1], dtype=object)
+    np.testing.assert_array_equal(model.transform(X), most)
+    for dtype, half in ((float, 1.7e308), (np.float32, 3e38)):
+        twice = sp.csr_array((np.array([half, half, 1], dtype), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
+        np.testing.assert_array_equal(model.transform(twice), most)
+        np.testing.assert_array_equal(_validation.check_block(twice, "chunk 0").toarray(), [[2**31 - 1, 0], [0, 1]])
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="must hold non-negative integer counts"):
+            _validation.check_block(sp.csr_array(([bad, 1.0], [0, 0], [0, 2]), shape=(1, 2)), "chunk 0")
+    X.data[1] = "secret"
+    with pytest.raises(TypeError, match="an entry is none") as refused:
+        model.transform(X)
+    assert "secret" not in str(refused.value) and refused.value.__context__ is None
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float32, float])

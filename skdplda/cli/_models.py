@@ -254,6 +254,8 @@ def _cost(args):
 def _fit(args):
     options = {"n_jobs": args.jobs, "checkpoint": args.checkpoint, "verbose": sys.stderr.isatty()}
     suggest = args.topics == "suggest"
+    if not suggest and args.documents is not None:
+        raise ValueError("--documents is for --topics suggest, which asks how many topics survive the noise.")
     if suggest and (
         args.documents is None or not math.isfinite(args.epsilon) or args.mechanism not in (None, "gaussian")
     ):

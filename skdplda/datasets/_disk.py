@@ -53,8 +53,8 @@ def write_counts(path: PathLike, chunks: Any, *, vectorizer: Any = None, verbose
     FileExistsError
         If the folder is there; `open_counts` opens it.
     ValueError
-        If a chunk holds anything but counts below 2**31, its vocabulary has another size than the first one's, or
-        there are no documents. The folder then stays incomplete.
+        If a chunk holds anything but counts, its vocabulary has another size than the first one's, or there are no
+        documents. The folder then stays incomplete. Larger counts become 2**31 - 1.
 
     Examples
     --------
@@ -164,6 +164,12 @@ def owned(path, flags):
     return os.open(path, flags, PRIVATE)
 
 
+def stamp_of(path):
+    """Return the size of a file, when it was changed, and which it is."""
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev
+
+
 def file_digest(path):
     """Return the SHA-256 of a file, unfinished."""
     digest = hashlib.sha256()
@@ -194,6 +200,10 @@ class DiskCounts:
 
     def __init__(self, path: str, shape: tuple[int, ...], digest: str) -> None:
         self.path, self.shape, self.digest = path, shape, digest
+        self._stamps: dict[str, tuple[int, ...]] = {}  # of files, as they were when they were first read
+
+    def __reduce__(self):
+        return type(self), (self.path, self.shape, self.digest)
 
     @property
     def nnz(self) -> int:
@@ -228,7 +238,7 @@ class DiskCounts:
         Raises
         ------
         ValueError
-            If what is read is no block of counts: the files were changed after they were opened.
+            If a file was changed after it was first read, or what is read is no block of counts.
         """
         for first in range(0, self.shape[0], BLOCK):
             last = min(first + BLOCK, self.shape[0])
@@ -261,11 +271,21 @@ class DiskCounts:
             yield numbers, block
 
     def _read(self, name, first, last):
-        """Return entries [first, last) of an array; a plain read, so that nothing stays mapped."""
+        """Return entries [first, last) of an array; a plain read, so that nothing stays mapped.
+
+        What was computed in one pass bounds what another adds, so the file must be the one that was read first.
+        """
         kind, path = np.dtype(ARRAYS[name]), os.path.join(self.path, name)
-        if last * kind.itemsize > os.path.getsize(path):
+        known = self._stamps.setdefault(name, stamp_of(path))
+        if last * kind.itemsize > known[0]:
             raise self._changed()
-        return np.fromfile(path, kind, last - first, offset=first * kind.itemsize)
+        entries = np.fromfile(path, kind, last - first, offset=first * kind.itemsize)
+        if stamp_of(path) != known:
+            raise self._changed()
+        return entries
 
     def _changed(self):
-        return ValueError(f"{self.path!r} holds no counts any more: its files were changed. Write it again.")
+        return ValueError(
+            f"{self.path!r} does not hold what it held when it was opened: its files were changed. Write it again, and"
+            " open it again."
+        )

@@ -325,8 +325,12 @@ class TopicDistanceDisplay:
         most = most if most > least else least + 1.0
         hidden = np.ma.masked_array(distances, np.eye(len(distances), dtype=bool))  # each topic is at 0 of itself
         image = ax.imshow(hidden, cmap=cmap, vmin=least, vmax=most)
+        short = [_short(name) for name in names]
+        if max(map(len, short)) > 3:  # they would lie on each other below the columns
+            short = [str(topic) for topic in range(len(names))]
+            names = [f"{number}: {name}" for number, name in zip(short, names, strict=True)]
         ax.set_yticks(range(len(names)), names)
-        ax.set_xticks(range(len(names)), [_short(name) for name in names])
+        ax.set_xticks(range(len(names)), short)
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         if len(names) <= MOST_NUMBERS:
@@ -336,7 +340,7 @@ class TopicDistanceDisplay:
                     continue
                 color = "white" if value < (least + most) / 2 else "black"
                 ax.text(column, row, f"{value:.2f}", ha="center", va="center", color=color, fontsize="x-small")
-        ax.figure.colorbar(image, ax=ax, label="Distance", shrink=0.8)
+        ax.figure.colorbar(image, ax=ax, label="Distance", shrink=0.8, location="bottom")
 
     def _map(self, ax, distances, names, cmap):
         """Draw one circle for each topic."""
