@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import stat
+import time
 
 import numpy as np
 import pytest
@@ -127,8 +128,11 @@ def test_a_folder_that_is_written_during_a_fit_ends_it(counts, groups):
 
     def write(report):
         path = f"{counts.path}/data"
-        (1000 * np.fromfile(path, disk.ARRAYS["data"])).tofile(path)
-        os.utime(path, ns=(0, 0))  # whatever the clock of the file system resolves
+        before = os.stat(path)
+        time.sleep(0.02)  # more than the clock of a file system resolves
+        with open(path, "r+b") as file:
+            file.write((1000 * np.fromfile(path, disk.ARRAYS["data"])).tobytes())
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # as programs do that copy
 
     model = VIPSLDA(3, max_iter=3, callback=write)
     with pytest.raises(ValueError, match="its files were changed"):

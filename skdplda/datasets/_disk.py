@@ -165,9 +165,12 @@ def owned(path, flags):
 
 
 def stamp_of(path):
-    """Return the size of a file, when it was changed, and which it is."""
+    """Return the size of a file, when it and what is known of it were changed, and which it is.
+
+    Programs that copy set the former time back, and cannot set the latter.
+    """
     found = os.stat(path)
-    return found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev
 
 
 def file_digest(path):
