@@ -32,7 +32,7 @@ SHADOWS = "--directory shadows"  # keeps what an attack has done so far
 COMMANDS = {  # beginning of the names of tables and figures: the program that makes them, where its name is another
     "attacks_classifier": f"reproduce/attacks_classifier.py {SHADOWS}",
     "attacks_fdptm": f"reproduce/attacks_fdptm.py --repetitions 1 {SHADOWS}",
-    "attacks_fdptm_words": f"reproduce/attacks_fdptm.py --both-ways {SHADOWS}",
+    "attacks_fdptm_words": f"reproduce/attacks_fdptm.py --both-ways --repetitions 10 {SHADOWS}",
     "attacks_few_shadows": f"few_shadows.py --output benchmarks/results/attacks_few_shadows.csv {SHADOWS}",
     "attacks_newsgroups": f"reproduce/attacks_manzonelli.py --corpus newsgroups --repetitions 1 {SHADOWS}",
     "attacks_nips": f"reproduce/attacks_manzonelli.py --corpus nips --topics 5 10 15 20 25 --repetitions 1 {SHADOWS}",
