@@ -21,7 +21,8 @@ either, hinders the attack more, which the paper finds. All ten intervals overla
 With --both-ways no figure is drawn: each family is attacked by shadow models that select words of their own, as above,
 and by ones that take the words with which the target was released, as the authors' do. Intervals are over repetitions.
 Of ten repetitions are stored: with the target's words a smaller epsilon of the words hinders the attack more, as the
-paper finds (areas of 0.507, 0.563 and 0.601), that of the topics does not; with words of their own areas are 0.50 to 0.53.
+paper finds (areas of 0.507, 0.563 and 0.601), that of the topics does not; with words of their own areas are 0.50 to
+0.53.
 
     python benchmarks/reproduce/attacks_fdptm.py --both-ways --repetitions 10 --directory shadows
 """
