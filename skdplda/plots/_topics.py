@@ -326,7 +326,7 @@ class TopicDistanceDisplay:
         hidden = np.ma.masked_array(distances, np.eye(len(distances), dtype=bool))  # each topic is at 0 of itself
         image = ax.imshow(hidden, cmap=cmap, vmin=least, vmax=most)
         short = [_short(name) for name in names]
-        if max(map(len, short)) > 3:  # they would lie on each other below the columns
+        if max(map(len, short)) > 5:  # they would lie on each other below the columns
             short = [str(topic) for topic in range(len(names))]
             names = [f"{number}: {name}" for number, name in zip(short, names, strict=True)]
         ax.set_yticks(range(len(names)), names)
