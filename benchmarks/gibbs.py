@@ -65,16 +65,21 @@ def normalized(weight):
     return weight / weight.sum(axis=1, keepdims=True)
 
 
+def one_fit(X, n_topics, n_threads, rounds):
+    """One whole fit of PrivateCGSLDA."""
+    model = PrivateCGSLDA(
+        n_topics, epsilon=np.inf, max_iter=rounds, doc_topic_prior=ALPHA, topic_word_prior=BETA, n_jobs=n_threads,
+        random_state=0,
+    )  # fmt: skip
+    begin = CLOCK[0]()
+    model.fit(X)
+    yield rounds, CLOCK[0]() - begin, model.topic_word_
+
+
 def skdplda(X, n_topics, n_threads, n_sweeps):
     """Whole fits of PrivateCGSLDA, each of as many rounds as one may ask for."""
     for rounds in [n for n in ROUNDS if n <= n_sweeps]:
-        model = PrivateCGSLDA(
-            n_topics, epsilon=np.inf, max_iter=rounds, doc_topic_prior=ALPHA, topic_word_prior=BETA, n_jobs=n_threads,
-            random_state=0,
-        )  # fmt: skip
-        begin = CLOCK[0]()
-        model.fit(X)
-        yield rounds, CLOCK[0]() - begin, model.topic_word_
+        yield from one_fit(X, n_topics, n_threads, rounds)
 
 
 def tomotopy(X, n_topics, n_threads, n_sweeps, scheme="DEFAULT"):
@@ -266,17 +271,6 @@ def repeated(function, options, X, n_topics, n_threads, n_sweeps):
     }  # fmt: skip
 
 
-def thirty_rounds(X, n_topics, n_threads, n_sweeps):
-    """One fit of ours."""
-    model = PrivateCGSLDA(
-        n_topics, epsilon=np.inf, max_iter=n_sweeps, doc_topic_prior=ALPHA, topic_word_prior=BETA, n_jobs=n_threads,
-        random_state=0,
-    )  # fmt: skip
-    begin = CLOCK[0]()
-    model.fit(X)
-    yield n_sweeps, CLOCK[0]() - begin, None
-
-
 def speed(options):
     """Measure fits of 30 rounds against 30 sweeps of tomotopy's two schemes."""
     rows = Rows(options.output / "gibbs_speed.csv", KEYS)
@@ -286,7 +280,7 @@ def speed(options):
             for name in ("skdplda", "tomotopy", "tomotopy, copy-merge"):
                 if "merge" in name and options.threads == 1:
                     continue
-                function, extra = PEERS[name][:2] if name in PEERS else (thirty_rounds, {})
+                function, extra = PEERS[name][:2] if name in PEERS else (one_fit, {})
                 cell = dict(zip(KEYS, (corpus, n_topics, name, options.threads), strict=True))
                 work = partial(repeated, function, extra, X, n_topics, options.threads, 30)
                 attempt(rows, cell, work, [function, load], [corpus])

@@ -192,7 +192,7 @@ class LedgerAwareMixin:
         for name in ("epsilon", "delta"):
             value = getattr(self, name, None)
             if repr(value) == repr(getattr(defaults.get(name), "default", Parameter.empty)):
-                value = self._default_epsilon() if value is None else value
+                value = self._default_epsilon() if value is None and name == "epsilon" else value
                 hidden += [] if value is None else [f"{name}={value!r}"]
         if not hidden or not get_config()["print_changed_only"]:
             return text
