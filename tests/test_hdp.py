@@ -271,6 +271,7 @@ def test_a_seed_warns_and_is_an_assumption(X):
     assert "the seed (random_state) is secret, random and never reused" in model.privacy_guarantee_.assumptions
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NoisyTopicsWarning)  # of what was released
         one, two = (HDPLDA(4, max_iter=2).fit(X) for _ in range(2))
     assert (one.components_ != two.components_).any()
 
@@ -341,6 +342,7 @@ def test_advice_names_the_parameters_that_were_given(X, parameters, advice):
     found = re.findall(r"(\w+)=([\d.]+\d)", str(record[0].message).partition("Use at least")[2])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NoisyTopicsWarning)  # of what was released
         HDPLDA(4, max_iter=2, **parameters | {name: float(value) for name, value in found}).fit(X)
 
 

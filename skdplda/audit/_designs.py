@@ -16,7 +16,7 @@ from sklearn.base import clone
 from skdplda.audit._pairs import Composition
 from skdplda.models import HDPLDA, PCTD, BaseRoundsModel, EmbeddingTopics, PrivateCGSLDA
 from skdplda.privacy import compose_events, epsilon_of, gaussian_event, leaves_of, pure_event
-from skdplda.rounds import GRID, LEAST_SIGNAL, BudgetPlan
+from skdplda.rounds import FORGET, GRID, LEAST_SIGNAL, BudgetPlan
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 from skdplda.vocabulary import DPVocabularySelector
 
@@ -29,7 +29,6 @@ LEAST_VARIANCE, SUSPICIOUS, CANARIES_A_CELL = 0.02, 0.5, 50
 MOST_WORDS = 2**18  # of a table that is widened by unused words
 # Documents that canaries of sweeps share, one of which settles on fewer topics than another, and the most that one has.
 DOCUMENTS, MOST_TOGETHER = 8, 50_000
-FORGET = 0.2  # of the mean of tables that is the model of `HDPLDA`
 SIMULATED = 4096  # words, whose way through the rounds of a selection is simulated
 STEEPNESS = 0.5  # of likelihood ratios, in deviations of cells; chosen on PCTD and VIPSLDA without a corpus
 # Of the least signal at which a fit asks for topics: canaries among so many unused words leave as much.

@@ -15,7 +15,7 @@ from skdplda._validation import tokens_of
 from skdplda.models._published_gibbs import fit_published
 from skdplda.privacy import observe
 from skdplda.rounds._sensitivity import some_tokens
-from skdplda.rounds._tables import signal_to_noise
+from skdplda.rounds._tables import FORGET, signal_to_noise
 
 __all__ = [
     "DelayedCountSweeps",
@@ -26,9 +26,6 @@ __all__ = [
 ]
 
 LARGEST = 2**30 - 1  # of a table's integers
-# Exponential forgetting factor of the averaged tables. The value is that of `rounds._tables`, which averages noise in
-# the same way: about 9 tables count (2 / FORGET - 1).
-FORGET = 0.2
 # Smoothing of preferences towards the word frequencies, in standard deviations of the noise. No ablation table has it:
 # below the noise, a count tells nothing.
 SMOOTHING = 0.5

@@ -232,11 +232,12 @@ def _summary(shown):
     else:
         subject = SUBJECTS[guarantee.unit, guarantee.adjacency]
         best = _best_guess(guarantee)
+        often = f"in at most <strong>{best} of 100</strong> cases" if best < 100 else "in nearly every case, at worst"
         parts.append(
             f"<p>Random noise was added, to hide from whoever sees this page {subject}. The promise has a number,"
             f" {escape(shown.price)}; smaller is safer. It means: whoever knows everything else, and would otherwise"
-            " have to toss a coin over one such question, answers right in at most"
-            f" <strong>{best} of 100</strong> cases.</p>"
+            " have to toss a coin over one such question, answers right"
+            f" {often}.</p>"
         )
     if what == "document" and guarantee.unit == "document" and protects(guarantee):
         parts.append("<p>The promise is for one document. Whoever wrote several of them has a weaker one.</p>")
