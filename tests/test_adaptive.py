@@ -502,7 +502,7 @@ def test_vectors_that_do_not_fit_are_dropped(model, seen):
     permuted = WordPrior(vectors[np.random.default_rng(0).permutation(40)])
     with_permuted = model(3, prior=permuted, **settings).fit(train).perplexity(test)
     assert seen.tables._vectors is None and "fit" in seen.kinds and "clusters" not in seen.kinds
-    assert with_permuted == pytest.approx(plain, rel=0.02)
+    assert with_permuted == pytest.approx(plain, rel=0.05)  # of fits with 12 seeds each, the ratio deviates by 0.007
     fitting = model(3, prior=WordPrior(vectors), **settings).fit(train).perplexity(test)
     assert seen.tables._vectors is not None
     assert fitting < 1.02 * plain
