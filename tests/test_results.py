@@ -5,6 +5,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -144,18 +145,44 @@ def test_estimators_stand_for_what_they_make_of_the_trials(results, trials, monk
     assert before["PrivateCGSLDA"] != after["PrivateCGSLDA"] and before["VIPSLDA"] == after["VIPSLDA"]
 
 
-def test_letters_differ_for_an_estimator_that_learns_otherwise(trials, monkeypatch):
-    def letters(name):
+@pytest.fixture
+def letters(trials, monkeypatch):
+    """The letters of a trial of the module's own, anew at each call."""
+
+    def tried(name):
         monkeypatch.setitem(trials.TRIALS, name, trials.kept[name])
         trials.letters.cache_clear()
         return trials.letters(name)
 
+    return tried
+
+
+def test_letters_differ_for_an_estimator_that_learns_otherwise(trials, letters, monkeypatch):
     before = letters("DPVocabularySelector")
     assert before == letters("DPVocabularySelector") == letters("DPCountVectorizer") != letters("metrics")
     constants = trials.DPVocabularySelector.__init__.__kwdefaults__
     monkeypatch.setitem(constants, "max_words_per_unit", 40)
     assert letters("DPVocabularySelector") != before
     assert set(trials.kept) >= {"PrivateCGSLDA", "VIPSLDA", "HDPLDA", "LocalPrivateLDA", "PCTD", "EmbeddingTopics"}
+
+
+def test_letters_do_not_tell_of_the_last_bit_of_a_logarithm(letters, monkeypatch):
+    before, random = letters("HDPLDA"), np.random.default_rng(0)
+
+    def of_another_processor(function):
+        def off(*given, **options):
+            found = function(*given, **options)
+            found += random.integers(-2, 3, np.shape(found)) * np.spacing(found)
+            return found
+
+        return off
+
+    with monkeypatch.context() as patched:
+        for function in (np.exp, np.log, np.expm1, np.log1p):
+            patched.setattr(np, function.__name__, of_another_processor(function))
+        assert letters("HDPLDA") == before
+    monkeypatch.setattr("skdplda.models._hdp_sampler.SMOOTHING", 0.501)  # 0.5
+    assert letters("HDPLDA") != before
 
 
 def test_what_has_no_trial_counts_by_its_source_and_kernels(results, trials):
