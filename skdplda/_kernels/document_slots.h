@@ -114,16 +114,17 @@ INLINE lanes TARGET(weigh_slots)(const scratch *a, const slot_list *l, int32_t o
                                  float *product) {
     enum { PARTS = LANES / TARGET(WIDTH) };
     const uint16_t *slot = a->topic + l->first;
+    const float *row = a->row;
     float *count = a->count + l->first;
+    const int32_t n_blocks = l->blocks;
     const TARGET(ints) own = (TARGET(ints)){0} + old, same = (TARGET(ints)){0} + counted;
     const TARGET(reals) zero = {0}, one = zero + 1, less = zero + self;
-    TARGET(reals) sum[PARTS];
+    TARGET(reals) sum[PARTS] = {zero};
     lanes result;
-    for (int h = 0; h < PARTS; h++) sum[h] = zero;
-    for (int32_t i = 0; i < l->blocks; i++, slot += LANES, count += LANES, product += LANES)
+    for (int32_t i = 0; i < n_blocks; i++, slot += LANES, count += LANES, product += LANES)
         for (int h = 0; h < PARTS; h++) {
             const TARGET(ints) k = __builtin_convertvector(((const TARGET(shorts) *)slot)[h], TARGET(ints));
-            TARGET(reals) left = ((TARGET(reals) *)count)[h], weight = TARGET(gather)(a->row, slot + h * TARGET(WIDTH));
+            TARGET(reals) left = ((TARGET(reals) *)count)[h], weight = TARGET(gather)(row, slot + h * TARGET(WIDTH));
             left -= (TARGET(reals))((TARGET(ints))one & (k == own));
             left = (TARGET(reals))((TARGET(ints))left & (left > 0));
             weight -= (TARGET(reals))((TARGET(ints))less & (k == same));
