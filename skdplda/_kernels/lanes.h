@@ -61,6 +61,8 @@ INLINE int TARGET(lanes_below)(lanes x, float value) {
 /* Integers of WIDTH draws, what one register holds. */
 enum { TARGET(WIDTH) = 4 << SIMD };
 typedef int32_t TARGET(ints) __attribute__((vector_size(4 * TARGET(WIDTH)), may_alias));
+typedef float TARGET(reals) __attribute__((vector_size(4 * TARGET(WIDTH)), may_alias));
+typedef uint16_t TARGET(shorts) __attribute__((vector_size(2 * TARGET(WIDTH)), may_alias));
 
 /* Products of the two numbers of 16 bits in each lane, added. */
 INLINE TARGET(ints) TARGET(pair_products)(TARGET(ints) a, TARGET(ints) b) {

@@ -23,8 +23,6 @@ static void TARGET(leave_word)(const delayed_table *f, const listed_table *t, in
     for (int64_t e = t->start[w]; e < t->start[w + 1]; e++) row[t->topic[e]] = f->beta * f->scale[t->topic[e]];
 }
 
-typedef float TARGET(reals) __attribute__((vector_size(4 * TARGET(WIDTH)), may_alias));
-
 /* Weigh the slots of the tokens [first, first + n), which belong to different documents. */
 INLINE void TARGET(weigh_batch)(const token_block *b, const delayed_table *f, listed_scratch *s, uint32_t first, int32_t n,
                                 uint64_t place) {

@@ -277,7 +277,7 @@ def unigram_perplexity(
 
 def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion", max_iter=100, tol=1e-4, n_threads=1):
     """Return the log-likelihood of each document's held-out tokens, and these tokens."""
-    X = _check_counts(X)
+    X = X if isinstance(topic_word, FittedTopics) else _check_counts(X)  # a fitted model has checked both
     phi = _check_distributions(topic_word, "topic_word")
     _check_vocabulary(X, phi)
     alpha = _check_prior(doc_topic_prior, len(phi))
@@ -375,9 +375,9 @@ def _split(X, method):
     second = ((start + X.data) // 2 - start // 2).astype(np.int32)
     halves = []
     for counts in (X.data - second, second):
-        half = csr_matrix((counts, X.indices.copy(), X.indptr.copy()), shape=X.shape)
-        half.eliminate_zeros()
-        halves.append(half)
+        kept = counts > 0
+        indptr = np.concatenate(([0], np.cumsum(kept)))[X.indptr].astype(X.indptr.dtype)
+        halves.append(csr_matrix((counts[kept], X.indices[kept], indptr), shape=X.shape))
     return halves
 
 

@@ -22,6 +22,7 @@ __all__ = [
 # About as many tables have the model without noise as their mean. Neighbouring tables are alike, so that more of them
 # would cost time and change little.
 KEPT_TABLES = 10
+LISTED_TABLES = 5000  # five at 1000 topics, the last one alone from 5000 on
 # Exponential forgetting factor of the averaged releases; frontier_ablation.csv, row "model: no forgetting".
 FORGET = 0.2
 # Smoothing of the next table towards the word frequencies, in standard deviations of the noise; frontier_ablation.csv,
@@ -99,6 +100,9 @@ def constant(alpha, beta, round_):
 class MeanTable:
     """The mean of about KEPT_TABLES tables, evenly spaced in the last half of the rounds.
 
+    Of lists, it is the mean of the last LISTED_TABLES / n_topics tables of that half, and at least of the last one: the
+    fewer tokens a topic has, the sooner it is another one. doc/kernels.rst, "Lists of topics".
+
     Parameters
     ----------
     shape : tuple of int
@@ -110,12 +114,13 @@ class MeanTable:
     """
 
     def __init__(self, shape, n_rounds, lists=False):
-        self._last, self._stride = n_rounds - 1, max(1, n_rounds // (2 * KEPT_TABLES))
+        self._last, self._stride = n_rounds - 1, 1 if lists else max(1, n_rounds // (2 * KEPT_TABLES))
+        self._first = max(self._last / 2, n_rounds - max(1, LISTED_TABLES // shape[1]) if lists else 0)
         self.sum, self.n = sp.csr_array(shape) if lists else np.zeros(shape), 0
 
     def add(self, counts, round_):
         """Add the table of a round, if it is one of those that are kept."""
-        if 2 * round_ >= self._last and (self._last - round_) % self._stride == 0:
+        if round_ >= self._first and (self._last - round_) % self._stride == 0:
             if self.n == 0 and counts.dtype == np.int32 and 2 * KEPT_TABLES * counts.sum(dtype=np.int64) < 2**31:
                 self.sum = counts.copy()  # whole numbers are added faster
             else:
