@@ -49,6 +49,7 @@ __all__ = [
 ]
 
 LARGEST_COUNT = 2**31 - 1
+MOST_DIMENSIONS = 2**16  # of an embedding: sums of squares are exact
 SEED = [Interval(Integral, 0, None, closed="left"), bytes, np.random.RandomState, None]  # for random_state
 MOST_THREADS = 4 * (os.cpu_count() or 1)  # more do not help; from some ten thousands on, processes die
 Method = TypeVar("Method", bound=Function)
@@ -242,6 +243,16 @@ def refuse_bags(X):
             " skdplda.datasets.load_gensim_corpus(corpus, dictionary) has its counts as data, its words as"
             " feature_names."
         )
+
+
+def check_embeddings(estimator, X, *, reset=True, name="X"):
+    """Return embeddings, one row a document, as a matrix of any real numbers, CSR where it is sparse."""
+    X = check_matrix(estimator, X, reset=reset, finite=False)
+    if X.shape[1] > MOST_DIMENSIONS:
+        raise ValueError(f"{name} must have at most {MOST_DIMENSIONS} dimensions; got {X.shape[1]}.")
+    if X.dtype.kind == "c":
+        raise ValueError(f"{name} must have real numbers; got complex ones.")
+    return sp.csr_array(X) if sp.issparse(X) else X
 
 
 def note_parameters(estimator):

@@ -21,6 +21,7 @@ from skdplda import (
     VIPSLDA,
     BudgetExceededError,
     DPVocabularySelector,
+    EmbeddingTopics,
     LocalPrivateLDA,
     PrivacyAccountant,
     PrivateCGSLDA,
@@ -30,7 +31,7 @@ from skdplda.distributed import ActorPool, ShardedCounts, tree
 from skdplda.distributed._actor import added
 from skdplda.local import LocalRandomizer
 from skdplda.rounds._plan import NoisePlan
-from skdplda.semantics import UnitMatrix
+from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -526,6 +527,128 @@ def test_reports(bit_epsilon, X, threads):
         there.partial_fit(ShardedCounts([dask.delayed(reports[:, :50])], client=client))
     with pytest.raises(ValueError, match="must hold presence bits, ones and zeros; got a count of 2"):
         clone(model).fit(ShardedCounts([dask.delayed(2 * reports)], client=client))
+
+
+@pytest.fixture(scope="module")
+def V():
+    V = np.random.default_rng(0).normal(size=(400, 6)).astype(np.float32)
+    V[[0, 149, 399]] = np.array([[np.nan], [0.0], [np.inf]])
+    return V
+
+
+@pytest.mark.filterwarnings("ignore:.*clusters do not stand out:UserWarning")
+class TestEmbeddings:
+    """`EmbeddingTopics`: blocks of embeddings, with counts of words or without."""
+
+    MODEL = EmbeddingTopics(4, epsilon=20.0, max_iter=4, random_state=3)
+
+    @staticmethod
+    def parts(*arrays, sizes=SIZES, words=None):
+        """Return blocks of the first array, or of several as `EmbeddedTexts`."""
+        bounds = pairwise(np.cumsum([0, *sizes]))
+        blocks = [[array[a:b] for array in arrays] for a, b in bounds]
+        return [dask.delayed(EmbeddedTexts(*block, words) if len(block) > 1 else block[0]) for block in blocks]
+
+    @pytest.mark.parametrize("sizes", [(400,), SIZES, (0, 1, 9, 300, 90), (25,) * 16])
+    @pytest.mark.parametrize("users", [False, True])
+    @pytest.mark.parametrize("counted", [False, True])
+    @pytest.mark.parametrize("projection", [None, 3])
+    def test_any_blocks_give_the_same_bits(self, sizes, users, counted, projection, V, X, threads):
+        _, client = threads
+        blocks = self.parts(V, *([X] if counted else []), sizes=sizes)
+        groups = np.repeat(range(len(sizes)), sizes) * 1000 + np.arange(400) % 7 if users else None
+        model = clone(self.MODEL).set_params(projection=projection)
+        here = model.fit(V, groups=groups, counts=X if counted else None)
+        there = clone(model).fit(ShardedCounts(blocks, client=client), groups=groups)
+        assert vars(here).keys() == vars(there).keys()
+        for name in ("components_", "cluster_centers_", "cluster_sizes_", "centre_", "concentration_"):
+            assert_array_equal(getattr(here, name), getattr(there, name))
+        assert here.privacy_guarantee_ == there.privacy_guarantee_
+        assert_array_equal(here.predict(V), there.predict(V))
+
+    def test_processes_and_other_collections(self, V, X, client, tmp_path):
+        wait_for(client, 2)
+        words = [f"w{i}" for i in range(60)]
+        here = clone(self.MODEL).fit(EmbeddedTexts(V, X, words))
+        np.save(tmp_path / "V.npy", V)
+        array, counts = da.from_array(V, chunks=(130, 6)), da.from_array(X.toarray(), chunks=(130, 60))
+        read = dask.delayed(np.load)(tmp_path / "V.npy", mmap_mode="r")
+        blocks = [EmbeddedTexts(V[a:b], X[a:b], words) for a, b in pairwise(np.cumsum([0, *SIZES]))]
+        bag = db.from_sequence(range(3), npartitions=3).map_partitions(lambda part: [blocks[i] for i in part])
+        for source in ({"X": bag}, {"X": EmbeddedTexts(array, counts, words)}, {"X": ShardedCounts(bag.to_delayed())}):
+            there = clone(self.MODEL).fit(**source)
+            assert_array_equal(here.components_, there.components_)
+            assert here.words_.tolist() == there.words_.tolist() == words
+        for X_, counts_ in ((array, counts), (ShardedCounts([read]), ShardedCounts([dask.delayed(X)]))):
+            there = clone(self.MODEL).fit(X_, counts=counts_)
+            assert_array_equal(here.components_, there.components_)
+            assert there.words_ is None
+        assert forgotten(client)
+
+    @pytest.mark.parametrize("n_done", [1, 4])
+    def test_a_closed_worker_and_a_checkpoint_change_nothing(self, n_done, V, X, threads, close_one, tmp_path):
+        _, client = threads
+        wait_for(client, 2)
+        shards = ShardedCounts(self.parts(V, X, sizes=(50,) * 8), client=client)
+        here = clone(self.MODEL).fit(V, counts=X)
+
+        def cancel(report):
+            if report.n_done == n_done:
+                raise KeyboardInterrupt
+
+        there = clone(self.MODEL).set_params(checkpoint=tmp_path / "fit", callback=cancel)
+        with pytest.raises(KeyboardInterrupt):
+            there.fit(shards)
+        with np.load(tmp_path / "fit") as file:
+            kept = {name for name in file.files if name != "header"}
+        assert kept == {f"r_release{i}" for i in range(n_done)}  # released sums, and no document
+        with pytest.raises(ValueError, match="other parameters or other data"):
+            clone(there).set_params(callback=None).fit(ShardedCounts(self.parts(V, sizes=(50,) * 8), client=client))
+        there.set_params(callback=close_one).fit(shards)
+        assert_array_equal(here.components_, there.components_)
+        assert_array_equal(here.cluster_centers_, there.cluster_centers_)
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            (lambda V, X: [V, V[:, :5]], "(block 1 has 5|block 0 has 6) dimensions and the first (5|6)"),
+            (lambda V, X: [V, V[0]], r"block 1 must be of shape \(n_documents, n_dimensions\); got \(6,\)"),
+            (lambda V, X: [V.astype(complex)], "[Cc]omplex"),
+            (lambda V, X: [np.array([["a text", "another"]])], "not compatible with arrays of bytes/strings"),
+            (lambda V, X: [V, EmbeddedTexts(V, X)], "counts of the same words, in the same order, or none of them"),
+            (lambda V, X: [EmbeddedTexts(V, X), EmbeddedTexts(V, X[:, :9])], "counts of the same words"),
+            (lambda V, X: [EmbeddedTexts(V, X * 0.5)], "block 0 must hold non-negative integer counts"),
+            (lambda V, X: [V[:0]], r"X must have documents and dimensions; got shape \(0, 6\)"),
+        ],
+    )
+    def test_bad_blocks_are_refused(self, change, said, V, X, threads):
+        _, client = threads
+        with pytest.raises((ValueError, TypeError), match=said):
+            clone(self.MODEL).fit(ShardedCounts([dask.delayed(block) for block in change(V, X)], client=client))
+        assert forgotten(client)
+
+    def test_wrong_input_is_refused(self, V, X, threads):
+        _, client = threads
+        shards = ShardedCounts(self.parts(V), client=client)
+        for counts in (X, ShardedCounts([dask.delayed(X)], client=client)):
+            with pytest.raises(ValueError, match=r"counts must be on workers as X is.*X has 3 blocks, counts (none|1)"):
+                clone(self.MODEL).fit(shards, counts=counts)
+        with pytest.raises(ValueError, match=r"counts must have one row a text: vectors have 1[56]0 rows, counts"):
+            clone(self.MODEL).fit(
+                shards, counts=ShardedCounts(self.parts(X)[::-1][1:] + self.parts(X)[:1], client=client)
+            )
+        with pytest.raises(ValueError, match="documents of one user in several blocks"):
+            clone(self.MODEL).fit(shards, groups=np.zeros(400, int))
+        with pytest.raises(ValueError, match="init must have 6 columns"):
+            clone(self.MODEL).set_params(init=np.eye(4)).fit(shards)
+        with pytest.raises(ValueError, match=r"block [012] must hold embeddings, and is a path"):
+            clone(self.MODEL).fit(ShardedCounts(["V.npy"], client=client))
+        with pytest.raises(ValueError, match=r"block [012] must hold counts; got EmbeddedTexts"):
+            VIPSLDA(3).fit(ShardedCounts(self.parts(V, X), client=client))
+        for method in (self.MODEL.audit_contributions, clone(self.MODEL).fit(V).predict):
+            with pytest.raises(TypeError, match="EmbeddingTopics takes these embeddings in memory"):
+                method(shards)
+        assert forgotten(client)
 
 
 def test_counts_that_do_not_fit():

@@ -5,9 +5,18 @@ from warnings import warn
 from skdplda.distributed._actor import Part
 from skdplda.distributed._documents import ShardedDocuments, load_documents
 from skdplda.distributed._pool import ActorPool, tree
-from skdplda.distributed._shards import ShardedCounts, shards_of
+from skdplda.distributed._shards import ShardedCounts, paired_shards, shards_of
 
-__all__ = ["ActorPool", "Part", "ShardedCounts", "ShardedDocuments", "load_documents", "shards_of", "tree"]
+__all__ = [
+    "ActorPool",
+    "Part",
+    "ShardedCounts",
+    "ShardedDocuments",
+    "load_documents",
+    "paired_shards",
+    "shards_of",
+    "tree",
+]
 
 
 def __getattr__(name: str) -> object:

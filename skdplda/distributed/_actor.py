@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import MOST_THREADS, counts_of
-from skdplda.distributed._shards import join_blocks
-from skdplda.semantics import UnitMatrix
+from skdplda.distributed._shards import join_blocks, vocabulary_of
+from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
 __all__ = ["Actor", "Part", "added", "direct", "wait"]
 
@@ -24,17 +24,23 @@ class Part(NamedTuple):
     sizes : tuple of int
         Documents of each block.
     n_words : int or None
-        Size of the vocabulary; None where there is no block with documents.
+        Size of the vocabulary, or number of dimensions; None where there is no block with documents.
     n_tokens : int
         Of all documents.
     digest : str
         Of the content, if it was asked for.
+    n_counted : int or None, default=None
+        Size of the vocabulary of counts beside embeddings.
+    words : tuple of str or None, default=None
+        These words, where blocks tell them.
     """
 
     sizes: tuple
     n_words: int
     n_tokens: int
     digest: str
+    n_counted: int | None = None
+    words: tuple | None = None
 
     @property
     def n_documents(self) -> int:
@@ -60,29 +66,26 @@ class Actor:
         """Answer."""
         return True
 
-    def load(self, part, sources, first_block, digest):
+    def load(self, part, sources, first_block, digest, embedded):
         """Read the blocks of a part and describe it; a name is that of a list which Dask holds on this worker."""
         if part not in self._info:
-            self._info[part] = self._load(part, sources, first_block, digest)
+            self._info[part] = self._load(part, sources, first_block, digest, embedded)
         return self._info[part]
 
-    def _load(self, part, sources, first_block, digest):
+    def _load(self, part, sources, first_block, digest, embedded):
         if isinstance(sources, str):
             sources = import_module("distributed").get_worker().data[sources]
-        counts, sizes = join_blocks(sources, first_block)
-        self._loaded[part] = counts
-        if counts is None:
+        X, sizes = join_blocks(sources, first_block, embedded)
+        self._loaded[part] = X
+        if X is None:
             return Part(tuple(sizes), None, 0, "")
-        units, matrix = isinstance(counts, UnitMatrix), counts_of(counts)
-        content = ""
-        if digest:
-            sha = hashlib.sha256()
-            for array in (counts.start, counts.counts.indptr) if units else ():
-                sha.update(array.data)
-            for array in (matrix.indptr, matrix.indices, matrix.data):
-                sha.update(array.data)
-            content = sha.hexdigest()
-        return Part(tuple(sizes), counts.shape[1], int(matrix.data.sum(dtype=np.int64)), content)
+        n_tokens, told = 0, vocabulary_of(X) if embedded else ()
+        if not embedded:
+            n_tokens = int(counts_of(X).data.sum(dtype=np.int64))
+        sha = hashlib.sha256()
+        for array in arrays_of(X) if digest else ():
+            sha.update(array.data)
+        return Part(tuple(sizes), X.shape[1], n_tokens, sha.hexdigest() if digest else "", *told)
 
     def build(self, part, make, n_words, arguments):
         """Make the state of a part from its documents, which are not kept."""
@@ -112,6 +115,19 @@ class Actor:
             self._done[part] = number + 1
         results = [(self._sum, sorted(self._summed))]
         return added(results + wait(calls, still_here))
+
+
+def arrays_of(X):
+    """Yield the arrays that documents consist of."""
+    if isinstance(X, EmbeddedTexts):
+        for matrix in (X.vectors, X.counts):
+            yield from () if matrix is None else arrays_of(matrix)
+    elif isinstance(X, np.ndarray):
+        yield np.ascontiguousarray(X)
+    else:
+        matrix = counts_of(X)
+        yield from (X.start, X.counts.indptr) if isinstance(X, UnitMatrix) else ()
+        yield from (matrix.indptr, matrix.indices, matrix.data)
 
 
 def direct(actor):

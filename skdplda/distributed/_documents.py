@@ -13,7 +13,12 @@ __all__ = ["ShardedDocuments", "load_documents"]
 
 
 def load_documents(
-    X: Any, groups: ArrayLike | None = None, *, n_threads: int | None = None, digest: bool = False
+    X: Any,
+    groups: ArrayLike | None = None,
+    *,
+    n_threads: int | None = None,
+    digest: bool = False,
+    embedded: bool = False,
 ) -> "ShardedDocuments | None":
     """Let workers load what `fit` was given.
 
@@ -27,6 +32,8 @@ def load_documents(
         Threads of a worker; None for those that it has.
     digest : bool, default=False
         Whether `data` will be asked for.
+    embedded : bool, default=False
+        Whether blocks are of embeddings.
 
     Returns
     -------
@@ -36,7 +43,7 @@ def load_documents(
     shards = shards_of(X)
     if shards is None:
         return None
-    pool = ActorPool(shards, n_threads=n_threads, digest=digest)
+    pool = ActorPool(shards, n_threads=n_threads, digest=digest, embedded=embedded)
     try:
         return ShardedDocuments(pool, groups)
     except BaseException:

@@ -18,7 +18,7 @@ import numpy as np
 
 from skdplda._types import Function
 from skdplda.distributed._actor import Actor, Part, added, direct, wait
-from skdplda.distributed._shards import check_client, other_width
+from skdplda.distributed._shards import COLUMNS, check_client, one_vocabulary, other_width
 
 __all__ = ["FAN_OUT", "ActorPool", "tree"]
 
@@ -80,6 +80,8 @@ class ActorPool:
         Threads of each actor; None for those that the worker has.
     digest : bool, default=False
         Whether to read the parts' digests.
+    embedded : bool, default=False
+        Whether blocks are of embeddings, with word counts or without.
     fan_out : int, default=FAN_OUT
         Children of a node of the tree.
 
@@ -88,7 +90,11 @@ class ActorPool:
     parts : list of Part
         In the order of the documents.
     n_words : int
-        Size of the vocabulary.
+        Size of the vocabulary, or number of dimensions.
+    n_counted : int or None
+        Size of the vocabulary of counts beside embeddings.
+    words : tuple of str or None
+        These words, where blocks tell them.
     n_documents : int
         In all parts.
 
@@ -97,13 +103,20 @@ class ActorPool:
     RuntimeError
         If no worker is left, or one lacks this package or has another version of it, or a part is lost again and again.
     ValueError
-        If blocks are no counts, of different widths, or without documents.
+        If blocks are not as described, of different widths, or without documents.
     """
 
     def __init__(
-        self, shards: Any, *, n_threads: int | None = None, digest: bool = False, fan_out: int = FAN_OUT
+        self,
+        shards: Any,
+        *,
+        n_threads: int | None = None,
+        digest: bool = False,
+        embedded: bool = False,
+        fan_out: int = FAN_OUT,
     ) -> None:
         self._client, self._n_threads, self._digest, self._fan_out = shards.client, n_threads, digest, fan_out
+        self._embedded = embedded
         self._actors, self._next, self._checked, self._gone = {}, 0, set(), set()
         self._make, self._log, self._replays, self._number = None, [], True, 0
         n_parts = min(len(shards.sources), max(1, len(self._addresses())))
@@ -114,8 +127,10 @@ class ActorPool:
             self.parts: list[Any] = [placed.info for placed in self._placed]
             self.n_documents = sum(part.n_documents for part in self.parts)
             self.n_words = self._width()
+            self.n_counted, self.words = one_vocabulary([part[4:] for part in self.parts if part.n_words is not None])
             if not self.n_documents or not self.n_words:
-                raise ValueError(f"X must have documents and words; got shape {(self.n_documents, self.n_words)}.")
+                what, shape = COLUMNS[embedded], (self.n_documents, self.n_words)
+                raise ValueError(f"X must have documents and {what}; got shape {shape}.")
         except BaseException:
             self.close()
             raise
@@ -126,7 +141,7 @@ class ActorPool:
         for placed in self._placed:
             found = placed.info.n_words
             if None not in (n_words, found) and found != n_words:
-                raise ValueError(other_width(placed.first_block, found, n_words))
+                raise ValueError(other_width(placed.first_block, found, n_words, self._embedded))
             n_words = n_words or found
         return n_words
 
@@ -325,7 +340,7 @@ class ActorPool:
     def _load(self, part, blocks):
         placed, blocks = self._placed[part], blocks[0].key if isinstance(blocks, tuple) else blocks
         handle = self._actors[placed.rank]
-        return handle.actor.load(part, blocks, placed.first_block, self._digest), handle.address
+        return handle.actor.load(part, blocks, placed.first_block, self._digest, self._embedded), handle.address
 
     def _build(self, part):
         placed = self._placed[part]

@@ -1,24 +1,26 @@
-"""What users name: word counts in blocks, which workers hold."""
+"""What users name: word counts, or embeddings, in blocks, which workers hold."""
 
 import os
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
 from skdplda._optional import import_optional
-from skdplda._validation import check_block
+from skdplda._validation import check_block, check_embeddings
 from skdplda.datasets import DiskCounts, open_counts
-from skdplda.semantics import UnitMatrix
+from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
-__all__ = ["ShardedCounts", "join_blocks", "shards_of"]
+__all__ = ["COLUMNS", "ShardedCounts", "join_blocks", "paired_shards", "shards_of"]
 
 PURPOSE = "Fitting on a cluster"
 INSTALL = "skdplda[dask]"
+COLUMNS = {False: "words", True: "dimensions"}  # by whether blocks are of embeddings
 
 
 class ShardedCounts:
-    """Word counts in blocks of documents, to be fitted on the workers of a Dask cluster.
+    """Word counts or embeddings in blocks of documents, to be fitted on the workers of a Dask cluster.
 
     Nothing is read here: the blocks stay on the workers, or on the disks that they see.
 
@@ -31,6 +33,8 @@ class ShardedCounts:
         * a Dask Bag with one such block, or several, in each partition: `bag.map_partitions(vectorizer.transform)`;
         * a list of Delayed blocks, or of Futures;
         * a list of folders of `skdplda.datasets.write_counts`, under paths that every worker can read.
+
+        For `EmbeddingTopics` blocks are of embeddings, or `skdplda.semantics.EmbeddedTexts`; there are no folders.
     client : distributed.Client, default=None
         Of the cluster. None takes the one that was made last.
 
@@ -100,6 +104,39 @@ def shards_of(X: Any) -> ShardedCounts | None:
     return ShardedCounts(X) if hasattr(type(X), "__dask_graph__") else None
 
 
+def paired_shards(shards: ShardedCounts, counts: Any) -> ShardedCounts:
+    """Return embeddings on workers together with counts on workers, block by block.
+
+    Parameters
+    ----------
+    shards : ShardedCounts
+        Blocks of embeddings.
+    counts : object
+        Blocks of counts of the same documents, as `ShardedCounts` or a Dask collection.
+
+    Returns
+    -------
+    pairs : ShardedCounts
+        Blocks of `EmbeddedTexts`.
+
+    Raises
+    ------
+    ValueError
+        If counts are not on workers, or in other blocks.
+    """
+    counts = shards_of(counts)
+    found = None if counts is None else len(counts.sources)
+    if found != len(shards.sources) or any(isinstance(s, str) for s in (*shards.sources, *counts.sources)):
+        raise ValueError(
+            f"counts must be on workers as X is, in blocks of the same documents that are no paths: X has"
+            f" {len(shards.sources)} blocks, counts {'none' if counts is None else found}."
+        )
+    delayed = import_optional("dask", purpose=PURPOSE, install=INSTALL).delayed(EmbeddedTexts)
+    return ShardedCounts(
+        [delayed(*pair) for pair in zip(shards.sources, counts.sources, strict=True)], client=shards.client
+    )
+
+
 def _sources(source):
     """Return the blocks of a source as a list of paths, Delayed and Futures."""
     if hasattr(source, "to_delayed"):
@@ -125,46 +162,98 @@ def _sources(source):
     )
 
 
-def join_blocks(sources, first_block):
+def join_blocks(sources, first_block, embedded=False):
     """Read blocks, on a worker, and return them as one matrix, with the number of documents of each.
 
     `sources` has paths, matrices, or lists of matrices; `first_block` is the number of the first one, for messages. The
     matrix is a canonical csr_array of int32 with int64 pointers and int32 indices, or a UnitMatrix where the blocks
     have semantic units. ValueError if a block holds anything but counts or has another number of words than the first.
+    Of embeddings it is `EmbeddedTexts`, whose counts are as above.
     """
     rows, sizes, n_words = [], [], None
     for number, source in enumerate(sources, first_block):
+        if isinstance(source, str) and embedded:
+            raise ValueError(
+                f"block {number} must hold embeddings, and is a path: give"
+                " dask.delayed(numpy.load)(path, mmap_mode='r') in its place."
+            )
         if isinstance(source, str):
             pieces = [counts for _, counts in open_counts(source).blocks()]
-        elif isinstance(source, UnitMatrix) or sp.issparse(source) or hasattr(source, "__array__"):
+        elif isinstance(source, (UnitMatrix, EmbeddedTexts)) or sp.issparse(source) or hasattr(source, "__array__"):
             pieces = [source]
         else:  # a partition of a Bag
             pieces = list(source)
-        pieces = [X.checked() if isinstance(X, UnitMatrix) else check_block(X, f"block {number}") for X in pieces]
+        pieces = [_checked(X, f"block {number}", embedded) for X in pieces]
         for X in pieces:
             if n_words not in (None, X.shape[1]):
-                raise ValueError(other_width(number, X.shape[1], n_words))
+                raise ValueError(other_width(number, X.shape[1], n_words, embedded))
             n_words = X.shape[1]
         rows += pieces
         sizes.append(sum(X.shape[0] for X in pieces))
     if n_words is None:
         return None, sizes
+    if embedded:
+        return _joined_embeddings(rows), sizes
     if any(isinstance(X, UnitMatrix) for X in rows):
         if not all(isinstance(X, UnitMatrix) for X in rows):
             raise ValueError("blocks must be all of word counts, or all of semantic units.")
         lengths = np.concatenate([np.diff(X.start) for X in rows])
         return UnitMatrix(np.concatenate([[0], np.cumsum(lengths)]), sp.vstack([X.counts for X in rows])), sizes
+    return _joined_counts(rows), sizes
+
+
+def _checked(X, name, embedded):
+    """Return a block of counts, or of embeddings as `EmbeddedTexts`, or raise a ValueError with its name."""
+    if not embedded:
+        if isinstance(X, EmbeddedTexts):
+            raise ValueError(f"{name} must hold counts; got EmbeddedTexts, which are for EmbeddingTopics.")
+        return X.checked() if isinstance(X, UnitMatrix) else check_block(X, name)
+    texts = X if isinstance(X, EmbeddedTexts) else EmbeddedTexts(X if hasattr(X, "shape") else np.asarray(X))
+    if len(texts.shape) != 2:
+        raise ValueError(f"{name} must be of shape (n_documents, n_dimensions); got {texts.shape}.")
+    # scikit-learn refuses what has no rows
+    vectors = check_embeddings(BaseEstimator(), texts.vectors, name=name) if len(texts) else np.empty(texts.shape)
+    return EmbeddedTexts(vectors, None if texts.counts is None else check_block(texts.counts, name), texts.words)
+
+
+def _joined_embeddings(rows):
+    """Return blocks of `EmbeddedTexts` as one."""
+    n_counted, words = one_vocabulary([vocabulary_of(X) for X in rows])
+    sparse = all(sp.issparse(X.vectors) for X in rows)
+    vectors = [X.vectors.toarray() if sp.issparse(X.vectors) and not sparse else X.vectors for X in rows]
+    vectors = sp.vstack(vectors, format="csr") if sparse else np.concatenate(vectors)
+    return EmbeddedTexts(vectors, None if n_counted is None else _joined_counts([X.counts for X in rows]), words)
+
+
+def vocabulary_of(X):
+    """Return the number of words that are counted beside embeddings, and these words; None for what there is not."""
+    return None if X.counts is None else X.counts.shape[1], None if X.words is None else tuple(X.words)
+
+
+def one_vocabulary(found):
+    """Return what all blocks have as `vocabulary_of`, or raise a ValueError."""
+    if len(set(found)) > 1:
+        raise ValueError("blocks of embeddings must have counts of the same words, in the same order, or none of them.")
+    return found[0] if found and found[0] else (None, None)
+
+
+def _joined_counts(rows):
+    """Return blocks of counts as one csr_array."""
     lengths = np.concatenate([np.diff(X.indptr) for X in rows])
     indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
     indices = np.concatenate([X.indices for X in rows]).astype(np.int32, copy=False)
     data = np.concatenate([X.data for X in rows]).astype(np.int32, copy=False)
-    counts = sp.csr_array((data, indices, indptr), shape=(len(lengths), n_words))
+    counts = sp.csr_array((data, indices, indptr), shape=(len(lengths), rows[0].shape[1]))
     counts.indptr, counts.indices = indptr, indices  # the constructor may narrow them
-    return counts, sizes
+    return counts
 
 
-def other_width(block, n_words, expected):
-    """Return the sentence on a block of another vocabulary."""
+def other_width(block, n_words, expected, embedded):
+    """Return the sentence on a block of another vocabulary, or of other embeddings."""
+    if embedded:
+        return (
+            f"block {block} has {n_words} dimensions and the first {expected}: blocks must be of one embedding model."
+        )
     return (
         f"block {block} has {n_words} words and the first {expected}: blocks must share one vocabulary, with the same"
         " words in the same order."

@@ -248,11 +248,11 @@ class BaseTopicModel(
         self.privacy_guarantee_ = guarantee
         note_parameters(self)
 
-    def _load_on_workers(self, X, groups=None, reset=True):
+    def _load_on_workers(self, X, groups=None, reset=True, embedded=False):
         """Return what `fit` was given as `ShardedDocuments`, or None for data on this machine."""
         n_threads = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else None
         digest = getattr(self, "checkpoint", None) is not None
-        documents = load_documents(X, groups, n_threads=n_threads, digest=digest)
+        documents = load_documents(X, groups, n_threads=n_threads, digest=digest, embedded=embedded)
         if documents is not None and reset:
             self._set_columns(documents.shape[1])
         elif documents is not None:

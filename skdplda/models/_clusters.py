@@ -10,14 +10,13 @@ from scipy.cluster.hierarchy import linkage
 from sklearn.base import BaseEstimator
 
 from skdplda._types import ArrayLike
-from skdplda._validation import check_counts, check_is_fitted, check_matrix, fitted_parameter
+from skdplda._validation import MOST_DIMENSIONS, check_counts, check_embeddings, check_is_fitted, fitted_parameter
 from skdplda.models._base import BaseTopicModel
 from skdplda.rounds._estep_clusters import FINE, LENGTH, grid_directions
 from skdplda.semantics import EmbeddedTexts
 
 __all__ = ["BaseClusterModel", "projected_rows"]
 
-MOST_DIMENSIONS = 2**16  # so that sums of squares are exact
 PROJECTION_SEED = 0  # of public random projections
 BLOCK_ROWS = 4096  # at a time
 
@@ -195,17 +194,16 @@ class BaseClusterModel(BaseTopicModel):
 
     def _embeddings(self, X, *, reset):
         """Return embeddings as a matrix of numbers, in memory or on disk; rows may have any numbers."""
+        self._refuse_workers(X)
+        return check_embeddings(self, X, reset=reset)
+
+    def _refuse_workers(self, X):
+        X = X.vectors if isinstance(X, EmbeddedTexts) else X
         if hasattr(type(X), "__dask_graph__") or hasattr(type(X), "_on_workers"):
             raise TypeError(
-                f"{type(self).__name__} takes embeddings in memory, or as numpy.memmap; got a {type(X).__name__}, which"
-                " is on workers. Call compute() on it."
+                f"{type(self).__name__} takes these embeddings in memory, or as numpy.memmap; got a"
+                f" {type(X).__name__}, which is on workers. Call compute() on it, or map the method over its blocks."
             )
-        X = check_matrix(self, X, reset=reset, finite=False)
-        if X.shape[1] > MOST_DIMENSIONS:
-            raise ValueError(f"X must have at most {MOST_DIMENSIONS} dimensions; got {X.shape[1]}.")
-        if X.dtype.kind == "c":
-            raise ValueError("X must have real numbers; got complex ones.")
-        return sp.csr_array(X) if sp.issparse(X) else X
 
     def _cosines(self, X):
         """Return the cosines of rows and clusters, (n, n_components), and which rows have a direction, (n,)."""

@@ -1,6 +1,7 @@
 """Embedding topics: private clusters of texts' embeddings, and the words of each cluster."""
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, Literal, Self
@@ -11,6 +12,7 @@ from sklearn.base import clone
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import (
+    MOST_DIMENSIONS,
     Interval,
     StrOptions,
     check_counts,
@@ -18,8 +20,9 @@ from skdplda._validation import (
     check_prior,
     fit_context,
 )
+from skdplda.distributed import paired_shards, shards_of
 from skdplda.models._base import BaseRoundsModel, TrainingData
-from skdplda.models._clusters import MOST_DIMENSIONS, BaseClusterModel, projected_rows
+from skdplda.models._clusters import BaseClusterModel, projected_rows
 from skdplda.privacy import Randomness, seeded_guarantee
 from skdplda.rounds._clusters import EXACT_ROUNDS, ROUNDS, ClusterPlan, ClusterTables, PublicStart, cluster_shares
 from skdplda.rounds._estep_clusters import FINE, ClusterEStep, Embeddings
@@ -201,16 +204,17 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features), or EmbeddedTexts
+        X : array-like or sparse matrix of shape (n_documents, n_features), EmbeddedTexts, Dask collection or \
+ShardedCounts
             Embeddings, one row a document, by a public model that sees one text at a time. A `numpy.memmap` is read
-            block by block.
+            block by block. Blocks of embeddings or of `EmbeddedTexts` are fitted on the workers of a Dask cluster.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
             The user of each document: the guarantee then is for all documents of one user together.
         counts : array-like or sparse matrix of shape (n_documents, n_words), default=None
             Word counts of the same documents, over a public, or privately selected, vocabulary. `EmbeddedTexts` bring
-            their own.
+            their own. Where X is on workers, blocks of the same documents.
 
         Returns
         -------
@@ -221,8 +225,6 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         ------
         BudgetExceededError
             If an open accountant cannot afford the fit. No data were read.
-        TypeError
-            For data on workers.
         ValueError
             For parameters or data that are not as described.
 
@@ -282,6 +284,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         plan = self._plan()
         if plan.noiseless:
             raise ValueError("only a private form has contributions of bounded norm; give a finite epsilon.")
+        self._refuse_workers(X)
         copy = clone(self)
         randomness = Randomness(self.random_state, type(self).__name__)
         data = copy._read((X, counts), groups, plan, randomness)
@@ -352,6 +355,9 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
             if counts is not None:
                 raise ValueError("counts must be None for EmbeddedTexts, which bring their own.")
             X, counts, words = X.vectors, X.counts, X.words
+        shards = shards_of(X)
+        if shards is not None:
+            return self._read_on_workers(shards if counts is None else paired_shards(shards, counts), groups, words)
         vectors = self._embeddings(X, reset=True)
         if counts is not None:
             _check_same_rows(X, counts)
@@ -375,6 +381,20 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
             Embeddings(projected, counts), units, groups is not None, (*contents, *(units or ())), words
         )
 
+    def _read_on_workers(self, shards, groups, words):
+        documents = self._load_on_workers(shards, groups, embedded=True)
+        try:
+            self._check_public(self._n_dimensions())
+        except BaseException:
+            documents.pool.close()
+            raise
+        words = documents.pool.words if words is None else words
+        return TrainingData(documents, None, groups is not None, documents.data, words)
+
+    def _n_dimensions(self):
+        """Return the number of dimensions after the projection."""
+        return projected_rows(np.empty((0, self.n_features_in_)), self.projection).shape[1]
+
     def _check_public(self, n_dimensions):
         """Refuse public arrays that do not fit the data's shape, which is public."""
         init, weight, centre = self._public("init"), self._public("init_weight"), self._public("centre")
@@ -395,11 +415,14 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         return False
 
     def _make_e_step(self, plan, randomness, data):
-        return ClusterEStep
+        if not data.on_workers:
+            return ClusterEStep
+        return partial(projected_e_step, projection=self.projection, n_words=data.documents.pool.n_counted)
 
     def _make_tables(self, plan, randomness, data):
-        documents = data.documents
-        n_dimensions, n_words = documents.shape[1], 0 if documents.counts is None else documents.counts.shape[1]
+        counts = None if data.on_workers else data.documents.counts
+        n_words = data.documents.pool.n_counted if data.on_workers else None if counts is None else counts.shape[1]
+        n_dimensions = self._n_dimensions()
         init, key = self._public("init"), randomness.table_key
         if init is None:
             start = PublicStart.spread(self.n_components, n_dimensions, key)
@@ -455,6 +478,14 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         if not attributes["has_words_"]:
             del self.topic_word_
         del self.has_words_
+
+
+def projected_e_step(X, units=None, *, projection, n_words, **options):
+    """Return the E-step of documents on a worker: `EmbeddedTexts`, or an empty matrix where there are none."""
+    vectors, counts = (X.vectors, X.counts) if isinstance(X, EmbeddedTexts) else (X, None)
+    if counts is None and n_words is not None:  # of no document
+        counts = sp.csr_array((0, n_words), dtype=np.int32)
+    return ClusterEStep(Embeddings(projected_rows(vectors, projection), counts), units, **options)
 
 
 def _check_same_rows(X, counts):

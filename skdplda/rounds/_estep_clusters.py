@@ -202,7 +202,10 @@ class ClusterEStep:
 
     def _labels(self, question):
         """Return the cluster of each document."""
-        return np.concatenate([nearest(directions, found) for _, directions, found in self._products(question)])
+        labels = np.empty(self._X.shape[0], np.int64)
+        for rows, directions, products in self._products(question):
+            labels[rows] = nearest(directions, products)
+        return labels
 
     def _sum_directions(self, question):
         """Return sizes and sums of directions by cluster, (n_clusters, 1 + n_dimensions).

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import unit_of_documents
-from skdplda.semantics import UnitMatrix
+from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
 __all__ = [
     "GRID",
@@ -39,11 +39,13 @@ def shortened(X):
     """Return documents of at most MOST_TOKENS tokens each: longer ones lose tokens evenly, without a warning.
 
     A warning would tell that there is such a document. X is a csr_array or a UnitMatrix of counts, and is returned as
-    it is if no document is longer.
+    it is if no document is longer; or EmbeddedTexts, with counts or without.
 
     If t of a document's n tokens stand up to and including a word, floor(t MOST_TOKENS / n) are left up to it. So what
     is left is a function of the document alone, and of no draw.
     """
+    if isinstance(X, EmbeddedTexts):
+        return X if X.counts is None else EmbeddedTexts(X.vectors, shortened(X.counts), X.words)
     counts, bounds = (X.counts, X.counts.indptr[X.start]) if isinstance(X, UnitMatrix) else (X, X.indptr)
 
     def evenly(document, before):
