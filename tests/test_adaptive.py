@@ -21,7 +21,7 @@ from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.metrics import perplexity
 from skdplda.models._base import settings_of
 from skdplda.privacy import epsilon_of, gaussian_event
-from skdplda.rounds._adaptive import AdaptiveTables, Question, least_share
+from skdplda.rounds._adaptive import LATE_SHARE, AdaptiveTables, Question, least_share
 from skdplda.rounds._estep_adaptive import AdaptiveEStep, nearest, unit_rows
 from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._estep_variational import VariationalEStep
@@ -302,6 +302,41 @@ def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter):
     assert math.fsum(tables.spent) <= 1 + 1e-12
 
 
+@pytest.mark.parametrize(
+    ("signal", "votes", "last", "pays"),
+    [(90, 1.5, "words", False), (90, 3.0, "words", True), (150, 0.5, "words", False), (150, 1.5, "topics", True)],
+)
+def test_words_get_a_part_of_the_rest_where_the_signal_is_weak(signal, votes, last, pays):
+    plan = BudgetPlan.of(1.0, 1e-5, least_share(None))
+    tables, kinds, shares = AdaptiveTables((400, 3), plan, 0, weighted=True), [], []
+    while tables.next_share is not None:
+        question, deviation = tables.question, plan.deviation(0) / math.sqrt(tables.next_share)
+        kinds.append(kind_of(question))
+        shares.append(tables.next_share)
+        value = {"words": plan.deviation(0) * signal / 20, "votes": votes * deviation}.get(kinds[-1], deviation)
+        before = tables.table
+        tables.update(np.full(shape_of(question, (400, 3)), round(value * GRID)), len(kinds))
+    assert kinds[-1] == last and tables._topics_pay == pays and kinds.count("votes") == 1
+    assert math.fsum(shares) == pytest.approx(1)
+    if pays and last == "words":  # these are for the model alone: no topics are asked after them
+        assert shares[-1] == pytest.approx(LATE_SHARE * math.fsum(shares[kinds.index("votes") + 1 :]))
+        assert tables.table is before
+
+
+def test_vectors_that_do_not_fit_leave_the_time_of_the_votes():
+    """Of the budget that was left for topics and votes, documents vote after the same part."""
+    rng, plan, parts = np.random.default_rng(0), BudgetPlan.of(1.0, 1e-5, least_share(None)), []
+    for prior in (None, WordPrior(rng.standard_normal((400, 5)))):
+        tables, kinds = AdaptiveTables((400, 3), plan, 0, weighted=True, prior=prior), []
+        while tables.next_share is not None:
+            kinds.append(kind_of(tables.question))
+            value = plan.deviation(0) * GRID * {"words": 7.0, "fit": -100.0, "votes": 100.0}.get(kinds[-1], 10.0)
+            tables.update(np.full(shape_of(tables.question, (400, 3)), round(value)), len(kinds))
+        parts.append(kinds[kinds.index("topics") :])
+        assert ("fit" in kinds) == (prior is not None)
+    assert parts[0] == parts[1] and "votes" in parts[0]
+
+
 def test_a_plan_refuses_to_spend_too_much():
     plan = BudgetPlan.of(1.0, 1e-5, 0.001)
     refused = [([0.5, 0.5], 0.01), ([], 1.001), ([0.9], 0.1 + 1e-9), ([], 0.0), ([], -0.1), ([], math.nan)]
@@ -480,11 +515,11 @@ def test_documents_without_topics_are_found_out(model, seen):
     frequencies, stopped = rng.dirichlet(np.full(60, 0.5)), 0
     X, test = (rng.multinomial(rng.poisson(30, n), frequencies) for n in (1500, 500))
     for seed in range(4):
-        fitted = model(5, epsilon=0.2, random_state=seed).fit(X)
+        fitted = model(3, epsilon=0.2, random_state=seed).fit(X)
         assert fitted.perplexity(test) < 1.1 * perplexity(test, frequencies[None])
-        if seen.kinds[-1] == "words":
+        if not seen.tables._topics_pay:
             stopped += seen.kinds[-2] == "votes"
-            assert_allclose(fitted.topic_word_, np.repeat(fitted.topic_word_[:1], 5, axis=0), rtol=1e-9)
+            assert_allclose(fitted.topic_word_, np.repeat(fitted.topic_word_[:1], 3, axis=0), rtol=1e-9)
     assert stopped > 0
 
 

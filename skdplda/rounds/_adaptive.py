@@ -3,7 +3,8 @@
     words    the sum of the documents' word counts            tells how much signal there is, and so how many rounds pay
     frequent topic-word counts of the frequent words alone    where the signal is weak: fewer cells share the noise
     topics   topic-word counts, a number of rounds
-    votes    do topics explain the documents better than word frequencies do? If not, the rest goes to `words` again
+    votes    do topics explain the documents better than word frequencies do? If not, the rest goes to `words` again,
+             and a part of it if they do but the signal is weak
 
 All this is post-processing of what was released, and the shares of the budget add up to one: doc/theory/adaptive.rst.
 """
@@ -23,14 +24,15 @@ __all__ = ["MOST_ROUNDS", "AdaptiveTables", "Question", "audited_question", "lea
 
 # Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget".
 WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
-# The votes are asked for when so much is spent, frequent words apart: later, topics are clearer; earlier, more is left
-# if they do not pay.
+# The votes are asked for when so much is spent, apart from what frequent words and vectors that do not fit had: later,
+# topics are clearer; earlier, more is left if they do not pay.
 VOTES_AFTER = 0.3
 # In the votes topics are mixed half and half with the word frequencies, as the final shrinkage would: topics that are
 # right but noisy get a chance.
 BLEND = 0.5
-# Standard deviations of their noise above which votes, the noise included, let topics go on.
-ENOUGH_VOTES = 1.0
+# Standard deviations of their noise above which votes, the noise included, let topics go on. Below a signal of all
+# topics together, noise in word frequencies costs much: topics must prove more, and words get a part of what is left.
+ENOUGH_VOTES, ENOUGH_IF_SCARCE, SCARCE_SIGNAL, LATE_SHARE = 1.0, 2.0, 100.0, 0.25
 # Topic rounds: START + signal / STEP, in [FEWEST, MOST_ROUNDS]. The signal is a topic's mass over the noise that the
 # whole budget would leave in a topic's column. Helped by vectors, fewer are enough: signal / HELPED, in
 # [FEWEST_HELPED, MOST_ROUNDS], and fewest where users are the units. Chosen on KOS and Enron's senders.
@@ -54,7 +56,7 @@ CELL = 1000.0
 def least_share(n_rounds):
     """Return a bound below the share of every release, of at most `n_rounds` (None: MOST_ROUNDS) topic rounds."""
     left = 1 - (WORDS_SHARE + FIT_SHARE + max(VECTORS_SHARE, FREQUENT_SHARE) + VOTES_SHARE)
-    return min(FIT_SHARE, left / (PRECISION_RATIO * (n_rounds or MOST_ROUNDS)) * (1 - 1e-9))
+    return min(FIT_SHARE, (1 - LATE_SHARE) * left / (PRECISION_RATIO * (n_rounds or MOST_ROUNDS)) * (1 - 1e-9))
 
 
 def topic_shares(n_rounds, left):
@@ -100,8 +102,12 @@ def planned_noise(plan, n_rounds=None, *, vectors=False):
 
 
 def noise_of_topics(plan, n_rounds, left):
-    """Return the three numbers of `planned_noise`, (3,), where so much of the budget is left for topics and votes."""
-    shares = topic_shares(n_rounds, left)
+    """Return the three numbers of `planned_noise`, (3,), where so much of the budget is left for topics and votes.
+
+    They are bounds: after the first round, words may get LATE_SHARE of what is left.
+    """
+    first, *later = topic_shares(n_rounds, left)
+    shares = [first, *((1 - LATE_SHARE) * share for share in later)]
     weight = squares = 0.0
     for share in shares:
         weight, squares = (1 - FORGET) * weight + share, (1 - FORGET) ** 2 * squares + share
@@ -180,13 +186,16 @@ class AdaptiveTables:
         Topic rounds; None lets the signal decide.
     smoothing : float, default=SMOOTHING
         Of the next table towards the word frequencies, in standard deviations of the noise.
+    least_signal : float, default=0.0
+        The signal below which no topics are tried, if it is above LEAST_SIGNAL (LEAST_SIGNAL_HELPED).
     prior : WordPrior or None, default=None
         Public knowledge.
     """
 
-    def __init__(self, shape, plan, key, *, weighted, n_rounds=None, smoothing=SMOOTHING, prior=None):
+    def __init__(self, shape, plan, key, *, weighted, n_rounds=None, smoothing=SMOOTHING, least_signal=0.0, prior=None):
         self.table = initial_table(shape, key, GAMMA_SHAPE)
         self._plan, self._weighted, self._n_rounds, self._smoothing = plan, weighted, n_rounds, smoothing
+        self._least_signal = least_signal
         self._prior = WordPrior() if prior is None else prior
         self._public = floor_of(self._prior.frequencies)
         self._seed = int(np.random.default_rng(key).integers(2**32))
@@ -199,7 +208,7 @@ class AdaptiveTables:
         self._evidence = np.zeros((2, n_words))  # of word frequencies: weighted sums, and the sums of the weights
         self._mass, self._words_share = 0.0, 0.0  # of all words, as released by `words`, and for what share
         self._sum, self._share, self._squares, self._signal = np.zeros(shape), 0.0, 0.0, 0.0
-        self._voted, self._topics_pay = False, True
+        self._before, self._voted, self._topics_pay = 0.0, False, n_topics > 1
 
     @property
     def next_share(self):
@@ -257,12 +266,13 @@ class AdaptiveTables:
         self._note_frequencies(words, np.full(len(words), self._deviation(share)))
         self._mass += share * words.sum()
         self._words_share += share
-        self._frequencies = self._proven_frequencies()
-        if self.table.shape[1] == 1 or not first:
-            self._topics_pay = False
-            self.table = self._scaled(np.repeat(self._frequencies[:, None], self.table.shape[1], axis=1))
+        if self._topics_pay and not first:  # after the last topics, whose weights stay
             return
         n_words, n_topics = self.table.shape
+        self._frequencies = self._proven_frequencies()
+        if not self._topics_pay:
+            self.table = self._scaled(np.repeat(self._frequencies[:, None], n_topics, axis=1))
+            return
         self._signal = words.sum() / n_topics / np.sqrt(n_words) / self._deviation(1.0)
         if self._prior.topics is not None:
             start = starting_topics(self._prior, n_topics, self._frequencies, self._seed)
@@ -295,8 +305,8 @@ class AdaptiveTables:
     def _plan_topics(self, first):
         """Plan the topic rounds, the first of which may be one of clusters; none if the signal is too weak for them."""
         n_rounds, helped = self._n_rounds, self._vectors is not None
-        if self._signal < (LEAST_SIGNAL_HELPED if helped else LEAST_SIGNAL):
-            self._todo = [("words", 1 - math.fsum(self.spent))]
+        if self._signal < max(self._least_signal, LEAST_SIGNAL_HELPED if helped else LEAST_SIGNAL):
+            self._give_up()
             return
         if self._signal < FREQUENT_SIGNAL and not helped and not self._frequent.any():
             order = np.argsort(-self._frequencies, kind="stable")
@@ -311,6 +321,7 @@ class AdaptiveTables:
             n_rounds = int(np.clip(np.rint(self._signal / step), FEWEST_HELPED, MOST_ROUNDS))
         elif n_rounds is None:
             n_rounds = int(np.clip(np.rint(START + self._signal / STEP), FEWEST, MOST_ROUNDS))
+        self._before = math.fsum(self.spent[1:])
         shares = topic_shares(n_rounds, 1 - math.fsum(self.spent))
         self._todo = [(first, shares[0]), *(("topics", share) for share in shares[1:])]
 
@@ -351,14 +362,24 @@ class AdaptiveTables:
         np.maximum(released, 0, out=released)
         released += floor
         self.table = self._scaled(released)
-        after = VOTES_AFTER + FREQUENT_SHARE * self._frequent.any()
+        after = VOTES_AFTER + (self._before if self._vectors is None else 0.0)
         if not self._voted and self._todo and math.fsum(self.spent) + self._todo[0][1] / 2 >= after:
             self._voted = True
             self._todo.insert(0, ("votes", VOTES_SHARE))
 
     def _take_votes(self, sums, share):
-        if sums[0, 0] < ENOUGH_VOTES * self._deviation(share):
-            self._todo = [("words", 1 - math.fsum(self.spent))]
+        scarce = self._signal * self.table.shape[1] < SCARCE_SIGNAL
+        if sums[0, 0] < (ENOUGH_IF_SCARCE if scarce else ENOUGH_VOTES) * self._deviation(share):
+            self._give_up()
+        elif scarce:
+            left = 1 - math.fsum(self.spent)
+            self._todo = [(kind, share * (1 - LATE_SHARE)) for kind, share in self._todo]
+            self._todo.append(("words", LATE_SHARE * left))
+
+    def _give_up(self):
+        """Plan to spend all that is left on the word frequencies."""
+        self._topics_pay = False
+        self._todo = [("words", 1 - math.fsum(self.spent))]
 
     def _word_weights(self, some=slice(None)):
         """Return the weights of words, or of some, in the contributions to the next round of topics."""
@@ -420,7 +441,7 @@ class AdaptiveTables:
             "shares": np.array(shares),
             "numbers": np.array(
                 [
-                    *(self._words_share, self._share, self._squares),
+                    *(self._words_share, self._share, self._squares, self._before),
                     *(self._voted, self._topics_pay, self._signal, self._mass),
                 ]
             ),
@@ -432,7 +453,7 @@ class AdaptiveTables:
         self._frequencies, self._sum, self.spent = arrays["frequencies"], arrays["sum"], arrays["spent"].tolist()
         self._frequent = arrays["frequent"]
         self._todo = list(zip(arrays["kinds"].tolist(), arrays["shares"].tolist(), strict=True))
-        self._words_share, self._share, self._squares = arrays["numbers"][:3].tolist()
-        self._signal, self._mass = arrays["numbers"][5:].tolist()
+        self._words_share, self._share, self._squares, self._before = arrays["numbers"][:4].tolist()
+        self._signal, self._mass = arrays["numbers"][6:].tolist()
         self._vectors, self._centres = arrays.get("vectors"), arrays.get("centres")
-        self._voted, self._topics_pay = bool(arrays["numbers"][3]), bool(arrays["numbers"][4])
+        self._voted, self._topics_pay = bool(arrays["numbers"][4]), bool(arrays["numbers"][5])
