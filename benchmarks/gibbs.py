@@ -65,6 +65,13 @@ def normalized(weight):
     return weight / weight.sum(axis=1, keepdims=True)
 
 
+def of_all_words(topics, used, n_words):
+    """Return topics of all words: one that is in no training document has what a word without a token has."""
+    whole = np.repeat(np.min(topics, axis=1, keepdims=True), n_words, axis=1)
+    whole[:, used] = topics
+    return normalized(whole)
+
+
 def one_fit(X, n_topics, n_threads, rounds):
     """One whole fit of PrivateCGSLDA."""
     model = PrivateCGSLDA(
@@ -100,9 +107,7 @@ def tomotopy(X, n_topics, n_threads, n_sweeps, scheme="DEFAULT"):
         begin = CLOCK[0]()
         model.train(stop - done, workers=n_threads, parallel=getattr(tp.ParallelScheme, scheme))
         spent, done = spent + CLOCK[0]() - begin, stop
-        topics = np.full((n_topics, X.shape[1]), 1e-12)
-        topics[:, used] = [model.get_topic_word_dist(k) for k in range(n_topics)]
-        yield done, spent, normalized(topics)
+        yield done, spent, of_all_words([model.get_topic_word_dist(k) for k in range(n_topics)], used, X.shape[1])
 
 
 def lda(X, n_topics, n_threads, n_sweeps):
@@ -159,9 +164,7 @@ def topica(X, n_topics, n_threads, n_sweeps):
     model = LDA(n_topics, alpha_sum=ALPHA * n_topics, use_symmetric_alpha=True, beta=BETA, seed=1, optimize_interval=0)
     model.fit(documents, iters=n_sweeps, num_samples=1, keep_theta_draws=False)
     spent = CLOCK[0]() - begin
-    topics = np.full((n_topics, X.shape[1]), 1e-12)
-    topics[:, np.array(model.vocabulary, int)] = model.topic_word
-    yield n_sweeps, spent, normalized(topics)
+    yield n_sweeps, spent, of_all_words(model.topic_word, np.array(model.vocabulary, int), X.shape[1])
 
 
 def pyrmallet(X, n_topics, n_threads, n_sweeps):
@@ -171,9 +174,14 @@ def pyrmallet(X, n_topics, n_threads, n_sweeps):
         n_topics, doc_topic_prior=ALPHA * n_topics, topic_word_prior=BETA, max_iter=n_sweeps, random_state=1,
         optimize_interval=0, num_samples=1,
     )  # fmt: skip
+    letters = np.array([chr(97 + i) for i in range(26)])
+    names = ["".join(letters[w // 26 ** np.arange(4) % 26]) for w in range(X.shape[1])]  # it takes texts of letters only
+    texts = [" ".join(np.repeat(np.array(names)[row.indices], row.data)) for row in X]
     begin = CLOCK[0]()
-    model.fit(X)
-    yield n_sweeps, CLOCK[0]() - begin, normalized(np.asarray(model.components_) + 1e-12)
+    model.fit(texts)
+    spent, number = CLOCK[0]() - begin, {name: w for w, name in enumerate(names)}
+    used = [number[name] for name in model.feature_names_in_]
+    yield n_sweeps, spent, of_all_words(normalized(np.asarray(model.components_)), used, X.shape[1])
 
 
 PEERS = {  # name -> function, options, most sweeps, most topics, whether it uses more than one thread
