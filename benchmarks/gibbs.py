@@ -23,6 +23,7 @@ import argparse
 import gzip
 import os
 import resource
+import string
 import subprocess
 import sys
 import tempfile
@@ -174,8 +175,8 @@ def pyrmallet(X, n_topics, n_threads, n_sweeps):
         n_topics, doc_topic_prior=ALPHA * n_topics, topic_word_prior=BETA, max_iter=n_sweeps, random_state=1,
         optimize_interval=0, num_samples=1,
     )  # fmt: skip
-    letters = np.array([chr(97 + i) for i in range(26)])
-    names = ["".join(letters[w // 26 ** np.arange(4) % 26]) for w in range(X.shape[1])]  # it takes texts of letters only
+    letters = np.array(list(string.ascii_lowercase))  # of which words consist: it takes texts
+    names = ["".join(letters[w // 26 ** np.arange(4) % 26]) for w in range(X.shape[1])]
     texts = [" ".join(np.repeat(np.array(names)[row.indices], row.data)) for row in X]
     begin = CLOCK[0]()
     model.fit(texts)
@@ -230,11 +231,11 @@ def sooner(options):
 
 
 def attempt(rows, cell, work, roots, data):
-    """Measure a cell, unless its library is missing."""
+    """Measure a cell, unless its library is missing, or the processor has no such vectors."""
     try:
         rows.measure(cell, work, roots, data)
-    except ImportError as error:
-        print(f"{cell['library']}: skipped ({error})")
+    except (ImportError, subprocess.CalledProcessError) as error:
+        print(f"{', '.join(map(str, cell.values()))}: skipped ({error})")
 
 
 def goal_of(table, cell):
@@ -346,7 +347,7 @@ def paths(options):
                                ("transform", SERVED), ("score", SERVED)]:  # fmt: skip
             for path in ("avx512", "avx2", "plain"):
                 cell = {"corpus": corpus, "what": what, "topics": n_topics, "path": path}
-                rows.measure(cell, partial(of_path, options, cell), [of_path, timed, load, PrivateCGSLDA], [corpus])
+                attempt(rows, cell, partial(of_path, options, cell), [of_path, timed, load, PrivateCGSLDA], [corpus])
 
 
 def of_path(options, cell):
