@@ -41,7 +41,7 @@ def fitted_weights(likelihood, first, strength, n_steps):
 
     Parameters
     ----------
-    likelihood : ndarray of shape (n_components, n)
+    likelihood : ndarray of shape (n, n_components)
         Of each observation under each component, up to a factor of its own.
     first : ndarray of shape (n_components,)
         The weights to start from.
@@ -52,8 +52,8 @@ def fitted_weights(likelihood, first, strength, n_steps):
     """
     weights = first
     for _ in range(n_steps):
-        density = np.maximum(weights @ likelihood, 1e-300)
-        weights = weights * (likelihood @ (1 / density)) + strength * first
+        density = np.maximum(likelihood @ weights, 1e-300)
+        weights = weights * ((1 / density) @ likelihood) + strength * first
         weights /= weights.sum()
     return weights
 
@@ -97,7 +97,7 @@ def shrink_frequencies(sums, deviation, public=None):
         likelihood = np.exp(log_likelihood - top)
         first = np.full(len(factors), (1 - AT_MEAN) / len(factors))
         first[BELOW - 1] += AT_MEAN
-        weights = fitted_weights(likelihood.T, first, PSEUDO_WORDS, FREQUENCY_STEPS)
+        weights = fitted_weights(likelihood, first, PSEUDO_WORDS, FREQUENCY_STEPS)
         density = likelihood @ weights
         evidence = np.sum(np.log(np.maximum(density, 1e-300)) + top[:, 0])
         if evidence > best:
@@ -136,7 +136,7 @@ def shrink_ratios(counts, base, deviation):
         log_likelihood = -((y - centre) ** 2) / (2 * total) - np.log(total) / 2
         log_likelihood -= log_likelihood.max(axis=0)
         likelihood = np.exp(log_likelihood)
-        weights = fitted_weights(likelihood, first, PSEUDO_RATIOS, RATIO_STEPS)
+        weights = fitted_weights(likelihood.T, first, PSEUDO_RATIOS, RATIO_STEPS)
         density = np.maximum(weights @ likelihood, 1e-300)
         means = (centre * variance + y * width) / total
         ratio = np.maximum(weights @ (likelihood * means) / density / base[:, k], RATIOS[0])
