@@ -38,7 +38,7 @@ ENOUGH_VOTES, ENOUGH_IF_SCARCE, SCARCE_SIGNAL, LATE_SHARE = 1.0, 2.0, 100.0, 0.2
 # [FEWEST_HELPED, MOST_ROUNDS], and fewest where users are the units. Chosen on KOS and Enron's senders.
 START, FEWEST, STEP, MOST_ROUNDS, FEWEST_HELPED, HELPED, HELPED_USERS = 4, 8, 6.0, 20, 2, 6.0, 18.0
 # The signals below which no topics are tried: all that is left goes to the word frequencies.
-LEAST_SIGNAL, LEAST_SIGNAL_HELPED = 8.0, 4.0
+LEAST_SIGNAL, LEAST_SIGNAL_HELPED = 9.0, 4.0
 FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
 # Vectors: the share that asks whether they fit, and how many standard deviations of its noise say yes; the share and
 # the rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
