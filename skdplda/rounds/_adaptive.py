@@ -94,20 +94,22 @@ def planned_noise(plan, n_rounds=None, *, vectors=False):
     left = 1 - WORDS_SHARE - FIT_SHARE * vectors
     after_frequent = left - max(FREQUENT_SHARE, VECTORS_SHARE * vectors)
     if n_rounds is not None:
-        return tuple(noise_of_topics(plan, n_rounds, after_frequent))
+        return tuple(noise_of_topics(plan, n_rounds, after_frequent, LATE_SHARE))
     most = round(START + FREQUENT_SIGNAL / STEP)  # where the signal is so weak that frequent words come first
     return tuple(
-        np.maximum(noise_of_topics(plan, MOST_ROUNDS, left), noise_of_topics(plan, most, after_frequent)).tolist()
+        np.maximum(
+            noise_of_topics(plan, MOST_ROUNDS, left, 0.0), noise_of_topics(plan, most, after_frequent, LATE_SHARE)
+        ).tolist()
     )
 
 
-def noise_of_topics(plan, n_rounds, left):
+def noise_of_topics(plan, n_rounds, left, late):
     """Return the three numbers of `planned_noise`, (3,), where so much of the budget is left for topics and votes.
 
-    They are bounds: after the first round, words may get LATE_SHARE of what is left.
+    `late` is the part that words may get of it after the first round.
     """
     first, *later = topic_shares(n_rounds, left)
-    shares = [first, *((1 - LATE_SHARE) * share for share in later)]
+    shares = [first, *((1 - late) * share for share in later)]
     weight = squares = 0.0
     for share in shares:
         weight, squares = (1 - FORGET) * weight + share, (1 - FORGET) ** 2 * squares + share
