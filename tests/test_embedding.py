@@ -14,7 +14,7 @@ from sklearn.base import clone
 from skdplda import EmbeddingTopics, PrivacyAccountant, release
 from skdplda._validation import check_groups
 from skdplda.rounds import EStep, Tables
-from skdplda.rounds._clusters import ClusterTables, PublicStart, cluster_shares
+from skdplda.rounds._clusters import ClusterPlan, ClusterTables, PublicStart, cluster_shares
 from skdplda.rounds._estep_clusters import (
     APART,
     FINE,
@@ -284,6 +284,28 @@ def test_shares_add_up_to_the_budget(n_rounds, words, public):
     assert [kind for kind, _ in todo].count("clusters") == n_rounds
 
 
+# --- the tables ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "follows"), [(1e6, True), (1.0, False)])
+def test_clusters_follow_the_releases_as_far_as_these_are_more_than_noise(size, follows):
+    """Large clusters that move a little in each round are not held back by former releases."""
+    plan, start = ClusterPlan.of(1.0, 1e-5, 0.01), PublicStart(np.eye(8)[:2], np.zeros(8))
+    tables = ClusterTables((8, 0, 2), plan, start, n_rounds=20, soft=False, keyword_share=0.0, centre=np.zeros(8))
+    rng = np.random.default_rng(0)
+    for round_ in range(20):
+        angle = 0.05 * round_
+        noisy = np.zeros((2, 9))
+        noisy[:, 0] = SIZE * size
+        noisy[:, 1:4] = STEP * LENGTH * size * np.array([[math.cos(angle), 0, math.sin(angle)], [0, 1, 0]])
+        deviation = plan.deviation(0) / math.sqrt(tables.next_share) * GRID
+        tables.update(np.rint(noisy + rng.normal(scale=deviation, size=noisy.shape)).astype(np.int64), round_)
+    np.testing.assert_allclose(np.linalg.norm(tables.directions, axis=1), 1)
+    along = tables.directions[0, 2] / math.sin(angle)
+    assert along > 0.99 if follows else along < 0.9
+    assert tables.sizes[1] < deviation / SIZE  # several releases tell more than one
+
+
 # --- the estimator --------------------------------------------------------------------------------------
 
 
@@ -302,6 +324,15 @@ def agreement(model, X, labels):
     table = np.zeros((3, 3))
     np.add.at(table, (labels, model.predict(X)), 1)
     return table.max(axis=0).sum() / len(labels)
+
+
+@SHOUT
+def test_a_fit_of_little_noise_ends_where_one_of_none_does(planted):
+    X, _, _ = planted
+    start = X[:3] + 0.5 * np.random.default_rng(0).normal(size=(3, 8))
+    exact = EmbeddingTopics(3, epsilon=np.inf, init=start, max_iter=60).fit(X)
+    noisy = EmbeddingTopics(3, epsilon=1000.0, init=start, random_state=0).fit(X)
+    assert (exact.cluster_centers_ * noisy.cluster_centers_).sum(axis=1).min() > 0.999
 
 
 def test_it_finds_clusters_and_their_words(planted):
