@@ -287,23 +287,25 @@ def test_shares_add_up_to_the_budget(n_rounds, words, public):
 # --- the tables ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("size", "follows"), [(1e6, True), (1.0, False)])
-def test_clusters_follow_the_releases_as_far_as_these_are_more_than_noise(size, follows):
-    """Large clusters that move a little in each round are not held back by former releases."""
+@pytest.mark.parametrize(("size", "last"), [(10, 0.0), (1000, 1.0), (1e5, 1.0)])
+def test_clusters_follow_releases_that_are_more_than_noise(size, last):
+    """Also if they move by less in a round than noise would tell; before the last release they are turned further."""
     plan, start = ClusterPlan.of(1.0, 1e-5, 0.01), PublicStart(np.eye(8)[:2], np.zeros(8))
     tables = ClusterTables((8, 0, 2), plan, start, n_rounds=20, soft=False, keyword_share=0.0, centre=np.zeros(8))
-    rng = np.random.default_rng(0)
+    turned = []
     for round_ in range(20):
-        angle = 0.05 * round_
+        angle = 0.05 * (round_ + 1)
         noisy = np.zeros((2, 9))
         noisy[:, 0] = SIZE * size
         noisy[:, 1:4] = STEP * LENGTH * size * np.array([[math.cos(angle), 0, math.sin(angle)], [0, 1, 0]])
-        deviation = plan.deviation(0) / math.sqrt(tables.next_share) * GRID
-        tables.update(np.rint(noisy + rng.normal(scale=deviation, size=noisy.shape)).astype(np.int64), round_)
+        tables.update(np.rint(noisy).astype(np.int64), round_)
+        turned.append(math.atan2(tables.directions[0, 2], tables.directions[0, 0]) / angle)
     np.testing.assert_allclose(np.linalg.norm(tables.directions, axis=1), 1)
-    along = tables.directions[0, 2] / math.sin(angle)
-    assert along > 0.99 if follows else along < 0.9
-    assert tables.sizes[1] < deviation / SIZE  # several releases tell more than one
+    assert turned[-1] == pytest.approx(last, abs=0.01)
+    assert turned[-1] <= last
+    assert (max(turned[10:-1]) > last + 0.02) == (last > 0)
+    deviation = plan.deviation(0) / math.sqrt(tables.spent[-1]) * GRID / SIZE
+    assert tables.sizes[1] < deviation  # several releases tell more than one
 
 
 # --- the estimator --------------------------------------------------------------------------------------
