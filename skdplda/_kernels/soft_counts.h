@@ -50,12 +50,14 @@ INLINE double TARGET(squares)(const document_scratch *a, int64_t first, int32_t 
     TARGET(lanes) part[LANES];
     for (int32_t i = 0; i < some; i++) {
         const TARGET(floats) *r = (const TARGET(floats) *)a->row[first + i];
-        TARGET(lanes) squares = {.lane = {0}};
-        for (int32_t j = 0; j < n * STEP; j++) {
-            const TARGET(floats) soft = theta[j] * r[j] * ratio[i];
-            squares.part[j % STEP] += soft * soft;
+        for (int32_t h = 0; h < STEP; h++) {
+            TARGET(floats) squares = {0};
+            for (int32_t j = h; j < n * STEP; j += STEP) {
+                const TARGET(floats) soft = theta[j] * r[j] * ratio[i];
+                squares += soft * soft;
+            }
+            part[i].part[h] = squares;
         }
-        part[i] = squares;
     }
 #if SIMD == 2
     __m512d total[2] = {_mm512_setzero_pd(), _mm512_setzero_pd()};
@@ -79,6 +81,10 @@ INLINE void TARGET(add_squares)(TARGET(ints) cell, TARGET(doubles) *sum) {
     const __m512i x = (__m512i)cell, odd = _mm512_srli_epi64(x, 32);
     const __m512i both = _mm512_add_epi64(_mm512_mul_epi32(x, x), _mm512_mul_epi32(odd, odd));
     *sum += (TARGET(doubles))_mm512_cvtepi64_pd(both);
+#elif SIMD == 1
+    const __m256i x = (__m256i)cell, odd = _mm256_srli_epi64(x, 32), at = (__m256i)_mm256_set1_pd(0x1p52);
+    const __m256i both = _mm256_add_epi64(_mm256_mul_epi32(x, x), _mm256_mul_epi32(odd, odd)); /* below 2^50 */
+    *sum += (TARGET(doubles))((__m256d)_mm256_or_si256(both, at) - (__m256d)at);
 #else
     union { TARGET(ints) all; TARGET(half_ints) half[2]; } c = {cell};
     for (int h = 0; h < 2; h++) {
@@ -110,8 +116,12 @@ INLINE double TARGET(add_rounded)(const variational_problem *p, document_scratch
         for (int32_t j = 0; j < n * TARGET(REGISTERS); j++) {
             const TARGET(floats) soft = theta[j] * r[j] * by;
             TARGET(ints) cell = __builtin_convertvector(soft, TARGET(ints));
+#if SIMD == 1
+            cell = (TARGET(ints))_mm256_max_epi32(_mm256_min_epi32((__m256i)cell, (__m256i)most), (__m256i)-most);
+#else
             const TARGET(ints) over = cell > most, under = cell < -most;
             cell = (cell & ~(over | under)) | (most & over) | (-most & under);
+#endif
             TARGET(add_squares)(cell, &squares);
             if (k == p->n_topics) ((TARGET(ints) *)to)[j] += sign > 0 ? cell : -cell; /* none was dropped */
             else ((TARGET(ints) *)a->cell)[j] = cell;
