@@ -414,7 +414,7 @@ def _sorted(groups):
         raise ValueError("groups must have names of users that are hashable, such as numbers or texts.") from None
     try:
         return sorted(names)
-    except TypeError:
+    except (TypeError, ValueError):  # a tuple beside a number of numpy's gives the latter
         return sorted(names, key=lambda name: (str(type(name)), repr(name)))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import scipy.stats
 from sklearn.base import clone
 
 from skdplda import EmbeddingTopics, PrivacyAccountant, release
@@ -306,6 +307,21 @@ def test_clusters_follow_releases_that_are_more_than_noise(size, last):
     assert (max(turned[10:-1]) > last + 0.02) == (last > 0)
     deviation = plan.deviation(0) / math.sqrt(tables.spent[-1]) * GRID / SIZE
     assert tables.sizes[1] < deviation  # several releases tell more than one
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2])
+def test_noise_of_sizes_is_not_larger_than_told(n_clusters):
+    """Where nothing moves, so that all that a cluster's sizes differ by is noise."""
+    shape, rng = (1, 0, n_clusters), np.random.default_rng(0)
+    plan, start, errors = ClusterPlan.of(1.0, 1e-5, 0.01), PublicStart(np.ones((n_clusters, 1))), []
+    for _ in range(500):
+        tables = ClusterTables(shape, plan, start, n_rounds=20, soft=False, keyword_share=0.0, centre=np.zeros(1))
+        for round_ in range(20):
+            noise = rng.normal(scale=GRID * plan.deviation(0) / math.sqrt(tables.next_share), size=(n_clusters, 2))
+            tables.update(np.rint(noise).astype(np.int64), round_)
+        sizes, deviation = tables.sizes
+        errors.append(np.mean((sizes / deviation) ** 2))
+    assert sum(errors) * n_clusters < scipy.stats.chi2.isf(1e-6, 500 * n_clusters)
 
 
 # --- the estimator --------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     cluster_sizes_ : ndarray of shape (n_components,)
         Number of documents, or weight of users, as released, so that one may be negative.
     size_deviation_ : float
-        Standard deviation of the noise in each size.
+        Standard deviation of the noise in each size, at most.
     concentration_ : float
         How sharply `transform` divides a text, from the released sums.
     components_ : ndarray of shape (n_components, n_words) or (n_components, n_dimensions)

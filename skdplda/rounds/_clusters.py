@@ -292,11 +292,15 @@ class ClusterTables:
         axes, deviation = self._start.axes, self._deviation(share) * GRID
         fresh, of_size = (deviation / (STEP * LENGTH)) ** 2, (deviation / SIZE) ** 2
         if self._sums is None:
-            self._sizes, self._sums, self._size_variance = sizes, sums, of_size
+            self._sizes, self._sums, self._size_variance = sizes, sums, np.full(sizes.shape, of_size)
             self._variances = np.full(sums.shape, fresh)
         else:
-            apart = np.mean((sizes - self._sizes) ** 2) - of_size - self._size_variance
-            change, self._size_variance = _correction(sizes - self._sizes, self._size_variance, max(apart, 0), of_size)
+            # A cluster's gain is of how the others have moved: its own noise would choose how much of it is believed,
+            # and be larger than its deviation tells.
+            squares = (sizes - self._sizes) ** 2
+            moved = (squares.sum() - squares) / max(len(squares) - 1, 1) - of_size - self._size_variance
+            moved = np.maximum(moved, 0)
+            change, self._size_variance = _correction(sizes - self._sizes, self._size_variance, moved, of_size)
             self._sizes = self._sizes + change
             # Along public axes: there clusters move by more where public rows vary, and noise is the same everywhere.
             apart = (sums - self._sums) @ axes
@@ -333,8 +337,8 @@ class ClusterTables:
 
     @property
     def sizes(self):
-        """Documents, or users, by cluster as released, weighted, and the standard deviation of their noise."""
-        return self._sizes, math.sqrt(self._size_variance)
+        """Documents, or users, by cluster as released, weighted, and the greatest standard deviation of their noise."""
+        return self._sizes, math.sqrt(np.max(self._size_variance))
 
     @property
     def direction_sums(self):
