@@ -467,6 +467,9 @@ def test_wrong_input_is_refused_by_shape_and_type(planted):
     frame = pd.DataFrame(X[:6])
     with pytest.raises(ValueError, match="counts must have the rows of X in the same order"):
         model.fit(frame, counts=pd.DataFrame(counts[:6]).iloc[::-1])
+    for texts in (["a text", "another"], pd.Series(["a text"]), np.array([["a text", "another"]])):
+        with pytest.raises(ValueError, match=r"X must have embeddings.*got texts. Embed them by a public model first"):
+            model.fit(texts)
     with pytest.raises(ValueError, match="could not convert string to float"):
         model.fit(np.array([["a text", "another"]], dtype=object))
     with pytest.raises(ValueError, match="init must have 8 columns"):
