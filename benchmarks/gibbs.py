@@ -23,6 +23,7 @@ import argparse
 import gzip
 import os
 import resource
+import string
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,13 @@ def normalized(weight):
     return weight / weight.sum(axis=1, keepdims=True)
 
 
+def of_all_words(topics, used, n_words):
+    """Return topics of all words: one that is in no training document has what a word without a token has."""
+    whole = np.repeat(np.min(topics, axis=1, keepdims=True), n_words, axis=1)
+    whole[:, used] = topics
+    return normalized(whole)
+
+
 def one_fit(X, n_topics, n_threads, rounds):
     """One whole fit of PrivateCGSLDA."""
     model = PrivateCGSLDA(
@@ -100,9 +108,7 @@ def tomotopy(X, n_topics, n_threads, n_sweeps, scheme="DEFAULT"):
         begin = CLOCK[0]()
         model.train(stop - done, workers=n_threads, parallel=getattr(tp.ParallelScheme, scheme))
         spent, done = spent + CLOCK[0]() - begin, stop
-        topics = np.full((n_topics, X.shape[1]), 1e-12)
-        topics[:, used] = [model.get_topic_word_dist(k) for k in range(n_topics)]
-        yield done, spent, normalized(topics)
+        yield done, spent, of_all_words([model.get_topic_word_dist(k) for k in range(n_topics)], used, X.shape[1])
 
 
 def lda(X, n_topics, n_threads, n_sweeps):
@@ -159,9 +165,7 @@ def topica(X, n_topics, n_threads, n_sweeps):
     model = LDA(n_topics, alpha_sum=ALPHA * n_topics, use_symmetric_alpha=True, beta=BETA, seed=1, optimize_interval=0)
     model.fit(documents, iters=n_sweeps, num_samples=1, keep_theta_draws=False)
     spent = CLOCK[0]() - begin
-    topics = np.full((n_topics, X.shape[1]), 1e-12)
-    topics[:, np.array(model.vocabulary, int)] = model.topic_word
-    yield n_sweeps, spent, normalized(topics)
+    yield n_sweeps, spent, of_all_words(model.topic_word, np.array(model.vocabulary, int), X.shape[1])
 
 
 def pyrmallet(X, n_topics, n_threads, n_sweeps):
@@ -171,9 +175,14 @@ def pyrmallet(X, n_topics, n_threads, n_sweeps):
         n_topics, doc_topic_prior=ALPHA * n_topics, topic_word_prior=BETA, max_iter=n_sweeps, random_state=1,
         optimize_interval=0, num_samples=1,
     )  # fmt: skip
+    letters = np.array(list(string.ascii_lowercase))  # of which words consist: it takes texts
+    names = ["".join(letters[w // 26 ** np.arange(4) % 26]) for w in range(X.shape[1])]
+    texts = [" ".join(np.repeat(np.array(names)[row.indices], row.data)) for row in X]
     begin = CLOCK[0]()
-    model.fit(X)
-    yield n_sweeps, CLOCK[0]() - begin, normalized(np.asarray(model.components_) + 1e-12)
+    model.fit(texts)
+    spent, number = CLOCK[0]() - begin, {name: w for w, name in enumerate(names)}
+    used = [number[name] for name in model.feature_names_in_]
+    yield n_sweeps, spent, of_all_words(normalized(np.asarray(model.components_)), used, X.shape[1])
 
 
 PEERS = {  # name -> function, options, most sweeps, most topics, whether it uses more than one thread
@@ -222,11 +231,11 @@ def sooner(options):
 
 
 def attempt(rows, cell, work, roots, data):
-    """Measure a cell, unless its library is missing."""
+    """Measure a cell, unless its library is missing, or the processor has no such vectors."""
     try:
         rows.measure(cell, work, roots, data)
-    except ImportError as error:
-        print(f"{cell['library']}: skipped ({error})")
+    except (ImportError, subprocess.CalledProcessError) as error:
+        print(f"{', '.join(map(str, cell.values()))}: skipped ({error})")
 
 
 def goal_of(table, cell):
@@ -338,7 +347,7 @@ def paths(options):
                                ("transform", SERVED), ("score", SERVED)]:  # fmt: skip
             for path in ("avx512", "avx2", "plain"):
                 cell = {"corpus": corpus, "what": what, "topics": n_topics, "path": path}
-                rows.measure(cell, partial(of_path, options, cell), [of_path, timed, load, PrivateCGSLDA], [corpus])
+                attempt(rows, cell, partial(of_path, options, cell), [of_path, timed, load, PrivateCGSLDA], [corpus])
 
 
 def of_path(options, cell):

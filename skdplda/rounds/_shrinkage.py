@@ -41,7 +41,7 @@ def fitted_weights(likelihood, first, strength, n_steps):
 
     Parameters
     ----------
-    likelihood : ndarray of shape (n, n_components)
+    likelihood : ndarray of shape (n_components, n)
         Of each observation under each component, up to a factor of its own.
     first : ndarray of shape (n_components,)
         The weights to start from.
@@ -52,8 +52,8 @@ def fitted_weights(likelihood, first, strength, n_steps):
     """
     weights = first
     for _ in range(n_steps):
-        density = np.maximum(likelihood @ weights, 1e-300)
-        weights = weights * ((1 / density) @ likelihood) + strength * first
+        density = np.maximum(weights @ likelihood, 1e-300)
+        weights = weights * (likelihood @ (1 / density)) + strength * first
         weights /= weights.sum()
     return weights
 
@@ -97,7 +97,7 @@ def shrink_frequencies(sums, deviation, public=None):
         likelihood = np.exp(log_likelihood - top)
         first = np.full(len(factors), (1 - AT_MEAN) / len(factors))
         first[BELOW - 1] += AT_MEAN
-        weights = fitted_weights(likelihood, first, PSEUDO_WORDS, FREQUENCY_STEPS)
+        weights = fitted_weights(likelihood.T, first, PSEUDO_WORDS, FREQUENCY_STEPS)
         density = likelihood @ weights
         evidence = np.sum(np.log(np.maximum(density, 1e-300)) + top[:, 0])
         if evidence > best:
@@ -125,22 +125,22 @@ def shrink_ratios(counts, base, deviation):
     ratios : ndarray of shape (n_words, n_topics)
         Positive.
     """
-    ratios, variance = np.empty(counts.shape), (deviation**2)[:, None]
+    ratios, variance = np.empty(counts.shape), deviation**2
     first = np.full(len(RATIOS), (1 - AT_ONE) / len(RATIOS))
     first[ONE] += AT_ONE
     for k in range(counts.shape[1]):
-        centre = base[:, k, None] * RATIOS
+        y, centre = counts[:, k], RATIOS[:, None] * base[:, k]
         width = (WIDTH * centre) ** 2
-        width[:, ONE] = 0
-        total, y = variance + width, counts[:, k, None]
+        width[ONE] = 0
+        total = variance + width
         log_likelihood = -((y - centre) ** 2) / (2 * total) - np.log(total) / 2
-        log_likelihood -= log_likelihood.max(axis=1, keepdims=True)
+        log_likelihood -= log_likelihood.max(axis=0)
         likelihood = np.exp(log_likelihood)
         weights = fitted_weights(likelihood, first, PSEUDO_RATIOS, RATIO_STEPS)
-        density = np.maximum(likelihood @ weights, 1e-300)
+        density = np.maximum(weights @ likelihood, 1e-300)
         means = (centre * variance + y * width) / total
-        ratio = np.maximum(np.einsum("wj,j,wj->w", likelihood, weights, means) / density / base[:, k], RATIOS[0])
-        gain = np.sum(np.log(density) - np.maximum(log_likelihood[:, ONE], -600.0)) - PENALTY
+        ratio = np.maximum(weights @ (likelihood * means) / density / base[:, k], RATIOS[0])
+        gain = np.sum(np.log(density) - np.maximum(log_likelihood[ONE], -600.0)) - PENALTY
         ratios[:, k] = 1 + (ratio - 1) / (1 + np.exp(-np.clip(gain, -50, 50)))
     return ratios
 
