@@ -8,7 +8,7 @@ scikit-learn's k-means (best of five starts) on the same vectors, centred by the
   DPLloyd as published (Su et al. 2016: Laplace noise, five rounds, vectors as they are, spread starts), and with
   Gaussian noise, our public start and noisy centre: no shrinkage.
 * sentences: the same with embeddings of a model of sentences, as `sentences.py` makes them; the public start is words.
-  Given by --sentences.
+  Given by --sentences; from a file of 2,000 posts only the rows of these.
 * lsh: the same posts by the clustering of Google's differential-privacy library (a tree of locality-sensitive hashes,
   commit b5b0286), where a package `clustering` can be imported: rows as they are, or without the public rows' mean.
 * keywords: with half of the budget for words: NMI, the share of the ten keywords of each cluster that class-based
@@ -63,6 +63,10 @@ CHANGES = {
     "hard assignment": {"SOFT_SHARE": 0.0},
     "SHARPNESS=20, 60": {"SHARPNESS": (20.0, 60.0)},
     "ROUNDS=6, RATIO=2": {"ROUNDS": 6, "RATIO": 2.0},
+    "ROUNDS=16": {"ROUNDS": 16},
+    "ROUNDS=32": {"ROUNDS": 32},
+    "MOVED=0, FURTHER=0": {"MOVED": 0.0, "FURTHER": 0.0},
+    "FURTHER=0": {"FURTHER": 0.0},
     "BELIEVED=1": {"BELIEVED": 1.0},
     "BELIEVED=0": {"BELIEVED": 1e-6},
     "CENTRE_SHARE=0.05": {"CENTRE_SHARE": 0.05},
@@ -443,8 +447,9 @@ def main():
     left_out |= {"sentences"} if args.sentences is None else set()
     for part in [part for part in args.part if part not in left_out]:
         data = args.sentences if part == "sentences" else args.data
+        few = part == "sentences" and len(sentence_vectors(data)[0]) <= FEW
         for cell in cells()["embedding"]:
-            if cell["part"] == part:
+            if cell["part"] == part and not (few and "; all posts;" in cell["what"]):
                 work = partial(PARTS[part], data, args.seeds, cell["what"], cell["epsilon"])
                 roots = [PARTS[part], VIPSLDA] if cell["what"].startswith("VIPSLDA") else [PARTS[part], EmbeddingTopics]
                 rows.measure(cell, work, roots, DATA.get(part, ["20news", "glove"]))

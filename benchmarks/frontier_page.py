@@ -354,6 +354,33 @@ def little_table(table):
     return shares.join(seeds).reset_index()
 
 
+GOALS = (  # of little budget: corpus, topics, epsilon, and the shares aimed at without and with vectors, in per cent
+    *((NEWS, 10, epsilon, *goals) for epsilon, *goals in ((0.5, 20, 45), (1, 55, 65), (2, 75, 80), (5, 90, 92))),
+    *((NEWS, 20, epsilon, None, goal) for epsilon, goal in ((1, 50), (2, 70), (5, 88))),
+    (TWEETS, 5, 1, 40, 40),
+    ("NIPS", 10, 1, 20, 20),
+    (ENRON, 10, 2, 20, 20),
+    (ALL_TWEETS, 5, 5, 60, 60),
+)
+
+
+def goal_table(table):
+    """Return what was aimed at with little budget, and what was measured: mean and range of the seeds, in per cent."""
+    table = table[table["perplexity"].notna()].copy()
+    table["share"] = (table["unigram"] - table["perplexity"]) / (table["unigram"] - table["non-private"])
+    cells, lines = table.groupby([*SETTING, "epsilon", "model", "help"])["share"], []
+    for corpus, topics, epsilon, *goals in GOALS:
+        line = {"setting": f"{corpus}, K = {topics}, epsilon {epsilon:g}"}
+        for aid, goal in zip(("none", "vectors"), goals, strict=True):
+            named = "" if aid == "none" else f", {aid}"
+            line[f"goal{named}"] = "" if goal is None else goal
+            for model in reversed(MAIN):
+                key = (corpus, topics, epsilon, model, aid)
+                line[f"{model}{named}"] = per_cent(cells.get_group(key) if key in cells.groups else [])
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
 def floor_table(table):
     """Return how far the share is below that of the best mixture of word frequencies: mean and most over the corpora.
 
@@ -456,6 +483,7 @@ def main():
         tables["ablation"] = ablation_table(parts["frontier_ablation"])
     if parts["frontier_little"] is not None:
         tables["little"] = little_table(parts["frontier_little"])
+        tables["goals"] = goal_table(parts["frontier_little"])
         print(f"clearly worse with more epsilon\n{falls(parts['frontier_little']).to_string(index=False)}\n")
     if parts["frontier_floor"] is not None:
         tables["floor"] = floor_table(parts["frontier_floor"])

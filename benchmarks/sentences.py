@@ -7,7 +7,7 @@ tokens of the first 2,000 characters of each text. Words are the 6,000 most freq
 Posts are embedded in batches here, which is faster and good enough to measure what clusters are worth. What is released
 must be embedded one by one, as `make_insights_pipeline` does: `--alone` measures the difference in processor time.
 
-    python benchmarks/sentences.py --model FOLDER --data FOLDER --output sentences.npz [--alone 500]
+    python benchmarks/sentences.py --model FOLDER --data FOLDER --output sentences.npz [--posts 2000] [--alone 500]
 """
 
 import argparse
@@ -27,6 +27,7 @@ def main():
     parser.add_argument("--model", required=True, help="folder of a sentence-transformers model")
     parser.add_argument("--data", required=True, type=Path, help="folder of the corpora")
     parser.add_argument("--output", required=True, type=Path, help="the .npz file to write")
+    parser.add_argument("--posts", type=int, help="how many, drawn as in embedding.py (default: all)")
     parser.add_argument("--alone", type=int, default=0, help="posts to embed one by one, and in batches, and no others")
     args = parser.parse_args()
 
@@ -37,14 +38,16 @@ def main():
     model = SentenceTransformer(args.model, device="cpu")
     model.max_seq_length = N_TOKENS
     bunch = load_20newsgroups("all", path=args.data / "20news_bydate_raw.jsonl.xz")
-    posts = [text[:N_CHARACTERS] for text in bunch.data]
+    chosen = np.random.default_rng(0).permutation(len(bunch.data))
     if args.alone:
-        compare(model, [posts[i] for i in np.random.default_rng(0).permutation(len(posts))[: args.alone]])
+        compare(model, [bunch.data[i][:N_CHARACTERS] for i in chosen[: args.alone]])
         return
+    chosen = np.arange(len(chosen)) if args.posts is None else chosen[: args.posts]
+    posts = [bunch.data[i][:N_CHARACTERS] for i in chosen]
     with np.load(args.data / "glove6B_100d_top60k_f16.npz") as file:
         words = str(file["words"]).split("\n")[:N_WORDS]
     found = {name: in_batches(model, texts) for name, texts in {"posts": posts, "words": words}.items()}
-    np.savez(args.output, groups=np.asarray(bunch.target), **found)
+    np.savez(args.output, groups=np.asarray(bunch.target)[chosen], **found)
 
 
 def in_batches(model, texts):

@@ -247,6 +247,13 @@ def refuse_bags(X):
 
 def check_embeddings(estimator, X, *, reset=True, name="X"):
     """Return embeddings, one row a document, as a matrix of any real numbers, CSR where it is sparse."""
+    listed = isinstance(X, (list, tuple, np.ndarray, pd.Series)) and getattr(X, "shape", None) != ()
+    first = next(iter(X), None) if listed else None
+    if isinstance(first, str) or getattr(first, "dtype", np.dtype(float)).kind in "US":
+        raise ValueError(
+            f"{name} must have embeddings, one row a document; got texts. Embed them by a public model first:"
+            " make_insights_pipeline(epsilon, delta, embedder=...) takes texts."
+        )
     X = check_matrix(estimator, X, reset=reset, finite=False)
     if X.shape[1] > MOST_DIMENSIONS:
         raise ValueError(f"{name} must have at most {MOST_DIMENSIONS} dimensions; got {X.shape[1]}.")
@@ -414,7 +421,7 @@ def _sorted(groups):
         raise ValueError("groups must have names of users that are hashable, such as numbers or texts.") from None
     try:
         return sorted(names)
-    except TypeError:
+    except (TypeError, ValueError):  # a tuple beside a number of numpy's gives the latter
         return sorted(names, key=lambda name: (str(type(name)), repr(name)))
 
 

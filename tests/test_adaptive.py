@@ -21,7 +21,7 @@ from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.metrics import perplexity
 from skdplda.models._base import settings_of
 from skdplda.privacy import epsilon_of, gaussian_event
-from skdplda.rounds._adaptive import LATE_SHARE, AdaptiveTables, Question, least_share
+from skdplda.rounds._adaptive import LATE_SHARE, AdaptiveTables, Question, least_share, planned_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep, nearest, unit_rows
 from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._estep_variational import VariationalEStep
@@ -321,6 +321,11 @@ def test_words_get_a_part_of_the_rest_where_the_signal_is_weak(signal, votes, la
     if pays and last == "words":  # these are for the model alone: no topics are asked after them
         assert shares[-1] == pytest.approx(LATE_SHARE * math.fsum(shares[kinds.index("votes") + 1 :]))
         assert tables.table is before
+    if pays:
+        told, topics = planned_noise(plan), [s for s, kind in zip(shares, kinds, strict=True) if kind == "topics"]
+        mean = plan.deviation(0) * math.sqrt(tables._squares) / tables._share
+        for most, released in zip(told, [*plan.deviation(0) / np.sqrt([topics[0], topics[-1]]), mean], strict=True):
+            assert released <= most
 
 
 def test_vectors_that_do_not_fit_leave_the_time_of_the_votes():

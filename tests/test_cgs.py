@@ -18,6 +18,7 @@ from skdplda.metrics import perplexity
 from skdplda.models._cgs import GAMMA_SHAPE
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import Randomness, calibrate_gaussian
+from skdplda.rounds import _adaptive
 from skdplda.rounds._adaptive import AdaptiveTables
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._plan import NoisePlan
@@ -468,6 +469,7 @@ def test_releases_of_topics_have_the_noise_that_is_told(rounds, users, monkeypat
 
     monkeypatch.setattr(AdaptiveEStep, "collect", note_sum)
     monkeypatch.setattr(AdaptiveTables, "update", note_release)
+    monkeypatch.setattr(_adaptive, "LATE_SHARE", 0.0)  # these topics are clear: no part of theirs goes to words
     private = PrivateCGSLDA(5, epsilon=20.0, max_iter=rounds, local_sweeps=2, random_state=1)
     private.fit(X, groups=np.arange(X.shape[0]) if users else None)
     told = private.noise_deviation()

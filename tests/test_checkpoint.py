@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdplda import PCTD, VIPSLDA, PrivacyAccountant, PrivateCGSLDA
+from skdplda import PCTD, VIPSLDA, EmbeddingTopics, PrivacyAccountant, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
+from skdplda.models import _embedding
 from skdplda.privacy import Randomness
-from skdplda.rounds import _checkpoint
+from skdplda.rounds import _checkpoint, _plan
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import NoisePlan
 
@@ -120,7 +121,7 @@ def test_copies_of_a_checkpoint_all_end_in_the_same_model(path, estimator, sampl
 
 def test_the_loop_itself_goes_on_with_the_key_of_its_checkpoint(path):
     """Whatever `Randomness` it is given."""
-    _checkpoint.save(path, {"identity": "", "n_done": 1, "run": "run", "key": "ab" * 32}, {})
+    _checkpoint.save(path, {"identity": "", "n_done": 1, "run": "run", "key": "ab" * 32, "multipliers": [1.0]}, {})
     kept = SimpleNamespace(restore=lambda arrays: None)
     randomness = Randomness(None)
     run_rounds(kept, kept, NoisePlan("gaussian", 1.0, (1.0,), None), randomness, checkpoint=path)
@@ -192,9 +193,21 @@ def test_a_checkpoint_whose_shares_are_damaged_is_refused(path, n_rounds, damage
         model(path, callback=interrupt_after(n_rounds)).fit(X)
     header, arrays = _checkpoint.load(path)
     _checkpoint.save(path, header, arrays | {"r_spent": damage(arrays["r_spent"])})
-    with pytest.raises(ValueError, match=rf"fit.npz' has other releases than .* {n_rounds} rounds .*left as it is"):
+    with pytest.raises(ValueError, match=rf"fit.npz' has other releases.* {n_rounds} rounds .*left as it is"):
         model(path).fit(X)
     assert path.exists()
+
+
+@pytest.mark.parametrize("estimator", [PrivateCGSLDA, EmbeddingTopics])
+def test_a_version_that_divides_the_budget_otherwise_does_not_go_on(path, estimator, monkeypatch):
+    """What was released with little noise would be accounted for as if it had more."""
+    options = {"mechanism": "discrete-gaussian", "max_iter": 6} if estimator is PrivateCGSLDA else {}
+    with pytest.raises(KeyboardInterrupt):
+        estimator(3, **options, checkpoint=path, callback=interrupt_after(3)).fit(X)
+    monkeypatch.setattr(_plan, "PRECISION_RATIO", 5.0)
+    monkeypatch.setattr(_embedding, "ROUNDS", 30)
+    with pytest.raises(ValueError, match=r"or of another version.*left as it is"):
+        estimator(3, **options, checkpoint=path).fit(X)
 
 
 @pytest.mark.parametrize("content", [b"my diary of ten years\n" * 100, b"\x93NUMPY", b"PK\x03\x04 no zip"])
@@ -277,6 +290,7 @@ import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are started deaf to control-c
 from skdplda import PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
+from skdplda.models import _embedding
 
 X = make_lda_corpus(300, 50, 3, mean_length=50, random_state=0).data
 

@@ -253,7 +253,7 @@ def test_full_disk_on_checkpoint(X, shards, client, tmp_path, monkeypatch):
                     "r_evidence": (2, 60),
                     "r_frequencies": (60,),
                 },
-                **{"r_spent": (9,), "r_kinds": (3,), "r_shares": (3,), "r_numbers": (7,)},  # votes and two of topics
+                **{"r_spent": (9,), "r_kinds": (3,), "r_shares": (3,), "r_numbers": (8,)},  # votes and two of topics
             },
         ),
     ],
@@ -614,7 +614,7 @@ class TestEmbeddings:
             (lambda V, X: [V, V[:, :5]], "(block 1 has 5|block 0 has 6) dimensions and the first (5|6)"),
             (lambda V, X: [V, V[0]], r"block 1 must be of shape \(n_documents, n_dimensions\); got \(6,\)"),
             (lambda V, X: [V.astype(complex)], "[Cc]omplex"),
-            (lambda V, X: [np.array([["a text", "another"]])], "not compatible with arrays of bytes/strings"),
+            (lambda V, X: [np.array([["a text", "another"]])], r"block 0 must have embeddings.*got texts\. Embed them"),
             (lambda V, X: [V, EmbeddedTexts(V, X)], "counts of the same words, in the same order, or none of them"),
             (lambda V, X: [EmbeddedTexts(V, X), EmbeddedTexts(V, X[:, :9])], "counts of the same words"),
             (lambda V, X: [EmbeddedTexts(V, X * 0.5)], "block 0 must hold non-negative integer counts"),

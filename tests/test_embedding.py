@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import scipy.stats
 from sklearn.base import clone
 
 from skdplda import EmbeddingTopics, PrivacyAccountant, release
 from skdplda._validation import check_groups
 from skdplda.rounds import EStep, Tables
-from skdplda.rounds._clusters import ClusterTables, PublicStart, cluster_shares
+from skdplda.rounds._clusters import ClusterPlan, ClusterTables, PublicStart, cluster_shares
 from skdplda.rounds._estep_clusters import (
     APART,
     FINE,
@@ -284,6 +285,45 @@ def test_shares_add_up_to_the_budget(n_rounds, words, public):
     assert [kind for kind, _ in todo].count("clusters") == n_rounds
 
 
+# --- the tables ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "last"), [(10, 0.0), (1000, 1.0), (1e5, 1.0)])
+def test_clusters_follow_releases_that_are_more_than_noise(size, last):
+    """Also if they move by less in a round than noise would tell; before the last release they are turned further."""
+    plan, start = ClusterPlan.of(1.0, 1e-5, 0.01), PublicStart(np.eye(8)[:2], np.zeros(8))
+    tables = ClusterTables((8, 0, 2), plan, start, n_rounds=20, soft=False, keyword_share=0.0, centre=np.zeros(8))
+    turned = []
+    for round_ in range(20):
+        angle = 0.05 * (round_ + 1)
+        noisy = np.zeros((2, 9))
+        noisy[:, 0] = SIZE * size
+        noisy[:, 1:4] = STEP * LENGTH * size * np.array([[math.cos(angle), 0, math.sin(angle)], [0, 1, 0]])
+        tables.update(np.rint(noisy).astype(np.int64), round_)
+        turned.append(math.atan2(tables.directions[0, 2], tables.directions[0, 0]) / angle)
+    np.testing.assert_allclose(np.linalg.norm(tables.directions, axis=1), 1)
+    assert turned[-1] == pytest.approx(last, abs=0.01)
+    assert turned[-1] < last + 1e-9
+    assert (max(turned[10:-1]) > last + 0.02) == (last > 0)
+    deviation = plan.deviation(0) / math.sqrt(tables.spent[-1]) * GRID / SIZE
+    assert tables.sizes[1] < deviation  # several releases tell more than one
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2])
+def test_noise_of_sizes_is_not_larger_than_told(n_clusters):
+    """Where nothing moves, so that all that a cluster's sizes differ by is noise."""
+    shape, rng = (1, 0, n_clusters), np.random.default_rng(0)
+    plan, start, errors = ClusterPlan.of(1.0, 1e-5, 0.01), PublicStart(np.ones((n_clusters, 1))), []
+    for _ in range(500):
+        tables = ClusterTables(shape, plan, start, n_rounds=20, soft=False, keyword_share=0.0, centre=np.zeros(1))
+        for round_ in range(20):
+            noise = rng.normal(scale=GRID * plan.deviation(0) / math.sqrt(tables.next_share), size=(n_clusters, 2))
+            tables.update(np.rint(noise).astype(np.int64), round_)
+        sizes, deviation = tables.sizes
+        errors.append(np.mean((sizes / deviation) ** 2))
+    assert sum(errors) * n_clusters < scipy.stats.chi2.isf(1e-6, 500 * n_clusters)
+
+
 # --- the estimator --------------------------------------------------------------------------------------
 
 
@@ -302,6 +342,15 @@ def agreement(model, X, labels):
     table = np.zeros((3, 3))
     np.add.at(table, (labels, model.predict(X)), 1)
     return table.max(axis=0).sum() / len(labels)
+
+
+@SHOUT
+def test_a_fit_of_little_noise_ends_where_one_of_none_does(planted):
+    X, _, _ = planted
+    start = X[:3] + 0.5 * np.random.default_rng(0).normal(size=(3, 8))
+    exact = EmbeddingTopics(3, epsilon=np.inf, init=start, max_iter=60).fit(X)
+    noisy = EmbeddingTopics(3, epsilon=1000.0, init=start, random_state=0).fit(X)
+    assert (exact.cluster_centers_ * noisy.cluster_centers_).sum(axis=1).min() > 0.999
 
 
 def test_it_finds_clusters_and_their_words(planted):
@@ -418,6 +467,9 @@ def test_wrong_input_is_refused_by_shape_and_type(planted):
     frame = pd.DataFrame(X[:6])
     with pytest.raises(ValueError, match="counts must have the rows of X in the same order"):
         model.fit(frame, counts=pd.DataFrame(counts[:6]).iloc[::-1])
+    for texts in (["a text", "another"], pd.Series(["a text"]), np.array([["a text", "another"]])):
+        with pytest.raises(ValueError, match=r"X must have embeddings.*got texts. Embed them by a public model first"):
+            model.fit(texts)
     with pytest.raises(ValueError, match="could not convert string to float"):
         model.fit(np.array([["a text", "another"]], dtype=object))
     with pytest.raises(ValueError, match="init must have 8 columns"):

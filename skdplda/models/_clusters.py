@@ -147,7 +147,7 @@ class BaseClusterModel(BaseTopicModel):
         -------
         info : DataFrame of shape (n_components, 7)
             As of the other models, where "size" is the cluster's share of the released sizes; and "documents", the
-            released size, with "documents_deviation", the standard deviation of its noise.
+            released size, with "documents_deviation", the standard deviation of its noise at most.
         """
         self._check_words()
         info = super().topic_info(n_words, feature_names)

@@ -56,7 +56,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     delta : float, default=1e-5
         Probability of a larger loss. Affects privacy: yes.
     max_iter : int or None, default=None
-        Rounds of k-means. None: 16, or 30 without noise. Affects privacy: no, they divide the budget.
+        Rounds of k-means. None: 20, or 30 without noise. Affects privacy: no, they divide the budget.
     init : "spread" or array-like of shape (n_public, n_features), default="spread"
         Where clusters start: random directions, or k-means of embeddings that are public, of texts or words. Noisy
         clusters are drawn to public ones, and centre and clusters are shrunk along their principal axes; at small
@@ -100,7 +100,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     cluster_sizes_ : ndarray of shape (n_components,)
         Number of documents, or weight of users, as released, so that one may be negative.
     size_deviation_ : float
-        Standard deviation of the noise in each size.
+        Standard deviation of the noise in each size, at most.
     concentration_ : float
         How sharply `transform` divides a text, from the released sums.
     components_ : ndarray of shape (n_components, n_words) or (n_components, n_dimensions)
@@ -451,7 +451,7 @@ ShardedCounts
 
     def _model_of(self, tables, n_iter):
         sizes, deviation = tables.sizes
-        sums, _ = tables.direction_sums
+        sums = tables.direction_sums
         attributes = {
             "cluster_centers_": tables.directions.copy(),
             "centre_": np.trunc(tables.centre * FINE) / FINE,

@@ -38,7 +38,7 @@ ENOUGH_VOTES, ENOUGH_IF_SCARCE, SCARCE_SIGNAL, LATE_SHARE = 1.0, 2.0, 100.0, 0.2
 # [FEWEST_HELPED, MOST_ROUNDS], and fewest where users are the units. Chosen on KOS and Enron's senders.
 START, FEWEST, STEP, MOST_ROUNDS, FEWEST_HELPED, HELPED, HELPED_USERS = 4, 8, 6.0, 20, 2, 6.0, 18.0
 # The signals below which no topics are tried: all that is left goes to the word frequencies.
-LEAST_SIGNAL, LEAST_SIGNAL_HELPED = 8.0, 4.0
+LEAST_SIGNAL, LEAST_SIGNAL_HELPED = 9.0, 4.0
 FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
 # Vectors: the share that asks whether they fit, and how many standard deviations of its noise say yes; the share and
 # the rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
@@ -94,20 +94,22 @@ def planned_noise(plan, n_rounds=None, *, vectors=False):
     left = 1 - WORDS_SHARE - FIT_SHARE * vectors
     after_frequent = left - max(FREQUENT_SHARE, VECTORS_SHARE * vectors)
     if n_rounds is not None:
-        return tuple(noise_of_topics(plan, n_rounds, after_frequent))
+        return tuple(noise_of_topics(plan, n_rounds, after_frequent, LATE_SHARE))
     most = round(START + FREQUENT_SIGNAL / STEP)  # where the signal is so weak that frequent words come first
     return tuple(
-        np.maximum(noise_of_topics(plan, MOST_ROUNDS, left), noise_of_topics(plan, most, after_frequent)).tolist()
+        np.maximum(
+            noise_of_topics(plan, MOST_ROUNDS, left, 0.0), noise_of_topics(plan, most, after_frequent, LATE_SHARE)
+        ).tolist()
     )
 
 
-def noise_of_topics(plan, n_rounds, left):
+def noise_of_topics(plan, n_rounds, left, late):
     """Return the three numbers of `planned_noise`, (3,), where so much of the budget is left for topics and votes.
 
-    They are bounds: after the first round, words may get LATE_SHARE of what is left.
+    `late` is the part that words may get of it after the first round.
     """
     first, *later = topic_shares(n_rounds, left)
-    shares = [first, *((1 - LATE_SHARE) * share for share in later)]
+    shares = [first, *((1 - late) * share for share in later)]
     weight = squares = 0.0
     for share in shares:
         weight, squares = (1 - FORGET) * weight + share, (1 - FORGET) ** 2 * squares + share

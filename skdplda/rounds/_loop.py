@@ -176,6 +176,11 @@ def run_round(e_step, tables, plan, randomness, round_, active=None, n_threads=1
     tables.update(total, round_)
 
 
+def same_noise(found, expected):
+    """Whether releases had the noise that the plan accounts for, whatever processor took the powers."""
+    return len(found) == len(expected) and np.allclose(found, expected, rtol=1e-9, atol=0)
+
+
 def run_rounds(
     e_step,
     tables,
@@ -230,10 +235,11 @@ def run_rounds(
         first, run, randomness.root = header["n_done"], header["run"], bytes.fromhex(header["key"])
         e_step.restore({name[2:]: a for name, a in arrays.items() if name.startswith("e_")})
         tables.restore({name[2:]: a for name, a in arrays.items() if name.startswith("r_")})
-        if not plan.holds(first, tables):
+        if not plan.holds(first, tables) or not same_noise(header["multipliers"], plan.spent(first, tables)):
             raise ValueError(
-                f"checkpoint {os.fspath(checkpoint)!r} has other releases than those of the {first} rounds that it says"
-                " are done: it is damaged. It was left as it is: give another name to start anew."
+                f"checkpoint {os.fspath(checkpoint)!r} has other releases, or noise, than this version makes in the"
+                f" {first} rounds that it says are done: it is damaged, or of another version. It was left as it is:"
+                " give another name to start anew."
             )
     if before_release is not None:
         before_release(run)
@@ -246,6 +252,7 @@ def run_rounds(
         run_round(e_step, tables, plan, randomness, round_, active, n_threads)
         if checkpoint is not None:
             header = {"identity": identity, "n_done": round_ + 1, "run": run, "key": randomness.root.hex()}
+            header["multipliers"] = plan.spent(round_ + 1, tables)
             state = {f"e_{name}": a for name, a in e_step.arrays().items()}
             state |= {f"r_{name}": a for name, a in tables.arrays().items()}
             _checkpoint.save(checkpoint, header, state)

@@ -229,6 +229,23 @@ class NoisePlan:
         """
         return self.multipliers[round_]
 
+    def spent(self, round_: int, tables: Any) -> list[float]:
+        """Return the scales of the noise of all releases that are done, as `multiplier` gave them.
+
+        Parameters
+        ----------
+        round_ : int
+            Number of releases that are done.
+        tables : Tables
+            Of the fit, after these.
+
+        Returns
+        -------
+        multipliers : list of float
+            One a release.
+        """
+        return list(self.multipliers[:round_])
+
     @property
     def law(self) -> Mechanism:
         """The mechanism, as an object."""
@@ -345,4 +362,11 @@ class BudgetPlan(NoisePlan):
         share = tables.next_share
         if share is None or not self.holds(round_, tables):
             raise RuntimeError(f"a share of {share!r} exceeds what is left after {tables.spent}; please report this.")
+        return self._multiplier_of(share)
+
+    def spent(self, round_: int, tables: Any) -> list[float]:
+        """Return the scales of the noise of all releases that are done, by their shares."""
+        return [self._multiplier_of(share) for share in tables.spent]
+
+    def _multiplier_of(self, share):
         return self.multipliers[0] * math.sqrt((1 + 2 * ROUNDING) / share)
