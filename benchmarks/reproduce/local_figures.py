@@ -42,7 +42,7 @@ What agrees with the papers, and what does not:
   matters. As printed, except that O-LDA gains little from larger batches here, too.
 
     python benchmarks/reproduce/local_figures.py --figures 6 8 9 10
-    python benchmarks/reproduce/local_figures.py --figures 6 --no-baseline --corpora KOS --coins 0.001 --seeds 3 4 5 ...
+    python benchmarks/reproduce/local_figures.py --figures 6 --corpora KOS --coins 0.001 --seeds 3 4 5 ...
 
 Rows are written as they come; a second run goes on where the first was interrupted.
 """
@@ -66,7 +66,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from results import Rows
 
-from skdplda import LocalPrivateLDA, PrivacyLeakWarning, PrivateCGSLDA
+from skdplda import LocalPrivateLDA, PrivacyLeakWarning
 from skdplda.datasets import load_uci_bow
 from skdplda.local import LocalRandomizer, bit_epsilon_of_coin
 from skdplda.metrics import perplexity, unigram_perplexity
@@ -143,43 +143,44 @@ def local(epsilon, alpha, reconstruction, seed, sweeps):
     )
 
 
-def last_sample(X, alpha, seed, sweeps):
-    """Return a model whose topics are the last sweep's, sampled as CDP-LDA samples, without noise."""
+def sampled(X, alpha, seed, sweeps, mechanism="hybrid", epsilon=math.inf):
+    """Return a model whose topics are the last sweep's of the papers' sampler, without noise unless told."""
     found = fit_published(
-        sp.csr_array(X), N_TOPICS, mechanism="hybrid", epsilon=math.inf, doc_topic_prior=alpha,
+        sp.csr_array(X), N_TOPICS, mechanism=mechanism, epsilon=epsilon, doc_topic_prior=alpha,
         topic_word_prior=BETA, max_iter=sweeps, seed=seed,
     )  # fmt: skip
-    topics = found.word_topic + BETA
+    topics = np.maximum(found.word_topic, 0) + BETA
     return SimpleNamespace(
         perplexity=partial(perplexity, topic_word=topics / topics.sum(axis=1, keepdims=True), doc_topic_prior=alpha)
     )
 
 
-def fit_batch(train, test, method, alpha, epsilon, seed, sweeps):
-    """Fit a method of Figure 6 to all documents, and return the values of its row."""
-    if method.startswith("CDP"):
-        model = PrivateCGSLDA(
-            N_TOPICS,
-            mechanism="laplace-first",
-            epsilon=epsilon,
-            doc_topic_prior=alpha,
-            topic_word_prior=BETA,
-            max_iter=sweeps,
-            random_state=seed,
-        )
-        return measures(model.fit(train), test, epsilon, true=math.inf)
-    if method.endswith("last sample"):
-        X = train
-        if math.isfinite(epsilon):
-            randomizer = LocalRandomizer(epsilon, random_state=seed)
-            reports, channel = sp.csr_array(randomizer.fit_transform(train)), randomizer.channel(N_WORDS)
-            present = moment_estimate(
-                np.asarray(reports.sum(axis=0)).ravel().astype(float), len(train.indptr) - 1, channel
-            )
-            X = reconstruct(reports, present, np.random.default_rng(seed))
-        return measures(last_sample(X, alpha, seed, sweeps), test, epsilon)
-    model = local(epsilon, alpha, "moment" if method.startswith("LP") else "likelihood", seed, sweeps)
-    return measures(model.fit(train), test, epsilon)
+def fit_central(train, test, alpha, epsilon, seed, sweeps):
+    """Return the values of a row of CDP-LDA: the true counts with noise, once."""
+    return measures(sampled(train, alpha, seed, sweeps, "laplace-first", epsilon), test, epsilon, true=math.inf)
+
+
+def fit_last_sample(train, test, alpha, epsilon, seed, sweeps):
+    """Return the values of a row by CDP-LDA's sampler: of the documents, or of what LP-LDA makes of their reports."""
+    X = train
+    if math.isfinite(epsilon):
+        randomizer = LocalRandomizer(epsilon, random_state=seed)
+        reports, channel = sp.csr_array(randomizer.fit_transform(train)), randomizer.channel(N_WORDS)
+        present = moment_estimate(np.asarray(reports.sum(axis=0)).ravel().astype(float), len(train.indptr) - 1, channel)
+        X = reconstruct(reports, present, np.random.default_rng(seed))
+    return measures(sampled(X, alpha, seed, sweeps), test, epsilon)
+
+
+def fit_local(train, test, alpha, epsilon, seed, sweeps, reconstruction="likelihood"):
+    """Return the values of a row of `LocalPrivateLDA`."""
+    return measures(local(epsilon, alpha, reconstruction, seed, sweeps).fit(train), test, epsilon)
+
+
+FITS = {  # of Figure 6; all else is `LocalPrivateLDA`
+    "CDP-LDA (claimed)": fit_central,
+    "LP-LDA, last sample": fit_last_sample,
+    "CGS, last sample": fit_last_sample,
+}
 
 
 def figure6(name, train, test, rows, seeds, sweeps, methods, coins):
@@ -188,11 +189,12 @@ def figure6(name, train, test, rows, seeds, sweeps, methods, coins):
     for alpha in (0.1, 1.0):
         for method in methods:
             for epsilon in [math.inf] if method in EXACT else epsilons:
+                fit = FITS.get(method, fit_local)
                 for seed in seeds:
-                    work = partial(fit_batch, train, test, method, alpha, epsilon, seed, sweeps)
-                    estimator = PrivateCGSLDA if method.startswith("CDP") else LocalPrivateLDA
-                    roots = [fit_batch, presence] + [estimator] * (not method.endswith("last sample"))
-                    rows.measure(cell_of(6, name, method, alpha, epsilon, seed), work, roots, [DATA[name]])
+                    work = partial(fit, train, test, alpha, epsilon, seed, sweeps)
+                    if method.endswith("(moment)"):
+                        work = partial(work, reconstruction="moment")
+                    rows.measure(cell_of(6, name, method, alpha, epsilon, seed), work, [fit, presence], [DATA[name]])
 
 
 def stream(figure, name, method, epsilon, seed, train, test, rows, sweeps, prior, size, every):
