@@ -119,6 +119,8 @@ def pages():
 def told(match):
     """Return what a page asks of stored rows: their seconds, or the number of their seeds."""
     what, stem, wanted = match.groups()
+    if not (RESULTS / f"{stem}.csv").is_file():
+        return "none stored"
     rows = pd.read_csv(RESULTS / f"{stem}.csv", dtype=str)
     for key, value in (pair.split("=") for pair in wanted.split()):
         rows = rows[rows[key] == value]
