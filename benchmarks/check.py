@@ -228,8 +228,13 @@ def main():
         lines.append({"table": stem, **{one: count[one] for one in STATES}})
         lines[-1] |= {"absent cells": len(absent[stem]) if stem in absent else "?"}
         lines[-1] |= {"stored": stored(RESULTS / f"{stem}.csv"), "command": command_of(stem)}
-    lines += [{"table": stem, "absent cells": len(cells)} for stem, cells in absent.items() if stem not in tables()]
-    print(pd.DataFrame(lines).fillna("").to_string(index=False))
+    nothing = dict.fromkeys(STATES, 0)
+    lines += [
+        {"table": stem} | nothing | {"absent cells": len(cells), "stored": "", "command": command_of(stem)}
+        for stem, cells in absent.items()
+        if stem not in tables()
+    ]
+    print(pd.DataFrame(lines).to_string(index=False))
     if args.rows:
         for stem, states in tables().items():
             if not set(states) & {FRESH, STALE}:
