@@ -8,7 +8,7 @@ for it (the paper has 10,000 documents). A document is the set of its words. The
 
 CDP-LDA ends with the topics of its last sweep; LP-LDA as this package has it draws with a table that is frozen within a
 sweep, and takes a mean of many sweeps. "LP-LDA, last sample" and "CGS, last sample" have CDP-LDA's sampler and its last
-sweep. They, and CDP-LDA with alpha=1, are stored for KOS and one seed; everything else has three.
+sweep. All have three seeds; at the weakest noise KOS may have more. `benchmarks/check.py --rows` lists what is missing.
 Documents of a stream come once: each user sends one report. A batch has 100 sweeps for KOS, 30 for the others.
 
 Perplexity is measured twice: topic proportions from the test document itself ("fold-in", the papers' way), and from one
@@ -20,19 +20,14 @@ times as much; the table says both. CDP-LDA's epsilon is a published claim that 
 What agrees with the papers, and what does not:
 
 * Figure 6, one sampler for all (KOS). By fold-in as printed: CDP-LDA is better at small epsilon, LP-LDA from 5.3 on
-  with alpha=0.1 (434 to 436 there, 639 to 505 at 1.1) and from 3.7 on with alpha=1 (525 to 532; 707 to 592 at 1.1), and
-  near the model without noise at 7.6 (427 to 424, 495 to 492). By completion CDP-LDA is better at each epsilon (597 to
-  588 and 629 to 626 at 7.6): that LP-LDA passes it there, next, is the mean of many sweeps.
-* Figure 6. LP-LDA falls with epsilon, and reaches the model without noise at 7.6. Below 3 to 5 the CDP-LDA baseline
-  is better, above LP-LDA is, as printed. With alpha=0.1 the likelihood of the noisy bits is better than the moment
-  estimate, by both measures, on Enron* at each epsilon, on KOS up to 5.3, and on NIPS, whose documents have a quarter
-  of the vocabulary, up to 3.7. With alpha=1 it is on KOS up to 3.7, on Enron* at all but 2.2 and 7.6, and on NIPS at
-  2.9 and 3.7. Where it is not, the two differ by no more than seeds do, with two exceptions by fold-in, where the
-  moment estimate is better: NIPS at 1.1 (864 to 868) and Enron* at 2.2 (609 to 616), both with alpha=1. At 7.6 a
-  report has half a wrong bit, and both are as good as without noise: KOS has 12 to 15 seeds there, and with alpha=0.1
-  the likelihood has 430.7, the moment estimate 431.4, and no noise 429.9, with standard errors of 0.5. At 1.1 no
-  local method beats the unigram model by completion except on KOS with alpha=0.1: reports of so few documents say
-  little.
+  with alpha=0.1 (434 to 437 there, 635 to 503 at 1.1) and from 3.7 on with alpha=1 (522 to 529; 703 to 594 at 1.1), and
+  near the model without noise at 7.6 (426 to 425, 495 to 495). By completion CDP-LDA is better at each epsilon (601 to
+  589 and 633 to 622 at 7.6): that LP-LDA passes it there, next, is the mean of many sweeps.
+* Figure 6, LP-LDA as the package has it. It falls with epsilon, and reaches the model without noise at 7.6. At small
+  epsilon CDP-LDA is better, from 5.3 to 7.6 on LP-LDA is, as printed. The likelihood of the noisy bits is better than
+  the moment estimate where noise is strong (KOS, alpha=0.1, at 1.1: 574 to 654 by fold-in), but by fold-in with alpha=1
+  (752 to 747), and as good at 7.6, where a report has half a wrong bit. At 1.1, by completion, only the likelihood with
+  alpha=0.1 is below the words alone (698; 795): reports of so few documents say little.
 * Figure 8. O-LDA falls with the batches, and so do the curves of weak noise. OLP-LDA at epsilon=1 and 3 falls on NIPS
   only: on KOS and Enron* the prior corpus alone is better than what noisy batches, reconstructed by the moments, make
   of it. The paper has all of them fall.
