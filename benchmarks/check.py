@@ -10,7 +10,8 @@ The state of a row is what `results.py` says of it. A table without the columns 
 its rows are of unknown code, not newer than the commit that stored them. Cells that are absent are those of the lists
 that programs declare by a function `cells()`. `doc/conf.py` puts the paragraph of `with_note` at the end of each page
 that shows a table or figure, so that none shows a row of other code without saying so; `--built` looks whether that is
-so.
+so. In a page, `{seconds hdp_figure5 corpus=KOS}` stands for the processor time of these rows, `{seeds ...}` for the
+number of their seeds on a corpus.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from results import BENCHMARKS, FRESH, STALE, UNKNOWN, Rows, state
 
 RESULTS, DOC = BENCHMARKS / "results", BENCHMARKS.parent / "doc"
 STATES = (FRESH, STALE, UNKNOWN)
+ASKED = re.compile(r"\{(seconds|seeds) (\w+)((?: [\w.]+=[\w.]+)*)\}")
 SHADOWS = "--directory shadows"  # keeps what an attack has done so far
 COMMANDS = {  # beginning of the names of tables and figures: the program that makes them, where its name is another
     "attacks_classifier": f"reproduce/attacks_classifier.py {SHADOWS}",
@@ -53,6 +55,7 @@ COMMANDS = {  # beginning of the names of tables and figures: the program that m
     "local_figure": "reproduce/local_figures.py",
     "pctd_figure": "reproduce/pctd_figures.py",
     "pctd_table": "reproduce/pctd_figures.py",
+    "vips_table": "reproduce/vips_figure1.py",
     "utility": "utility.py --epsilon 0.5 1 2 5 10 --topics 10 20 --output benchmarks/results/utility.csv",
     "vocabulary_measures": "vocabulary_unseen.py",
 }
@@ -113,8 +116,27 @@ def pages():
     return found
 
 
+def told(match):
+    """Return what a page asks of stored rows: their seconds, or the number of their seeds."""
+    what, stem, wanted = match.groups()
+    if not (RESULTS / f"{stem}.csv").is_file():
+        return "none stored"
+    rows = pd.read_csv(RESULTS / f"{stem}.csv", dtype=str)
+    for key, value in (pair.split("=") for pair in wanted.split()):
+        rows = rows[rows[key] == value]
+    if what == "seeds":
+        seeds = rows.groupby("corpus" if "corpus" in rows else rows["seed"].isna())["seed"].nunique()
+        return " to ".join(sorted({str(seeds.min()), str(seeds.max())}, key=int))
+    seconds = rows.get("cpu s", pd.Series(dtype=str)).dropna().astype(float)
+    if not len(seconds):
+        return "not kept"
+    part = f" for {len(seconds):,} of {len(rows):,} rows" if len(seconds) < len(rows) else ""
+    return f"{seconds.sum():,.0f}{part}"
+
+
 def with_note(page, text):
-    """Return the text of a page with a last paragraph: which of the results that it shows are not of this code."""
+    """Return the text of a page with what it asks of rows; a last paragraph says which results are not of this code."""
+    text = ASKED.sub(told, text)
     older, shown = [], pages().get(page, [])
     for stem in shown:
         path = RESULTS / f"{stem}.csv"
@@ -206,8 +228,13 @@ def main():
         lines.append({"table": stem, **{one: count[one] for one in STATES}})
         lines[-1] |= {"absent cells": len(absent[stem]) if stem in absent else "?"}
         lines[-1] |= {"stored": stored(RESULTS / f"{stem}.csv"), "command": command_of(stem)}
-    lines += [{"table": stem, "absent cells": len(cells)} for stem, cells in absent.items() if stem not in tables()]
-    print(pd.DataFrame(lines).fillna("").to_string(index=False))
+    nothing = dict.fromkeys(STATES, 0)
+    lines += [
+        {"table": stem} | nothing | {"absent cells": len(cells), "stored": "", "command": command_of(stem)}
+        for stem, cells in absent.items()
+        if stem not in tables()
+    ]
+    print(pd.DataFrame(lines).to_string(index=False))
     if args.rows:
         for stem, states in tables().items():
             if not set(states) & {FRESH, STALE}:

@@ -309,7 +309,7 @@ class Rows:
     def measure(self, cell, work, roots, data=()):
         """Measure a cell that is not there or not of this code: `work()` returns a dict of values, or a list of them.
 
-        "cpu s" is the processor time of the work, in seconds.
+        "cpu s" is the processor time of the work, in seconds, divided among the rows of the cell.
         """
         if self.states().get(self._name(cell)) == FRESH:
             return
@@ -320,7 +320,8 @@ class Rows:
         values = work()
         values = [values] if isinstance(values, dict) else values
         seconds = round(time.process_time() - begin, 2)
-        new = pd.DataFrame([{**cell, **one, "cpu s": one.get("cpu s", seconds), **stamp} for one in values])
+        share = round(seconds / max(len(values), 1), 4)
+        new = pd.DataFrame([{**cell, **one, "cpu s": one.get("cpu s", share), **stamp} for one in values])
         if len(self.table):
             others = [self._name(row) != self._name(cell) for row in self.table.to_dict("records")]
             new = pd.concat([self.table[others], new], ignore_index=True) if any(others) else new

@@ -125,8 +125,8 @@ def variational():
     )
 
 
-def rounds():
-    """The loop of private rounds and its base class, by two estimators."""
+def base():
+    """The base class of the estimators of rounds, by two of them."""
     return ([int(letter, 16) for letter in letters(name)] for name in ("PrivateCGSLDA", "VIPSLDA"))
 
 
@@ -209,8 +209,8 @@ TRIALS = {
     "EmbeddingTopics": clusters,
     "DPVocabularySelector": selection,
     "DPCountVectorizer": selection,
-    "BaseRoundsModel": rounds,
-    "rounds": rounds,
+    "BaseRoundsModel": base,
+    "rounds": semantic,  # the loop, by an estimator that adds least to it
     "metrics": measures,
     "privacy": accounting,
 }

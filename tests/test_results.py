@@ -262,6 +262,14 @@ def test_every_page_says_which_of_its_results_are_not_of_this_code(check, monkey
     assert 'app.connect("source-read", say_which_code)' in (check.DOC / "conf.py").read_text(encoding="utf-8")
 
 
+def test_a_page_asks_stored_rows_for_seconds_and_seeds(check, tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "RESULTS", tmp_path)
+    rows = {"corpus": list("aab"), "run": [9, 9, 1], "seed": [0, 1, 0], "cpu s": [1000.4, 1.2, None]}
+    pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
+    asked = "{seconds t run=9}, {seconds t}, {seconds t run=1}; {seeds t}, {seeds t corpus=a}"
+    assert check.with_note("none.rst", asked) == "1,002, 1,002 for 2 of 3 rows, not kept; 1 to 2, 2"
+
+
 def test_a_built_page_that_does_not_say_so_is_found(check, tmp_path, monkeypatch):
     monkeypatch.setattr(check, "pages", lambda: {"a.rst": ["old", "new"], "b/c.rst": ["old"], "gone.rst": ["new"]})
     monkeypatch.setattr(check, "RESULTS", tmp_path)

@@ -57,14 +57,6 @@ K, DELTA, CUTOFF, FIXED, N_TOP, AUTHORS_TOP = 5, 1e-5, 3.0, 3.0, 10, 30
 KEYS = ["figure", "varies", "words", "epsilon_1", "topics", "epsilon_2", "seed"]
 EPSILONS = [0.5, 1, 2, 3, 5, 10]
 OWN = DPVocabularySelector().mechanism
-TOPICS = {
-    "scikit-learn": lambda epsilon, seed: LatentDirichletAllocation(K, random_state=seed),
-    "non-private": lambda epsilon, seed: PrivateCGSLDA(K, epsilon=math.inf, random_state=seed),
-    "laplace-last": lambda epsilon, seed: PrivateCGSLDA(
-        K, epsilon=epsilon, mechanism="laplace-last", random_state=seed
-    ),
-    "gaussian": lambda epsilon, seed: PrivateCGSLDA(K, epsilon=epsilon, delta=DELTA, random_state=seed.to_bytes(32)),
-}
 # Okabe and Ito's palette; lines differ by their markers too. A claim that does not hold is dashed.
 STYLES = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#56B4E9", "v"), ("#E69F00", "P")]
 NAMES = {"laplace-last": "laplace-last (ε₂ claimed, does not hold)", "non-private": "PrivateCGSLDA"}
@@ -91,21 +83,41 @@ def tweets(data):
     return texts, [text.split() for text in texts]
 
 
-def measure(data, figure, varies, words, epsilon_1, topics, epsilon_2, seed):
+def plain(epsilon, seed):
+    """Return the paper's model without privacy."""
+    return LatentDirichletAllocation(K, random_state=seed)
+
+
+def sampled(epsilon, seed):
+    """Return ours without privacy."""
+    return PrivateCGSLDA(K, epsilon=math.inf, random_state=seed)
+
+
+def claimed(epsilon, seed):
+    """Return the paper's private form, whose claim does not hold."""
+    return PrivateCGSLDA(K, epsilon=epsilon, mechanism="laplace-last", random_state=seed)
+
+
+def proven(epsilon, seed):
+    """Return ours."""
+    return PrivateCGSLDA(K, epsilon=epsilon, delta=DELTA, random_state=seed.to_bytes(32))
+
+
+TOPICS = {"scikit-learn": plain, "non-private": sampled, "laplace-last": claimed, "gaussian": proven}
+
+
+def measure(data, make, figure, varies, words, epsilon_1, topics, epsilon_2, seed):
     """Fit one pipeline and return the values of a row; figure 0 is the baseline of all words."""
     texts, tokens = tweets(data)
     counter = CountVectorizer(token_pattern=r"\S+", lowercase=False)
     if not figure:
         X = counter.fit_transform(texts)
-        weights, names = (
-            LatentDirichletAllocation(K, random_state=seed).fit(X).components_,
-            counter.get_feature_names_out(),
-        )
+        weights, names = make(math.inf, seed).fit(X).components_, counter.get_feature_names_out()
         found = {"total_epsilon": math.inf, "total_delta": 0.0, "status": "not private"}
     else:
         selector = DPVocabularySelector(epsilon=epsilon_1, delta=DELTA, mechanism=words, cutoff=CUTOFF)
         selector.set_params(random_state=(1000 + seed).to_bytes(32))  # not the topics' own; as long as a secret
-        pipeline = Pipeline([("counts", counter), ("words", selector), ("topics", TOPICS[topics](epsilon_2, seed))])
+        pipeline = Pipeline([("counts", counter), ("words", selector), ("topics", make(epsilon_2, seed))])
         pipeline.fit(texts)
         X, names, weights = (
             pipeline[:-1].transform(texts),
@@ -202,8 +214,9 @@ def main():
     warnings.simplefilter("ignore", PrivacyLeakWarning)
     rows = Rows(args.output / f"fdptm_{'quick' if args.quick else 'figures'}.csv", KEYS)
     for cell in [] if args.redraw else cells(args.figures, epsilons, seeds)["fdptm_figures"]:
-        roots = [measure, DPVocabularySelector, PrivateCGSLDA]
-        rows.measure(cell, partial(measure, Path(os.environ["SKDPLDA_DATA"]), **cell), roots, ["tweets"])
+        make = TOPICS[cell["topics"]]
+        work = partial(measure, Path(os.environ["SKDPLDA_DATA"]), make, **cell)
+        rows.measure(cell, work, [measure, make, DPVocabularySelector], ["tweets"])
     table = rows.table
     keys = ["figure", "varies", "words", "topics", "epsilon_1", "epsilon_2", "status"]
     shown = ["n_words", *MEASURES, "total_epsilon", "total_delta"]

@@ -8,7 +8,7 @@ for it (the paper has 10,000 documents). A document is the set of its words. The
 
 CDP-LDA ends with the topics of its last sweep; LP-LDA as this package has it draws with a table that is frozen within a
 sweep, and takes a mean of many sweeps. "LP-LDA, last sample" and "CGS, last sample" have CDP-LDA's sampler and its last
-sweep. They, and CDP-LDA with alpha=1, are stored for KOS and one seed; everything else has three.
+sweep. All have three seeds; at the weakest noise KOS may have more. `benchmarks/check.py --rows` lists what is missing.
 Documents of a stream come once: each user sends one report. A batch has 100 sweeps for KOS, 30 for the others.
 
 Perplexity is measured twice: topic proportions from the test document itself ("fold-in", the papers' way), and from one
@@ -20,19 +20,14 @@ times as much; the table says both. CDP-LDA's epsilon is a published claim that 
 What agrees with the papers, and what does not:
 
 * Figure 6, one sampler for all (KOS). By fold-in as printed: CDP-LDA is better at small epsilon, LP-LDA from 5.3 on
-  with alpha=0.1 (434 to 436 there, 639 to 505 at 1.1) and from 3.7 on with alpha=1 (525 to 532; 707 to 592 at 1.1), and
-  near the model without noise at 7.6 (427 to 424, 495 to 492). By completion CDP-LDA is better at each epsilon (597 to
-  588 and 629 to 626 at 7.6): that LP-LDA passes it there, next, is the mean of many sweeps.
-* Figure 6. LP-LDA falls with epsilon, and reaches the model without noise at 7.6. Below 3 to 5 the CDP-LDA baseline
-  is better, above LP-LDA is, as printed. With alpha=0.1 the likelihood of the noisy bits is better than the moment
-  estimate, by both measures, on Enron* at each epsilon, on KOS up to 5.3, and on NIPS, whose documents have a quarter
-  of the vocabulary, up to 3.7. With alpha=1 it is on KOS up to 3.7, on Enron* at all but 2.2 and 7.6, and on NIPS at
-  2.9 and 3.7. Where it is not, the two differ by no more than seeds do, with two exceptions by fold-in, where the
-  moment estimate is better: NIPS at 1.1 (864 to 868) and Enron* at 2.2 (609 to 616), both with alpha=1. At 7.6 a
-  report has half a wrong bit, and both are as good as without noise: KOS has 12 to 15 seeds there, and with alpha=0.1
-  the likelihood has 430.7, the moment estimate 431.4, and no noise 429.9, with standard errors of 0.5. At 1.1 no
-  local method beats the unigram model by completion except on KOS with alpha=0.1: reports of so few documents say
-  little.
+  with alpha=0.1 (434 to 437 there, 635 to 503 at 1.1) and from 3.7 on with alpha=1 (522 to 529; 703 to 594 at 1.1), and
+  near the model without noise at 7.6 (426 to 425, 495 to 495). By completion CDP-LDA is better at each epsilon (601 to
+  589 and 633 to 622 at 7.6): that LP-LDA passes it there, next, is the mean of many sweeps.
+* Figure 6, LP-LDA as the package has it. It falls with epsilon, and reaches the model without noise at 7.6. At small
+  epsilon CDP-LDA is better, from 5.3 to 7.6 on LP-LDA is, as printed. The likelihood of the noisy bits is better than
+  the moment estimate where noise is strong (KOS, alpha=0.1, at 1.1: 574 to 654 by fold-in), but by fold-in with alpha=1
+  (752 to 747), and as good at 7.6, where a report has half a wrong bit. At 1.1, by completion, only the likelihood with
+  alpha=0.1 is below the words alone (698; 795): reports of so few documents say little.
 * Figure 8. O-LDA falls with the batches, and so do the curves of weak noise. OLP-LDA at epsilon=1 and 3 falls on NIPS
   only: on KOS and Enron* the prior corpus alone is better than what noisy batches, reconstructed by the moments, make
   of it. The paper has all of them fall.
@@ -42,7 +37,7 @@ What agrees with the papers, and what does not:
   matters. As printed, except that O-LDA gains little from larger batches here, too.
 
     python benchmarks/reproduce/local_figures.py --figures 6 8 9 10
-    python benchmarks/reproduce/local_figures.py --figures 6 --no-baseline --corpora KOS --coins 0.001 --seeds 3 4 5 ...
+    python benchmarks/reproduce/local_figures.py --figures 6 --corpora KOS --coins 0.001 --seeds 3 4 5 ...
 
 Rows are written as they come; a second run goes on where the first was interrupted.
 """
@@ -66,7 +61,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from results import Rows
 
-from skdplda import LocalPrivateLDA, PrivacyLeakWarning, PrivateCGSLDA
+from skdplda import LocalPrivateLDA, PrivacyLeakWarning
 from skdplda.datasets import load_uci_bow
 from skdplda.local import LocalRandomizer, bit_epsilon_of_coin
 from skdplda.metrics import perplexity, unigram_perplexity
@@ -143,43 +138,44 @@ def local(epsilon, alpha, reconstruction, seed, sweeps):
     )
 
 
-def last_sample(X, alpha, seed, sweeps):
-    """Return a model whose topics are the last sweep's, sampled as CDP-LDA samples, without noise."""
+def sampled(X, alpha, seed, sweeps, mechanism="hybrid", epsilon=math.inf):
+    """Return a model whose topics are the last sweep's of the papers' sampler, without noise unless told."""
     found = fit_published(
-        sp.csr_array(X), N_TOPICS, mechanism="hybrid", epsilon=math.inf, doc_topic_prior=alpha,
+        sp.csr_array(X), N_TOPICS, mechanism=mechanism, epsilon=epsilon, doc_topic_prior=alpha,
         topic_word_prior=BETA, max_iter=sweeps, seed=seed,
     )  # fmt: skip
-    topics = found.word_topic + BETA
+    topics = np.maximum(found.word_topic, 0) + BETA
     return SimpleNamespace(
         perplexity=partial(perplexity, topic_word=topics / topics.sum(axis=1, keepdims=True), doc_topic_prior=alpha)
     )
 
 
-def fit_batch(train, test, method, alpha, epsilon, seed, sweeps):
-    """Fit a method of Figure 6 to all documents, and return the values of its row."""
-    if method.startswith("CDP"):
-        model = PrivateCGSLDA(
-            N_TOPICS,
-            mechanism="laplace-first",
-            epsilon=epsilon,
-            doc_topic_prior=alpha,
-            topic_word_prior=BETA,
-            max_iter=sweeps,
-            random_state=seed,
-        )
-        return measures(model.fit(train), test, epsilon, true=math.inf)
-    if method.endswith("last sample"):
-        X = train
-        if math.isfinite(epsilon):
-            randomizer = LocalRandomizer(epsilon, random_state=seed)
-            reports, channel = sp.csr_array(randomizer.fit_transform(train)), randomizer.channel(N_WORDS)
-            present = moment_estimate(
-                np.asarray(reports.sum(axis=0)).ravel().astype(float), len(train.indptr) - 1, channel
-            )
-            X = reconstruct(reports, present, np.random.default_rng(seed))
-        return measures(last_sample(X, alpha, seed, sweeps), test, epsilon)
-    model = local(epsilon, alpha, "moment" if method.startswith("LP") else "likelihood", seed, sweeps)
-    return measures(model.fit(train), test, epsilon)
+def fit_central(train, test, alpha, epsilon, seed, sweeps):
+    """Return the values of a row of CDP-LDA: the true counts with noise, once."""
+    return measures(sampled(train, alpha, seed, sweeps, "laplace-first", epsilon), test, epsilon, true=math.inf)
+
+
+def fit_last_sample(train, test, alpha, epsilon, seed, sweeps):
+    """Return the values of a row by CDP-LDA's sampler: of the documents, or of what LP-LDA makes of their reports."""
+    X = train
+    if math.isfinite(epsilon):
+        randomizer = LocalRandomizer(epsilon, random_state=seed)
+        reports, channel = sp.csr_array(randomizer.fit_transform(train)), randomizer.channel(N_WORDS)
+        present = moment_estimate(np.asarray(reports.sum(axis=0)).ravel().astype(float), len(train.indptr) - 1, channel)
+        X = reconstruct(reports, present, np.random.default_rng(seed))
+    return measures(sampled(X, alpha, seed, sweeps), test, epsilon)
+
+
+def fit_local(train, test, alpha, epsilon, seed, sweeps, reconstruction="likelihood"):
+    """Return the values of a row of `LocalPrivateLDA`."""
+    return measures(local(epsilon, alpha, reconstruction, seed, sweeps).fit(train), test, epsilon)
+
+
+FITS = {  # of Figure 6; all else is `LocalPrivateLDA`
+    "CDP-LDA (claimed)": fit_central,
+    "LP-LDA, last sample": fit_last_sample,
+    "CGS, last sample": fit_last_sample,
+}
 
 
 def figure6(name, train, test, rows, seeds, sweeps, methods, coins):
@@ -188,11 +184,12 @@ def figure6(name, train, test, rows, seeds, sweeps, methods, coins):
     for alpha in (0.1, 1.0):
         for method in methods:
             for epsilon in [math.inf] if method in EXACT else epsilons:
+                fit = FITS.get(method, fit_local)
                 for seed in seeds:
-                    work = partial(fit_batch, train, test, method, alpha, epsilon, seed, sweeps)
-                    estimator = PrivateCGSLDA if method.startswith("CDP") else LocalPrivateLDA
-                    roots = [fit_batch, presence] + [estimator] * (not method.endswith("last sample"))
-                    rows.measure(cell_of(6, name, method, alpha, epsilon, seed), work, roots, [DATA[name]])
+                    work = partial(fit, train, test, alpha, epsilon, seed, sweeps)
+                    if method.endswith("(moment)"):
+                        work = partial(work, reconstruction="moment")
+                    rows.measure(cell_of(6, name, method, alpha, epsilon, seed), work, [fit, presence], [DATA[name]])
 
 
 def stream(figure, name, method, epsilon, seed, train, test, rows, sweeps, prior, size, every):
@@ -233,6 +230,23 @@ def streams(figures, name, train, test, rows, seeds, sweeps):
                 for method, epsilon in (("OLP-LDA", 3.0), ("likelihood", 3.0), ("O-LDA", math.inf)):
                     stream(10, name, method, epsilon, *common, N_PRIOR[name], size, False)
                 stream(10, name, "OLP-LDA, no prior", 3.0, *common, 0, size, False)
+
+
+class Listed(list):
+    """Takes cells in place of `Rows`, and measures nothing."""
+
+    def measure(self, cell, *_):
+        """Add a cell."""
+        self.append(cell)
+
+
+def cells():
+    """Return what there is to measure."""
+    listed = Listed()
+    for name in N_TRAIN:
+        figure6(name, None, None, listed, (0, 1, 2), None, METHODS, COINS)
+        streams((8, 9, 10), name, None, None, listed, (0, 1, 2), None)
+    return {"local_figures": listed}
 
 
 def line(ax, frame, x, y, method, label=None, **style):

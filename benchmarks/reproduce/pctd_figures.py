@@ -29,15 +29,15 @@ import lzma
 import os
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import matplotlib
 import numpy as np
-import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from results import save
+from results import Rows
 
 from skdplda import PrivateCGSLDA
 from skdplda.metrics import coherence, log_likelihood
@@ -52,6 +52,14 @@ DATA = ["news", "glove"]
 N_DOCUMENTS, DELTA, TAU, NO_PRIOR = 500, 1e-5, 0.3, 1e-30
 SIGMAS = {0.15: "#0072B2", 0.2: "#009E73", 0.25: "#D55E00", 0.3: "#CC79A7"}  # Okabe and Ito
 SUPPORTS = {"observed": "noise on counts that are not 0", "all": "noise on all counts"}
+ITERATIONS, CONVERGED, SWEEPS = 50, 35, 200  # of Figure 2; of Figure 3 and Table 1; of LDA
+PCTDS = {  # sigma, support of the noise, whether words are similar
+    "PCTD without noise": (0.0, "all", True),
+    "PCTD, published noise where counts are not 0": (0.25, "observed", True),
+    "PCTD, published noise on all counts": (0.25, "all", True),
+    "PCTD without noise or similarity": (0.0, "all", False),
+}
+MODELS = {"LDA": None, **PCTDS}
 
 
 def corpus(folder):
@@ -69,8 +77,8 @@ def corpus(folder):
     return vectorizer.transform(train), words, word_similarity(words, vectors, normalize=False), reference
 
 
-def pctd(X, similarity, n_topics, sigma, support, iterations, seed, last_only=False):
-    """Run Algorithm 1 and return the perplexity after each iteration, or the last one, and the topics."""
+def pctd(X, similarity, n_topics, sigma, support, iterations, seed):
+    """Run Algorithm 1 and return the perplexity after each iteration, and the topics."""
     step = NoisySegmentEStep(
         X,
         n_topics=n_topics,
@@ -86,8 +94,6 @@ def pctd(X, similarity, n_topics, sigma, support, iterations, seed, last_only=Fa
     counts, history, topics = X.to_counts(), [], []
 
     def follow(report):
-        if last_only and report.n_done < iterations:
-            return
         phi = report.table.T + NO_PRIOR
         topics[:] = [phi / phi.sum(axis=1, keepdims=True)]
         total = log_likelihood(counts, topics[0], step.arrays()["theta"]).sum()
@@ -117,58 +123,45 @@ def price(sigma, iterations, support):
     return epsilon_of(gaussian_event(sigma, steps=iterations), DELTA)
 
 
-def figure_2(X, similarity, iterations, seeds):
-    """Return the table of perplexity against iterations."""
-    rows = []
-    for support in SUPPORTS:
-        for sigma in SIGMAS:
-            for seed in seeds:
-                history, _ = pctd(X, similarity, 30, sigma, support, iterations, seed)
-                rows += [
-                    {"support": support, "sigma": sigma, "seed": seed, "iteration": t + 1, "perplexity": value}
-                    | {"epsilon": price(sigma, t + 1, support)}
-                    for t, value in enumerate(history)
-                ]
-    for seed in seeds:
-        history, _ = pctd(X, similarity, 30, 0.0, "all", iterations, seed)
-        rows += [
-            {"support": "none", "sigma": 0.0, "seed": seed, "iteration": t + 1, "perplexity": v, "epsilon": np.inf}
-            for t, v in enumerate(history)
-        ]
-    return pd.DataFrame(rows)
+def converge(X, similarity, support, sigma, seed, iterations=ITERATIONS):
+    """Return one row for each iteration."""
+    history, _ = pctd(X, similarity, 30, sigma, "all" if support == "none" else support, iterations, seed)
+    return [
+        {"iteration": t, "perplexity": value, "epsilon": price(sigma, t, support)} for t, value in enumerate(history, 1)
+    ]
 
 
-def figure_3(X, similarity, topics, iterations, sweeps, seeds):
-    """Return the table of perplexity against topics, and the topics of the models of 30."""
-    rows, models = [], {}
-    for n_topics in topics:
-        for seed in seeds:
-            found = {"LDA": lda(X, n_topics, sweeps, seed)}
-            for name, sigma, support in (
-                ("PCTD without noise", 0.0, "all"),
-                ("PCTD, published noise where counts are not 0", 0.25, "observed"),
-                ("PCTD, published noise on all counts", 0.25, "all"),
-                ("PCTD without noise or similarity", 0.0, "none"),
-            ):
-                R = None if support == "none" else similarity
-                where = "all" if support == "none" else support
-                history, phi = pctd(X, R, n_topics, sigma, where, iterations, seed, last_only=True)
-                found[name] = history[-1], phi
-            for name, (perplexity, phi) in found.items():
-                support = "all" if name.endswith("all counts") else "observed"
-                epsilon = price(0.25, iterations, support)
-                rows.append({"model": name, "topics": n_topics, "seed": seed, "perplexity": perplexity})
-                rows[-1]["epsilon"] = epsilon
-                if n_topics == 30 and seed == seeds[0]:
-                    models[name] = phi
-    return pd.DataFrame(rows), models
+def fit_lda(X, similarity, model, topics, seed, iterations=SWEEPS):
+    """Return one row, of LDA."""
+    return {"perplexity": lda(X, topics, iterations, seed)[0], "epsilon": np.inf}
 
 
-def table_1(models, words, reference):
-    """Return the ten most probable words, with probabilities, of three topics of each model.
+def fit_pctd(X, similarity, model, topics, seed, iterations=CONVERGED):
+    """Return one row, of PCTD."""
+    sigma, support, similar = MODELS[model]
+    history, _ = pctd(X, similarity if similar else None, topics, sigma, support, iterations, seed)
+    return {"perplexity": history[-1], "epsilon": price(sigma, iterations, support)}
+
+
+def cells(topics=(10, 20, 30, 40, 50), seeds=(0, 1, 2)):
+    """Return what there is to measure."""
+    noises = [(support, sigma) for support in SUPPORTS for sigma in SIGMAS] + [("none", 0.0)]
+    keys = "model", "topics", "seed"
+    return {
+        "pctd_figure2": [{"support": one, "sigma": sigma, "seed": seed} for one, sigma in noises for seed in seeds],
+        "pctd_figure3": [dict(zip(keys, (m, k, s), strict=True)) for k in topics for s in seeds for m in MODELS],
+        "pctd_table1": [{"seed": seeds[0]}],
+    }
+
+
+def table_1(X, words, similarity, reference, seed, iterations=CONVERGED, sweeps=SWEEPS):
+    """Return the ten most probable words, with probabilities, of three topics of each model of 30.
 
     The topics are those in which the first words of three of LDA are most probable: three different words and topics.
     """
+    models = {"LDA": lda(X, 30, sweeps, seed)[1]}
+    for name, (sigma, support, similar) in PCTDS.items():
+        models[name] = pctd(X, similarity if similar else None, 30, sigma, support, iterations, seed)[1]
     base = models["LDA"]
     words, rows = np.asarray(words), []
     heads = list(dict.fromkeys(base[k].argmax() for k in np.argsort(-base.max(axis=1))))[:3]
@@ -181,14 +174,7 @@ def table_1(models, words, reference):
             top = np.argsort(-phi[k], kind="stable")[:10]
             shown = " ".join(f"{words[w]} {phi[k, w]:.4f}" for w in top)
             rows.append({"model": name, "mean c_npmi": round(judged, 4), "topic": number, "words": shown})
-    return pd.DataFrame(rows)
-
-
-def store_words(models, words, reference, folder):
-    """Save and print Table 1."""
-    found = table_1(models, words, reference)
-    save(found, folder / "pctd_table1.csv", [corpus, figure_3, table_1], DATA)
-    print(found.to_string(index=False))
+    return rows
 
 
 def draw(table_2, table_3, path):
@@ -260,41 +246,34 @@ def draw(table_2, table_3, path):
 def main():
     """Read the arguments, fit everything, write tables and figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--iterations", type=int, default=50, help="EM iterations of Figure 2 (default: 50)")
-    parser.add_argument("--sweeps", type=int, default=200, help="sweeps of LDA (default: 200)")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--quick", action="store_true", help="one seed, few iterations, nothing saved but in --output")
-    parser.add_argument("--table", action="store_true", help="Table 1 only: 30 topics, the first seed")
-    parser.add_argument("--draw-only", action="store_true", help="draw the saved tables again")
+    parser.add_argument("--quick", action="store_true", help="one seed, few iterations, nothing kept")
     parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
     args = parser.parse_args()
-    if args.draw_only:
-        draw(*(pd.read_csv(args.output / f"pctd_figure{n}.csv") for n in (2, 3)), args.output)
-        return
     if "SKDPLDA_DATA" not in os.environ:
         sys.exit("Set SKDPLDA_DATA to the folder of news_articles.jsonl.xz and the GloVe vectors.")
     warnings.simplefilter("ignore")  # the published form says what it is on every fit
     X, words, similarity, reference = corpus(Path(os.environ["SKDPLDA_DATA"]))
     print(f"{len(X)} articles, {X.n_units:,} units, {X.shape[1]:,} words, {X.counts.sum():,} tokens")
-    iterations, sweeps, seeds = (6, 20, [0]) if args.quick else (args.iterations, args.sweeps, args.seeds)
-    topics = [10, 30] if args.quick else [10, 20, 30, 40, 50]
-    args.output.mkdir(parents=True, exist_ok=True)
-    if args.table:
-        _, models = figure_3(X, similarity, [30], min(35, iterations), sweeps, seeds[:1])
-        store_words(models, words, reference, args.output)
+    if args.quick:
+        print(converge(X, similarity, "all", 0.25, 0, 6)[-1], fit_lda(X, similarity, "LDA", 10, 0, 20))
+        print(*table_1(X, words, similarity, reference, 0, 6, 20), sep="\n")
         return
-    table_2 = figure_2(X, similarity, iterations, seeds)
-    save(table_2, args.output / "pctd_figure2.csv", [corpus, figure_2], DATA)
-    last = table_2[table_2["iteration"] == iterations].groupby(["support", "sigma"])[["perplexity", "epsilon"]].mean()
+    args.output.mkdir(parents=True, exist_ok=True)
+    todo = cells()
+    kept = {stem: Rows(args.output / f"{stem}.csv", list(listed[0])) for stem, listed in todo.items()}
+    for cell in todo["pctd_figure2"]:
+        kept["pctd_figure2"].measure(cell, partial(converge, X, similarity, **cell), [corpus, converge], DATA)
+    for cell in todo["pctd_figure3"]:
+        fit = fit_lda if cell["model"] == "LDA" else fit_pctd
+        kept["pctd_figure3"].measure(cell, partial(fit, X, similarity, **cell), [corpus, fit], DATA)
+    for cell in todo["pctd_table1"]:
+        work = partial(table_1, X, words, similarity, reference, **cell)
+        kept["pctd_table1"].measure(cell, work, [corpus, table_1], DATA)
+    table_2, table_3 = kept["pctd_figure2"].table, kept["pctd_figure3"].table
+    last = table_2[table_2["iteration"] == ITERATIONS].groupby(["support", "sigma"])[["perplexity", "epsilon"]].mean()
     print(last.to_string(float_format="{:.1f}".format))
-    table_3, models = figure_3(X, similarity, topics, min(35, iterations), sweeps, seeds)
-    save(table_3, args.output / "pctd_figure3.csv", [corpus, figure_3], DATA)
-    print(
-        table_3.pivot_table(index="model", columns="topics", values="perplexity").to_string(
-            float_format="{:.0f}".format
-        )
-    )
-    store_words(models, words, reference, args.output)
+    mean = table_3.pivot_table(index="model", columns="topics", values="perplexity")
+    print(mean.to_string(float_format="{:.0f}".format))
     draw(table_2, table_3, args.output)
 
 

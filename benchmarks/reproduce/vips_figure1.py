@@ -1,4 +1,4 @@
-"""Figure 1 of Park, Foulds, Chaudhuri and Welling (2016), Private topic modeling, on stand-in corpora.
+"""Figure 1 and Table 1 of Park, Foulds, Chaudhuri and Welling (2016), Private topic modeling, on stand-in corpora.
 
 Held-out perplexity of VIPS against documents seen, and against the mini-batch size, for the three accountings of
 the paper (zCDP, advanced, linear composition), for privacy loss distributions (PLD), and without privacy. The paper's
@@ -52,7 +52,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from results import Rows
 
 from skdplda import VIPSLDA
-from skdplda.datasets import load_20newsgroups
+from skdplda.datasets import load_20newsgroups, topic_recovery
 from skdplda.metrics import perplexity, unigram_perplexity
 from skdplda.privacy import epsilon_of
 
@@ -79,7 +79,10 @@ def cells(corpora=tuple(NOMINAL), seeds=(0, 1, 2)):
                 found.append((corpus, "none", math.inf, batch, passes, seed))
                 for epsilon in EPSILONS if batch == BATCH else EPSILONS[-1:]:
                     found += [(corpus, name, epsilon, batch, passes, seed) for name in COLORS if name != "none"]
-    return {"vips_figure1": [dict(zip(KEYS, cell, strict=True)) for cell in found]}
+    return {
+        "vips_figure1": [dict(zip(KEYS, cell, strict=True)) for cell in found],
+        "vips_table1": [{"epsilon": epsilon, "seed": 0} for epsilon in (0.5, 5.0)],
+    }
 
 
 def made(train, n_documents, n_topics):
@@ -108,34 +111,24 @@ def made(train, n_documents, n_topics):
 
 @cache
 def load(name, data, n_documents=None):
-    """Return training and test counts: the most frequent words that are no English stop words."""
+    """Return training and test counts, and the words: the most frequent ones that are no English stop words."""
     if name == ARTICLES:
         with lzma.open(data / "news_articles.jsonl.xz", "rt") as file:
             texts = [json.loads(line)["text"] for line in file]
     else:
         texts = load_20newsgroups("all", path=data / "20news_bydate_raw.jsonl.xz").data
     n_topics, n_words = SIZES[name]
-    X = sp.csr_array(CountVectorizer(stop_words="english", max_features=n_words).fit_transform(texts))
+    counter = CountVectorizer(stop_words="english", max_features=n_words)
+    X = sp.csr_array(counter.fit_transform(texts))
     X = X[np.random.default_rng(0).permutation(X.shape[0])]
     if name == MADE:
         X = made(X, (n_documents or NOMINAL[MADE]) + TEST, n_topics)
-    return X[TEST:], X[:TEST]
+    return X[TEST:], X[:TEST], counter.get_feature_names_out()
 
 
-def curve(data, corpus, accounting, epsilon, batch, passes, seed, n_documents=None):
-    """Return one row for each measured step of a fit."""
-    train, test = load(corpus, data, n_documents)
-    steps = max(1, round(passes * NOMINAL[corpus] / batch))
-    measured = {max(1, round(steps * share)) for share in np.geomspace(0.05, 1, POINTS)}
-    rows = []
-
-    def report(state):
-        if state.n_done in measured:
-            topics = state.table.T.astype(float) + ETA
-            topics /= topics.sum(axis=1, keepdims=True)
-            rows.append((round(state.n_done * batch), perplexity(test, topics, doc_topic_prior=ALPHA)))
-
-    model = VIPSLDA(
+def online(corpus, accounting, epsilon, batch, steps, seed, report=None):
+    """Return the estimator with the paper's settings."""
+    return VIPSLDA(
         SIZES[corpus][0],
         epsilon=epsilon,
         delta=DELTA,
@@ -152,7 +145,22 @@ def curve(data, corpus, accounting, epsilon, batch, passes, seed, n_documents=No
         random_state=seed.to_bytes(32),  # as long as a secret, so that the status is that of a release
         n_jobs=1,
     )
-    model.fit(train)
+
+
+def curve(data, corpus, accounting, epsilon, batch, passes, seed, n_documents=None):
+    """Return one row for each measured step of a fit."""
+    train, test, _ = load(corpus, data, n_documents)
+    steps = max(1, round(passes * NOMINAL[corpus] / batch))
+    measured = {max(1, round(steps * share)) for share in np.geomspace(0.05, 1, POINTS)}
+    rows = []
+
+    def report(state):
+        if state.n_done in measured:
+            topics = state.table.T.astype(float) + ETA
+            topics /= topics.sum(axis=1, keepdims=True)
+            rows.append((round(state.n_done * batch), perplexity(test, topics, doc_topic_prior=ALPHA)))
+
+    model = online(corpus, accounting, epsilon, batch, steps, seed, report).fit(train)
     plan, alone = model._plan(), unigram_perplexity(train, test)
     common = {
         "topics": SIZES[corpus][0],
@@ -164,6 +172,23 @@ def curve(data, corpus, accounting, epsilon, batch, passes, seed, n_documents=No
         "noise_multiplier": 0.0 if accounting == "none" else plan.multipliers[0],
     }
     return [{**common, "documents_seen": seen, "perplexity": value, "words_alone": alone} for seen, value in rows]
+
+
+def table_1(data, epsilon, seed, corpus=MADE, batch=1000, n_documents=None):
+    """Return the ten most probable words of three topics by each accounting, matched to those without privacy."""
+    train, _, words = load(corpus, data, n_documents)
+    topics = {}
+    for name in COLORS:
+        spent = math.inf if name == "none" else epsilon
+        topics[name] = online(corpus, name, spent, batch, NOMINAL[corpus] // batch, seed).fit(train).topic_word_
+    rows, chosen = [], np.argsort(-topics["none"].max(axis=1))[:3]
+    for name, found in topics.items():
+        like = topic_recovery(topics["none"], found).permutation[chosen]
+        for number, topic in enumerate(found[like], 1):
+            top = np.argsort(-topic, kind="stable")[:10]
+            shown = " ".join(f"{words[w]} {topic[w]:.4f}" for w in top)
+            rows.append({"accounting": name, "topic": number, "words": shown})
+    return rows
 
 
 def worth(lines):
@@ -244,6 +269,10 @@ def main():
                 f"{cell[key]:g}" == value if key in KEYS[2:] else cell[key] == value for key, value in wanted.items()
             ):
                 rows.measure(cell, partial(curve, Path(options.data), **cell), [curve], DATA[cell["corpus"]])
+        if not options.quick and MADE in options.corpora:
+            for cell in cells()["vips_table1"]:
+                table = Rows(options.output / "vips_table1.csv", list(cell))
+                table.measure(cell, partial(table_1, Path(options.data), **cell), [table_1], DATA[MADE])
     if not options.quick:
         draw(rows.table, options.output / "vips_figure1.png")
 
