@@ -36,6 +36,7 @@ __all__ = [
     "check_matrix",
     "check_prior",
     "check_public_words",
+    "check_same_rows",
     "check_structure",
     "counts_of",
     "effective_n_jobs",
@@ -259,7 +260,23 @@ def check_embeddings(estimator, X, *, reset=True, name="X"):
         raise ValueError(f"{name} must have at most {MOST_DIMENSIONS} dimensions; got {X.shape[1]}.")
     if X.dtype.kind == "c":
         raise ValueError(f"{name} must have real numbers; got complex ones.")
-    return sp.csr_array(X) if sp.issparse(X) else X
+    if not sp.issparse(X):
+        return X
+    X = sp.csr_array(X)
+    if not X.has_canonical_format:  # a row's sums are the same, whatever numbers blocks beside it have
+        X = X.astype(np.float64)
+        X.sum_duplicates()
+    return X
+
+
+def check_same_rows(X, counts):
+    """Refuse two data frames of other rows: a document's words would be added to another one's cluster."""
+    one, other = getattr(X, "index", None), getattr(counts, "index", None)
+    if hasattr(one, "equals") and hasattr(other, "equals") and len(one) == len(other) and not one.equals(other):
+        raise ValueError(
+            "counts must have the rows of X in the same order: the indices of the two data frames differ. Write"
+            " counts.loc[X.index], or pass arrays whose rows belong together."
+        )
 
 
 def note_parameters(estimator):

@@ -10,6 +10,7 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
@@ -579,7 +580,8 @@ class TestEmbeddings:
             there = clone(self.MODEL).fit(**source)
             assert_array_equal(here.components_, there.components_)
             assert here.words_.tolist() == there.words_.tolist() == words
-        for X_, counts_ in ((array, counts), (ShardedCounts([read]), ShardedCounts([dask.delayed(X)]))):
+        bags = [bag.map(lambda block, name=name: getattr(block, name)) for name in ("vectors", "counts")]
+        for X_, counts_ in ((array, counts), bags, (ShardedCounts([read]), ShardedCounts([dask.delayed(X)]))):
             there = clone(self.MODEL).fit(X_, counts=counts_)
             assert_array_equal(here.components_, there.components_)
             assert there.words_ is None
@@ -604,6 +606,10 @@ class TestEmbeddings:
         assert kept == {f"r_release{i}" for i in range(n_done)}  # released sums, and no document
         with pytest.raises(ValueError, match="other parameters or other data"):
             clone(there).set_params(callback=None).fit(ShardedCounts(self.parts(V, sizes=(50,) * 8), client=client))
+        with pytest.raises(ValueError, match="other parameters or other data"):  # of the same bytes
+            clone(there).set_params(callback=None).fit(
+                ShardedCounts(self.parts(V.view(np.int32), X, sizes=(50,) * 8), client=client)
+            )
         there.set_params(callback=close_one).fit(shards)
         assert_array_equal(here.components_, there.components_)
         assert_array_equal(here.cluster_centers_, there.cluster_centers_)
@@ -618,6 +624,10 @@ class TestEmbeddings:
             (lambda V, X: [V, EmbeddedTexts(V, X)], "counts of the same words, in the same order, or none of them"),
             (lambda V, X: [EmbeddedTexts(V, X), EmbeddedTexts(V, X[:, :9])], "counts of the same words"),
             (lambda V, X: [EmbeddedTexts(V, X * 0.5)], "block 0 must hold non-negative integer counts"),
+            (
+                lambda V, X: [EmbeddedTexts(pd.DataFrame(V), pd.DataFrame(X.toarray()).iloc[::-1])],
+                "counts must have the rows of X in the same order",
+            ),
             (lambda V, X: [V[:0]], r"X must have documents and dimensions; got shape \(0, 6\)"),
         ],
     )
@@ -626,6 +636,31 @@ class TestEmbeddings:
         with pytest.raises((ValueError, TypeError), match=said):
             clone(self.MODEL).fit(ShardedCounts([dask.delayed(block) for block in change(V, X)], client=client))
         assert forgotten(client)
+
+    def test_blocks_that_change_are_refused(self, V, threads, close_one, tmp_path):
+        """Else a worker that reads them again would bound the documents of others as those of a user."""
+        _, client = threads
+        wait_for(client, 2)
+
+        def block(number):
+            path = tmp_path / str(number)
+            again = path.exists()
+            path.touch()
+            return V[50 * number :][: 50 - again]
+
+        shards = ShardedCounts([dask.delayed(block)(number) for number in range(8)], client=client)
+        with pytest.raises(RuntimeError, match=r"block \d or one of those after it has other documents than when"):
+            clone(self.MODEL).set_params(callback=close_one).fit(shards)
+
+    def test_numbers_are_as_wide_as_their_own_block(self, threads):
+        _, client = threads
+        narrow = sp.csr_array((np.array([100, 100, 1], np.int8), [0, 0, 1], [0, 3]), (1, 6))
+        wide = sp.csr_array(np.arange(24, dtype=np.int64).reshape(4, 6))
+        exact = [
+            clone(self.MODEL).fit(ShardedCounts([dask.delayed(sp.vstack(rows)) for rows in blocks], client=client))
+            for blocks in ([[narrow], [wide]], [[narrow], [wide.astype(np.int8)]])
+        ]
+        assert_array_equal(exact[0].cluster_centers_, exact[1].cluster_centers_)
 
     def test_wrong_input_is_refused(self, V, X, threads):
         _, client = threads

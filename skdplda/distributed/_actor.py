@@ -84,6 +84,7 @@ class Actor:
             n_tokens = int(counts_of(X).data.sum(dtype=np.int64))
         sha = hashlib.sha256()
         for array in arrays_of(X) if digest else ():
+            sha.update(f"{array.dtype}{array.shape}".encode())
             sha.update(array.data)
         return Part(tuple(sizes), X.shape[1], n_tokens, sha.hexdigest() if digest else "", *told)
 
@@ -127,7 +128,7 @@ def arrays_of(X):
     else:
         matrix = counts_of(X)
         yield from (X.start, X.counts.indptr) if isinstance(X, UnitMatrix) else ()
-        yield from (matrix.indptr, matrix.indices, matrix.data)
+        yield from (np.array(matrix.shape), matrix.indptr, matrix.indices, matrix.data)
 
 
 def direct(actor):

@@ -273,6 +273,11 @@ class ActorPool:
         self._wait([pair for pair in brought if isinstance(pair, tuple)])
         loading = [self._load(*pair) for pair in zip(unassigned, brought, strict=True)]
         for part, info in zip(unassigned, self._wait(loading), strict=True):
+            if self._placed[part].info not in (None, info):  # its users, and its hidden state, would be those of others
+                raise RuntimeError(
+                    f"block {self._placed[part].first_block} or one of those after it has other documents than when it"
+                    " was read first: blocks must be the same whenever they are computed. Nothing more was released."
+                )
             self._placed[part].info = info
         if self._make is not None:
             self._wait([self._build(part) for part in unassigned])

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from skdplda._optional import import_optional
-from skdplda._validation import check_block, check_embeddings
+from skdplda._validation import check_block, check_embeddings, check_same_rows
 from skdplda.datasets import DiskCounts, open_counts
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
@@ -131,10 +131,19 @@ def paired_shards(shards: ShardedCounts, counts: Any) -> ShardedCounts:
             f"counts must be on workers as X is, in blocks of the same documents that are no paths: X has"
             f" {len(shards.sources)} blocks, counts {'none' if counts is None else found}."
         )
-    delayed = import_optional("dask", purpose=PURPOSE, install=INSTALL).delayed(EmbeddedTexts)
+    delayed = import_optional("dask", purpose=PURPOSE, install=INSTALL).delayed(paired_blocks)
     return ShardedCounts(
         [delayed(*pair) for pair in zip(shards.sources, counts.sources, strict=True)], client=shards.client
     )
+
+
+def paired_blocks(vectors, counts):
+    """Return a block of embeddings together with its counts, or a list of such pairs of a partition of a Bag."""
+    if isinstance(vectors, list) and isinstance(counts, list) and len(vectors) == len(counts):
+        return [paired_blocks(*pair) for pair in zip(vectors, counts, strict=True)]
+    if not (hasattr(vectors, "shape") and hasattr(counts, "shape")):
+        raise ValueError("blocks of X and of counts must be matrices, and partitions of Bags have as many of both.")
+    return EmbeddedTexts(vectors, counts)
 
 
 def _sources(source):
@@ -211,6 +220,7 @@ def _checked(X, name, embedded):
     texts = X if isinstance(X, EmbeddedTexts) else EmbeddedTexts(X if hasattr(X, "shape") else np.asarray(X))
     if len(texts.shape) != 2:
         raise ValueError(f"{name} must be of shape (n_documents, n_dimensions); got {texts.shape}.")
+    check_same_rows(texts.vectors, texts.counts)
     # scikit-learn refuses what has no rows
     vectors = check_embeddings(BaseEstimator(), texts.vectors, name=name) if len(texts) else np.empty(texts.shape)
     return EmbeddedTexts(vectors, None if texts.counts is None else check_block(texts.counts, name), texts.words)

@@ -18,6 +18,7 @@ from skdplda._validation import (
     check_counts,
     check_groups,
     check_prior,
+    check_same_rows,
     fit_context,
 )
 from skdplda.distributed import paired_shards, shards_of
@@ -360,7 +361,7 @@ ShardedCounts
             return self._read_on_workers(shards if counts is None else paired_shards(shards, counts), groups, words)
         vectors = self._embeddings(X, reset=True)
         if counts is not None:
-            _check_same_rows(X, counts)
+            check_same_rows(X, counts)
             reader = clone(self)
             counts = shortened(check_counts(reader, counts, reset=True))
             words = getattr(reader, "feature_names_in_", words)
@@ -486,16 +487,6 @@ def projected_e_step(X, units=None, *, projection, n_words, **options):
     if counts is None and n_words is not None:  # of no document
         counts = sp.csr_array((0, n_words), dtype=np.int32)
     return ClusterEStep(Embeddings(projected_rows(vectors, projection), counts), units, **options)
-
-
-def _check_same_rows(X, counts):
-    """Refuse two data frames of other rows: a document's words would be added to another one's cluster."""
-    one, other = getattr(X, "index", None), getattr(counts, "index", None)
-    if hasattr(one, "equals") and hasattr(other, "equals") and len(one) == len(other) and not one.equals(other):
-        raise ValueError(
-            "counts must have the rows of X in the same order: the indices of the two data frames differ. Write"
-            " counts.loc[X.index], or pass arrays whose rows belong together."
-        )
 
 
 def concentration(sizes, sums, directions):
