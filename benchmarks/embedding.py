@@ -443,13 +443,12 @@ def main():
     # The public start is the same in all fits of a program.
     _clusters.PublicStart.of_rows = staticmethod(remembered(_clusters.PublicStart.of_rows))
     rows = Rows(args.output, ["part", "what", "epsilon"])
-    left_out = {"lsh"} if find_spec("clustering") is None else set()
-    left_out |= {"sentences"} if args.sentences is None else set()
-    for part in [part for part in args.part if part not in left_out]:
+    left_out = ["LSH"] if find_spec("clustering") is None else []
+    for part in [part for part in args.part if part != "sentences" or args.sentences is not None]:
         data = args.sentences if part == "sentences" else args.data
-        few = part == "sentences" and len(sentence_vectors(data)[0]) <= FEW
+        few = ["; all posts;"] if part == "sentences" and len(sentence_vectors(data)[0]) <= FEW else []
         for cell in cells()["embedding"]:
-            if cell["part"] == part and not (few and "; all posts;" in cell["what"]):
+            if cell["part"] == part and not any(name in cell["what"] for name in left_out + few):
                 work = partial(PARTS[part], data, args.seeds, cell["what"], cell["epsilon"])
                 roots = [PARTS[part], VIPSLDA] if cell["what"].startswith("VIPSLDA") else [PARTS[part], EmbeddingTopics]
                 rows.measure(cell, work, roots, DATA.get(part, ["20news", "glove"]))
