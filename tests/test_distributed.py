@@ -668,7 +668,7 @@ class TestEmbeddings:
         for counts in (X, ShardedCounts([dask.delayed(X)], client=client)):
             with pytest.raises(ValueError, match=r"counts must be on workers as X is.*X has 3 blocks, counts (none|1)"):
                 clone(self.MODEL).fit(shards, counts=counts)
-        with pytest.raises(ValueError, match=r"counts must have one row a text: vectors have 1[56]0 rows, counts"):
+        with pytest.raises(ValueError, match=r"counts must have one row a text: vectors have \d+ rows, counts"):
             clone(self.MODEL).fit(
                 shards, counts=ShardedCounts(self.parts(X)[::-1][1:] + self.parts(X)[:1], client=client)
             )

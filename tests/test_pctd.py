@@ -429,3 +429,10 @@ def test_a_public_prior_needs_words_and_the_default_noise(units):
     for options in ({"noise": "units"}, {"sampling_rate": 0.5}):
         with pytest.raises(ValueError, match="prior must be None for this form"):
             PCTD(3, prior=prior, **options).privacy_cost()
+
+
+def test_units_of_more_words_than_can_be_counted_are_not_scored(units):
+    """Units hold counts below 2**31; what a document has of a word, over all of its units, may not."""
+    many = UnitMatrix([0, 2], np.full((2, units.shape[1]), 2**31 - 1))
+    with pytest.raises(ValueError, match=r"X must hold non-negative integer counts below 2\*\*31"):
+        quiet(PCTD(3, max_iter=2, random_state=0), units).score(many)

@@ -277,7 +277,8 @@ def unigram_perplexity(
 
 def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion", max_iter=100, tol=1e-4, n_threads=1):
     """Return the log-likelihood of each document's held-out tokens, and these tokens."""
-    X = X if isinstance(topic_word, FittedTopics) else _check_counts(X)  # a fitted model has checked both
+    checked = isinstance(topic_word, FittedTopics) and X.dtype == np.int32  # by a fitted model; sums of units are wider
+    X = X if checked else _check_counts(X)
     phi = _check_distributions(topic_word, "topic_word")
     _check_vocabulary(X, phi)
     alpha = _check_prior(doc_topic_prior, len(phi))
