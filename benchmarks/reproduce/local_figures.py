@@ -27,7 +27,7 @@ What agrees with the papers, and what does not:
   epsilon CDP-LDA is better, from 5.3 to 7.6 on LP-LDA is, as printed. The likelihood of the noisy bits is better than
   the moment estimate where noise is strong (KOS, alpha=0.1, at 1.1: 574 to 654 by fold-in), but by fold-in with alpha=1
   (752 to 747), and as good at 7.6, where a report has half a wrong bit. At 1.1, by completion, only the likelihood with
-  alpha=0.1 is below the words alone (698; 795): reports of so few documents say little.
+  alpha=0.1 is below the words alone (KOS: 698; 795): reports of so few documents say little.
 * Figure 8. O-LDA falls with the batches, and so do the curves of weak noise. OLP-LDA at epsilon=1 and 3 falls on NIPS
   only: on KOS and Enron* the prior corpus alone is better than what noisy batches, reconstructed by the moments, make
   of it. The paper has all of them fall.
