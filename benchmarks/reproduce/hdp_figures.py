@@ -21,8 +21,9 @@ What is stored: `benchmarks/check.py --rows` lists the runs that are missing. Fi
 there.
 
 Where we agree. Attack: on plain CGS and on CDP-LDA+ its success rises steeply with the sweeps, to 0.8 and more after
-100, at the smaller epsilon of CDP-LDA+ too; it finds at most 0.01 from HDP-LDA with beta=0.01. Perplexity falls as epsilon grows,
-and limiting the draws costs quality even without noise (KOS, 300 sweeps: 600 at best, beta=0.1; CGS 479).
+100, at the smaller epsilon of CDP-LDA+ too; it finds at most 0.01 from HDP-LDA with beta=0.01. Perplexity falls as
+epsilon grows, and limiting the draws costs quality even without noise (KOS, 300 sweeps: 600 at best, beta=0.1; CGS
+479).
 
 Where we do not. With beta=1 the published HDP-LDA does not withstand the attack: at noise epsilon 1 it succeeds as on
 CGS (0.99 and more), since noise that stays in the counts gives each word a mark of its own, and at 10 it rises to 0.35
