@@ -105,7 +105,7 @@ def gibbs():
         ({"sampling_rate": 0.3}, X, {}),
         ({"mechanism": "laplace"}, X, {}),
         (NO_NOISE | INFER, X, {}),
-        (NO_NOISE | {"n_components": 900, "max_iter": 10}, long_texts(), {}),
+        (NO_NOISE | {"n_components": 1600, "max_iter": 10}, long_texts(), {}),
     )
 
 

@@ -42,7 +42,7 @@ LEAST_SIGNAL = 9.0
 # shape 1": hardly any difference.
 GAMMA_SHAPE = 3.0
 # Without noise, documents and words list their topics if there are more: doc/kernels.rst, table of "Lists of topics".
-LISTED_TOPICS = 800
+LISTED_TOPICS = 1500
 CLAIMED = {
     "inherent": "no noise is added. The monitor measures the sampler's randomness on these data; it bounds nothing,"
     " because every draw reads the whole table, and the released counts are exact.",

@@ -20,9 +20,9 @@ __all__ = [
 ]
 
 # About as many tables have the model without noise as their mean. Neighbouring tables are alike, so that more of them
-# would cost time and change little.
-KEPT_TABLES = 10
-LISTED_TABLES = 5000  # five at 1000 topics, the last one alone from 5000 on
+# would cost time and change little. The fewer tokens a topic has, the sooner it is another one: of many topics only the
+# last tables are kept, five of 1000, one from 5000 on. Chosen on KOS, and looked at on NIPS: doc/kernels.rst.
+KEPT_TABLES, LAST_TABLES = 10, 5000
 # Exponential forgetting factor of the averaged releases; frontier_ablation.csv, row "model: no forgetting".
 FORGET = 0.2
 # Smoothing of the next table towards the word frequencies, in standard deviations of the noise; frontier_ablation.csv,
@@ -100,8 +100,7 @@ def constant(alpha, beta, round_):
 class MeanTable:
     """The mean of about KEPT_TABLES tables, evenly spaced in the last half of the rounds.
 
-    Of lists, it is the mean of the last LISTED_TABLES / n_topics tables of that half, and at least of the last one: the
-    fewer tokens a topic has, the sooner it is another one. doc/kernels.rst, "Lists of topics".
+    Of many topics, it is that of the last LAST_TABLES / n_topics rounds of this half, and at least of the last one.
 
     Parameters
     ----------
@@ -114,8 +113,9 @@ class MeanTable:
     """
 
     def __init__(self, shape, n_rounds, lists=False):
-        self._last, self._stride = n_rounds - 1, 1 if lists else max(1, n_rounds // (2 * KEPT_TABLES))
-        self._first = max(self._last / 2, n_rounds - max(1, LISTED_TABLES // shape[1]) if lists else 0)
+        most = max(1, LAST_TABLES // shape[1])
+        self._last, self._stride = n_rounds - 1, max(1, min(n_rounds // 2, most) // KEPT_TABLES)
+        self._first = max(self._last / 2, n_rounds - most)
         self.sum, self.n = sp.csr_array(shape) if lists else np.zeros(shape), 0
 
     def add(self, counts, round_):
