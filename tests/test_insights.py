@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skdplda import EmbeddingTopics, load_released, make_insights_pipeline, privacy_guarantee, release
+from skdplda import (
+    EmbeddingTopics,
+    PrivacyAccountant,
+    load_released,
+    make_insights_pipeline,
+    privacy_guarantee,
+    release,
+)
 from skdplda.cli import main
+from skdplda.exceptions import BudgetExceededError
 from skdplda.reports import report
 from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
 from skdplda.vocabulary import DPCountVectorizer, TextEmbedder
@@ -199,3 +207,32 @@ def test_vectors_come_in_an_archive_too(files, tmp_path):
     path = tmp_path / "vectors.npz"
     np.savez(path, words="\n".join(VECTORS), vectors=np.array(list(VECTORS.values()), np.float16))
     assert command((files[0], path, files[2])) == 0
+
+
+@pytest.mark.parametrize(
+    ("embed", "model", "said"),
+    [
+        (lambda some: np.array([["a", "b"]] * len(some)), None, "an array of numbers"),
+        (lambda some: np.ones((len(some), 1 + len(some[0]))), None, "for a list of one text it made another"),
+        (lambda some: np.ones((len(some), 2)), EmbeddingTopics(2, init=np.eye(3)), "n_dimensions=3 numbers; got 2"),
+    ],
+)
+def test_an_embedder_that_fails_spends_nothing(texts, embed, model, said):
+    pipeline = make_insights_pipeline(2.0, 1e-5, embedder=embed, model=model)
+    with PrivacyAccountant(5.0, 1e-3) as ledger, pytest.raises(ValueError, match=said):
+        pipeline.fit([*texts[:300], "tea"])
+    assert not ledger.ledger
+
+
+def test_public_arrays_that_do_not_fit_are_refused_before_texts_are_seen():
+    model = EmbeddingTopics(2, init=np.eye(3), init_weight=np.ones(2))
+    with pytest.raises(ValueError, match="init_weight must have one number a row"):
+        make_insights_pipeline(2.0, 1e-5, embedder=len, model=model)
+
+
+def test_a_ledger_that_cannot_pay_refuses_before_a_text_is_embedded(texts):
+    seen = []
+    pipeline = make_insights_pipeline(2.0, 1e-5, embedder=seen.append)
+    with PrivacyAccountant(0.01, 1e-3), pytest.raises(BudgetExceededError):
+        pipeline.fit(texts[:5])
+    assert not seen
