@@ -15,6 +15,7 @@ from skdplda import (
     release,
 )
 from skdplda.cli import main
+from skdplda.cli._insights import refuse_foreign
 from skdplda.exceptions import BudgetExceededError
 from skdplda.reports import report
 from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
@@ -236,3 +237,25 @@ def test_a_ledger_that_cannot_pay_refuses_before_a_text_is_embedded(texts):
     with PrivacyAccountant(0.01, 1e-3), pytest.raises(BudgetExceededError):
         pipeline.fit(texts[:5])
     assert not seen
+
+
+@pytest.mark.parametrize(("words", "said"), [("beryl\n", "is in the vocabulary: --vocabulary"), (None, "has a vector")])
+def test_the_command_refuses_texts_of_another_language_before_it_pays(files, words, said, capsys):
+    options = []
+    if words is None:
+        files[0].write_text("\n".join(json.dumps({"body": "\u0447\u0430\u0439", "author": i}) for i in range(3)))
+    else:
+        (files[0].parent / "words.txt").write_text(words)
+        options = ["--vocabulary", str(files[0].parent / "words.txt")]
+    with PrivacyAccountant(5.0, 1e-3) as ledger:
+        assert command(files, *options) == 2
+    printed = capsys.readouterr().err
+    assert said in printed and "nothing was spent" in printed and not ledger.ledger
+
+
+def test_one_known_text_among_others_is_enough():
+    """What is asked is about all texts together: a share of them would tell more of each."""
+    steps = TextEmbedder(WordVectorEmbedder(VECTORS), DPCountVectorizer(public_vocabulary=["tea"]))
+    refuse_foreign(["?"] * 2500 + ["tea"], steps)
+    with pytest.raises(ValueError, match="has a vector"):
+        refuse_foreign(["?"] * 2500, steps)

@@ -5,6 +5,7 @@ import math
 import zipfile
 
 import numpy as np
+from sklearn.base import clone
 
 from skdplda.cli._corpus import Documents, add_corpus, number, read_words, whole
 from skdplda.cli._models import add_overwrite, add_report, refuse_page
@@ -15,6 +16,7 @@ from skdplda.semantics import WordVectorEmbedder
 __all__ = ["add_insights_command", "read_vectors"]
 
 MOST_VECTORS = 200_000  # rows of a text file that are read
+BATCH = 1000  # texts looked at at a time
 
 
 def add_insights_command(add):
@@ -94,6 +96,24 @@ def named_by_words(model):
     model.rename_topics([name if names.count(name) == 1 else f"{name} ({k})" for k, name in enumerate(names)])
 
 
+def refuse_foreign(texts, steps):
+    """Refuse texts of which no word has a vector, or none is of --vocabulary, as `refuse_empty` does, and with its risk.
+
+    Most often the first texts settle it, and no others are read.
+    """
+    vectorizer = steps.vectorizer
+    asked = [(steps.embedder.transform, "has a vector: --vectors")]
+    if vectorizer.public_vocabulary is not None:
+        counter = clone(vectorizer).fit(None)
+        asked.append((lambda some: counter.transform(some).data, "is in the vocabulary: --vocabulary"))
+    for rows_of, what in asked:
+        if texts and not any(rows_of(texts[i : i + BATCH]).any() for i in range(0, len(texts), BATCH)):
+            raise ValueError(
+                f"no word of the documents {what} may be of another language, or --column (--text) or --format those of"
+                " another corpus; nothing was spent."
+            )
+
+
 def _insights(args):
     documents = Documents(args)
     if documents.form == "uci":
@@ -110,6 +130,7 @@ def _insights(args):
         groups=args.users is not None,
     )
     texts = list(documents)
+    refuse_foreign(texts, pipeline[0])
     users = {} if args.users is None else {"texts__groups": documents.users, "topics__groups": documents.users}
     pipeline.fit(texts, **users)
     model = pipeline[-1]
