@@ -195,10 +195,17 @@ def test_the_command_writes_a_page_and_prints_clusters(files, capsys):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("", "it is empty"), ("a 1 2\nb 1\n", "line 2 has 1 numbers"), ("a x y\n", "cannot be read")]
+    ("content", "said"),
+    [
+        ("", "it is empty"),
+        ("a 1 2\nb 1\n", "line 2 has 1 numbers"),
+        ("a x y\n", "cannot be read"),
+        ("2 2\na 1 2\nb nan 1\n", "line 3 has a number that is not finite"),
+        (None, "No such file"),
+    ],
 )
 def test_the_command_refuses_vectors_that_are_none(files, content, said, capsys):
-    files[1].write_text(content)
+    files[1].unlink() if content is None else files[1].write_text(content)
     assert command(files) == 2
     assert said in capsys.readouterr().err
     assert not files[2].exists()
@@ -259,3 +266,9 @@ def test_one_known_text_among_others_is_enough():
     refuse_foreign(["?"] * 2500 + ["tea"], steps)
     with pytest.raises(ValueError, match="has a vector"):
         refuse_foreign(["?"] * 2500, steps)
+
+
+def test_options_that_errors_name_are_taken(files, capsys):
+    assert command(files, "--users", "nobody") == 2
+    assert "--users" in capsys.readouterr().err
+    assert command(files, "--users", "author", "--column", "body") == 0

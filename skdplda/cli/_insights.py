@@ -7,6 +7,7 @@ import zipfile
 import numpy as np
 from sklearn.base import clone
 
+from skdplda._files import DAMAGE
 from skdplda.cli._corpus import Documents, add_corpus, number, read_words, whole
 from skdplda.cli._models import add_overwrite, add_report, refuse_page
 from skdplda.releases import make_insights_pipeline, privacy_guarantee
@@ -28,7 +29,9 @@ def add_insights_command(add):
     )
     documents = add_corpus(command)
     documents.add_argument("--text", dest="column", metavar="NAME", help="the same as --column")
-    documents.add_argument("--user", dest="users", metavar="NAME", help="of the author: protects all that one wrote")
+    documents.add_argument(
+        "--user", "--users", dest="users", metavar="NAME", help="of the author: protects all that one wrote"
+    )
     command.add_argument(
         "--vectors",
         required=True,
@@ -61,25 +64,32 @@ def read_vectors(path):
             with np.load(path, allow_pickle=False) as archive:
                 words, vectors = archive["words"], archive["vectors"].astype(np.float32)
             words = str(words).split("\n") if words.ndim == 0 else [str(word) for word in words]
+            if vectors.ndim != 2 or len(vectors) != len(words) or not words:
+                raise ValueError(f"{len(words)} words need as many rows of vectors; got shape {vectors.shape}")
+            if not (finite := np.isfinite(vectors).all(axis=1)).all():
+                raise ValueError(f"row {finite.argmin()} of vectors, counted from 0, has a number that is not finite")
             return words, vectors
         words, rows = [], []
         with open(path, encoding="utf-8", errors="replace") as file:
-            for line in file:
+            for place, line in enumerate(file, start=1):
                 word, *numbers = line.rstrip("\n").split(" ")
                 numbers = [value for value in numbers if value]
                 if not words and len(numbers) == 1 and word.isdigit():
                     continue  # word2vec: how many words and numbers follow
                 if rows and len(numbers) != len(rows[0]):
-                    raise ValueError(f"line {len(rows) + 1} has {len(numbers)} numbers, others have {len(rows[0])}")
+                    raise ValueError(f"line {place} has {len(numbers)} numbers, others have {len(rows[0])}")
                 words.append(word)
                 rows.append(np.array(numbers, np.float32))
+                if not np.isfinite(rows[-1]).all():
+                    raise ValueError(f"line {place} has a number that is not finite")
                 if len(rows) == MOST_VECTORS:
                     break
         if not rows:
             raise ValueError("it is empty")
         return words, np.stack(rows)
-    except (KeyError, ValueError) as error:
-        raise ValueError(f"--vectors: {path!r} cannot be read: {error}.") from None
+    except (OSError, *DAMAGE) as error:
+        said = getattr(error, "strerror", None) or error
+        raise ValueError(f"--vectors: {path!r} cannot be read: {said}.") from None
 
 
 def distinct(words, vectors):
@@ -97,7 +107,7 @@ def named_by_words(model):
 
 
 def refuse_foreign(texts, steps):
-    """Refuse texts of which no word has a vector, or none is of --vocabulary, as `refuse_empty` does, and with its risk.
+    """Refuse texts of which no word has a vector, or none is of --vocabulary, as `refuse_empty` does, at its risk.
 
     Most often the first texts settle it, and no others are read.
     """

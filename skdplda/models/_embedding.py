@@ -237,10 +237,11 @@ ShardedCounts
         self._fit((X, counts), groups)
         clear = int((self.cluster_sizes_ > CLEAR * self.size_deviation_).sum())
         if clear < self.n_components:
+            most = f"{clear} clusters" if clear > 1 else "1 cluster"
             warnings.warn(
                 f"{self.n_components - clear} of n_components={self.n_components} clusters do not stand out of the"
                 f" noise: their released sizes are below {CLEAR:g} standard deviations, {self.size_deviation_:.4g}"
-                f" each. Use at most {max(1, clear)} clusters, a larger epsilon, or more texts.",
+                f" each. Use at most {most}, a larger epsilon, or more texts.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -327,6 +328,8 @@ ShardedCounts
         found, n_axes = np.asarray(value, np.float64), {"init": 2, "projection": 2}.get(name, 1)
         if found.ndim != n_axes or 0 in found.shape or not np.isfinite(found).all():
             raise ValueError(f"{name} must be an array of {n_axes} axes and finite numbers; got shape {found.shape}.")
+        if name in ("init", "projection") and not found.any():
+            raise ValueError(f"{name} must have numbers other than 0; got zeros alone, which point nowhere.")
         if name == "init_weight" and not (found > 0).all():
             raise ValueError("init_weight must be positive; got other numbers.")
         return found

@@ -375,8 +375,8 @@ def warn_of_noise(model, stacklevel=4):
     warnings.warn(
         f"{noise.sum()} of {len(noise)} topics hold more noise than topic: their signal_to_noise in topic_info() is"
         f" below {NOISE_FLOOR:g}, and the largest of all is {most:.2g}. More documents, fewer topics than"
-        f" {len(noise)}, fewer words than {model.topic_word_.shape[1]}{prior} or an epsilon above"
-        f" {epsilon:g} would help.",
+        f" {len(noise)}, fewer words than {model.topic_word_.shape[1]}{prior} or a larger"
+        f" epsilon than {epsilon:.4g}, that of this fit alone, would help.",
         NoisyTopicsWarning,
         stacklevel=stacklevel,
     )

@@ -201,7 +201,9 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, BaseEstimator):
                 rows.append(row.astype(np.float64))
             except (ValueError, TypeError):
                 kind = type(row.flat[0]).__name__ if row.size else row.dtype
-                raise ValueError(f"embedder must make an array of numbers of a list of texts; got entries of type {kind}.") from None
+                raise ValueError(
+                    f"embedder must make an array of numbers of a list of texts; got entries of type {kind}."
+                ) from None
         return np.concatenate(rows) if rows else np.empty((0, 1))
 
     def _columns(self):
