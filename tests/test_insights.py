@@ -272,3 +272,26 @@ def test_options_that_errors_name_are_taken(files, capsys):
     assert command(files, "--users", "nobody") == 2
     assert "--users" in capsys.readouterr().err
     assert command(files, "--users", "author", "--column", "body") == 0
+
+
+def test_the_command_keeps_clusters_to_place_other_texts(files, capsys):
+    kept = files[2].with_name("clusters.zip")
+    for wrong, said in (("nowhere/clusters.zip", "--release: there is no folder"), (str(files[2]), "different files")):
+        assert command(files, "--release", wrong) == 2
+        assert said in capsys.readouterr().err
+    assert command(files, "--release", str(kept)) == 0
+    assert str(kept) in capsys.readouterr().out
+    found = load_released(kept).predict(WordVectorEmbedder(VECTORS).transform(["tea and cocoa", "iron"]))
+    assert found[0] != found[1] and kept.with_name("clusters.card.md").exists()
+    assert command(files, "--release", str(kept)) == 2
+
+
+def test_the_console_marks_clusters_and_words_of_noise(files, capsys):
+    words = files[2].with_name("words.txt")
+    words.write_text("\n".join(VECTORS))
+    assert command(files, "--vocabulary", str(words)) == 0
+    assert "clusters do not stand out" not in capsys.readouterr().out
+    assert command(files, "--vocabulary", str(words), "--overwrite", "--clusters", "12", "--epsilon", "0.05") == 0
+    printed = capsys.readouterr().out
+    assert "12 clusters do not stand out of the noise" in printed and "(" in printed.partition(":")[2]
+    assert "Words in parentheses" in printed

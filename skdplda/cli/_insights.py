@@ -3,14 +3,15 @@
 import json
 import math
 import zipfile
+from pathlib import Path
 
 import numpy as np
 from sklearn.base import clone
 
 from skdplda._files import DAMAGE
 from skdplda.cli._corpus import Documents, add_corpus, number, read_words, whole
-from skdplda.cli._models import add_overwrite, add_report, refuse_page
-from skdplda.releases import make_insights_pipeline, privacy_guarantee
+from skdplda.cli._models import add_overwrite, add_report, refuse_output, refuse_page, with_cards
+from skdplda.releases import make_insights_pipeline, privacy_guarantee, release
 from skdplda.reports import report
 from skdplda.semantics import WordVectorEmbedder
 
@@ -51,6 +52,9 @@ def add_insights_command(add):
     )
     command.add_argument("--clusters", type=whole, default=20, metavar="K", help="number of clusters (default: 20)")
     add_report(command, required=True)
+    command.add_argument(
+        "--release", metavar="FILE", help=".zip file of the clusters, to place other texts; its cards beside it"
+    )
     command.add_argument("--title", default="What the texts are about", metavar="TEXT", help="heading of the page")
     add_overwrite(command)
     command.add_argument("--json", action="store_true", help="print JSON")
@@ -124,11 +128,24 @@ def refuse_foreign(texts, steps):
             )
 
 
+def refuse_release(args):
+    """Refuse a --release that could not be written, before any budget is spent."""
+    if args.release is None:
+        return
+    if not math.isfinite(args.epsilon):
+        raise ValueError("--release needs a finite --epsilon: without noise nothing protects what the file says.")
+    files = with_cards(Path(args.release))
+    if Path(args.report).resolve() in [file.resolve() for file in files]:
+        raise ValueError("--release and --report must be different files.")
+    refuse_output(args, "--release", *files)
+
+
 def _insights(args):
     documents = Documents(args)
     if documents.form == "uci":
         raise ValueError("CORPUS: a UCI docword file has counts of words, and no texts to embed.")
     refuse_page(args)
+    refuse_release(args)
     words = None if args.vocabulary is None else list(read_words(args.vocabulary))
     embedder = WordVectorEmbedder(distinct(*read_vectors(args.vectors)))
     pipeline = make_insights_pipeline(
@@ -145,13 +162,24 @@ def _insights(args):
     pipeline.fit(texts, **users)
     model = pipeline[-1]
     named_by_words(model)
+    if args.release is not None:
+        release(pipeline).save(args.release, overwrite=args.overwrite)
     page = report(pipeline, args.report, title=args.title)
     info, guarantee = model.topic_info(min(10, model.topic_word_.shape[1])), privacy_guarantee(pipeline)
     if args.json:
         rows = json.loads(info.to_json(orient="records"))
         print(json.dumps({"privacy": json.loads(guarantee.to_json()), "clusters": rows}, indent=2))
         return
+    words = model.top_words(len(info["words"][0]), mark_noise=True).to_numpy()
+    info, below = info.assign(words=list(words)), ~model._clear_clusters()
     unit = "users" if args.users is not None else "texts"
     for _, row in info.sort_values("documents", ascending=False).iterrows():
         print(f"{row['documents']:10.0f} +- {2 * row['documents_deviation']:.0f} {unit}: {', '.join(row['words'])}")
-    print(f"\n{guarantee!r}\n{page}")
+    if below.any():
+        print(
+            f"\n{below.sum()} of {len(info)} clusters do not stand out of the noise, by their sizes. Do not"
+            " interpret them."
+        )
+    if any(str(word).startswith("(") for word in words.flat):
+        print("\nWords in parentheses do not stand out of the noise in their cluster.")
+    print("\n".join(filter(None, [f"\n{guarantee!r}", str(page), args.release])))

@@ -22,8 +22,9 @@ from skdplda.models._base import BaseTopicModel
 from skdplda.rounds._estep_clusters import FINE, LENGTH, grid_directions
 from skdplda.semantics import EmbeddedTexts
 
-__all__ = ["BaseClusterModel", "projected_rows"]
+__all__ = ["CLEAR", "BaseClusterModel", "projected_rows"]
 
+CLEAR = 3.0  # standard deviations of its noise that a cluster's size must have
 PROJECTION_SEED = 0  # of public random projections
 BLOCK_ROWS = 4096  # at a time
 
@@ -170,6 +171,10 @@ class BaseClusterModel(BaseTopicModel):
         check_is_fitted(self)
         sizes = np.maximum(self.cluster_sizes_, max(self.size_deviation_, 1e-9))
         return sizes / sizes.sum()
+
+    def _clear_clusters(self):
+        """Return whether each cluster's size stands out of its noise, (n_components,)."""
+        return self.cluster_sizes_ > CLEAR * self.size_deviation_
 
     def _vocabulary(self):
         return self.words_
