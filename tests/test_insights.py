@@ -88,6 +88,7 @@ def test_texts_become_clusters_and_keywords_for_one_budget(texts, public, tmp_pa
     assert (total.epsilon, total.unit, total.status) == (promised.epsilon, "user", "proven")
     assert 2.99 < total.epsilon <= 3 and total.delta <= 1e-5
     top = pipeline[-1].top_words(4)
+    assert top.index.tolist() == [", ".join(row) for row in pipeline[-1].top_words(3).to_numpy()]
     assert {frozenset(row) for row in top.to_numpy()} == {frozenset(DRINKS), frozenset(METALS)}
     labels = pipeline.predict(["tea and cocoa", "iron", "nothing known"])
     assert labels[0] != labels[1] and labels[2] == -1
@@ -295,3 +296,36 @@ def test_the_console_marks_clusters_and_words_of_noise(files, capsys):
     printed = capsys.readouterr().out
     assert "12 clusters do not stand out of the noise" in printed and "(" in printed.partition(":")[2]
     assert "Words in parentheses" in printed
+
+
+def test_a_function_that_names_topics_is_given_released_words_only(texts):
+    pipeline = make_insights_pipeline(
+        5.0, 1e-5, embedder=WordVectorEmbedder(VECTORS), n_components=2, vocabulary=DRINKS + METALS
+    ).fit(texts)
+    for model in (pipeline[-1], release(pipeline)):
+        given, words = [], model.top_words(5).to_numpy().tolist()
+        model.name_topics(lambda *told, seen=given: seen.append(told) or "group", n_words=5)
+        assert given == [(row,) for row in words]
+        assert model.get_feature_names_out().tolist() == ["group (0)", "group (1)"]
+        assert model.name_topics().get_feature_names_out()[0] == ", ".join(words[0][:3])
+        with pytest.raises(ValueError, match="names must be 2 str"):
+            model.name_topics(len)
+        with pytest.raises(ValueError, match="n must be between 1"):
+            model.name_topics(str, n_words=0)
+
+
+def test_names_differ_whatever_the_function_says():
+    X = np.repeat(np.eye(3), 500, axis=0)
+    model = EmbeddingTopics(3, epsilon=9.0, init=np.eye(3)).fit(X, counts=X.astype(int))
+    said = iter(["a", "a", "a (1)"])
+    names = model.name_topics(lambda words: next(said)).get_feature_names_out().tolist()
+    assert len(set(names)) == 3 and all(name.startswith("a") for name in names)
+
+
+def test_clusters_of_ngrams_of_characters_are_named_and_released():
+    X = np.repeat(np.eye(3), 500, axis=0)
+    texts = EmbeddedTexts(X, X.astype(int), ["a\n", "b", " c"])
+    model = EmbeddingTopics(3, epsilon=9.0, init=np.eye(3)).fit(texts)
+    assert not any("\n" in name for name in model.get_feature_names_out())
+    words = ["a\n", "b", " c"]
+    assert len(release(model, feature_names=words).get_feature_names_out()) == 3

@@ -104,12 +104,6 @@ def distinct(words, vectors):
     return list(first), vectors[list(first.values())]
 
 
-def named_by_words(model):
-    """Name each cluster by its three top keywords, which are released; names that would stand twice get a number."""
-    names = [", ".join(row) for row in model.top_words(min(3, model.topic_word_.shape[1])).to_numpy()]
-    model.rename_topics([name if names.count(name) == 1 else f"{name} ({k})" for k, name in enumerate(names)])
-
-
 def refuse_foreign(texts, steps):
     """Refuse texts of which no word has a vector, or none is of --vocabulary, as `refuse_empty` does, at its risk.
 
@@ -161,7 +155,6 @@ def _insights(args):
     users = {} if args.users is None else {"texts__groups": documents.users, "topics__groups": documents.users}
     pipeline.fit(texts, **users)
     model = pipeline[-1]
-    named_by_words(model)
     if args.release is not None:
         release(pipeline).save(args.release, overwrite=args.overwrite)
     page = report(pipeline, args.report, title=args.title)

@@ -201,6 +201,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         """Fit the clusters, and their words if there are counts.
 
         The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
+        Clusters are called by their top words, as by `name_topics`, where the columns of the counts have names.
 
         Parameters
         ----------
@@ -234,6 +235,8 @@ ShardedCounts
             If the released sizes of clusters do not stand out of the noise.
         """
         self._fit((X, counts), groups)
+        if self.words_ is not None:
+            self.name_topics()
         clear = int(self._clear_clusters().sum())
         if clear < self.n_components:
             most = f"{clear} clusters" if clear > 1 else "1 cluster"
