@@ -145,6 +145,8 @@ def test_a_text_embedder_says_what_is_wrong():
     assert isinstance(made[1:], EmbeddedTexts) and made[1:].counts.sum() == 2
     with pytest.raises(ValueError, match="one row a text"):
         EmbeddedTexts(np.ones((2, 2)), np.ones((3, 2)))
+    with pytest.raises(ValueError, match="words must name the 2 columns"):
+        EmbeddedTexts(np.ones((2, 2)), np.ones((2, 2)), ["tea"])
     with pytest.raises(ValueError, match="vocabulary_share"):
         make_insights_pipeline(1.0, embedder=len, vocabulary_share=1.5)
 
@@ -329,3 +331,9 @@ def test_clusters_of_ngrams_of_characters_are_named_and_released():
     assert not any("\n" in name for name in model.get_feature_names_out())
     words = ["a\n", "b", " c"]
     assert len(release(model, feature_names=words).get_feature_names_out()) == 3
+
+
+def test_words_without_counts_name_nothing():
+    X = np.repeat(np.eye(3), 500, axis=0)
+    model = EmbeddingTopics(3, epsilon=9.0, init=np.eye(3)).fit(EmbeddedTexts(X, None, ["tea"]))
+    assert model.get_feature_names_out().tolist() == ["topic_0", "topic_1", "topic_2"]

@@ -235,7 +235,7 @@ ShardedCounts
             If the released sizes of clusters do not stand out of the noise.
         """
         self._fit((X, counts), groups)
-        if self.words_ is not None:
+        if self.words_ is not None and hasattr(self, "topic_word_"):
             self.name_topics()
         clear = int(self._clear_clusters().sum())
         if clear < self.n_components:
