@@ -120,7 +120,10 @@ def _insights(args):
         rows = json.loads(info.to_json(orient="records"))
         print(json.dumps({"privacy": json.loads(guarantee.to_json()), "clusters": rows}, indent=2))
         return
-    unit = "users" if args.users is not None else "texts"
-    for _, row in info.sort_values("documents", ascending=False).iterrows():
-        print(f"{row['documents']:10.0f} +- {2 * row['documents_deviation']:.0f} {unit}: {', '.join(row['words'])}")
+    size, unit = ("documents", "texts") if args.users is None else ("weight", "weight of users")
+    for _, row in info.sort_values(size, ascending=False).iterrows():
+        error = 2 * row[f"{size}_deviation"]
+        print(f"{row['size']:6.1%} {row[size]:10.0f} +- {error:.0f} {unit}: {', '.join(row['words'])}")
+    if args.users is not None:
+        print("\nA weight is no number of users: what one user adds to all clusters together is bounded.")
     print(f"\n{guarantee!r}\n{page}")

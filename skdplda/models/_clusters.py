@@ -134,7 +134,7 @@ class BaseClusterModel(BaseTopicModel):
         return linkage(self.cluster_centers_, "average", "cosine")
 
     def topic_info(self, n_words: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
-        """A table of the clusters, as of all topics, with the number of documents and its error.
+        """A table of the clusters, as of all topics, with their released sizes and the error of these.
 
         Parameters
         ----------
@@ -147,11 +147,17 @@ class BaseClusterModel(BaseTopicModel):
         -------
         info : DataFrame of shape (n_components, 7)
             As of the other models, where "size" is the cluster's share of the released sizes; and "documents", the
-            released size, with "documents_deviation", the standard deviation of its noise at most.
+            released size, with "documents_deviation", its standard deviation. Of a fit with `groups` these two are
+            called "weight" and "weight_deviation": what a user adds to all clusters is bounded jointly, so that a size
+            is a weight of users, to be compared with other clusters', and their sum no number of users.
         """
         self._check_words()
-        info = super().topic_info(n_words, feature_names)
-        return info.assign(documents=self.cluster_sizes_, documents_deviation=self.size_deviation_)
+        info, name = super().topic_info(n_words, feature_names), self._size_name()
+        return info.assign(**{name: self.cluster_sizes_, f"{name}_deviation": self.size_deviation_})
+
+    def _size_name(self):
+        """Return what the released sizes are numbers of: "documents", or "weight" of users."""
+        return "weight" if self.privacy_guarantee_.unit == "user" else "documents"
 
     def _topic_sizes(self):
         """Return each cluster's share of the released sizes; one below its noise counts as that noise."""
