@@ -147,7 +147,7 @@ class BaseClusterModel(BaseTopicModel):
         -------
         info : DataFrame of shape (n_components, 7)
             As of the other models, where "size" is the cluster's share of the released sizes; and "documents", the
-            released size, with "documents_deviation", its standard deviation. Of a fit with `groups` these two are
+            released size, with "documents_deviation", its `size_deviation_`. Of a fit with `groups` these two are
             called "weight" and "weight_deviation": what a user adds to all clusters is bounded jointly, so that a size
             is a weight of users, to be compared with other clusters', and their sum no number of users.
         """

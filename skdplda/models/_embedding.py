@@ -101,7 +101,8 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     cluster_sizes_ : ndarray of shape (n_components,)
         Number of documents, or weight of users, as released, so that one may be negative.
     size_deviation_ : float
-        Standard deviation of the noise in each size, at most.
+        Standard deviation of each size, at most: of the noise, and of how far sizes still moved in the last round, as
+        the releases tell, since `predict` divides texts by what the last one taught.
     concentration_ : float
         How sharply `transform` divides a text, from the released sums.
     components_ : ndarray of shape (n_components, n_words) or (n_components, n_dimensions)
