@@ -174,7 +174,9 @@ def command(files, *more):
 def test_the_command_writes_a_page_and_prints_clusters(files, capsys):
     assert command(files) == 0
     printed = capsys.readouterr().out
-    assert "+-" in printed and " weight of users: " in printed and "user, add-remove, central, proven" in printed
+    assert (
+        "+-" in printed and "% of the weight of users: " in printed and "user, add-remove, central, proven" in printed
+    )
     assert "no number of users" in printed
     page = files[2].read_text()
     assert "What the texts are about" in page

@@ -120,10 +120,14 @@ def _insights(args):
         rows = json.loads(info.to_json(orient="records"))
         print(json.dumps({"privacy": json.loads(guarantee.to_json()), "clusters": rows}, indent=2))
         return
-    size, unit = ("documents", "texts") if args.users is None else ("weight", "weight of users")
+    size = "documents" if args.users is None else "weight"
+    whole = max(info[size].clip(lower=0).sum(), 1e-9)
     for _, row in info.sort_values(size, ascending=False).iterrows():
-        error = 2 * row[f"{size}_deviation"]
-        print(f"{row['size']:6.1%} {row[size]:10.0f} +- {error:.0f} {unit}: {', '.join(row['words'])}")
+        found, error = row[size], 2 * row[f"{size}_deviation"]
+        told = f"{found:10.0f} +- {error:.0f} texts"
+        if args.users is not None:
+            told = f"{found / whole:10.1%} +- {error / whole:.1%} of the weight of users"
+        print(f"{told}: {', '.join(row['words'])}")
     if args.users is not None:
         print("\nA weight is no number of users: what one user adds to all clusters together is bounded.")
     print(f"\n{guarantee!r}\n{page}")

@@ -38,6 +38,14 @@ def topic_distances(topic_word: ArrayLike) -> np.ndarray:
     return squareform(in_nats / np.sqrt(np.log(2)))
 
 
+def distances_of(model):
+    """Return the distances of a model's topics, (n, n): those of `topic_distances`; of clusters, 1 less the cosine."""
+    centres = getattr(model, "cluster_centers_", None)
+    if centres is None:
+        return topic_distances(model.topic_word_)
+    return squareform(np.maximum(np.nan_to_num(pdist(centres, "cosine"), nan=1.0), 0))  # no direction: as if orthogonal
+
+
 def topic_map(distances: ArrayLike) -> np.ndarray:
     """Place topics in the plane so that near ones are alike, by classical multidimensional scaling [1]_.
 

@@ -7,17 +7,20 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
 from sklearn.base import BaseEstimator
 
 from skdplda._types import ArrayLike
 from skdplda._validation import MOST_DIMENSIONS, check_counts, check_embeddings, check_is_fitted, fitted_parameter
+from skdplda.metrics._topics import distances_of
 from skdplda.models._base import BaseTopicModel
 from skdplda.rounds._estep_clusters import FINE, LENGTH, grid_directions
 from skdplda.semantics import EmbeddedTexts
 
-__all__ = ["BaseClusterModel", "projected_rows"]
+__all__ = ["CLEAR", "BaseClusterModel", "projected_rows"]
 
 PROJECTION_SEED = 0  # of public random projections
+CLEAR = 3.0  # standard deviations that a cluster's size must have to stand out of the noise
 BLOCK_ROWS = 4096  # at a time
 
 
@@ -131,7 +134,7 @@ class BaseClusterModel(BaseTopicModel):
         check_is_fitted(self)
         if len(self.cluster_centers_) < 2:
             return np.empty((0, 4))
-        return linkage(self.cluster_centers_, "average", "cosine")
+        return linkage(squareform(distances_of(self), checks=False), "average")
 
     def topic_info(self, n_words: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
         """A table of the clusters, as of all topics, with their released sizes and the error of these.
@@ -149,10 +152,12 @@ class BaseClusterModel(BaseTopicModel):
             As of the other models, where "size" is the cluster's share of the released sizes; and "documents", the
             released size, with "documents_deviation", its `size_deviation_`. Of a fit with `groups` these two are
             called "weight" and "weight_deviation": what a user adds to all clusters is bounded jointly, so that a size
-            is a weight of users, to be compared with other clusters', and their sum no number of users.
+            is a weight of users, to be compared with other clusters', and their sum no number of users. "noise" is
+            true of clusters below three standard deviations, too.
         """
         self._check_words()
         info, name = super().topic_info(n_words, feature_names), self._size_name()
+        info["noise"] = info["noise"].fillna(False) | (self.cluster_sizes_ < CLEAR * self.size_deviation_)
         return info.assign(**{name: self.cluster_sizes_, f"{name}_deviation": self.size_deviation_})
 
     def _size_name(self):

@@ -23,7 +23,7 @@ from skdplda._validation import (
 )
 from skdplda.distributed import paired_shards, shards_of
 from skdplda.models._base import BaseRoundsModel, TrainingData
-from skdplda.models._clusters import BaseClusterModel, projected_rows
+from skdplda.models._clusters import CLEAR, BaseClusterModel, projected_rows
 from skdplda.privacy import Randomness, seeded_guarantee
 from skdplda.rounds._clusters import EXACT_ROUNDS, ROUNDS, ClusterPlan, ClusterTables, PublicStart, cluster_shares
 from skdplda.rounds._estep_clusters import FINE, ClusterEStep, Embeddings
@@ -33,7 +33,6 @@ from skdplda.semantics import EmbeddedTexts
 
 __all__ = ["EmbeddingTopics"]
 
-CLEAR = 3.0  # standard deviations of its noise that a cluster's size must have
 OF_MODEL = "the embedding model, and all it was trained on, does not depend on the private texts"
 ALONE = "each text is embedded on its own"
 
