@@ -241,8 +241,8 @@ class TopicDistanceDisplay:
         """Draw the Jensen-Shannon distances between the topics of a fitted model; of clusters, 1 less the cosines.
 
         The first lie between 0 (equal topics) and 1 (no word in common), the others between 0 and 2. Only released
-        values are read. On the map, the areas are each topic's share of `components_`, or of the released sizes of clusters; a
-        model that holds none has circles of one size.
+        values are read. On the map, the areas are each topic's share of `components_`, or of the released sizes of
+        clusters; a model that holds none has circles of one size.
 
         Parameters
         ----------
