@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from skdplda._types import ArrayLike
 from skdplda._validation import MOST_DIMENSIONS, check_counts, check_embeddings, check_is_fitted, fitted_parameter
-from skdplda.metrics._topics import distances_of
+from skdplda.metrics import topic_distances
 from skdplda.models._base import BaseTopicModel
 from skdplda.rounds._estep_clusters import FINE, LENGTH, grid_directions
 from skdplda.semantics import EmbeddedTexts
@@ -134,7 +134,7 @@ class BaseClusterModel(BaseTopicModel):
         check_is_fitted(self)
         if len(self.cluster_centers_) < 2:
             return np.empty((0, 4))
-        return linkage(squareform(distances_of(self), checks=False), "average")
+        return linkage(squareform(topic_distances(self), checks=False), "average")
 
     def topic_info(self, n_words: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
         """A table of the clusters, as of all topics, with their released sizes and the error of these.

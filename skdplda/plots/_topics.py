@@ -4,8 +4,7 @@ from textwrap import fill
 
 import numpy as np
 
-from skdplda.metrics import topic_map
-from skdplda.metrics._topics import distances_of
+from skdplda.metrics import topic_distances, topic_map
 from skdplda.plots._style import BLUE, FAINT, GREY, names_of_topics, new_axes, pyplot, set_title, titled
 
 __all__ = ["TopWordsDisplay", "TopicDistanceDisplay", "sizes_of_topics"]
@@ -271,7 +270,7 @@ class TopicDistanceDisplay:
         ValueError
             If `n_words`, `feature_names` or `topic_names` do not fit the estimator.
         """
-        distances = distances_of(estimator)
+        distances = topic_distances(estimator)
         if topic_names is None and n_words and hasattr(estimator, "topic_word_"):
             table = estimator.top_words(n_words, feature_names)
             rows = zip(table.index, table.to_numpy(), strict=True)

@@ -14,8 +14,7 @@ import pandas as pd
 
 from skdplda._files import whole_file
 from skdplda._types import ArrayLike, PathLike
-from skdplda.metrics import topic_map
-from skdplda.metrics._topics import distances_of
+from skdplda.metrics import topic_distances, topic_map
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.releases import flat_steps, release
 from skdplda.reports._page import element, escape, page, plain, section, table
@@ -194,7 +193,7 @@ class _Shown:
         self.guarantee = model.privacy_guarantee_
         self.tree = np.asarray(model.topic_hierarchy(), dtype=float)
         self.topic_word = getattr(model, "topic_word_", None)
-        self.distances = None if self.topic_word is None or len(self.info) < 2 else distances_of(model)
+        self.distances = None if self.topic_word is None or len(self.info) < 2 else topic_distances(model)
         self.words = np.array(self.info["words"].tolist(), dtype=object)
         self.noisy = model.top_words(self.words.shape[1], feature_names, mark_noise=True).to_numpy() != self.words
         self.n_topics = len(self.info)
