@@ -37,6 +37,7 @@ __all__ = [
     "check_prior",
     "check_public_words",
     "check_same_rows",
+    "check_sample_weight",
     "check_structure",
     "counts_of",
     "effective_n_jobs",
@@ -248,9 +249,7 @@ def refuse_bags(X):
 
 def check_embeddings(estimator, X, *, reset=True, name="X"):
     """Return embeddings, one row a document, as a matrix of any real numbers, CSR where it is sparse."""
-    listed = isinstance(X, (list, tuple, np.ndarray, pd.Series)) and getattr(X, "shape", None) != ()
-    first = next(iter(X), None) if listed else None
-    if isinstance(first, str) or getattr(first, "dtype", np.dtype(float)).kind in "US":
+    if are_texts(X):
         raise ValueError(
             f"{name} must have embeddings, one row a document; got texts. Embed them by a public model first:"
             " make_insights_pipeline(epsilon, delta, embedder=...) takes texts."
@@ -267,6 +266,31 @@ def check_embeddings(estimator, X, *, reset=True, name="X"):
         X = X.astype(np.float64)
         X.sum_duplicates()
     return X
+
+
+def are_texts(X):
+    """Whether a list, or the first row of a table, is of texts, whole or cut into words, and not of numbers."""
+    if isinstance(X, pd.DataFrame) or (isinstance(X, np.ndarray) and X.ndim == 2):
+        first = (X.iloc[:1].to_numpy() if isinstance(X, pd.DataFrame) else X[:1]).ravel()
+        return first.dtype.kind in "US" or any(
+            isinstance(entry, str) and _within_floats(entry) is None for entry in first
+        )
+    listed = isinstance(X, (list, tuple, np.ndarray, pd.Series)) and getattr(X, "shape", None) != ()
+    first = next(iter(X), None) if listed else None
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    return isinstance(first, str) or getattr(first, "dtype", np.dtype(float)).kind in "US"
+
+
+def check_sample_weight(sample_weight, n_documents):
+    """Return weights of documents as floats, (n_documents,), or raise ValueError; all may be 0."""
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_documents,) or not (np.isfinite(weight) & (weight >= 0)).all():
+        raise ValueError(
+            f"sample_weight must hold {n_documents} non-negative finite numbers, "
+            f"got shape {weight.shape} and minimum {weight.min(initial=np.inf)}."
+        )
+    return weight
 
 
 def check_same_rows(X, counts):

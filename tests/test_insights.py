@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skdplda import EmbeddingTopics, load_released, make_insights_pipeline, privacy_guarantee, release
+from skdplda import (
+    EmbeddingTopics,
+    PrivacyAccountant,
+    load_released,
+    make_insights_pipeline,
+    privacy_guarantee,
+    release,
+)
 from skdplda.cli import main
+from skdplda.cli._insights import refuse_foreign
+from skdplda.exceptions import BudgetExceededError
 from skdplda.reports import report
 from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
 from skdplda.vocabulary import DPCountVectorizer, TextEmbedder
@@ -79,6 +88,7 @@ def test_texts_become_clusters_and_keywords_for_one_budget(texts, public, tmp_pa
     assert (total.epsilon, total.unit, total.status) == (promised.epsilon, "user", "proven")
     assert 2.99 < total.epsilon <= 3 and total.delta <= 1e-5
     top = pipeline[-1].top_words(4)
+    assert top.index.tolist() == [", ".join(row) for row in pipeline[-1].top_words(3).to_numpy()]
     assert {frozenset(row) for row in top.to_numpy()} == {frozenset(DRINKS), frozenset(METALS)}
     labels = pipeline.predict(["tea and cocoa", "iron", "nothing known"])
     assert labels[0] != labels[1] and labels[2] == -1
@@ -135,6 +145,8 @@ def test_a_text_embedder_says_what_is_wrong():
     assert isinstance(made[1:], EmbeddedTexts) and made[1:].counts.sum() == 2
     with pytest.raises(ValueError, match="one row a text"):
         EmbeddedTexts(np.ones((2, 2)), np.ones((3, 2)))
+    with pytest.raises(ValueError, match="words must name the 2 columns"):
+        EmbeddedTexts(np.ones((2, 2)), np.ones((2, 2)), ["tea"])
     with pytest.raises(ValueError, match="vocabulary_share"):
         make_insights_pipeline(1.0, embedder=len, vocabulary_share=1.5)
 
@@ -190,10 +202,17 @@ def test_the_command_writes_a_page_and_prints_clusters(files, capsys):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("", "it is empty"), ("a 1 2\nb 1\n", "line 2 has 1 numbers"), ("a x y\n", "cannot be read")]
+    ("content", "said"),
+    [
+        ("", "it is empty"),
+        ("a 1 2\nb 1\n", "line 2 has 1 numbers"),
+        ("a x y\n", "cannot be read"),
+        ("2 2\na 1 2\nb nan 1\n", "line 3 has a number that is not finite"),
+        (None, "No such file"),
+    ],
 )
 def test_the_command_refuses_vectors_that_are_none(files, content, said, capsys):
-    files[1].write_text(content)
+    files[1].unlink() if content is None else files[1].write_text(content)
     assert command(files) == 2
     assert said in capsys.readouterr().err
     assert not files[2].exists()
@@ -203,3 +222,122 @@ def test_vectors_come_in_an_archive_too(files, tmp_path):
     path = tmp_path / "vectors.npz"
     np.savez(path, words="\n".join(VECTORS), vectors=np.array(list(VECTORS.values()), np.float16))
     assert command((files[0], path, files[2])) == 0
+
+
+@pytest.mark.parametrize(
+    ("embed", "model", "said"),
+    [
+        (lambda some: np.array([["a", "b"]] * len(some)), None, "an array of numbers"),
+        (lambda some: np.ones((len(some), 1 + len(some[0]))), None, "for a list of one text it made another"),
+        (lambda some: np.ones((len(some), 2)), EmbeddingTopics(2, init=np.eye(3)), "n_dimensions=3 numbers; got 2"),
+    ],
+)
+def test_an_embedder_that_fails_spends_nothing(texts, embed, model, said):
+    pipeline = make_insights_pipeline(2.0, 1e-5, embedder=embed, model=model)
+    with PrivacyAccountant(5.0, 1e-3) as ledger, pytest.raises(ValueError, match=said):
+        pipeline.fit([*texts[:300], "tea"])
+    assert not ledger.ledger
+
+
+def test_public_arrays_that_do_not_fit_are_refused_before_texts_are_seen():
+    model = EmbeddingTopics(2, init=np.eye(3), init_weight=np.ones(2))
+    with pytest.raises(ValueError, match="init_weight must have one number a row"):
+        make_insights_pipeline(2.0, 1e-5, embedder=len, model=model)
+
+
+def test_a_ledger_that_cannot_pay_refuses_before_a_text_is_embedded(texts):
+    seen = []
+    pipeline = make_insights_pipeline(2.0, 1e-5, embedder=seen.append)
+    with PrivacyAccountant(0.01, 1e-3), pytest.raises(BudgetExceededError):
+        pipeline.fit(texts[:5])
+    assert not seen
+
+
+@pytest.mark.parametrize(("words", "said"), [("beryl\n", "is in the vocabulary: --vocabulary"), (None, "has a vector")])
+def test_the_command_refuses_texts_of_another_language_before_it_pays(files, words, said, capsys):
+    options = []
+    if words is None:
+        files[0].write_text("\n".join(json.dumps({"body": "\u0447\u0430\u0439", "author": i}) for i in range(3)))
+    else:
+        (files[0].parent / "words.txt").write_text(words)
+        options = ["--vocabulary", str(files[0].parent / "words.txt")]
+    with PrivacyAccountant(5.0, 1e-3) as ledger:
+        assert command(files, *options) == 2
+    printed = capsys.readouterr().err
+    assert said in printed and "nothing was spent" in printed and not ledger.ledger
+
+
+def test_one_known_text_among_others_is_enough():
+    """What is asked is about all texts together: a share of them would tell more of each."""
+    steps = TextEmbedder(WordVectorEmbedder(VECTORS), DPCountVectorizer(public_vocabulary=["tea"]))
+    refuse_foreign(["?"] * 2500 + ["tea"], steps)
+    with pytest.raises(ValueError, match="has a vector"):
+        refuse_foreign(["?"] * 2500, steps)
+
+
+def test_options_that_errors_name_are_taken(files, capsys):
+    assert command(files, "--users", "nobody") == 2
+    assert "--users" in capsys.readouterr().err
+    assert command(files, "--users", "author", "--column", "body") == 0
+
+
+def test_the_command_keeps_clusters_to_place_other_texts(files, capsys):
+    kept = files[2].with_name("clusters.zip")
+    for wrong, said in (("nowhere/clusters.zip", "--release: there is no folder"), (str(files[2]), "different files")):
+        assert command(files, "--release", wrong) == 2
+        assert said in capsys.readouterr().err
+    assert command(files, "--release", str(kept)) == 0
+    assert str(kept) in capsys.readouterr().out
+    found = load_released(kept).predict(WordVectorEmbedder(VECTORS).transform(["tea and cocoa", "iron"]))
+    assert found[0] != found[1] and kept.with_name("clusters.card.md").exists()
+    assert command(files, "--release", str(kept)) == 2
+
+
+def test_the_console_marks_clusters_and_words_of_noise(files, capsys):
+    words = files[2].with_name("words.txt")
+    words.write_text("\n".join(VECTORS))
+    assert command(files, "--vocabulary", str(words)) == 0
+    assert "clusters do not stand out" not in capsys.readouterr().out
+    assert command(files, "--vocabulary", str(words), "--overwrite", "--clusters", "12", "--epsilon", "0.05") == 0
+    printed = capsys.readouterr().out
+    assert "12 clusters do not stand out of the noise" in printed and "(" in printed.partition(":")[2]
+    assert "Words in parentheses" in printed
+
+
+def test_a_function_that_names_topics_is_given_released_words_only(texts):
+    pipeline = make_insights_pipeline(
+        5.0, 1e-5, embedder=WordVectorEmbedder(VECTORS), n_components=2, vocabulary=DRINKS + METALS
+    ).fit(texts)
+    for model in (pipeline[-1], release(pipeline)):
+        given, words = [], model.top_words(5).to_numpy().tolist()
+        model.name_topics(lambda *told, seen=given: seen.append(told) or "group", n_words=5)
+        assert given == [(row,) for row in words]
+        assert model.get_feature_names_out().tolist() == ["group (0)", "group (1)"]
+        assert model.name_topics().get_feature_names_out()[0] == ", ".join(words[0][:3])
+        with pytest.raises(ValueError, match="names must be 2 str"):
+            model.name_topics(len)
+        with pytest.raises(ValueError, match="n must be between 1"):
+            model.name_topics(str, n_words=0)
+
+
+def test_names_differ_whatever_the_function_says():
+    X = np.repeat(np.eye(3), 500, axis=0)
+    model = EmbeddingTopics(3, epsilon=9.0, init=np.eye(3)).fit(X, counts=X.astype(int))
+    said = iter(["a", "a", "a (1)"])
+    names = model.name_topics(lambda words: next(said)).get_feature_names_out().tolist()
+    assert len(set(names)) == 3 and all(name.startswith("a") for name in names)
+
+
+def test_clusters_of_ngrams_of_characters_are_named_and_released():
+    X = np.repeat(np.eye(3), 500, axis=0)
+    texts = EmbeddedTexts(X, X.astype(int), ["a\n", "b", " c"])
+    model = EmbeddingTopics(3, epsilon=9.0, init=np.eye(3)).fit(texts)
+    assert not any("\n" in name for name in model.get_feature_names_out())
+    words = ["a\n", "b", " c"]
+    assert len(release(model, feature_names=words).get_feature_names_out()) == 3
+
+
+def test_words_without_counts_name_nothing():
+    X = np.repeat(np.eye(3), 500, axis=0)
+    model = EmbeddingTopics(3, epsilon=9.0, init=np.eye(3)).fit(EmbeddedTexts(X, None, ["tea"]))
+    assert model.get_feature_names_out().tolist() == ["topic_0", "topic_1", "topic_2"]

@@ -112,7 +112,7 @@ def refuse_empty(X):
 
     That all documents are without words is a fact about all of them, which one document can change: where this error
     is published, it is an output that no guarantee covers. It tells the curator, who holds the documents, of a wrong
-    file, before anything is spent; estimators, which may run where nobody looks, do not ask.
+    file, before anything is spent; estimators, which may run where nobody looks, do not ask. `insights` asks the same.
     """
     if X.shape[0] and not X.nnz:
         raise ValueError(

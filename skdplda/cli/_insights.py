@@ -3,18 +3,22 @@
 import json
 import math
 import zipfile
+from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone
 
+from skdplda._files import DAMAGE
 from skdplda.cli._corpus import Documents, add_corpus, number, read_words, whole
-from skdplda.cli._models import add_overwrite, add_report, refuse_page
-from skdplda.releases import make_insights_pipeline, privacy_guarantee
+from skdplda.cli._models import add_overwrite, add_report, refuse_output, refuse_page, with_cards
+from skdplda.releases import make_insights_pipeline, privacy_guarantee, release
 from skdplda.reports import report
 from skdplda.semantics import WordVectorEmbedder
 
 __all__ = ["add_insights_command", "read_vectors"]
 
 MOST_VECTORS = 200_000  # rows of a text file that are read
+BATCH = 1000  # texts looked at at a time
 
 
 def add_insights_command(add):
@@ -26,7 +30,9 @@ def add_insights_command(add):
     )
     documents = add_corpus(command)
     documents.add_argument("--text", dest="column", metavar="NAME", help="the same as --column")
-    documents.add_argument("--user", dest="users", metavar="NAME", help="of the author: protects all that one wrote")
+    documents.add_argument(
+        "--user", "--users", dest="users", metavar="NAME", help="of the author: protects all that one wrote"
+    )
     command.add_argument(
         "--vectors",
         required=True,
@@ -46,6 +52,9 @@ def add_insights_command(add):
     )
     command.add_argument("--clusters", type=whole, default=20, metavar="K", help="number of clusters (default: 20)")
     add_report(command, required=True)
+    command.add_argument(
+        "--release", metavar="FILE", help=".zip file of the clusters, to place other texts; its cards beside it"
+    )
     command.add_argument("--title", default="What the texts are about", metavar="TEXT", help="heading of the page")
     add_overwrite(command)
     command.add_argument("--json", action="store_true", help="print JSON")
@@ -59,25 +68,32 @@ def read_vectors(path):
             with np.load(path, allow_pickle=False) as archive:
                 words, vectors = archive["words"], archive["vectors"].astype(np.float32)
             words = str(words).split("\n") if words.ndim == 0 else [str(word) for word in words]
+            if vectors.ndim != 2 or len(vectors) != len(words) or not words:
+                raise ValueError(f"{len(words)} words need as many rows of vectors; got shape {vectors.shape}")
+            if not (finite := np.isfinite(vectors).all(axis=1)).all():
+                raise ValueError(f"row {finite.argmin()} of vectors, counted from 0, has a number that is not finite")
             return words, vectors
         words, rows = [], []
         with open(path, encoding="utf-8", errors="replace") as file:
-            for line in file:
+            for place, line in enumerate(file, start=1):
                 word, *numbers = line.rstrip("\n").split(" ")
                 numbers = [value for value in numbers if value]
                 if not words and len(numbers) == 1 and word.isdigit():
                     continue  # word2vec: how many words and numbers follow
                 if rows and len(numbers) != len(rows[0]):
-                    raise ValueError(f"line {len(rows) + 1} has {len(numbers)} numbers, others have {len(rows[0])}")
+                    raise ValueError(f"line {place} has {len(numbers)} numbers, others have {len(rows[0])}")
                 words.append(word)
                 rows.append(np.array(numbers, np.float32))
+                if not np.isfinite(rows[-1]).all():
+                    raise ValueError(f"line {place} has a number that is not finite")
                 if len(rows) == MOST_VECTORS:
                     break
         if not rows:
             raise ValueError("it is empty")
         return words, np.stack(rows)
-    except (KeyError, ValueError) as error:
-        raise ValueError(f"--vectors: {path!r} cannot be read: {error}.") from None
+    except (OSError, *DAMAGE) as error:
+        said = getattr(error, "strerror", None) or error
+        raise ValueError(f"--vectors: {path!r} cannot be read: {said}.") from None
 
 
 def distinct(words, vectors):
@@ -88,10 +104,34 @@ def distinct(words, vectors):
     return list(first), vectors[list(first.values())]
 
 
-def named_by_words(model):
-    """Name each cluster by its three top keywords, which are released; names that would stand twice get a number."""
-    names = [", ".join(row) for row in model.top_words(min(3, model.topic_word_.shape[1])).to_numpy()]
-    model.rename_topics([name if names.count(name) == 1 else f"{name} ({k})" for k, name in enumerate(names)])
+def refuse_foreign(texts, steps):
+    """Refuse texts of which no word has a vector, or none is of --vocabulary, as `refuse_empty` does, at its risk.
+
+    Most often the first texts settle it, and no others are read.
+    """
+    vectorizer = steps.vectorizer
+    asked = [(steps.embedder.transform, "has a vector: --vectors")]
+    if vectorizer.public_vocabulary is not None:
+        counter = clone(vectorizer).fit(None)
+        asked.append((lambda some: counter.transform(some).data, "is in the vocabulary: --vocabulary"))
+    for rows_of, what in asked:
+        if texts and not any(rows_of(texts[i : i + BATCH]).any() for i in range(0, len(texts), BATCH)):
+            raise ValueError(
+                f"no word of the documents {what} may be of another language, or --column (--text) or --format those of"
+                " another corpus; nothing was spent."
+            )
+
+
+def refuse_release(args):
+    """Refuse a --release that could not be written, before any budget is spent."""
+    if args.release is None:
+        return
+    if not math.isfinite(args.epsilon):
+        raise ValueError("--release needs a finite --epsilon: without noise nothing protects what the file says.")
+    files = with_cards(Path(args.release))
+    if Path(args.report).resolve() in [file.resolve() for file in files]:
+        raise ValueError("--release and --report must be different files.")
+    refuse_output(args, "--release", *files)
 
 
 def _insights(args):
@@ -99,6 +139,7 @@ def _insights(args):
     if documents.form == "uci":
         raise ValueError("CORPUS: a UCI docword file has counts of words, and no texts to embed.")
     refuse_page(args)
+    refuse_release(args)
     words = None if args.vocabulary is None else list(read_words(args.vocabulary))
     embedder = WordVectorEmbedder(distinct(*read_vectors(args.vectors)))
     pipeline = make_insights_pipeline(
@@ -110,16 +151,20 @@ def _insights(args):
         groups=args.users is not None,
     )
     texts = list(documents)
+    refuse_foreign(texts, pipeline[0])
     users = {} if args.users is None else {"texts__groups": documents.users, "topics__groups": documents.users}
     pipeline.fit(texts, **users)
     model = pipeline[-1]
-    named_by_words(model)
+    if args.release is not None:
+        release(pipeline).save(args.release, overwrite=args.overwrite)
     page = report(pipeline, args.report, title=args.title)
     info, guarantee = model.topic_info(min(10, model.topic_word_.shape[1])), privacy_guarantee(pipeline)
     if args.json:
         rows = json.loads(info.to_json(orient="records"))
         print(json.dumps({"privacy": json.loads(guarantee.to_json()), "clusters": rows}, indent=2))
         return
+    words = model.top_words(len(info["words"][0]), mark_noise=True).to_numpy()
+    info, below = info.assign(words=list(words)), ~model._clear_clusters()
     size = "documents" if args.users is None else "weight"
     whole = max(info[size].clip(lower=0).sum(), 1e-9)
     for _, row in info.sort_values(size, ascending=False).iterrows():
@@ -130,4 +175,11 @@ def _insights(args):
         print(f"{told}: {', '.join(row['words'])}")
     if args.users is not None:
         print("\nA weight is no number of users: what one user adds to all clusters together is bounded.")
-    print(f"\n{guarantee!r}\n{page}")
+    if below.any():
+        print(
+            f"\n{below.sum()} of {len(info)} clusters do not stand out of the noise, by their sizes. Do not"
+            " interpret them."
+        )
+    if any(str(word).startswith("(") for word in words.flat):
+        print("\nWords in parentheses do not stand out of the noise in their cluster.")
+    print("\n".join(filter(None, [f"\n{guarantee!r}", str(page), args.release])))

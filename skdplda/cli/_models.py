@@ -38,7 +38,9 @@ __all__ = [
     "add_report",
     "add_use_commands",
     "make_model",
+    "refuse_output",
     "refuse_page",
+    "with_cards",
 ]
 
 USAGE = "[options] CORPUS --epsilon E [--delta D]"
@@ -152,14 +154,22 @@ def add_report(command, **options):
 
 def refuse_page(args):
     """Refuse a page that could not be written, or would replace a file, before any budget is spent."""
-    if args.report is None:
-        return
-    path = Path(args.report)
+    if args.report is not None:
+        refuse_output(args, "--report", Path(args.report))
+
+
+def refuse_output(args, option, path, *beside):
+    """Refuse a file, and others beside it, that could not be written, or would replace one."""
     if not path.parent.is_dir():
-        raise ValueError(f"--report: there is no folder {os.fspath(path.parent)!r}.")
+        raise ValueError(f"{option}: there is no folder {os.fspath(path.parent)!r}.")
     if path.is_dir():
-        raise ValueError(f"--report: {args.report!r} is a folder; name a file.")
-    refuse_files(args, "--report", [path])
+        raise ValueError(f"{option}: {os.fspath(path)!r} is a folder; name a file.")
+    refuse_files(args, option, [path, *beside])
+
+
+def with_cards(path):
+    """Return the file of a released model, and its cards."""
+    return [path, *(path.with_name(path.stem + suffix) for suffix in (".card.md", ".card.json"))]
 
 
 def refuse_files(args, option, paths):
@@ -449,7 +459,7 @@ def _show(args):
 def _release(args):
     model, output = _load(args.model_path), Path(args.output)
     guarantee = model.privacy_guarantee_
-    files = [output, *(output.with_name(output.stem + suffix) for suffix in (".card.md", ".card.json"))]
+    files = with_cards(output)
     refuse_files(args, "FILE", files)
     refuse_page(args)
     if not args.allow_unproven:

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix, issparse
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._foldin_rows import LEAST_TOLERANCE, fold_in_rows, probabilities, word_rows
 from skdplda._types import ArrayLike, Matrix
-from skdplda._validation import MOST_THREADS, FittedTopics, check_structure
+from skdplda._validation import MOST_THREADS, FittedTopics, check_sample_weight, check_structure
 
 __all__ = ["held_out_log_likelihood", "log_likelihood", "perplexity", "score", "score_samples", "unigram_perplexity"]
 
@@ -412,12 +412,7 @@ def _weighted_sums(per_document, X, sample_weight):
     n_tokens = np.asarray(X.sum(axis=1, dtype=np.int64), dtype=float).ravel()
     if sample_weight is None:
         return float(per_document.sum()), float(n_tokens.sum())
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != per_document.shape or not (np.isfinite(weight) & (weight >= 0)).all():
-        raise ValueError(
-            f"sample_weight must hold {len(per_document)} non-negative finite numbers, "
-            f"got shape {weight.shape} and minimum {weight.min(initial=np.inf)}."
-        )
+    weight = check_sample_weight(sample_weight, len(per_document))
     return float(per_document @ weight), float(n_tokens @ weight)
 
 

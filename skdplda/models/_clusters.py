@@ -1,5 +1,6 @@
 """What fitted and released clusters of embeddings do with texts, and tell of themselves."""
 
+from copy import copy
 from numbers import Integral
 from typing import Any
 
@@ -8,10 +9,16 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
-from sklearn.base import BaseEstimator
 
 from skdplda._types import ArrayLike
-from skdplda._validation import MOST_DIMENSIONS, check_counts, check_embeddings, check_is_fitted, fitted_parameter
+from skdplda._validation import (
+    MOST_DIMENSIONS,
+    check_counts,
+    check_embeddings,
+    check_is_fitted,
+    check_sample_weight,
+    fitted_parameter,
+)
 from skdplda.metrics import topic_distances
 from skdplda.models._base import BaseTopicModel
 from skdplda.rounds._estep_clusters import FINE, LENGTH, grid_directions
@@ -19,8 +26,8 @@ from skdplda.semantics import EmbeddedTexts
 
 __all__ = ["CLEAR", "BaseClusterModel", "projected_rows"]
 
+CLEAR = 3.0  # standard deviations of its noise that a cluster's size must have
 PROJECTION_SEED = 0  # of public random projections
-CLEAR = 3.0  # standard deviations that a cluster's size must have to stand out of the noise
 BLOCK_ROWS = 4096  # at a time
 
 
@@ -101,9 +108,14 @@ class BaseClusterModel(BaseTopicModel):
         -------
         score : float
             From -1 to 1; 0 if no row has a direction.
+
+        Raises
+        ------
+        ValueError
+            If weights are of another number, negative or not finite, or X has another number of dimensions.
         """
         found = self.score_samples(X)
-        weight = np.ones(len(found)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        weight = np.ones(len(found)) if sample_weight is None else check_sample_weight(sample_weight, len(found))
         weight = np.where(np.isnan(found), 0.0, weight)
         return float(np.nan_to_num(found) @ weight / weight.sum()) if weight.sum() > 0 else 0.0
 
@@ -157,7 +169,7 @@ class BaseClusterModel(BaseTopicModel):
         """
         self._check_words()
         info, name = super().topic_info(n_words, feature_names), self._size_name()
-        info["noise"] = info["noise"].fillna(False) | (self.cluster_sizes_ < CLEAR * self.size_deviation_)
+        info["noise"] = info["noise"].fillna(False) | ~self._clear_clusters()
         return info.assign(**{name: self.cluster_sizes_, f"{name}_deviation": self.size_deviation_})
 
     def _size_name(self):
@@ -169,6 +181,10 @@ class BaseClusterModel(BaseTopicModel):
         check_is_fitted(self)
         sizes = np.maximum(self.cluster_sizes_, max(self.size_deviation_, 1e-9))
         return sizes / sizes.sum()
+
+    def _clear_clusters(self):
+        """Return whether each cluster's size stands out of its noise, (n_components,)."""
+        return self.cluster_sizes_ > CLEAR * self.size_deviation_
 
     def _vocabulary(self):
         return self.words_
@@ -198,9 +214,14 @@ class BaseClusterModel(BaseTopicModel):
     def _held_out(self, X):
         """Return word counts and the clusters' words, for `perplexity`."""
         self._check_words()
-        X = check_counts(BaseEstimator(), X, reset=True)
-        if X.shape[1] != self.topic_word_.shape[1]:
-            raise ValueError(f"X must have counts of the {self.topic_word_.shape[1]} words; got {X.shape[1]} columns.")
+        n_words = self.topic_word_.shape[1]
+        shape = getattr(X, "shape", ())
+        if len(shape) != 2 or shape[1] == n_words:  # else it may be embeddings, of which signs tell nothing
+            X = check_counts(copy(self), X, reset=True)
+        if X.shape[1] != n_words:
+            raise ValueError(
+                f"X must have counts of the {n_words} words of {type(self).__name__}; got {X.shape[1]} columns."
+            )
         return X, self.topic_word_
 
     def _embeddings(self, X, *, reset):

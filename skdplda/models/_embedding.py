@@ -202,6 +202,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         """Fit the clusters, and their words if there are counts.
 
         The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
+        Clusters are called by their top words, as by `name_topics`, where the columns of the counts have names.
 
         Parameters
         ----------
@@ -235,12 +236,15 @@ ShardedCounts
             If the released sizes of clusters do not stand out of the noise.
         """
         self._fit((X, counts), groups)
-        clear = int((self.cluster_sizes_ > CLEAR * self.size_deviation_).sum())
+        if self.words_ is not None and hasattr(self, "topic_word_"):
+            self.name_topics()
+        clear = int(self._clear_clusters().sum())
         if clear < self.n_components:
+            most = f"{clear} clusters" if clear > 1 else "1 cluster"
             warnings.warn(
                 f"{self.n_components - clear} of n_components={self.n_components} clusters do not stand out of the"
                 f" noise: their released sizes are below {CLEAR:g} standard deviations, {self.size_deviation_:.4g}"
-                f" each. Use at most {max(1, clear)} clusters, a larger epsilon, or more texts.",
+                f" each. Use at most {most}, a larger epsilon, or more texts.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -327,6 +331,8 @@ ShardedCounts
         found, n_axes = np.asarray(value, np.float64), {"init": 2, "projection": 2}.get(name, 1)
         if found.ndim != n_axes or 0 in found.shape or not np.isfinite(found).all():
             raise ValueError(f"{name} must be an array of {n_axes} axes and finite numbers; got shape {found.shape}.")
+        if name in ("init", "projection") and not found.any():
+            raise ValueError(f"{name} must have numbers other than 0; got zeros alone, which point nowhere.")
         if name == "init_weight" and not (found > 0).all():
             raise ValueError("init_weight must be positive; got other numbers.")
         return found
@@ -369,8 +375,8 @@ ShardedCounts
                 raise ValueError(
                     f"counts must have one row a document: X has {vectors.shape[0]} rows, counts {counts.shape[0]}."
                 )
+        self._check_public(self.n_features_in_)
         projected = projected_rows(vectors, self.projection)
-        self._check_public(projected.shape[1])
         units = None if groups is None else check_groups(groups, vectors.shape[0])
         contents = [np.array([sp.issparse(vectors), counts is not None, groups is not None])]
         for matrix in (vectors, counts):
@@ -385,21 +391,34 @@ ShardedCounts
     def _read_on_workers(self, shards, groups, words):
         documents = self._load_on_workers(shards, groups, embedded=True)
         try:
-            self._check_public(self._n_dimensions())
+            self._check_public(self.n_features_in_)
         except BaseException:
             documents.pool.close()
             raise
         words = documents.pool.words if words is None else words
         return TrainingData(documents, None, groups is not None, documents.data, words)
 
-    def _n_dimensions(self):
+    def _n_dimensions(self, n_features):
         """Return the number of dimensions after the projection."""
-        return projected_rows(np.empty((0, self.n_features_in_)), self.projection).shape[1]
+        return projected_rows(np.empty((0, n_features)), self.projection).shape[1]
 
-    def _check_public(self, n_dimensions):
+    def _n_features_of_public(self):
+        """Return the columns that public arrays ask of X, checked against each other, or None if they ask none."""
+        init, projection, centre = self._public("init"), self._public("projection"), self._public("centre")
+        if init is not None:
+            n_features = init.shape[1]
+        elif projection is not None:
+            n_features = projection.shape[0]
+        else:
+            n_features = None if centre is None or self.projection is not None else len(centre)
+        if n_features is not None:
+            self._check_public(n_features)
+        return n_features
+
+    def _check_public(self, n_features):
         """Refuse public arrays that do not fit the data's shape, which is public."""
         init, weight, centre = self._public("init"), self._public("init_weight"), self._public("centre")
-        n_features = self.n_features_in_
+        n_dimensions = self._n_dimensions(n_features)
         if init is not None and init.shape[1] != n_features:
             raise ValueError(f"init must have {n_features} columns, as X has; got {init.shape[1]}.")
         if weight is not None and (init is None or len(weight) != len(init)):
@@ -423,7 +442,7 @@ ShardedCounts
     def _make_tables(self, plan, randomness, data):
         counts = None if data.on_workers else data.documents.counts
         n_words = data.documents.pool.n_counted if data.on_workers else None if counts is None else counts.shape[1]
-        n_dimensions = self._n_dimensions()
+        n_dimensions = self._n_dimensions(self.n_features_in_)
         init, key = self._public("init"), randomness.table_key
         if init is None:
             start = PublicStart.spread(self.n_components, n_dimensions, key)

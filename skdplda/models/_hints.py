@@ -39,6 +39,7 @@ ATTRIBUTES = {
     "get_topic": "top_words(10).loc['topic_3'] has the words of a topic",
     "get_representative_docs": "a document is what is protected; transform tells which public texts belong to a topic",
     "set_topic_labels": "rename_topics gives topics names",
+    "generate_topic_labels": "name_topics() names topics by their top words, or by a function of these",
     "reduce_topics": "topic_hierarchy() tells which topics are near, merge_topics([[1, 2]]) makes them one",
     "hierarchical_topics": "topic_hierarchy() is a tree for scipy's dendrogram",
     "visualize_barchart": "skdplda.plots.TopWordsDisplay.from_estimator(model) draws it",

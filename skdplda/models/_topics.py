@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
-from skdplda._types import ArrayLike
+from skdplda._types import ArrayLike, Function
 from skdplda._validation import check_is_fitted
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import topic_distances, topic_relevance
@@ -202,6 +202,36 @@ class TopicsMixin:
         self.topic_names_ = checked_names(changed, len(called))
         return self
 
+    def name_topics(self, function: Function | None = None, n_words: int = 10) -> Self:
+        """Name each topic by its words, which are released: a name tells nothing that they do not.
+
+        Parameters
+        ----------
+        function : callable or None, default=None
+            Makes a name of a list of words of one topic, most relevant first, and is given nothing else. None: the
+            first three words, with commas between.
+        n_words : int, default=10
+            Words that the function is given, or all of a smaller vocabulary.
+
+        Returns
+        -------
+        self : estimator
+            The model itself. Where topics would have the same name, it is followed by the topic's number.
+
+        Raises
+        ------
+        ValueError
+            If `n_words` is below 1, or a name is no str or empty.
+        """
+        check_is_fitted(self)
+        words = self.top_words(min(3 if function is None else n_words, self.topic_word_.shape[1])).to_numpy().tolist()
+        function = function or (lambda row: " ".join(", ".join(map(str, row)).split()))  # n-grams may have line breaks
+        names = [function(row) for row in words]
+        for alone in (names, ()):  # names that have numbers already may be those of others
+            if len(set(names)) < len(names) and all(isinstance(name, str) and name for name in names):
+                names = [name if alone.count(name) == 1 else f"{name} ({k})" for k, name in enumerate(names)]
+        return self.rename_topics(names)
+
     def merge_topics(self, groups: Any) -> Self:
         """Make one topic of each group of topics: post-processing, of released values.
 
@@ -249,7 +279,7 @@ class TopicsMixin:
         )
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Name the topics: as `rename_topics` did, else by seeded topics of a prior, else "topic_0", "topic_1", ...
+        """Name the topics: as they were called, else by seeded topics of a prior, else "topic_0", "topic_1", ...
 
         Parameters
         ----------
@@ -375,8 +405,8 @@ def warn_of_noise(model, stacklevel=4):
     warnings.warn(
         f"{noise.sum()} of {len(noise)} topics hold more noise than topic: their signal_to_noise in topic_info() is"
         f" below {NOISE_FLOOR:g}, and the largest of all is {most:.2g}. More documents, fewer topics than"
-        f" {len(noise)}, fewer words than {model.topic_word_.shape[1]}{prior} or an epsilon above"
-        f" {epsilon:g} would help.",
+        f" {len(noise)}, fewer words than {model.topic_word_.shape[1]}{prior} or a larger"
+        f" epsilon than {epsilon:.4g}, that of this fit alone, would help.",
         NoisyTopicsWarning,
         stacklevel=stacklevel,
     )

@@ -91,7 +91,7 @@ def make_insights_pipeline(
         topics.set_params(epsilon=epsilon, delta=delta / 2)
         if math.isfinite(epsilon):
             calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
-    texts = TextEmbedder(embedder, words)
+    texts = TextEmbedder(embedder, words, topics._n_features_of_public())
     if groups:
         request_groups(texts, topics)
     return Pipeline([("texts", texts), ("topics", topics)])

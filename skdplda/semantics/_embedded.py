@@ -32,7 +32,7 @@ class EmbeddedTexts:
     Raises
     ------
     ValueError
-        If the rows of the two differ in number.
+        If the rows of the two differ in number, or the words are not as many as the columns.
 
     Examples
     --------
@@ -50,6 +50,8 @@ class EmbeddedTexts:
             )
         self.vectors, self.counts = vectors, counts
         self.words = None if words is None else np.asarray(words, dtype=object)
+        if counts is not None and self.words is not None and self.words.shape != counts.shape[1:]:
+            raise ValueError(f"words must name the {counts.shape[1]} columns of counts; got shape {self.words.shape}.")
         self.shape = vectors.shape
 
     def __len__(self) -> int:

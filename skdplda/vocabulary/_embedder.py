@@ -9,7 +9,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from skdplda._texts import WordColumnsMixin
 from skdplda._types import ArrayLike, Estimator, Function, Iterable
 from skdplda._validation import check_is_fitted, note_parameters
-from skdplda.privacy import PrivacyGuarantee
+from skdplda.privacy import PrivacyGuarantee, active_accountant
 from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
 from skdplda.vocabulary._vectorizer import DPCountVectorizer
 
@@ -28,6 +28,9 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, BaseEstimator):
         it does not depend on the private texts.
     vectorizer : DPCountVectorizer or None, default=None
         Chooses and counts the words; with `public_vocabulary`, at no cost. None: its defaults. Affects privacy: yes.
+    n_dimensions : int or None, default=None
+        Columns that the embedder must make, so that others are refused before words are paid for; None: any. Affects
+        privacy: no.
 
     Attributes
     ----------
@@ -53,9 +56,12 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, BaseEstimator):
     __metadata_request__fit = {"raw_documents": UNUSED}  # noqa: RUF012
     __metadata_request__transform = {"raw_documents": UNUSED}  # noqa: RUF012
 
-    def __init__(self, embedder: Any, vectorizer: DPCountVectorizer | None = None) -> None:
+    def __init__(
+        self, embedder: Any, vectorizer: DPCountVectorizer | None = None, n_dimensions: int | None = None
+    ) -> None:
         self.embedder = embedder
         self.vectorizer = vectorizer
+        self.n_dimensions = n_dimensions
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -91,7 +97,9 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, raw_documents: Any, y: Any = None, groups: ArrayLike | None = None) -> EmbeddedTexts:
-        """Choose the words, and embed and count the texts.
+        """Embed the texts, choose the words and count them.
+
+        Texts are embedded first, so that nothing is spent if that fails.
 
         Parameters
         ----------
@@ -106,9 +114,21 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, BaseEstimator):
         -------
         X : EmbeddedTexts
             One row a text.
+
+        Raises
+        ------
+        BudgetExceededError
+            If an open accountant cannot afford the choice of words. No text was read.
+        ValueError
+            As `fit` and `transform`; nothing was spent.
         """
-        raw_documents = raw_documents if isinstance(raw_documents, (str, bytes)) else list(raw_documents)
-        return self.fit(raw_documents, y, groups).transform(raw_documents)
+        ledger = active_accountant()
+        if ledger is not None and self.public_vocabulary is None:
+            ledger.check(self.privacy_cost(groups=groups is not None))
+        texts = self._texts(raw_documents)
+        vectors = self._embed(texts)
+        self.fit(texts, y, groups)
+        return EmbeddedTexts(vectors, self.vectorizer_.transform(texts), self.get_feature_names_out())
 
     def transform(self, raw_documents: Iterable[str]) -> EmbeddedTexts:
         """Embed and count texts.
@@ -128,12 +148,16 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, BaseEstimator):
         NotFittedError
             If it is not fitted.
         ValueError
-            If the embedder does not make one row a text.
+            If the embedder does not make one row of numbers a text, of `n_dimensions` columns where these are given.
         """
         check_is_fitted(self)
-        texts = raw_documents if isinstance(raw_documents, (str, bytes)) else list(raw_documents)
+        texts = self._texts(raw_documents)
         counts = self.vectorizer_.transform(texts)
         return EmbeddedTexts(self._embed(texts), counts, self.get_feature_names_out())
+
+    def _texts(self, raw_documents):
+        """Return a list of the texts, which may be read once only."""
+        return list(self._words()._texts(raw_documents))
 
     def _embedding(self):
         """Return the function that makes rows of texts; `encode` before a call, which may be of something else."""
@@ -154,8 +178,16 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, BaseEstimator):
         bits, on the texts beside it. So each text is given alone, but to an embedder of ours, whose rows do not.
         """
         embed = self._embedding()
-        if type(self.embedder) is WordVectorEmbedder:
-            return embed(texts)
+        vectors = embed(texts) if type(self.embedder) is WordVectorEmbedder else self._embed_alone(embed, texts)
+        if len(vectors) and self.n_dimensions not in (None, vectors.shape[1]):
+            raise ValueError(
+                f"embedder must make rows of n_dimensions={self.n_dimensions} numbers; got {vectors.shape[1]}. In a"
+                " pipeline of make_insights_pipeline they must be those of init, projection or centre of the model."
+            )
+        return vectors
+
+    def _embed_alone(self, embed, texts):
+        """Return the rows of texts that are given to the embedder one by one."""
         rows = []
         for text in texts:
             made = embed([text])
@@ -165,7 +197,13 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, BaseEstimator):
                     "embedder must make an array of shape (n_texts, n_dimensions) of a list of texts, always of the"
                     " same dimensions; for a list of one text it made another."
                 )
-            rows.append(row.astype(np.float64))
+            try:
+                rows.append(row.astype(np.float64))
+            except (ValueError, TypeError):
+                kind = type(row.flat[0]).__name__ if row.size else row.dtype
+                raise ValueError(
+                    f"embedder must make an array of numbers of a list of texts; got entries of type {kind}."
+                ) from None
         return np.concatenate(rows) if rows else np.empty((0, 1))
 
     def _columns(self):
