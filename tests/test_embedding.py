@@ -324,6 +324,25 @@ def test_noise_of_sizes_is_not_larger_than_told(n_clusters):
     assert sum(errors) * n_clusters < scipy.stats.chi2.isf(1e-6, 500 * n_clusters)
 
 
+@pytest.mark.parametrize("epsilon", [0.3, 5.0])
+def test_errors_of_sizes_cover_clusters_that_move(epsilon):
+    """Overlapping clusters, from a random start: sizes lag behind what `predict` finds by more than their noise."""
+    errors = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        centres = rng.normal(size=(6, 30))
+        centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+        X = centres[rng.integers(6, size=6000)] + rng.normal(scale=0.25, size=(6000, 30))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of clusters below the noise
+            model = EmbeddingTopics(6, epsilon=epsilon, random_state=seed).fit(X)
+        sizes = np.bincount(model.predict(X), minlength=6)
+        errors.append((model.cluster_sizes_ - sizes) / model.size_deviation_)
+    errors = np.array(errors)
+    assert np.sqrt(np.mean(errors**2)) < 1.25
+    assert np.mean(np.abs(errors) < 2) > 0.9
+
+
 # --- the estimator --------------------------------------------------------------------------------------
 
 

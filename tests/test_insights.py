@@ -186,7 +186,10 @@ def command(files, *more):
 def test_the_command_writes_a_page_and_prints_clusters(files, capsys):
     assert command(files) == 0
     printed = capsys.readouterr().out
-    assert "+-" in printed and "users: " in printed and "user, add-remove, central, proven" in printed
+    assert (
+        "+-" in printed and "% of the weight of users: " in printed and "user, add-remove, central, proven" in printed
+    )
+    assert "no number of users" in printed
     page = files[2].read_text()
     assert "What the texts are about" in page
     assert any(f"{a}, {b}, {c}" in page for a in DRINKS for b in DRINKS for c in DRINKS)  # names are three keywords
@@ -195,6 +198,7 @@ def test_the_command_writes_a_page_and_prints_clusters(files, capsys):
     assert command(files, "--overwrite", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["privacy"]["unit"] == "user" and len(found["clusters"]) == 2
+    assert {"weight", "weight_deviation"} < found["clusters"][0].keys() and "documents" not in found["clusters"][0]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from skdplda import (
     VIPSLDA,
     DPCountVectorizer,
     DPVocabularySelector,
+    EmbeddingTopics,
     PrivateCGSLDA,
     ReleasedTopicModel,
     make_fdptm_pipeline,
@@ -121,6 +122,17 @@ def test_one_topic_and_equal_topics_have_a_map():
         ax = TopicDistanceDisplay(distances=distances).plot(kind="map").ax_
         np.testing.assert_allclose(ax.collections[0].get_offsets(), 0, atol=1e-12)
         ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize("kind", ["matrix", "map"])
+def test_clusters_lie_apart_by_their_directions_also_without_words(kind):
+    X = np.repeat(np.eye(3), 200, axis=0)
+    fitted = EmbeddingTopics(3, epsilon=np.inf, init=np.eye(3), centre=np.zeros(3)).fit(X)
+    display = TopicDistanceDisplay.from_estimator(fitted, kind=kind)
+    np.testing.assert_allclose(display.distances, 1 - np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(display.sizes, np.full(3, 1 / 3))
+    fitted.fit(X, counts=np.ones((600, 4), int))
+    np.testing.assert_allclose(TopicDistanceDisplay.from_estimator(fitted).distances, display.distances)
 
 
 def test_topic_distance_errors_name_the_parameter():

@@ -165,9 +165,16 @@ def _insights(args):
         return
     words = model.top_words(len(info["words"][0]), mark_noise=True).to_numpy()
     info, below = info.assign(words=list(words)), ~model._clear_clusters()
-    unit = "users" if args.users is not None else "texts"
-    for _, row in info.sort_values("documents", ascending=False).iterrows():
-        print(f"{row['documents']:10.0f} +- {2 * row['documents_deviation']:.0f} {unit}: {', '.join(row['words'])}")
+    size = "documents" if args.users is None else "weight"
+    whole = max(info[size].clip(lower=0).sum(), 1e-9)
+    for _, row in info.sort_values(size, ascending=False).iterrows():
+        found, error = row[size], 2 * row[f"{size}_deviation"]
+        told = f"{found:10.0f} +- {error:.0f} texts"
+        if args.users is not None:
+            told = f"{found / whole:10.1%} +- {error / whole:.1%} of the weight of users"
+        print(f"{told}: {', '.join(row['words'])}")
+    if args.users is not None:
+        print("\nA weight is no number of users: what one user adds to all clusters together is bounded.")
     if below.any():
         print(
             f"\n{below.sum()} of {len(info)} clusters do not stand out of the noise, by their sizes. Do not"

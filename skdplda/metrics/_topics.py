@@ -1,5 +1,7 @@
 """Topics beside each other: how far apart they are, and which words tell one from the others."""
 
+from typing import Any
+
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
@@ -10,18 +12,18 @@ __all__ = ["topic_distances", "topic_map", "topic_relevance"]
 TINY = 1e-300  # in place of a probability of 0, whose logarithm is not finite
 
 
-def topic_distances(topic_word: ArrayLike) -> np.ndarray:
-    """Compute the Jensen-Shannon distance between each two topics [1]_.
+def topic_distances(topic_word: ArrayLike | Any) -> np.ndarray:
+    """Compute the Jensen-Shannon distance between each two topics [1]_; of clusters, 1 less their cosine.
 
     Parameters
     ----------
-    topic_word : array-like of shape (n_topics, n_words)
-        Topic-word distributions; rows sum to 1.
+    topic_word : array-like of shape (n_topics, n_words), or fitted model
+        Topic-word distributions; rows sum to 1. Of a model its own, or the directions of its clusters.
 
     Returns
     -------
     distances : ndarray of shape (n_topics, n_topics)
-        Symmetric; 0 for equal topics, 1 for topics that have no word in common.
+        Symmetric; 0 for equal topics, 1 for topics that have no word in common. Of clusters up to 2.
 
     References
     ----------
@@ -34,6 +36,10 @@ def topic_distances(topic_word: ArrayLike) -> np.ndarray:
     >>> topic_distances([[1.0, 0.0], [0.0, 1.0]]).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
+    if hasattr(topic_word, "cluster_centers_"):
+        cosine = pdist(topic_word.cluster_centers_, "cosine")
+        return squareform(np.maximum(np.nan_to_num(cosine, nan=1.0), 0))  # no direction: as if orthogonal
+    topic_word = getattr(topic_word, "topic_word_", topic_word)
     in_nats = np.nan_to_num(pdist(np.asarray(topic_word, dtype=float), "jensenshannon"))  # rounding below 0 gives nan
     return squareform(in_nats / np.sqrt(np.log(2)))
 

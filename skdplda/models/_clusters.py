@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
 
 from skdplda._types import ArrayLike
 from skdplda._validation import (
@@ -18,6 +19,7 @@ from skdplda._validation import (
     check_sample_weight,
     fitted_parameter,
 )
+from skdplda.metrics import topic_distances
 from skdplda.models._base import BaseTopicModel
 from skdplda.rounds._estep_clusters import FINE, LENGTH, grid_directions
 from skdplda.semantics import EmbeddedTexts
@@ -144,10 +146,10 @@ class BaseClusterModel(BaseTopicModel):
         check_is_fitted(self)
         if len(self.cluster_centers_) < 2:
             return np.empty((0, 4))
-        return linkage(self.cluster_centers_, "average", "cosine")
+        return linkage(squareform(topic_distances(self), checks=False), "average")
 
     def topic_info(self, n_words: int = 10, feature_names: ArrayLike | None = None) -> pd.DataFrame:
-        """A table of the clusters, as of all topics, with the number of documents and its error.
+        """A table of the clusters, as of all topics, with their released sizes and the error of these.
 
         Parameters
         ----------
@@ -160,11 +162,19 @@ class BaseClusterModel(BaseTopicModel):
         -------
         info : DataFrame of shape (n_components, 7)
             As of the other models, where "size" is the cluster's share of the released sizes; and "documents", the
-            released size, with "documents_deviation", the standard deviation of its noise at most.
+            released size, with "documents_deviation", its `size_deviation_`. Of a fit with `groups` these two are
+            called "weight" and "weight_deviation": what a user adds to all clusters is bounded jointly, so that a size
+            is a weight of users, to be compared with other clusters', and their sum no number of users. "noise" is
+            true of clusters below three standard deviations, too.
         """
         self._check_words()
-        info = super().topic_info(n_words, feature_names)
-        return info.assign(documents=self.cluster_sizes_, documents_deviation=self.size_deviation_)
+        info, name = super().topic_info(n_words, feature_names), self._size_name()
+        info["noise"] = info["noise"].fillna(False) | ~self._clear_clusters()
+        return info.assign(**{name: self.cluster_sizes_, f"{name}_deviation": self.size_deviation_})
+
+    def _size_name(self):
+        """Return what the released sizes are numbers of: "documents", or "weight" of users."""
+        return "weight" if self.privacy_guarantee_.unit == "user" else "documents"
 
     def _topic_sizes(self):
         """Return each cluster's share of the released sizes; one below its noise counts as that noise."""

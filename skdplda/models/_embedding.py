@@ -100,7 +100,8 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     cluster_sizes_ : ndarray of shape (n_components,)
         Number of documents, or weight of users, as released, so that one may be negative.
     size_deviation_ : float
-        Standard deviation of the noise in each size, at most.
+        Standard deviation of each size, at most: of the noise, and of how far sizes still moved in the last round, as
+        the releases tell, since `predict` divides texts by what the last one taught.
     concentration_ : float
         How sharply `transform` divides a text, from the released sums.
     components_ : ndarray of shape (n_components, n_words) or (n_components, n_dimensions)
@@ -481,8 +482,9 @@ ShardedCounts
             "n_iter_": n_iter,
         }
         counts = tables.pseudo_counts()
-        attributes["has_words_"] = counts is not None
-        if counts is not None:
+        if counts is None:
+            attributes["topic_word_"] = None  # in place of the base's
+        else:
             # On the scale of tokens of a document of norm 5, as in the other models.
             attributes["components_"] = 5.0 * np.ascontiguousarray(counts.T) + self._topic_word_prior()
             told = tables.signal_to_noise()
@@ -494,9 +496,8 @@ ShardedCounts
         """As the base does; without counts there are no words' probabilities."""
         with np.errstate(invalid="ignore", divide="ignore"):
             super()._set_fitted(guarantee, components_, **attributes)
-        if not attributes["has_words_"]:
+        if self.topic_word_ is None:
             del self.topic_word_
-        del self.has_words_
 
 
 def projected_e_step(X, units=None, *, projection, n_words, **options):

@@ -237,15 +237,16 @@ class TopicDistanceDisplay:
     def from_estimator(
         cls, estimator, *, feature_names=None, n_words=3, topic_names=None, kind="matrix", ax=None, cmap="cividis"
     ):
-        """Draw the Jensen-Shannon distances between the topics of a fitted model.
+        """Draw the Jensen-Shannon distances between the topics of a fitted model; of clusters, 1 less the cosines.
 
-        They lie between 0 (equal topics) and 1 (no word in common). Only released values are read. On the map, the
-        areas are each topic's share of `components_`; a model that holds none has circles of one size.
+        The first lie between 0 (equal topics) and 1 (no word in common), the others between 0 and 2. Only released
+        values are read. On the map, the areas are each topic's share of `components_`, or of the released sizes of
+        clusters; a model that holds none has circles of one size.
 
         Parameters
         ----------
         estimator : estimator
-            A fitted model with `topic_word_` and `top_words`.
+            A fitted model with `topic_word_` and `top_words`, or clusters with or without words.
         feature_names : array-like of str, default=None
             The vocabulary. None takes the estimator's `feature_names_in_`, else column numbers.
         n_words : int, default=3
@@ -269,16 +270,14 @@ class TopicDistanceDisplay:
         ValueError
             If `n_words`, `feature_names` or `topic_names` do not fit the estimator.
         """
-        topics = estimator.topic_word_
-        if topic_names is None and n_words:
+        distances = topic_distances(estimator)
+        if topic_names is None and n_words and hasattr(estimator, "topic_word_"):
             table = estimator.top_words(n_words, feature_names)
             rows = zip(table.index, table.to_numpy(), strict=True)
             topic_names = [f"{_short(name)}: {', '.join(map(str, words))}" for name, words in rows]
-        names = names_of_topics(topic_names, len(topics))
+        names = names_of_topics(topic_names, len(distances))
         title = titled("Distances of topics", estimator)
-        display = cls(
-            distances=topic_distances(topics), topic_names=names, sizes=sizes_of_topics(estimator), title=title
-        )
+        display = cls(distances=distances, topic_names=names, sizes=sizes_of_topics(estimator), title=title)
         return display.plot(ax=ax, kind=kind, cmap=cmap)
 
     def plot(self, ax=None, *, kind="matrix", cmap="cividis"):
@@ -370,5 +369,7 @@ def _short(name):
 
 def sizes_of_topics(estimator):
     """Return each topic's share of the released counts; equal shares where a model holds none."""
+    if not hasattr(estimator, "topic_word_"):  # clusters without words
+        return estimator._topic_sizes()
     sizes = estimator.topic_info(1)["size"].to_numpy(dtype=float)
     return np.full(len(sizes), 1 / len(sizes)) if np.isnan(sizes).any() else sizes

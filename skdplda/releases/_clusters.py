@@ -31,7 +31,7 @@ class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
     cluster_sizes : array-like of shape (n_components,)
         Number of documents, or weight of users, with noise.
     size_deviation : float
-        Standard deviation of the noise in each size.
+        Standard deviation of each size.
     concentration : float
         How sharply `transform` divides a text.
     projection : array-like of shape (n_features, n_dimensions) or None, default=None

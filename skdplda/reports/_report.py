@@ -25,6 +25,16 @@ __all__ = ["Reportable", "report"]
 N_WORDS = 10  # of a topic, in its row
 NOISE_FLOOR = 1.0  # signal-to-noise ratio below which there is more noise than topic
 NEAR = 3  # pairs of topics that the text names
+SIZE_HEADS = {"documents": "Number of texts", "weight": "Share of users' weight"}  # of clusters
+SIZE_NOTES = {
+    "documents": "Numbers of texts are as released; two standard deviations stand behind them.",
+    "weight": "The weight of a user is bounded, however many texts there are, so that shares of weight are no shares of"
+    " users; two standard deviations stand behind them.",
+}
+CLUSTER_NOTE = (
+    "These are of the added noise, by which a number may be negative, and of how far clusters still moved. A cluster"
+    " below three deviations is marked."
+)
 SUBJECTS = {  # what is hidden, by unit and adjacency
     ("document", "add-remove"): "whether any one document was part of the collection, and what it said",
     ("document", "replace"): "what any one document said",
@@ -36,8 +46,8 @@ SUBJECTS = {  # what is hidden, by unit and adjacency
     ("bit", "replace"): "whether any one word occurs in a report",
 }
 NOT_PROTECTED = (
-    "That a topic exists, or which words go together: such facts about groups are what the model is for.",
-    "Topic proportions of the private documents. They are not on this page, and should not be published.",
+    "That a {noun} exists, or which words go together: such facts about groups are what the model is for.",
+    "{told} of the private documents. They are not on this page, and should not be published.",
     "The same people's data in other releases: losses of privacy add up.",
 )
 
@@ -71,7 +81,7 @@ class Reportable(Protocol):
         """
 
     def topic_info(self, n_words: int = ..., feature_names: ArrayLike | None = ...) -> pd.DataFrame:
-        """Return the columns "name", "size", "words", "signal_to_noise" and "noise".
+        """Return the columns "name", "size", "words", "signal_to_noise" and "noise"; of clusters their sizes, too.
 
         Parameters
         ----------
@@ -120,7 +130,7 @@ def report(
     feature_names : sequence of str of shape (n_words,), default=None
         Words of the columns, where neither model nor pipeline knows them.
     title : str, default=None
-        Heading of the page. None: "Topics".
+        Heading of the page. None: "Topics", or "Clusters".
     vocabulary : sequence of str, default=None
         The former name of `feature_names`.
 
@@ -166,7 +176,7 @@ def report(
             f" {type(model).__name__} without {missing[0]}."
         )
     shown = _Shown(model, feature_names)
-    title = "Topics" if title is None else title
+    title = f"{shown.noun.title()}s" if title is None else title
     body = "".join(part(shown) for part in (_summary, _topics, _map, _hierarchy, _noise, _privacy, _reading))
     content = page(title, shown.caption, body, f"Made with skdplda {version('skdplda')} from released values only.")
     path = Path(os.fspath(path))
@@ -183,18 +193,25 @@ class _Shown:
         self.guarantee = model.privacy_guarantee_
         self.tree = np.asarray(model.topic_hierarchy(), dtype=float)
         self.topic_word = getattr(model, "topic_word_", None)
+        self.distances = None if self.topic_word is None or len(self.info) < 2 else topic_distances(model)
         self.words = np.array(self.info["words"].tolist(), dtype=object)
         self.noisy = model.top_words(self.words.shape[1], feature_names, mark_noise=True).to_numpy() != self.words
         self.n_topics = len(self.info)
         self.n_words = None if self.topic_word is None else self.topic_word.shape[1]
         self.sizes = self.info["size"].to_numpy(dtype=float)
+        self.size_name = next((name for name in SIZE_HEADS if f"{name}_deviation" in self.info), None)
+        self.noun = "topic" if self.size_name is None else "cluster"
+        if self.size_name is not None:  # as released, and with their error
+            whole = max(self.info[self.size_name].clip(lower=0).sum(), 1e-9)
+            self.sizes = self.info[self.size_name].to_numpy(dtype=float) / whole
+            self.errors = 2 * self.info[f"{self.size_name}_deviation"].to_numpy(dtype=float) / whole
         self.signal = self.info["signal_to_noise"].to_numpy(dtype=float)
         self.is_noise = self.info["noise"].fillna(False).to_numpy(dtype=bool)
         self.noise_known = not np.isnan(self.signal).all()
-        self.labels = [_label(number, name) for number, name in enumerate(self.info["name"])]
+        self.labels = [_label(number, name, self.noun) for number, name in enumerate(self.info["name"])]
         self.price = self.guarantee.caption
         over = "" if self.n_words is None else f" over {self.n_words:,} words"
-        self.caption = f"{self.n_topics} topics{over}; {self.price}"
+        self.caption = f"{self.n_topics} {self.noun}s{over}; {self.price}"
 
     def of(self, topic):
         """Return the name of a topic and its first words, as HTML."""
@@ -202,8 +219,8 @@ class _Shown:
         return f"{escape(self.labels[topic])} ({words})"
 
 
-def _label(number, name):
-    return f"Topic {number}" if name == f"topic_{number}" else f"{number} {name}"
+def _label(number, name, noun):
+    return f"{noun.title()} {number}" if name == f"topic_{number}" else f"{number} {name}"
 
 
 def protects(guarantee):
@@ -215,18 +232,21 @@ def _summary(shown):
     """Say to readers who are no statisticians what the page shows and what it promises."""
     guarantee = shown.guarantee
     what = "user" if guarantee.unit == "user" else "document"
+    lists = "lists of words that are often used together"
+    if shown.noun == "cluster":
+        lists = "groups of texts that say similar things, each with the words that tell it from the others"
     parts = [
-        f"<p>A computer program read a collection of texts and found {shown.n_topics} topics: lists of words that are"
-        " often used together. This page shows the topics. It holds no text of the collection.</p>"
+        f"<p>A computer program read a collection of texts and found {shown.n_topics} {shown.noun}s: {lists}. This page"
+        f" shows the {shown.noun}s. It holds no text of the collection.</p>"
     ]
     if not protects(guarantee):
         parts.append(
-            "<p class='warning'><strong>These topics have no privacy protection.</strong> Whoever sees them may learn"
-            " what single texts say.</p>"
+            f"<p class='warning'><strong>These {shown.noun}s have no privacy protection.</strong> Whoever sees them may"
+            " learn what single texts say.</p>"
         )
     elif guarantee.status != "proven":
         parts.append(
-            f"<p class='warning'><strong>The privacy of these topics is not proven.</strong> The numbers are"
+            f"<p class='warning'><strong>The privacy of these {shown.noun}s is not proven.</strong> The numbers are"
             f" {escape(str(guarantee.status))} only: {plain(guarantee.reason or 'no reason is recorded')}</p>"
         )
     else:
@@ -241,10 +261,13 @@ def _summary(shown):
         )
     if what == "document" and guarantee.unit == "document" and protects(guarantee):
         parts.append("<p>The promise is for one document. Whoever wrote several of them has a weaker one.</p>")
-    if shown.noise_known and shown.is_noise.any():
+    if shown.is_noise.any():
+        hold = "hold more noise than topic"
+        if shown.noun == "cluster":
+            hold = "do not stand out of the noise, by their sizes or by their words"
         parts.append(
-            f"<p>{shown.is_noise.sum()} of the {shown.n_topics} topics hold more noise than topic. They are marked,"
-            " and should not be interpreted.</p>"
+            f"<p>{shown.is_noise.sum()} of the {shown.n_topics} {shown.noun}s {hold}. They are marked, and should not"
+            " be interpreted.</p>"
         )
     return section("In short", "".join(parts), "short")
 
@@ -267,49 +290,69 @@ def _words_of(shown, topic):
 
 def _topics(shown):
     """Return the table of topics."""
-    heads, rows, sized = ["Topic", "Words, the most telling first"], [], not np.isnan(shown.sizes).all()
-    heads += ["Size"] if sized else []
+    noun, sized = shown.noun, not np.isnan(shown.sizes).all()
+    heads, rows = [noun.title(), "Words, the most telling first"], []
+    heads += [SIZE_HEADS.get(shown.size_name, "Size")] if sized else []
     heads += ["Signal to noise"] if shown.noise_known else []
     for topic in range(shown.n_topics):
         mark = " <strong class='tag'>may be noise</strong>" if shown.is_noise[topic] else ""
         cells = [escape(shown.labels[topic]) + mark, _words_of(shown, topic)]
         if sized:
-            share = shown.sizes[topic]
-            bar = f"<span class='bar' style='width:{100 * share / np.nanmax(shown.sizes):.1f}%'></span>"
-            cells.append(f"<span class='size'>{bar}</span>{100 * share:.1f} %")
+            width = max(100 * shown.sizes[topic] / max(np.nanmax(shown.sizes), 1e-9), 0)
+            bar = f"<span class='bar' style='width:{width:.1f}%'></span>"
+            cells.append(f"<span class='size'>{bar}</span>{_size(shown, topic)}")
         if shown.noise_known:
             cells.append(f"{shown.signal[topic]:.2f}")
         rows.append(cells)
-    notes = ["Words are ordered by relevance: probable in the topic, and more so than in the others."]
-    if sized:
+    notes = [f"Words are ordered by relevance: probable in the {noun}, and more so than in the others."]
+    if shown.size_name is not None:
+        notes += [SIZE_NOTES[shown.size_name], CLUSTER_NOTE]
+    elif sized:
         notes.append("Size is the topic's share of the released counts.")
     if shown.noise_known:
-        notes.append("A word in parentheses does not stand out of the noise in its topic.")
+        notes.append(f"A word in parentheses does not stand out of the noise in its {noun}.")
     else:
         notes.append("How large the noise is in each word is not known for this model, or there is none.")
-    return section("Topics", f"<p>{' '.join(notes)}</p>" + table(f"The topics; {shown.price}", heads, rows), "topics")
+    caption = f"The {noun}s; {shown.price}"
+    return section(f"{noun.title()}s", f"<p>{' '.join(notes)}</p>" + table(caption, heads, rows), f"{noun}s")
+
+
+def _size(shown, topic):
+    """Return the size of a topic as text, that of a cluster with its error."""
+    share = 100 * shown.sizes[topic]
+    if shown.size_name is None:
+        return f"{share:.1f} %"
+    if shown.size_name == "weight":
+        return f"{share:.1f} \u00b1 {100 * shown.errors[topic]:.1f} %"
+    row = shown.info.iloc[topic]
+    return f"{row['documents']:,.0f} \u00b1 {2 * row['documents_deviation']:,.0f}"
 
 
 def _map(shown):
     """Return the map of topics, and its nearest pairs in words."""
-    if shown.topic_word is None or shown.n_topics < 2:
+    distances, noun = shown.distances, shown.noun
+    if distances is None:
         return ""
-    distances = topic_distances(shown.topic_word)
-    sizes = np.where(np.isnan(shown.sizes), 1 / shown.n_topics, shown.sizes)
+    sizes = np.where(np.isnan(shown.sizes), 1 / shown.n_topics, np.maximum(shown.sizes, 1e-9))
     upper = np.triu_indices(shown.n_topics, 1)
     nearest = np.argsort(distances[upper], kind="stable")[:NEAR]
     pairs = [(upper[0][place], upper[1][place]) for place in nearest]
     listed = "".join(f"<li>{shown.of(a)} and {shown.of(b)}: distance {distances[a, b]:.2f}</li>" for a, b in pairs)
+    near, scale = "share words", "1 for topics without a word in common (Jensen-Shannon)"
+    if noun == "cluster":
+        near, scale = (
+            "have similar texts",
+            "1 for clusters of directions without a relation (1 less the cosine), and larger for opposed ones",
+        )
     text = (
-        "<p>Circles near each other are topics that share words; larger circles are larger topics. The distance is 0"
-        " for equal topics, and 1 for topics without a word in common (Jensen-Shannon). A plane cannot keep all"
-        f" distances. The nearest:</p><ul>{listed}</ul>"
+        f"<p>Circles near each other are {noun}s that {near}; larger circles are larger {noun}s. The distance is 0 for"
+        f" equal {noun}s, and {scale}. A plane cannot keep all distances. The nearest:</p><ul>{listed}</ul>"
     )
-    alt = f"Map of {shown.n_topics} topics. Nearest: " + "; ".join(
+    alt = f"Map of {shown.n_topics} {noun}s. Nearest: " + "; ".join(
         f"{shown.labels[a]} and {shown.labels[b]}, distance {distances[a, b]:.2f}" for a, b in pairs
     )
     picture = topic_circles(topic_map(distances), sizes, shown.is_noise, _tips(shown), alt)
-    return section("Map", text + _figure(picture, f"Map of the topics; {shown.price}"), "map")
+    return section("Map", text + _figure(picture, f"Map of the {noun}s; {shown.price}"), "map")
 
 
 def _tips(shown):
@@ -321,38 +364,42 @@ def _hierarchy(shown):
     if shown.n_topics < 2:
         return ""
     labels = [f"{label}: {', '.join(map(str, row[:3]))}" for label, row in zip(shown.labels, shown.words, strict=True)]
-    alt = f"Tree of {shown.n_topics} topics, joined from left to right by their distance."
-    text = "<p>Topics that join further left are more alike. The scale is the mean distance of what joins.</p>"
+    alt = f"Tree of {shown.n_topics} {shown.noun}s, joined from left to right by their distance."
+    join = f"{shown.noun.title()}s that join further left are more alike."
+    text = f"<p>{join} The scale is the mean distance of what joins.</p>"
     picture = tree_picture(shown.tree, labels, shown.is_noise, alt)
-    return section("Hierarchy", text + _figure(picture, f"Hierarchy of the topics; {shown.price}"), "hierarchy")
+    return section("Hierarchy", text + _figure(picture, f"Hierarchy of the {shown.noun}s; {shown.price}"), "hierarchy")
 
 
 def _noise(shown):
     """Return how far each topic stands out of the noise."""
     if not shown.noise_known:
         return ""
+    noun = shown.noun
     text = (
-        "<p>How far the words of each topic stand out of the words of all topics, in standard deviations of the added"
-        f" noise. Below the dashed line, at {NOISE_FLOOR:g}, there is more noise than topic.</p>"
+        f"<p>How far the words of each {noun} stand out of the words of all {noun}s, in standard deviations of the"
+        f" added noise. Below the dashed line, at {NOISE_FLOOR:g}, there is more noise than {noun}.</p>"
     )
     if shown.is_noise.mean() > 0.5:
         text += (
-            "<p class='warning'>Most topics are noise. More documents, fewer topics, fewer words, a larger epsilon or a"
-            " public prior would help.</p>"
+            f"<p class='warning'>Most {noun}s are noise. More documents, fewer {noun}s, fewer words, a larger epsilon"
+            " or a public prior would help.</p>"
         )
     alt = (
-        f"Bars of the signal-to-noise ratio of {shown.n_topics} topics, and a line at {NOISE_FLOOR:g}."
-        f" {int(shown.is_noise.sum())} topics may be noise."
+        f"Bars of the signal-to-noise ratio of {shown.n_topics} {noun}s, and a line at {NOISE_FLOOR:g}."
+        f" {int(shown.is_noise.sum())} {noun}s may be noise."
     )
     picture = noise_picture(shown.signal, NOISE_FLOOR, shown.is_noise, shown.labels, alt)
-    return section("Noise", text + _figure(picture, f"Signal to noise of each topic; {shown.price}"), "noise")
+    return section("Noise", text + _figure(picture, f"Signal to noise of each {noun}; {shown.price}"), "noise")
 
 
 def _privacy(shown):
     """Return the whole privacy statement and what it does not cover."""
     rows = statement_rows(str(shown.guarantee))
     items = "".join(f"<div><dt>{escape(name)}</dt><dd>{plain(text)}</dd></div>" for name, text in rows)
-    not_protected = "".join(f"<li>{item}</li>" for item in NOT_PROTECTED)
+    of_documents = "Topic proportions" if shown.noun == "topic" else "The clusters"
+    lines = (item.format(noun=shown.noun, told=of_documents) for item in NOT_PROTECTED)
+    not_protected = "".join(f"<li>{item}</li>" for item in lines)
     text = f"<dl>{items}</dl>"
     if protects(shown.guarantee):
         text += f"<h3>What is not protected</h3><ul>{not_protected}</ul>"
@@ -380,12 +427,17 @@ def statement_rows(statement):
 
 def _reading(shown):
     """Explain the words of the page."""
+    what = ("Topic", "a list of words with a probability each. A document is a mixture of topics.")
+    if shown.noun == "cluster":
+        what = ("Cluster", "a group of texts that say similar things, by a public model of language. A text is in one.")
     terms = {
-        "Topic": "a list of words with a probability each. A document is a mixture of topics.",
+        what[0]: what[1],
         "Epsilon and delta": "the loss of privacy. Epsilon bounds how much more likely any result becomes by one"
         f" {escape(str(shown.guarantee.unit))}; delta is the part of probability for which this may fail.",
-        "Noise": "random numbers that were added to the counts on purpose. They are the protection.",
-        "Signal to noise": "how far a topic stands out of the noise: 0 for noise alone, 1 for as much noise as topic.",
+        "Noise": f"random numbers that were added to the {'counts' if shown.noun == 'topic' else 'sums'} on purpose."
+        " They are the protection.",
+        "Signal to noise": f"how far the words of a {shown.noun} stand out of the noise: 0 for noise alone, 1 for as"
+        f" much noise as {shown.noun}.",
     }
     items = "".join(f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in terms.items())
     return section("How to read this page", f"<dl>{items}</dl>", "reading")

@@ -219,6 +219,7 @@ class ClusterTables:
         self.directions = start.directions
         # What is known of clusters, and the variances of its noise: in a size, and by cluster and public axis in a sum.
         self._sizes, self._sums, self._size_variance, self._variances = None, None, 0.0, None
+        self._moved = 0.0  # mean squares by which sizes have moved in the last round, beside the noise
         self._releases, self._word_sums, self._cells, self._word_weights = [], None, None, None
 
     @property
@@ -299,7 +300,7 @@ class ClusterTables:
             # and be larger than its deviation tells.
             squares = (sizes - self._sizes) ** 2
             moved = (squares.sum() - squares) / max(len(squares) - 1, 1) - of_size - self._size_variance
-            moved = np.maximum(moved, 0)
+            self._moved = moved = np.maximum(moved, 0)
             change, self._size_variance = _correction(sizes - self._sizes, self._size_variance, moved, of_size)
             self._sizes = self._sizes + change
             # Along public axes: there clusters move by more where public rows vary, and noise is the same everywhere.
@@ -337,8 +338,12 @@ class ClusterTables:
 
     @property
     def sizes(self):
-        """Documents, or users, by cluster as released, weighted, and the greatest standard deviation of their noise."""
-        return self._sizes, math.sqrt(np.max(self._size_variance))
+        """Documents, or weight of users, by cluster, from all releases, and their greatest standard deviation.
+
+        It is that of the noise, and of the moves of the last round: what the filter lags behind, and what the clusters'
+        last turn, which no release has seen, may bring.
+        """
+        return self._sizes, math.sqrt(np.max(self._size_variance + self._moved))
 
     @property
     def direction_sums(self):
