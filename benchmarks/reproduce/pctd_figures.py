@@ -12,13 +12,13 @@ epsilon is counted (one word present or absent, delta = 1e-5), and on the counts
 curves and has no epsilon. LDA is collapsed Gibbs sampling with the paper's priors, folded in.
 
 As in the paper, EM converges within about 35 iterations, and perplexity falls with topics. Figure 3 has the reverse
-order: LDA, 2726 to 1716 from 10 to 50 topics, is below PCTD, 3836 to 3049, where the paper has PCTD below. Eq. (16)
+order: LDA, 2701 to 1713 from 10 to 50 topics, is below PCTD, 3996 to 3098, where the paper has PCTD below. Eq. (16)
 judges words one by one, and three words that share a topic fit them less well than words that have one each; nothing in
 the paper says how its LDA was folded in. In Figure 2 the paper's EM converges the more slowly the more noise there is;
 with noise on counts that are not 0, ours has the same perplexity at every sigma after 10 iterations, and less with more
-noise after 50 (3231 to 3111 from 0.15 to 0.3; 3300 without); with noise on all counts nothing is left (12,000 to
-14,000). Similarity costs perplexity (3049 to 2955 without, 50 topics) and pays in coherence (c_npmi 0.028, without
--0.009; 30 topics, one seed).
+noise after 50 (3225 to 3101 from 0.15 to 0.3; 3281 without); with noise on all counts nothing is left (12,000 to
+14,000). Similarity costs perplexity (3098 to 2998 without, 50 topics) and pays in coherence (c_npmi 0.032, without
+-0.001; Table 1, one seed).
 
     python benchmarks/reproduce/pctd_figures.py
 """
