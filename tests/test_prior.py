@@ -28,8 +28,11 @@ from skdplda import (
     make_fdptm_pipeline,
 )
 from skdplda.models._base import OF_TOPICS, BaseRoundsModel
+from skdplda.rounds._adaptive import AdaptiveTables, least_share
+from skdplda.rounds._plan import BudgetPlan
 from skdplda.rounds._prior import LEAST_DOCUMENTS, LEAST_TEXTS, WordPrior
 from skdplda.rounds._seeding import SEEDED_SHARE, order_of_topics, starting_topics
+from skdplda.rounds._sensitivity import GRID
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix
 
 SPORT = ["hockey", "team", "goal", "season", "league"]
@@ -731,3 +734,20 @@ def test_only_topics_that_started_from_seeds_have_their_names(model, frame):
         fitted = model(3, epsilon=20.0, prior=PublicPrior.from_seed_words({"lost": ["xyzzy"], **SEEDS})).fit(frame)
     assert fitted.get_feature_names_out().tolist() == ["topic_0", "space", "food"]
     assert fitted.top_words(2).loc["space"].isin(SPACE).all() and fitted.top_words(2).loc["food"].isin(FOOD).all()
+
+
+@pytest.mark.parametrize("frequent", [False, True])
+def test_a_seed_without_words_starts_its_topic_as_no_seed_does(frequent):
+    """Not at a table of another shape than the other topics'."""
+    topics = np.stack([np.full(40, 1 / 40), np.eye(40)[39]])
+    starts = []
+    for prior in (None, WordPrior(topics=topics, names=("lost", "first"))):
+        tables = AdaptiveTables((40, 4), BudgetPlan.of(20.0, 1e-5, least_share(None)), 7, weighted=True, prior=prior)
+        tables.update(np.full((40, 1), (5 if frequent else 300) * GRID), 0)  # little signal: frequent words come first
+        if frequent:
+            assert not tables.question.all()
+            tables.update(np.full((tables.question.any(axis=1).sum(), 4), GRID), 1)
+        starts.append(tables.table / tables.table.sum(axis=1, keepdims=True))
+    none, seeded = (start[:, [0, 2, 3]] / start[:, 2:3] for start in starts)
+    np.testing.assert_allclose(seeded, none, rtol=1e-5)
+    assert starts[1][39, 1] > 2 * starts[0][39, 1]

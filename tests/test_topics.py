@@ -172,6 +172,7 @@ def test_merged_topics_of_a_fitted_model_work_like_others(corpus):
     parts, whole = model.transform(corpus.data), merged.transform(corpus.data)
     assert whole.shape == (1500, 2) and np.abs(parts[:, 1] - whole[:, 1]).mean() < 0.1
     assert np.isfinite(merged.perplexity(corpus.data))
+    np.testing.assert_allclose(merged.to_gensim().alpha, [0.4, 0.2], rtol=1e-6)
     released = release(merged, feature_names=corpus.feature_names)
     np.testing.assert_array_equal(released.transform(corpus.data), whole)
     pd.testing.assert_frame_equal(released.topic_info(5), merged.topic_info(5, corpus.feature_names))
