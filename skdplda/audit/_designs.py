@@ -165,7 +165,8 @@ class RoundsDesign(Design):
         X = X if X is None or isinstance(X, UnitMatrix) else UnitMatrix.from_counts(X)
         counts = below(None if X is None else X.counts, canaries)
         own = np.arange(canaries.shape[0] + 1)
-        return UnitMatrix(own if X is None else np.concatenate([X.start[:-1], X.start[-1] + own]), counts)
+        start = own if X is None else np.concatenate([X.start[:-1], X.start[-1] + own])
+        return UnitMatrix(start, counts, None if X is None else X.words)
 
     @property
     def n_decisions(self):

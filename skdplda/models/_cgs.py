@@ -110,8 +110,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         Dirichlet prior of topics, called beta in [1]_. None: 0.01. "infer": without noise, the most likely one; short
         texts need larger ones. With noise 0.01. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
-        Public knowledge of words and topics, for the default form; unused without noise, and refused by other private
-        forms. Affects privacy: no, if it does not depend on the private texts.
+        Public knowledge of words and topics, for the default form; unused without noise, where topics have no names of
+        it either, and refused by other private forms. Affects privacy: no, if it does not depend on the private texts.
     checkpoint : str, path-like or None, default=None
         File written after each round and removed at the end. A later `fit` with the same parameters and data goes
         on from it, without spending again. It is as private as the data. Affects privacy: no.
@@ -144,7 +144,7 @@ class PrivateCGSLDA(BaseRoundsModel):
     topic_signal_to_noise_ : ndarray of shape (n_components,)
         The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float
-        The priors that were inferred without noise.
+        The priors that were inferred without noise. Of an array, with seeds in `prior`: in the order of the topics.
     n_iter_ : int
         Rounds (sweeps) done.
     n_features_in_ : int

@@ -143,8 +143,8 @@ class VIPSLDA(BaseRoundsModel):
         without. "infer": without noise, the most likely one that is proportional to the word frequencies, into which
         topics fade that the documents do not prove; with noise as None. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
-        Public knowledge of words and topics, for the default form; unused without noise, and refused by other private
-        forms. Affects privacy: no, if it does not depend on the private texts.
+        Public knowledge of words and topics, for the default form; unused without noise, where topics have no names of
+        it either, and refused by other private forms. Affects privacy: no, if it does not depend on the private texts.
     checkpoint : str, path-like or None, default=None
         File written after each round of `fit` and removed at the end. A later `fit` with the same parameters and data
         goes on from it, without spending again. It is as private as the data. Affects privacy: no.
@@ -175,7 +175,7 @@ class VIPSLDA(BaseRoundsModel):
     topic_signal_to_noise_ : ndarray of shape (n_components,)
         The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float or ndarray of shape (n_words,)
-        The priors that were inferred without noise.
+        The priors that were inferred without noise. Of an array, with seeds in `prior`: in the order of the topics.
     n_iter_ : int
         Rounds (steps) done.
     n_features_in_ : int

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skdplda.rounds._plan import PRECISION_RATIO, growing
-from skdplda.rounds._prior import WordPrior, starting_topics
+from skdplda.rounds._prior import WordPrior
+from skdplda.rounds._seeding import starting_topics
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 from skdplda.rounds._shrinkage import floor_of, loglinear, principal, shrink_frequencies, shrink_topics, unit_columns
 from skdplda.rounds._tables import FORGET, initial_table, signal_to_noise
@@ -129,7 +130,7 @@ def told_noise(plan, norm_bound, n_components, max_iter, *, vectors):
 
 
 class Question(NamedTuple):
-    """What the E-step is asked in a round that is not one of topics, where the table is the question.
+    """What the E-step is asked in a round that is not one of topics, or of the frequent ones: a table asks for these.
 
     Parameters
     ----------
@@ -288,10 +289,10 @@ class AdaptiveTables:
             self.table = self._scaled(np.repeat(self._frequencies[:, None], n_topics, axis=1))
             return
         self._signal = words.sum() / n_topics / np.sqrt(n_words) / self._deviation(1.0)
-        if self._prior.topics is not None:
+        seeded = self._prior.informed
+        if len(seeded):
             start = starting_topics(self._prior, n_topics, self._frequencies, self._seed)
-            seeded = len(self._prior.topics)
-            self._start[:, :seeded] = (start / np.maximum(self._frequencies, 1e-300)[:, None])[:, :seeded]
+            self._start[:, seeded] = (start / np.maximum(self._frequencies, 1e-300)[:, None])[:, seeded]
         self.table = self._scaled(self._start * self._frequencies[:, None])
         if self._prior.vectors is not None and self._signal < MOST_SIGNAL:
             self._vectors = principal(self._prior.vectors, self._frequencies)
@@ -346,8 +347,7 @@ class AdaptiveTables:
         floor = self._smoothing * deviation * len(weights) * (frequencies / frequencies.sum())
         table = np.maximum(released, 0) + floor[:, None]
         others = np.ones(self.table.shape)
-        if self._prior.topics is not None:
-            others[:, : len(self._prior.topics)] = self._start[:, : len(self._prior.topics)]
+        others[:, self._prior.informed] = self._start[:, self._prior.informed]
         others *= table.sum(axis=0)
         others[self._frequent] = table
         self.table = self._scaled(others)

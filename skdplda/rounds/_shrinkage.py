@@ -177,7 +177,7 @@ def unit_columns(a):
 
 
 def principal(vectors, frequencies):
-    """Return the first principal directions of word vectors, weighted by the frequencies of words.
+    """Return the first principal directions of word vectors, weighted by the roots of the frequencies of words.
 
     Parameters
     ----------
