@@ -23,7 +23,6 @@ from skdplda.models._base import settings_of
 from skdplda.privacy import epsilon_of, gaussian_event
 from skdplda.rounds._adaptive import (
     LATE_SHARE,
-    LEAST_SIGNAL,
     AdaptiveTables,
     Question,
     least_share,
@@ -338,7 +337,7 @@ def test_words_get_a_part_of_the_rest_where_the_signal_is_weak(signal, votes, la
             assert released <= most
 
 
-@pytest.mark.parametrize(("weighted", "signal", "apart"), [(True, 100, 7), (True, 3000, 20), (False, 100, 4)])
+@pytest.mark.parametrize(("weighted", "signal", "apart"), [(True, 100, 10), (True, 3000, 20), (False, 100, 4)])
 @pytest.mark.parametrize("seeded", [0, 5])
 def test_topics_kept_apart_follow_from_the_signal(weighted, signal, apart, seeded):
     """The others have the word frequencies, and no noise; seeded topics are among those that are kept."""
@@ -364,9 +363,8 @@ def test_topics_kept_apart_follow_from_the_signal(weighted, signal, apart, seede
 
 
 def test_topics_are_tried_above_a_signal():
-    """Of the least signal of a topic and the number that is kept apart, whichever number of topics is asked for."""
-    for n_topics, least in ((3, 27.0), (10, 39.69), (50, 39.69)):
-        assert least_total(LEAST_SIGNAL, n_topics) == pytest.approx(least)
+    for n_topics, least in ((3, 27.0), (10, 90.0), (50, 90.0)):
+        assert least_total(n_topics) == least
         plan = BudgetPlan.of(1.0, 1e-5, least_share(None))
         for factor in (0.99, 1.01):
             tables = AdaptiveTables((400, n_topics), plan, 0, weighted=True)

@@ -17,7 +17,7 @@ from skdplda.models._base import BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import AdaptiveTables, least_share, told_noise
+from skdplda.rounds._adaptive import LEAST_SIGNAL, AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._estep_listed import ListedEStep
@@ -34,9 +34,8 @@ __all__ = ["PrivateCGSLDA"]
 # "20 sweeps a round". Without noise: 100 rounds of one sweep, not tuned. Published: 300, as Zhao et al. (2019, 2021).
 PRIVATE_ROUNDS, EXACT_ROUNDS, PUBLISHED_SWEEPS = 20, 100, 300
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
-# Of `AdaptiveTables`: draws of topics need less smoothing than soft counts do, and survive less noise. Chosen on KOS,
-# and on Enron, KOS, news and NIPS.
-ADAPTIVE_SMOOTHING, LEAST_SIGNAL_HELPED = 0.2, 13.0
+# Of `AdaptiveTables`; draws of topics need less smoothing than soft counts do. Chosen on KOS.
+ADAPTIVE_SMOOTHING = 0.2
 # Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of
 # shape 1": hardly any difference.
 GAMMA_SHAPE = 3.0
@@ -419,7 +418,7 @@ class PrivateCGSLDA(BaseRoundsModel):
                 weighted=self._soft_counts(plan, data),
                 n_rounds=self.max_iter,
                 smoothing=ADAPTIVE_SMOOTHING,
-                least_helped=LEAST_SIGNAL_HELPED,
+                least_helped=LEAST_SIGNAL,  # topics that are drawn survive less noise
                 prior=data.prior,
             )
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}

@@ -39,10 +39,10 @@ ENOUGH_VOTES, ENOUGH_IF_SCARCE, SCARCE_SIGNAL, LATE_SHARE = 1.0, 2.0, 100.0, 0.2
 START, FEWEST, STEP, MOST_ROUNDS, FEWEST_HELPED, HELPED, HELPED_USERS = 4, 8, 6.0, 20, 2, 6.0, 18.0
 # Topics that are kept apart, over the root of the signal of all together; the others have the word frequencies. Fewer
 # where users are the units: their contributions are bounded as if all their words were in one topic.
-APART, APART_USERS, FEWEST_APART = 0.7, 0.36, 2
-# The signals of a topic that is kept apart below which none are tried: all that is left goes to the word frequencies.
-# Chosen on KOS, news, NIPS and Enron's mails.
-LEAST_SIGNAL, LEAST_SIGNAL_HELPED = 9.0, 4.0
+APART, APART_USERS, FEWEST_APART = 1.0, 0.36, 2
+# The signals below which no topics are tried, of each of at most so many: all that is left goes to the word
+# frequencies. Chosen on KOS, news, NIPS and Enron's mails.
+LEAST_SIGNAL, LEAST_SIGNAL_HELPED, MOST_COUNTED = 9.0, 4.0, 10
 FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
 # Vectors: the share that asks whether they fit, and how many standard deviations of its noise say yes; the share and
 # the rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
@@ -63,9 +63,9 @@ def least_share(n_rounds):
     return min(FIT_SHARE, (1 - LATE_SHARE) * left / (PRECISION_RATIO * (n_rounds or MOST_ROUNDS)) * (1 - 1e-9))
 
 
-def least_total(least, n_topics, *, apart=APART, fewest=FEWEST_APART):
-    """Return the signal of all topics together below which none are tried: `least` for each that is kept apart."""
-    return least * min(max(apart**2 * least, fewest), n_topics)
+def least_total(n_topics, least=LEAST_SIGNAL):
+    """Return the signal of all topics together below which none are tried, where `least` is that of one."""
+    return least * min(n_topics, MOST_COUNTED)
 
 
 def topic_shares(n_rounds, left):
@@ -225,8 +225,6 @@ class AdaptiveTables:
         self._frequent = np.zeros(shape[0], bool)  # the words that come first
         n_words, n_topics = shape
         self._start, self._n_apart = self.table, n_topics
-        self._apart = APART if weighted else APART_USERS
-        self._fewest = FEWEST_APART if self._prior.topics is None else max(FEWEST_APART, len(self._prior.topics))
         self.spent, self._todo = [], [("words", WORDS_SHARE if n_topics > 1 else 1.0)]
         self._frequencies = np.full(n_words, 1 / n_words)
         self._evidence = np.zeros((2, n_words))  # of word frequencies: weighted sums, and the sums of the weights
@@ -299,12 +297,13 @@ class AdaptiveTables:
             self.table = self._scaled(np.repeat(self._frequencies[:, None], n_topics, axis=1))
             return
         signal = max(words.sum() / np.sqrt(n_words) / self._deviation(1.0), 0.0)
-        self._n_apart = min(max(round(self._apart * math.sqrt(signal)), self._fewest), n_topics)
+        seeded = 0 if self._prior.topics is None else len(self._prior.topics)
+        apart = round((APART if self._weighted else APART_USERS) * math.sqrt(signal))
+        self._n_apart = min(max(apart, FEWEST_APART, seeded), n_topics)
         self._signal, self._start = signal / self._n_apart, self._start[:, : self._n_apart]
         self._sum = self._sum[:, : self._n_apart]
-        if self._prior.topics is not None:
+        if seeded:
             start = starting_topics(self._prior, self._n_apart, self._frequencies, self._seed)
-            seeded = len(self._prior.topics)
             self._start[:, :seeded] = (start / np.maximum(self._frequencies, 1e-300)[:, None])[:, :seeded]
         self.table = self._scaled(self._start * self._frequencies[:, None])
         if self._prior.vectors is not None and self._signal < MOST_SIGNAL:
@@ -333,8 +332,7 @@ class AdaptiveTables:
     def _plan_topics(self, first):
         """Plan the topic rounds, the first of which may be one of clusters; none if the signal is too weak for them."""
         n_rounds, helped = self._n_rounds, self._vectors is not None
-        least = self._least_helped if helped else LEAST_SIGNAL
-        least = least_total(least, self.table.shape[1], apart=self._apart, fewest=self._fewest)
+        least = least_total(self.table.shape[1], self._least_helped if helped else LEAST_SIGNAL)
         if self._signal * self._n_apart < least:
             self._give_up()
             return
