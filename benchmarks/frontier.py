@@ -2,9 +2,10 @@
 
 One row a fit goes into `frontier.csv` as soon as it is measured. Run the same command again to go on; rows that are
 there are kept, unless they are of older code (`results.py`), or the estimator has changed since (each row has a
-fingerprint: what the same estimator makes of a synthetic corpus), so that new defaults are measured by running again. The other parts are kept alike: --vocabulary
-(words private too, by `make_fdptm_pipeline`), --ablation (one option changed at a time), --attack (the likelihood ratio
-attack, online, on random halves). `frontier_page.py` makes the tables and pictures of the documentation from them.
+fingerprint: what the same estimator makes of a synthetic corpus), so that new defaults are measured by running again.
+The other parts are kept alike: --vocabulary (words private too, by `make_fdptm_pipeline`), --ablation (one option
+changed at a time), --attack (the likelihood ratio attack, online, on random halves). `frontier_page.py` makes the
+tables and pictures of the documentation from them.
 
 Corpora, each with 1,000 words taken as public, those of most training documents, English stop words apart:
 
