@@ -21,7 +21,14 @@ from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.metrics import perplexity
 from skdplda.models._base import settings_of
 from skdplda.privacy import epsilon_of, gaussian_event
-from skdplda.rounds._adaptive import LATE_SHARE, AdaptiveTables, Question, least_share, planned_noise
+from skdplda.rounds._adaptive import (
+    LATE_SHARE,
+    AdaptiveTables,
+    Question,
+    least_share,
+    least_total,
+    planned_noise,
+)
 from skdplda.rounds._estep_adaptive import AdaptiveEStep, nearest, unit_rows
 from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._estep_variational import VariationalEStep
@@ -212,8 +219,10 @@ def shape_of(question, shape):
     if kind == "vectors":
         return question.centres.shape
     if kind == "frequent":
-        return question.any(axis=1).sum(), shape[1]
-    return {"words": (shape[0], 1), "fit": (1, 1), "votes": (1, 1)}.get(kind, shape)
+        return question.any(axis=1).sum(), question.shape[1]
+    if kind == "clusters":
+        return question.table.shape
+    return {"words": (shape[0], 1), "fit": (1, 1), "votes": (1, 1)}[kind] if kind != "topics" else question.shape
 
 
 def fakes(rng, multiplier):
@@ -326,6 +335,56 @@ def test_words_get_a_part_of_the_rest_where_the_signal_is_weak(signal, votes, la
         mean = plan.deviation(0) * math.sqrt(tables._squares) / tables._share
         for most, released in zip(told, [*plan.deviation(0) / np.sqrt([topics[0], topics[-1]]), mean], strict=True):
             assert released <= most
+
+
+@pytest.mark.parametrize(("weighted", "signal", "apart"), [(True, 100, 10), (True, 3000, 20), (False, 100, 4)])
+@pytest.mark.parametrize("seeded", [0, 5])
+def test_topics_kept_apart_follow_from_the_signal(weighted, signal, apart, seeded):
+    """The others have the word frequencies, and no noise; seeded topics are among those that are kept."""
+    rng, plan = np.random.default_rng(0), BudgetPlan.of(1.0, 1e-5, least_share(None))
+    names = tuple(f"topic {k}" for k in range(seeded))
+    prior = WordPrior(topics=rng.dirichlet(np.ones(400), seeded), names=names) if seeded else None
+    tables, kinds = AdaptiveTables((400, 20), plan, 0, weighted=weighted, prior=prior), []
+    apart = max(apart, seeded)
+    while tables.next_share is not None:
+        question, scale = tables.question, plan.deviation(0) * GRID
+        kinds.append(kind_of(question))
+        if kinds[-1] in ("frequent", "topics"):
+            assert question.shape == (400, apart)
+        fake = scale * rng.gamma(0.2, 50.0, shape_of(question, (400, 20)))
+        if len(kinds) == 1 or kinds[-1] == "votes":
+            fake *= scale * signal * 20 / fake.sum()
+        tables.update(np.rint(fake).astype(np.int64), len(kinds))
+    model, (cells, topics) = tables.pseudo_counts(), tables.signal_to_noise()
+    assert "topics" in kinds and model.shape == (400, 20) and (model > 0).all()
+    others = model[:, apart:] / model[:, apart:].sum(axis=0)
+    assert_allclose(others, np.repeat(tables._proven_frequencies()[:, None], 20 - apart, axis=1), rtol=1e-9)
+    assert not cells[apart:].any() and not topics[apart:].any() and topics[:apart].all()
+
+
+def test_topics_are_tried_above_a_signal():
+    for n_topics, least in ((3, 27.0), (10, 90.0), (50, 90.0)):
+        assert least_total(n_topics) == least
+        plan = BudgetPlan.of(1.0, 1e-5, least_share(None))
+        for factor in (0.99, 1.01):
+            tables = AdaptiveTables((400, n_topics), plan, 0, weighted=True)
+            tables.update(np.full((400, 1), round(factor * least * plan.deviation(0) * GRID / 20)), 0)
+            assert tables._topics_pay == (factor > 1)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_table_of_fewer_columns_asks_for_fewer_topics(model, grouped):
+    """As an E-step that has no more of them; what is hidden between rounds goes on after a checkpoint."""
+    X, _ = planted(60, 12)
+    X, groups = X.toarray(), np.arange(60) // 2 if grouped else None
+    rng, fewer, few = np.random.default_rng(1), e_step(X, groups, 5, model), e_step(X, groups, 3, model)
+    tables = rng.gamma(0.5, 100.0, (3, X.shape[1], 3)).astype(np.float32) + np.float32(1)
+    for round_, table in enumerate(tables):
+        assert_array_equal(fewer.collect(table, round_, None), few.collect(table, round_, None))
+        resumed = e_step(X, groups, 5, model)
+        resumed.restore({name: np.array(a) for name, a in fewer.arrays().items()})
+        fewer = resumed
 
 
 def test_vectors_that_do_not_fit_leave_the_time_of_the_votes():

@@ -79,7 +79,8 @@ class PrivateCGSLDA(BaseRoundsModel):
     Parameters
     ----------
     n_components : int, default=10
-        Number of topics. Affects privacy: no.
+        Number of topics. Where the releases divide the budget and show a weak signal, fewer are kept apart, and the
+        others are the word frequencies, with a `topic_signal_to_noise_` of 0. Affects privacy: no.
     epsilon : float, default=5.0
         Privacy loss of the whole fit, for adding or removing one document (one user with `groups`). `inf` is the
         non-private model on the same code. Affects privacy: yes.

@@ -38,9 +38,12 @@ ENOUGH_VOTES, ENOUGH_IF_SCARCE, SCARCE_SIGNAL, LATE_SHARE = 1.0, 2.0, 100.0, 0.2
 # whole budget would leave in a topic's column. Helped by vectors, fewer are enough: signal / HELPED, in
 # [FEWEST_HELPED, MOST_ROUNDS], and fewest where users are the units. Chosen on KOS and Enron's senders.
 START, FEWEST, STEP, MOST_ROUNDS, FEWEST_HELPED, HELPED, HELPED_USERS = 4, 8, 6.0, 20, 2, 6.0, 18.0
-# The signals below which no topics are tried: all that is left goes to the word frequencies. Chosen on KOS, news, NIPS
-# and Enron's mails.
-LEAST_SIGNAL, LEAST_SIGNAL_HELPED = 9.0, 4.0
+# Topics that are kept apart, over the root of the signal of all together; the others have the word frequencies. Fewer
+# where users are the units: their contributions are bounded as if all their words were in one topic.
+APART, APART_USERS, FEWEST_APART = 1.0, 0.36, 2
+# The signals below which no topics are tried, of each of at most so many: all that is left goes to the word
+# frequencies. Chosen on KOS, news, NIPS and Enron's mails.
+LEAST_SIGNAL, LEAST_SIGNAL_HELPED, MOST_COUNTED = 9.0, 4.0, 10
 FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
 # Vectors: the share that asks whether they fit, and how many standard deviations of its noise say yes; the share and
 # the rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
@@ -59,6 +62,11 @@ def least_share(n_rounds):
     """Return a bound below the share of every release, of at most `n_rounds` (None: MOST_ROUNDS) topic rounds."""
     left = 1 - (WORDS_SHARE + FIT_SHARE + max(VECTORS_SHARE, FREQUENT_SHARE) + VOTES_SHARE)
     return min(FIT_SHARE, (1 - LATE_SHARE) * left / (PRECISION_RATIO * (n_rounds or MOST_ROUNDS)) * (1 - 1e-9))
+
+
+def least_total(n_topics, least=LEAST_SIGNAL):
+    """Return the signal of all topics together below which none are tried, where `least` is that of one."""
+    return least * min(n_topics, MOST_COUNTED)
 
 
 def topic_shares(n_rounds, left):
@@ -217,7 +225,7 @@ class AdaptiveTables:
         self._vectors, self._centres = None, None  # of words, once they fit, and of topics
         self._frequent = np.zeros(shape[0], bool)  # the words that come first
         n_words, n_topics = shape
-        self._start = self.table
+        self._start, self._n_apart = self.table, n_topics
         self.spent, self._todo = [], [("words", WORDS_SHARE if n_topics > 1 else 1.0)]
         self._frequencies = np.full(n_words, 1 / n_words)
         self._evidence = np.zeros((2, n_words))  # of word frequencies: weighted sums, and the sums of the weights
@@ -243,13 +251,14 @@ class AdaptiveTables:
             return Question(kind)
         if kind == "votes":
             return Question(kind, self._voted_table())
+        table = np.ascontiguousarray(self.table[:, : self._n_apart])  # of fewer columns: asks for fewer topics
         if kind == "topics":
-            return self.table
+            return table
         if kind == "frequent":  # a table that has rows of zeros asks for topics of the other words
-            return np.where(self._frequent[:, None], self.table, np.float32(0))
+            return np.where(self._frequent[:, None], table, np.float32(0))
         weights = self._word_weights() if self._weighted else None
         vectors = self._vectors * np.clip((self._frequencies * len(self.table)) ** -0.5, 0.2, 5)[:, None]
-        return Question(kind, self.table if kind == "clusters" else None, vectors, self._centres, weights)
+        return Question(kind, table if kind == "clusters" else None, vectors, self._centres, weights)
 
     def update(self, noisy, round_):
         """Take a release, and decide what is asked next."""
@@ -288,11 +297,15 @@ class AdaptiveTables:
         if not self._topics_pay:
             self.table = self._scaled(np.repeat(self._frequencies[:, None], n_topics, axis=1))
             return
-        self._signal = words.sum() / n_topics / np.sqrt(n_words) / self._deviation(1.0)
-        seeded = self._prior.informed
-        if len(seeded):
-            start = starting_topics(self._prior, n_topics, self._frequencies, self._seed)
-            self._start[:, seeded] = (start / np.maximum(self._frequencies, 1e-300)[:, None])[:, seeded]
+        signal = max(words.sum() / np.sqrt(n_words) / self._deviation(1.0), 0.0)
+        n_seeded, informed = len(self._prior.names), self._prior.informed
+        apart = round((APART if self._weighted else APART_USERS) * math.sqrt(signal))
+        self._n_apart = min(max(apart, FEWEST_APART, n_seeded), n_topics)
+        self._signal, self._start = signal / self._n_apart, self._start[:, : self._n_apart]
+        self._sum = self._sum[:, : self._n_apart]
+        if len(informed):
+            start = starting_topics(self._prior, self._n_apart, self._frequencies, self._seed)
+            self._start[:, informed] = (start / np.maximum(self._frequencies, 1e-300)[:, None])[:, informed]
         self.table = self._scaled(self._start * self._frequencies[:, None])
         if self._prior.vectors is not None and self._signal < MOST_SIGNAL:
             self._vectors = principal(self._prior.vectors, self._frequencies)
@@ -308,7 +321,7 @@ class AdaptiveTables:
         if self._signal >= START_SIGNAL:
             self._plan_topics("topics")
             return
-        start = starting_topics(self._prior, self.table.shape[1], self._frequencies, self._seed)
+        start = starting_topics(self._prior, self._n_apart, self._frequencies, self._seed)
         self._centres = unit_columns(self._vectors.T @ start)
         self._todo = [("vectors", VECTORS_SHARE / VECTORS_ROUNDS)] * VECTORS_ROUNDS
 
@@ -320,7 +333,8 @@ class AdaptiveTables:
     def _plan_topics(self, first):
         """Plan the topic rounds, the first of which may be one of clusters; none if the signal is too weak for them."""
         n_rounds, helped = self._n_rounds, self._vectors is not None
-        if self._signal < (self._least_helped if helped else LEAST_SIGNAL):
+        least = least_total(self.table.shape[1], self._least_helped if helped else LEAST_SIGNAL)
+        if self._signal * self._n_apart < least:
             self._give_up()
             return
         if self._signal < FREQUENT_SIGNAL and not helped and not self._frequent.any():
@@ -346,7 +360,7 @@ class AdaptiveTables:
         released, frequencies = sums / weights[:, None], self._frequencies[self._frequent]
         floor = self._smoothing * deviation * len(weights) * (frequencies / frequencies.sum())
         table = np.maximum(released, 0) + floor[:, None]
-        others = np.ones(self.table.shape)
+        others = np.ones(self._start.shape)
         others[:, self._prior.informed] = self._start[:, self._prior.informed]
         others *= table.sum(axis=0)
         others[self._frequent] = table
@@ -382,7 +396,7 @@ class AdaptiveTables:
             self._todo.insert(0, ("votes", VOTES_SHARE))
 
     def _take_votes(self, sums, share):
-        scarce = self._signal * self.table.shape[1] < SCARCE_SIGNAL
+        scarce = self._signal * self._n_apart < SCARCE_SIGNAL
         if sums[0, 0] < (ENOUGH_IF_SCARCE if scarce else ENOUGH_VOTES) * self._deviation(share):
             self._give_up()
         elif scarce:
@@ -397,7 +411,7 @@ class AdaptiveTables:
 
     def _word_weights(self, some=slice(None)):
         """Return the weights of words, or of some, in the contributions to the next round of topics."""
-        table = self.table[some]
+        table = self.table[some, : self._n_apart]
         return word_weights(table) if self._weighted else np.ones(len(table), np.float32)
 
     def _scaled(self, table):
@@ -408,7 +422,12 @@ class AdaptiveTables:
         np.maximum(table, 1e-300, out=table)
         rows = self._frequencies / table.sum(axis=1)
         table *= (rows * (CELL * table.size))[:, None]
-        return table.astype(np.float32)
+        return self._with_others(table, CELL * len(table) * self._frequencies).astype(np.float32)
+
+    def _with_others(self, topics, other):
+        """Return topics that are kept apart, and `other` in place of each of the rest."""
+        n_others = self.table.shape[1] - topics.shape[1]
+        return np.hstack([topics, np.tile(other[:, None], n_others)]) if n_others else topics
 
     def _voted_table(self):
         """Return the topics as released so far, mixed with the word frequencies, (n_words, n_topics)."""
@@ -418,8 +437,9 @@ class AdaptiveTables:
 
     def _shrunk(self):
         """Return what the releases prove, (n_words, n_topics), in norms of a contribution."""
-        counts, deviation = self._mean_release()
-        return shrink_topics(counts, deviation, self._proven_frequencies(), self._vectors)
+        frequencies, (counts, deviation) = self._proven_frequencies(), self._mean_release()
+        shrunk = shrink_topics(counts, deviation, frequencies, self._vectors)
+        return self._with_others(shrunk, np.sqrt(np.sum(deviation**2)) * frequencies)
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
@@ -431,9 +451,11 @@ class AdaptiveTables:
 
     def signal_to_noise(self):
         """Return the numbers of cells and topics, as `signal_to_noise` does; zeros where topics do not pay."""
-        if not self._topics_pay:
-            return np.zeros(self._sum.shape[::-1], np.float32), np.zeros(self._sum.shape[1])
-        return signal_to_noise(*self._mean_release())
+        n_words, n_topics = self.table.shape
+        cells, topics = np.zeros((n_topics, n_words), np.float32), np.zeros(n_topics)
+        if self._topics_pay:
+            cells[: self._n_apart], topics[: self._n_apart] = signal_to_noise(*self._mean_release())
+        return cells, topics
 
     def _mean_release(self):
         """Return the weighted mean of the topic releases, and the deviation of its noise in the cells of each word."""
@@ -456,7 +478,7 @@ class AdaptiveTables:
             "numbers": np.array(
                 [
                     *(self._words_share, self._share, self._squares, self._before),
-                    *(self._voted, self._topics_pay, self._signal, self._mass),
+                    *(self._voted, self._topics_pay, self._signal, self._mass, self._n_apart),
                 ]
             ),
         } | {name: a for name, a in (("vectors", self._vectors), ("centres", self._centres)) if a is not None}
@@ -468,6 +490,7 @@ class AdaptiveTables:
         self._frequent = arrays["frequent"]
         self._todo = list(zip(arrays["kinds"].tolist(), arrays["shares"].tolist(), strict=True))
         self._words_share, self._share, self._squares, self._before = arrays["numbers"][:4].tolist()
-        self._signal, self._mass = arrays["numbers"][6:].tolist()
+        self._signal, self._mass, apart = arrays["numbers"][6:].tolist()
+        self._n_apart = int(apart)
         self._vectors, self._centres = arrays.get("vectors"), arrays.get("centres")
         self._voted, self._topics_pay = bool(arrays["numbers"][4]), bool(arrays["numbers"][5])

@@ -31,6 +31,12 @@ def chunks(n_documents, width):
         yield slice(first, first + step)
 
 
+def first_priors(priors, n_topics, round_):
+    """Return the priors of a round, of the first topics alone."""
+    alpha, beta = priors(round_)
+    return alpha[:n_topics], beta
+
+
 def unit_rows(rows):
     """Return rows of length 1, or zeros where all numbers are below LEAST_LENGTH; no square overflows or underflows."""
     largest = np.abs(rows).max(axis=1, keepdims=True)
@@ -55,8 +61,8 @@ def nearest(X, question):
 class AdaptiveEStep:
     """E-step of the private loop that answers every `Question`; topics are asked of the E-step of the model.
 
-    A table asks for topics. Where rows of it are zero, it asks for those of the other words: of documents from which
-    the words of these rows are taken out, before anything else is done.
+    A table asks for topics, as many as it has columns. Where rows of it are zero, it asks for those of the other words:
+    of documents from which the words of these rows are taken out, before anything else is done.
 
     Parameters
     ----------
@@ -72,7 +78,7 @@ class AdaptiveEStep:
         self._make = partial(make, randomness=randomness, n_threads=n_threads)
         self._topics = self._make(X, units, first_document=first_document)
         self.n_units = self._topics.n_units
-        self._words, self._of_words = None, None  # some words, and the E-step of documents of these alone
+        self._words, self._of_words = None, None  # some words, and the E-step of these, or of fewer topics
         self._units, self._first, self._n_threads = units, first_document, n_threads
         self._documents = Documents(X, units, max_length=max_length, key=randomness.key, first_document=first_document)
 
@@ -80,7 +86,7 @@ class AdaptiveEStep:
         """Return the sum of the units' contributions to a `Question`, or to a table, which asks for topics."""
         if isinstance(question, np.ndarray):
             words = question.any(axis=1)
-            if not words.all():
+            if not words.all() or question.shape[1] < self._make.keywords["n_topics"]:
                 return self._sum_some_topics(question[words], words, round_)
             self._words, self._of_words = None, None
             return self._topics.collect(question, round_, active)
@@ -92,13 +98,15 @@ class AdaptiveEStep:
     def _sum_some_topics(self, table, words, round_):
         """Return the sum of topic-word counts of documents of these words alone, (number of words, n_topics)."""
         if self._words is None or not np.array_equal(words, self._words):
-            self._begin(words)
+            self._begin(words, table.shape[1])
         return self._of_words.collect(table, round_, None)
 
-    def _begin(self, words):
-        """Make the E-step of documents of these words alone."""
-        some = self._documents.only(words)
-        self._words, self._of_words = words, self._make(some, self._units, first_document=self._first)
+    def _begin(self, words, n_topics):
+        """Make the E-step of documents of these words alone, for so many topics."""
+        some, priors = self._documents.only(words), partial(first_priors, self._make.keywords["priors"], n_topics)
+        make = partial(self._make, n_topics=n_topics, priors=priors)
+        self._words, self._n_topics = words, n_topics
+        self._of_words = make(some, self._units, first_document=self._first)
 
     def _sum_words(self, X, numbers, question):
         """Return the sum of word counts, each unit's scaled to the L2 norm GRID, rounded down."""
@@ -172,12 +180,12 @@ class AdaptiveEStep:
         """Return the hidden state."""
         if self._words is None:
             return self._topics.arrays()
-        return {"words": self._words} | self._of_words.arrays()
+        return {"words": self._words, "n_topics": np.array(self._n_topics)} | self._of_words.arrays()
 
     def restore(self, arrays):
         """Restore the hidden state."""
         arrays = dict(arrays)
         words = arrays.pop("words", None)
         if words is not None:
-            self._begin(words)
+            self._begin(words, int(arrays.pop("n_topics")))
         (self._topics if words is None else self._of_words).restore(arrays)
