@@ -796,3 +796,15 @@ def test_pipelines_give_the_prior_the_words_that_were_selected():
     pipeline = make_fdptm_pipeline(20.0, 1e-6, n_components=2, prior=prior).fit(texts)
     assert pipeline[-1].get_feature_names_out().tolist() == ["space", "sport"]
     assert any("public prior" in said for said in privacy_guarantee(pipeline).assumptions)
+
+
+@pytest.mark.parametrize("model", [PrivateCGSLDA, VIPSLDA])
+def test_many_topics_that_are_not_kept_apart_do_not_drown_the_others(model):
+    counts = sp.csr_array(make_lda_corpus(2500, 100, 5, mean_length=20, random_state=0).data)
+    few, many = (model(k, epsilon=5.0, max_iter=6, random_state=0).fit(counts[:2000]) for k in (20, 100))
+    apart = np.count_nonzero(many.topic_signal_to_noise_)
+    assert 0 < apart < 40
+    assert_allclose(many.doc_topic_prior_[:apart], 0.1)
+    assert_allclose(many.doc_topic_prior_[60:], 1 / np.count_nonzero(many.doc_topic_prior_ < 0.1))
+    assert many.perplexity(counts[2000:]) < 1.15 * few.perplexity(counts[2000:])
+    assert not hasattr(many.set_params(n_components=3).fit(counts[:500]), "doc_topic_prior_")

@@ -32,7 +32,7 @@ from skdplda.models._hints import HintsMixin
 from skdplda.models._periods import PeriodsMixin
 from skdplda.models._topics import TopicsMixin, warn_of_noise
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import audited_question
+from skdplda.rounds._adaptive import AdaptiveTables, audited_question
 from skdplda.rounds._checkpoint import fingerprint, interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
@@ -556,6 +556,10 @@ class BaseRoundsModel(BaseTopicModel):
         told = tables.signal_to_noise() if hasattr(tables, "signal_to_noise") else None
         if told is not None:
             attributes |= {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
+        if self.doc_topic_prior is None and isinstance(tables, AdaptiveTables):
+            factors = tables.relative_priors()
+            if factors.min() < 1:
+                attributes["doc_topic_prior_"] = factors * self._doc_topic_prior()
         return attributes
 
     def _training_data(self, X, groups, plan, randomness):

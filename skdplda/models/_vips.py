@@ -177,6 +177,7 @@ class VIPSLDA(BaseRoundsModel):
         The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float or ndarray of shape (n_words,)
         The priors that were inferred without noise. Of an array, with seeds in `prior`: in the order of the topics.
+        Of None, where more than ten topics are not kept apart: these have as much as ten together.
     n_iter_ : int
         Rounds (steps) done.
     n_features_in_ : int

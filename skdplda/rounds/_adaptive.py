@@ -41,6 +41,8 @@ START, FEWEST, STEP, MOST_ROUNDS, FEWEST_HELPED, HELPED, HELPED_USERS = 4, 8, 6.
 # Topics that are kept apart, over the root of the signal of all together; the others have the word frequencies. Fewer
 # where users are the units: their contributions are bounded as if all their words were in one topic.
 APART, APART_USERS, FEWEST_APART = 1.0, 0.36, 2
+# As many topics as the others weigh at most, where documents vote and where they are read: they are all alike.
+MOST_OTHERS = 10
 # The signals below which no topics are tried, of each of at most so many: all that is left goes to the word
 # frequencies. Chosen on KOS, news, NIPS and Enron's mails.
 LEAST_SIGNAL, LEAST_SIGNAL_HELPED, MOST_COUNTED = 9.0, 4.0, 10
@@ -429,9 +431,16 @@ class AdaptiveTables:
         n_others = self.table.shape[1] - topics.shape[1]
         return np.hstack([topics, np.tile(other[:, None], n_others)]) if n_others else topics
 
+    def relative_priors(self):
+        """Return the factors of the topics' priors where documents are read, (n_topics,): below 1 for many others."""
+        n_topics = self.table.shape[1]
+        factors = np.ones(n_topics)
+        factors[self._n_apart :] = MOST_OTHERS / max(n_topics - self._n_apart, MOST_OTHERS)
+        return factors
+
     def _voted_table(self):
         """Return the topics as released so far, mixed with the word frequencies, (n_words, n_topics)."""
-        counts = self._shrunk()
+        counts = self._shrunk()[:, : self._n_apart + MOST_OTHERS]
         topics = counts / counts.sum(axis=0)
         return BLEND * topics + (1 - BLEND) * (counts.sum(axis=1) / counts.sum())[:, None]
 

@@ -78,7 +78,8 @@ class AdaptiveEStep:
         self._make = partial(make, randomness=randomness, n_threads=n_threads)
         self._topics = self._make(X, units, first_document=first_document)
         self.n_units = self._topics.n_units
-        self._words, self._of_words = None, None  # some words, and the E-step of these, or of fewer topics
+        # Some words, or fewer topics, and the E-step of these.
+        self._words, self._n_topics, self._of_words = None, None, None
         self._units, self._first, self._n_threads = units, first_document, n_threads
         self._documents = Documents(X, units, max_length=max_length, key=randomness.key, first_document=first_document)
 
@@ -97,7 +98,7 @@ class AdaptiveEStep:
 
     def _sum_some_topics(self, table, words, round_):
         """Return the sum of topic-word counts of documents of these words alone, (number of words, n_topics)."""
-        if self._words is None or not np.array_equal(words, self._words):
+        if self._words is None or self._n_topics != table.shape[1] or not np.array_equal(words, self._words):
             self._begin(words, table.shape[1])
         return self._of_words.collect(table, round_, None)
 
