@@ -17,7 +17,7 @@ from skdplda.models._base import BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import LEAST_SIGNAL, AdaptiveTables, least_share, told_noise
+from skdplda.rounds._adaptive import JUDGES, LEAST_SIGNAL, AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._estep_listed import ListedEStep
@@ -245,7 +245,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         if plan is None or plan.noiseless:
             return None
         if self._adaptive():
-            return told_noise(plan, NORM_BOUND, self.n_components, self.max_iter, vectors=has_vectors(self.prior))
+            options = {"vectors": has_vectors(self.prior), "infers": self._infers()[0]}
+            return told_noise(plan, NORM_BOUND, self.n_components, self.max_iter, **options)
         scale = NORM_BOUND / plan.sampling_rate
         return {
             "first_round": scale * plan.deviation(0),
@@ -401,7 +402,7 @@ class PrivateCGSLDA(BaseRoundsModel):
             n_sweeps=n_sweeps,
             soft_counts=self._soft_counts(plan, data),
         )
-        return partial(AdaptiveEStep, make=make) if self._adaptive() else make
+        return partial(AdaptiveEStep, make=make, judges=JUDGES * infers[0]) if self._adaptive() else make
 
     def _make_tables(self, plan, randomness, data):
         shape, key = (data.n_words, self.n_components), randomness.table_key
@@ -419,6 +420,7 @@ class PrivateCGSLDA(BaseRoundsModel):
                 smoothing=ADAPTIVE_SMOOTHING,
                 least_helped=LEAST_SIGNAL,  # topics that are drawn survive less noise
                 prior=data.prior,
+                infers=self._infers()[0],
             )
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)

@@ -33,7 +33,7 @@ from skdplda.privacy import (
     Randomness,
     seeded_guarantee,
 )
-from skdplda.rounds._adaptive import AdaptiveTables, least_share, told_noise
+from skdplda.rounds._adaptive import JUDGES, AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
@@ -395,7 +395,8 @@ class VIPSLDA(BaseRoundsModel):
         if not self._adaptive():
             return None
         vectors = has_vectors(self.prior)
-        return told_noise(self._plan(), NORM_BOUND, self.n_components, self.max_iter, vectors=vectors)
+        options = {"vectors": vectors, "infers": self._infers()[0]}
+        return told_noise(self._plan(), NORM_BOUND, self.n_components, self.max_iter, **options)
 
     def _topic_word_prior(self):
         default = EXACT_TOPIC_WORD_PRIOR if np.isinf(self.epsilon) else PRIVATE_TOPIC_WORD_PRIOR
@@ -537,7 +538,7 @@ class VIPSLDA(BaseRoundsModel):
         )
         if not self._adaptive():
             return make
-        return partial(AdaptiveEStep, make=make, max_length=self.max_doc_length)
+        return partial(AdaptiveEStep, make=make, max_length=self.max_doc_length, judges=JUDGES * infers[0])
 
     def _make_tables(self, plan, randomness, data):
         shape, key, bound = (data.n_words, self.n_components), randomness.table_key, self._norm_bound(plan)
@@ -546,7 +547,8 @@ class VIPSLDA(BaseRoundsModel):
             return OnlineTables(shape, self._rate(), key, bound, *steps, GAMMA_SHAPE, plan.deviation(0))
         weighted = self._weighted(plan, data)
         if self._adaptive():
-            return AdaptiveTables(shape, plan, key, weighted=weighted, n_rounds=self.max_iter, prior=data.prior)
+            options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._infers()[0]}
+            return AdaptiveTables(shape, plan, key, weighted=weighted, **options)
         smoothing = ROUNDS_SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
 
