@@ -40,6 +40,15 @@ def test_more_budget_and_more_documents_never_suggest_fewer_topics():
 
 
 @pytest.mark.parametrize(
+    ("n_documents", "length", "measured"), [(8399, 7, (0, 0, 0, 0.63)), (7174, 12, (0, 0, 0.37, 0.79))]
+)
+def test_the_share_of_short_texts_is_near_what_was_measured(n_documents, length, measured):
+    """KOS, cut; means of two seeds, those below word frequencies counted as 0."""
+    for epsilon, share in zip((0.5, 1.0, 2.0, 5.0), measured, strict=True):
+        assert abs(suggest_n_components(epsilon, 1e-5, n_documents, length, 1000).expected_share - share) < 0.25
+
+
+@pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"epsilon": math.inf}, "epsilon must be finite"),

@@ -417,7 +417,8 @@ class BaseRoundsModel(BaseTopicModel):
             As in `fit`.
         released : {"topics", "frequent", "words", "votes", "priors", "fit", "vectors"}, default="topics"
             Which release; all but the first only of fits whose releases divide the budget. "frequent" is topics of the
-            first half of the words, votes and priors are on the first topics, and "fit" and "vectors" need a `prior` of vectors.
+            first half of the words, votes and priors are on the first topics, and "fit" and "vectors" need a `prior` of
+            vectors.
 
         Returns
         -------

@@ -104,8 +104,10 @@ class PrivateCGSLDA(BaseRoundsModel):
         the noise is calibrated to it.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer": without noise, the most likely
-        one, found while topics are; with noise, 0.1 a topic on average, in proportion to the topics' released masses.
-        Affects privacy: no.
+        one, found while topics are, which texts of few words need, if
+        more than 3; with noise, in proportion to the topics' released masses, and a tenth of the documents (users) shape no
+        topics and vote for its mean, of 0.1, 0.3, 1 and 3 (0.1 with samples and other mechanisms). Take it for texts of up
+        to 5 words. Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called beta in [1]_. None: 0.01. "infer": without noise, the most likely one; short
         texts need larger ones. With noise 0.01. Affects privacy: no.
@@ -144,7 +146,7 @@ class PrivateCGSLDA(BaseRoundsModel):
     topic_signal_to_noise_ : ndarray of shape (n_components,)
         The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float
-        The priors that were inferred without noise.
+        The priors that were inferred; with noise that of topic proportions alone, if documents voted for it.
     n_iter_ : int
         Rounds (sweeps) done.
     n_features_in_ : int

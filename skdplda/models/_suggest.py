@@ -11,8 +11,9 @@ __all__ = ["TopicSuggestion", "suggest_n_components"]
 # The best number of topics grew with the root of the signal on 20 pairs of a corpus and an epsilon, at 2 to 60 topics
 # (doc/frontier.rst, "How many topics"): times this, it was within a factor of 1.5 of the best, or as good.
 TOPICS_PER_ROOT = 0.36
-# The signal at which about half of the gap between word frequencies and topics without noise is kept; same runs.
-HALF_SIGNAL = 400.0
+# The signal at which about half of the gap between word frequencies and topics without noise is kept. It is larger for
+# few words a document, twice as large at SHORT words: doc/frontier.rst, "How many topics".
+HALF_SIGNAL, SHORT = 450.0, 3.0
 
 
 class TopicSuggestion(NamedTuple):
@@ -24,7 +25,8 @@ class TopicSuggestion(NamedTuple):
         Number of topics.
     expected_share : float
         About which part of the gap in held-out log-perplexity, between word frequencies and topics without noise, such
-        topics will keep: within 0.2 on most corpora that were tried. Below 0.2, expect word frequencies.
+        topics will keep: within 0.25 on most corpora that were tried, where less than nothing counts as 0. Below
+        0.2, expect word frequencies. For up to five words a document, it is rather an upper bound.
     signal : float
         Mass of all documents over the noise that the whole budget leaves in a column of words.
     """
@@ -80,4 +82,5 @@ def suggest_n_components(
     noise = calibrate_gaussian(epsilon, delta)
     signal = n_documents * math.sqrt(words_per_document / n_words) / noise
     n_components = max(2, min(n_words, round(TOPICS_PER_ROOT * math.sqrt(signal))))
-    return TopicSuggestion(n_components, signal / (signal + HALF_SIGNAL), signal)
+    half = HALF_SIGNAL * (1 + SHORT / words_per_document)
+    return TopicSuggestion(n_components, signal**2 / (signal**2 + half**2), signal)

@@ -136,8 +136,10 @@ class VIPSLDA(BaseRoundsModel):
         Mean change of its parameters at which a document stops. Affects privacy: no.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer": without noise, the most likely
-        one, found while topics are, which texts of few words need; with noise, 0.1 a topic on average, in proportion to
-        the topics' released masses. Affects privacy: no.
+        one, found while topics are, which texts of few words need; with noise, in
+        proportion to the topics' released masses, and a tenth of the documents (users) shape no topics and vote for its
+        mean, of 0.1, 0.3, 1 and 3 (0.1 in streams, samples and other forms). Take it for texts of up to 5 words. Affects
+        privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called eta in [1]_. None: 0.01 with noise (1.0 in streams and mini-batches), 0.03
         without. "infer": without noise, the most likely one that is proportional to the word frequencies, into which
@@ -175,7 +177,7 @@ class VIPSLDA(BaseRoundsModel):
     topic_signal_to_noise_ : ndarray of shape (n_components,)
         The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float or ndarray of shape (n_words,)
-        The priors that were inferred without noise.
+        The priors that were inferred; with noise that of topic proportions alone, if documents voted for it.
     n_iter_ : int
         Rounds (steps) done.
     n_features_in_ : int

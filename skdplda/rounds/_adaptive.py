@@ -35,8 +35,8 @@ BLEND = 0.5
 # topics together, noise in word frequencies costs much: topics must prove more, and words get a part of what is left.
 ENOUGH_VOTES, ENOUGH_IF_SCARCE, SCARCE_SIGNAL, LATE_SHARE = 1.0, 2.0, 100.0, 0.25
 # Where the prior of topic proportions is inferred: which there are, as means over the topics; with which of them topics
-# are voted on; the part of the units that judge topics, and so are in none; the shares of their votes and of the question
-# which prior it is. Chosen on KOS.
+# are voted on; the part of the units that judge topics, and so are in none; the shares of their votes and of the
+# question which prior it is. Chosen on KOS.
 MEAN_PRIORS, VOTED_PRIOR, JUDGES, JUDGES_SHARE, PRIORS_SHARE = (0.1, 0.3, 1.0, 3.0), 2, 0.1, 0.06, 0.03
 # Topic rounds: START + signal / STEP, in [FEWEST, MOST_ROUNDS]. The signal is a topic's mass over the noise that the
 # whole budget would leave in a topic's column. Helped by vectors, fewer are enough: signal / HELPED, in

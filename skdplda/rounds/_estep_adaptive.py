@@ -172,7 +172,7 @@ class AdaptiveEStep:
         return total.astype(np.int64)
 
     def _votes(self, votes, numbers):
-        """Return the sum, (n_votes, 1), of rows of norm 1 at most, the mean of those of a unit's documents, on the grid."""
+        """Return the sum of rows of norm 1 at most, (n_votes, 1): of a unit, the mean, on the grid."""
         scale = GRID * (1 - MARGIN) / self._documents.sizes(numbers)
         return np.trunc(votes.reshape(len(votes), -1) * scale[:, None]).astype(np.int64).sum(axis=0)[:, None]
 
@@ -184,7 +184,7 @@ class AdaptiveEStep:
         return self._votes(np.clip(VOTES_PER_NAT * gains, -1, 1), numbers)
 
     def _sum_priors(self, X, numbers, question):
-        """Return the sum of gains with each prior, (n_priors, 1), of norm GRID at most: the mean of a unit's documents."""
+        """Return the sum of gains with each prior, (n_priors, 1): of a unit, the mean, of norm GRID at most."""
         X, numbers = self._judged(X, numbers)
         gains = self._gains(X, question.table, question.priors) / LARGEST_GAIN
         return self._votes(gains / np.sqrt(np.maximum((gains**2).sum(axis=1), 1.0))[:, None], numbers)
@@ -198,7 +198,7 @@ class AdaptiveEStep:
         return X[rows], numbers[rows]
 
     def _gains(self, X, table, priors):
-        """Return nats that documents gain with topics over word frequencies, (n_documents, n_priors), a held-out token."""
+        """Return nats a held-out token that topics gain over word frequencies, (n_documents, n_priors)."""
         topics, options = np.ascontiguousarray(table.T, np.float64), {"n_threads": self._n_threads}
         topics = topics / topics.sum(axis=1, keepdims=True)
         words = np.ascontiguousarray(table.sum(axis=1)[None], np.float64)
