@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skdplda import VIPSLDA, PrivateCGSLDA
+from skdplda import VIPSLDA, PrivateCGSLDA, make_fdptm_pipeline
 from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.metrics import perplexity, unigram_perplexity
 from skdplda.rounds._adaptive import MEAN_PRIORS
@@ -110,6 +110,13 @@ def test_with_noise_the_prior_follows_the_released_masses(kind, short):
     assert model.privacy_guarantee_ == kind(5, epsilon=20.0, **BOTH, **options).privacy_cost()
     asked, plain = (kind(5, epsilon=20.0, random_state=0, **options).privacy_cost() for options in (BOTH, {}))
     assert asked.event == plain.event
+    assert "doc_topic_prior_" in asked.released and "doc_topic_prior_" not in plain.released
+
+
+def test_pipelines_that_are_told_of_few_words_infer_the_prior():
+    for length, model, prior in ((5, None, "infer"), (6, None, None), (3, VIPSLDA(), None)):
+        pipeline = make_fdptm_pipeline(3.0, 1e-6, words_per_document=length, model=model)
+        assert pipeline["topics"].doc_topic_prior == prior
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

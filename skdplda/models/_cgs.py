@@ -104,10 +104,9 @@ class PrivateCGSLDA(BaseRoundsModel):
         the noise is calibrated to it.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer": without noise, the most likely
-        one, found while topics are, which texts of few words need, if
-        more than 3; with noise, in proportion to the topics' released masses, and a tenth of the documents (users) shape no
-        topics and vote for its mean, of 0.1, 0.3, 1 and 3 (0.1 with samples and other mechanisms). Take it for texts of up
-        to 5 words. Affects privacy: no.
+        one, found while topics are, which texts of few words need, if more than 3; with noise, in proportion to the
+        topics' released masses, and a tenth of the documents (users) shape no topics and vote for its mean, of 0.1,
+        0.3, 1 and 3 (0.1 with samples and other mechanisms). Take it for texts of up to 5 words. Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called beta in [1]_. None: 0.01. "infer": without noise, the most likely one; short
         texts need larger ones. With noise 0.01. Affects privacy: no.
@@ -332,9 +331,9 @@ class PrivateCGSLDA(BaseRoundsModel):
                 reference=REFERENCES[self.mechanism],
             )
         hidden = "the hidden topic draws of different documents act as independent ones"
-        guarantee = rounds_guarantee(
-            plan, unit, self.epsilon, self.delta, hidden=hidden, assumptions=self._prior_assumption()
-        )
+        options = {"hidden": hidden, "tells_prior": self._adaptive() and self._infers()[0]}
+        options["assumptions"] = self._prior_assumption()
+        guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, **options)
         return seeded_guarantee(guarantee, self.random_state)
 
     def _read(self, X, groups, plan, randomness):

@@ -136,10 +136,9 @@ class VIPSLDA(BaseRoundsModel):
         Mean change of its parameters at which a document stops. Affects privacy: no.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer": without noise, the most likely
-        one, found while topics are, which texts of few words need; with noise, in
-        proportion to the topics' released masses, and a tenth of the documents (users) shape no topics and vote for its
-        mean, of 0.1, 0.3, 1 and 3 (0.1 in streams, samples and other forms). Take it for texts of up to 5 words. Affects
-        privacy: no.
+        one, found while topics are, which texts of few words need; with noise, in proportion to the topics' released
+        masses, and a tenth of the documents (users) shape no topics and vote for its mean, of 0.1, 0.3, 1 and 3 (0.1 in
+        streams, samples and other forms). Take it for texts of up to 5 words. Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called eta in [1]_. None: 0.01 with noise (1.0 in streams and mini-batches), 0.03
         without. "infer": without noise, the most likely one that is proportional to the word frequencies, into which
@@ -462,6 +461,7 @@ class VIPSLDA(BaseRoundsModel):
             **changes,
             hidden="" if self.max_doc_length is None else CUT,
             assumptions=assumptions,
+            tells_prior=self._adaptive() and self._infers()[0] and not stream,
         )
         return seeded_guarantee(guarantee, self.random_state)
 
