@@ -40,14 +40,14 @@ from skdplda.rounds._tables import constant
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 
-KINDS = ["words", "fit", "vectors", "clusters", "frequent", "topics", "votes"]
+KINDS = ["words", "fit", "vectors", "clusters", "frequent", "topics", "votes", "priors"]
 MODELS = [PrivateCGSLDA, VIPSLDA]
 
 
 # What a unit contributes
 
 
-def e_step(X, groups, n_topics, model):
+def e_step(X, groups, n_topics, model, **options):
     """Return the E-step of a model, without its hidden state."""
     X, priors = shortened(counts_of(X)), partial(constant, np.full(n_topics, 0.1), 0.5)
     if model is PrivateCGSLDA:
@@ -58,7 +58,7 @@ def e_step(X, groups, n_topics, model):
             max_iter=16, tol=1e-3, weighted=groups is None, remember=True, collapsed=True,
         )  # fmt: skip
     units = None if groups is None else check_groups(groups, X.shape[0])
-    return AdaptiveEStep(X, units, make=make, randomness=SimpleNamespace(key=7), n_threads=1)
+    return AdaptiveEStep(X, units, make=make, randomness=SimpleNamespace(key=7), n_threads=1, **options)
 
 
 def kind_of(question):
@@ -72,8 +72,9 @@ def random_question(kind, n_words, rng, *, for_users):
     """Return a question of public arrays; some words have no vector, and the first two have opposite ones."""
     n_topics, n_dimensions = rng.integers(1, 6, 2)
     table = rng.gamma(0.3, 100.0, (n_words, n_topics)).astype(np.float32) + np.float32(1e-3)
-    if kind == "votes":
-        return Question(kind, table.astype(np.float64))
+    if kind in ("votes", "priors"):
+        priors = None if kind == "votes" else rng.gamma(0.5, 2.0, (4, n_topics)) + 1e-3
+        return Question(kind, table.astype(np.float64), priors=priors)
     if kind == "topics":
         return table
     if kind == "frequent":
@@ -161,6 +162,29 @@ def test_frequent_words_are_those_of_documents_that_have_no_others(model, groupe
     assert "words" not in steps.arrays()
 
 
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_units_that_judge_topics_are_in_none(model, grouped):
+    """Sums of topics are those of the others, votes those of the judges; word frequencies have all."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.poisson(1.5, (90, 12)), np.arange(90) % 30 if grouped else None
+    steps = e_step(X, groups, 3, model, judges=0.4)
+    judging = steps._judging()
+    assert 0 < judging.sum() < len(judging) == (30 if grouped else 90)
+    of_judge = judging if groups is None else judging[groups]
+    learning, judges = X.copy(), X.copy()
+    learning[of_judge], judges[~of_judge] = 0, 0  # the numbers of documents, on which draws depend, stay
+    for kind in ("words", "frequent", "topics", "votes", "priors"):
+        question = random_question(kind, 12, np.random.default_rng(1), for_users=grouped)
+        if kind in ("frequent", "topics"):
+            question = np.repeat(question[:, :1], 3, axis=1) * np.array([1, 2, 3], np.float32)
+        own = {"words": X, "votes": judges, "priors": judges}.get(kind, learning)
+        total = e_step(X, groups, 3, model, judges=0.4).collect(question, 0, None)
+        assert_array_equal(total, e_step(own, groups, 3, model).collect(question, 0, None))
+    more = e_step(X[40:], None, 3, model, judges=0.4, first_document=40)  # as on a worker
+    assert_array_equal(more._judging(), e_step(X, None, 3, model, judges=0.4)._judging()[40:])
+
+
 @pytest.mark.parametrize("kind", ["fit", "votes"])
 def test_an_empty_document_does_not_vote_for_itself(kind):
     """Its vote is a constant, which is the same for all documents without a pair of words."""
@@ -222,7 +246,9 @@ def shape_of(question, shape):
         return question.any(axis=1).sum(), question.shape[1]
     if kind == "clusters":
         return question.table.shape
-    return {"words": (shape[0], 1), "fit": (1, 1), "votes": (1, 1)}[kind] if kind != "topics" else question.shape
+    if kind == "topics":
+        return question.shape
+    return {"words": (shape[0], 1), "fit": (1, 1), "votes": (1, 1), "priors": (4, 1)}[kind]
 
 
 def fakes(rng, multiplier):
@@ -266,7 +292,7 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
         smoothing, weighted = rng.choice([0.2, 1.0]), bool(rng.random() < 0.5)
         tables = AdaptiveTables(
             shape, plan, int(rng.integers(99)), weighted=weighted, n_rounds=n_rounds, smoothing=smoothing,
-            prior=random_prior(rng, *shape),
+            prior=random_prior(rng, *shape), infers=bool(i % 2),
         )  # fmt: skip
         some = list(fakes(rng, plan.multipliers[0]))
         always, kinds = some[i % len(some)], []
@@ -290,6 +316,7 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
             assert math.fsum(tables.spent) <= 1 + 1e-12
             restored = AdaptiveTables(shape, plan, 0, weighted=weighted, n_rounds=n_rounds, smoothing=smoothing)
             restored.restore(tables.arrays())
+            assert restored.mean_prior == tables.mean_prior
             assert (restored.next_share, restored.n_planned) == (tables.next_share, tables.n_planned)
         assert math.fsum(tables.spent) == pytest.approx(1, abs=1e-9)
         assert plan.planned(tables) == len(kinds) == len(tables.spent)
@@ -298,11 +325,12 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
     assert all_kinds == set(KINDS)
 
 
+@pytest.mark.parametrize("infers", [False, True])
 @pytest.mark.parametrize("max_iter", [1, 2])
-def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter):
+def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter, infers):
     """A vote after the last round of topics would leave nothing to be spent."""
     plan = BudgetPlan.of(1.0, 1e-5, least_share(max_iter))
-    tables = AdaptiveTables((6, 3), plan, 0, weighted=True, n_rounds=max_iter)
+    tables = AdaptiveTables((6, 3), plan, 0, weighted=True, n_rounds=max_iter, infers=infers)
     while tables.next_share is not None:
         assert tables.next_share >= least_share(max_iter)
         plan.multiplier(len(tables.spent), tables)
@@ -517,9 +545,10 @@ def test_an_interrupted_fit_ends_like_another_after_each_kind_of_release(model, 
     X, vectors = planted()
     prior = WordPrior(vectors, np.full(24, 1 / 24), np.eye(1, 24) * 0.5 + 0.5 / 24, ("one",)) if with_prior else None
     settings = {"epsilon": 4.0, "max_iter": 4, "random_state": 3, "prior": prior}
+    settings["doc_topic_prior"] = None if with_prior else "infer"
     whole = model(3, **settings).fit(X)
     kinds = list(seen.kinds)
-    without = {"fit", "vectors", "clusters"} if not with_prior else {"frequent"}
+    without = {"fit", "vectors", "clusters"} if not with_prior else {"frequent", "priors"}
     assert set(kinds) == set(KINDS) - without
     # After the first of each kind, before the first of topics, and after the last.
     firsts = sorted({kinds.index(kind) + 1 for kind in kinds} | {kinds.index("topics"), len(kinds)})
@@ -531,6 +560,7 @@ def test_an_interrupted_fit_ends_like_another_after_each_kind_of_release(model, 
         resumed = model(3, checkpoint=path, **settings).fit(X)
         assert seen.kinds == kinds[n_done:]
         assert_array_equal(resumed.components_, whole.components_)
+        assert_array_equal(resumed._doc_topic_prior(), whole._doc_topic_prior())
         assert resumed.n_iter_ == whole.n_iter_ == len(kinds)
 
 
@@ -769,6 +799,7 @@ def test_audits_see_every_kind_of_release(model):
     shapes = {
         "words": (24, 1),
         "votes": (1, 1),
+        "priors": (4, 1),
         "fit": (1, 1),
         "vectors": (3, 3),
         "frequent": (13, 3),

@@ -55,7 +55,8 @@ MAP = {
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_words",  # unit_weights of rounds/_sensitivity.py: Lemma 1
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_fit",  # of clipped numbers, by _votes
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_votes",  # the same
-            "rounds/_estep_adaptive.py:AdaptiveEStep._votes",  # the mean of a unit's: Lemma 2
+            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_priors",  # scaled to norm 1: Lemma 7
+            "rounds/_estep_adaptive.py:AdaptiveEStep._votes",  # the mean of a unit's: Lemmas 2 and 7
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_vectors",  # products of rows of length 1: Lemma 3
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_clusters",  # the same, or unit_weights for users: Lemma 4
             # Clusters of embeddings; lemmas are those of doc/theory/embedding.rst.

@@ -404,7 +404,7 @@ class BaseRoundsModel(BaseTopicModel):
         X: Matrix,
         groups: ArrayLike | None = None,
         *,
-        released: Literal["topics", "frequent", "words", "votes", "fit", "vectors"] = "topics",
+        released: Literal["topics", "frequent", "words", "votes", "priors", "fit", "vectors"] = "topics",
     ) -> tuple[np.ndarray, int, int]:
         """Compute what the first round of topics would release, before noise, or another release of the fit.
 
@@ -417,9 +417,10 @@ class BaseRoundsModel(BaseTopicModel):
             Word counts.
         groups : array-like of shape (n_documents,), default=None
             As in `fit`.
-        released : {"topics", "frequent", "words", "votes", "fit", "vectors"}, default="topics"
+        released : {"topics", "frequent", "words", "votes", "priors", "fit", "vectors"}, default="topics"
             Which release; all but the first only of fits whose releases divide the budget. "frequent" is topics of the
-            first half of the words, votes are on the first topics, and "fit" and "vectors" need a `prior` of vectors.
+            first half of the words, votes and priors are on the first topics, and "fit" and "vectors" need a `prior` of
+            vectors.
 
         Returns
         -------
@@ -525,8 +526,7 @@ class BaseRoundsModel(BaseTopicModel):
             return super()._doc_topic_prior()
         if hasattr(self, "doc_topic_prior_"):
             return self.doc_topic_prior_
-        masses = self.components_.sum(axis=1) if hasattr(self, "components_") else np.ones(self.n_components)
-        return FIRST_PRIOR * self.n_components * masses / masses.sum()
+        return FIRST_PRIOR * in_proportion(getattr(self, "components_", np.ones((self.n_components, 1))))
 
     def _topic_word_prior(self, default=0.01):
         """Return the pseudo-count of every word in every topic; where it is inferred, that to start from."""
@@ -556,9 +556,11 @@ class BaseRoundsModel(BaseTopicModel):
         told = tables.signal_to_noise() if hasattr(tables, "signal_to_noise") else None
         if told is not None:
             attributes |= {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
-        if self.doc_topic_prior is None and isinstance(tables, AdaptiveTables):
+        if isinstance(tables, AdaptiveTables):
             factors = tables.relative_priors()
-            if factors.min() < 1:
+            if tables.mean_prior is not None:
+                attributes["doc_topic_prior_"] = tables.mean_prior * factors.mean() * in_proportion(components, factors)
+            elif self.doc_topic_prior is None and factors.min() < 1:
                 attributes["doc_topic_prior_"] = factors * self._doc_topic_prior()
         return attributes
 
@@ -658,6 +660,12 @@ class BaseRoundsModel(BaseTopicModel):
     def _make_tables(self, plan, randomness, data):
         """Return the M-step, `Tables`."""
         return SmoothedTables((data.n_words, self.n_components), plan, randomness.table_key)
+
+
+def in_proportion(components, factors=1.0):
+    """Return a prior of topics with mean 1, (n_topics,), in proportion to the topics' masses times factors."""
+    masses = components.sum(axis=1) * factors
+    return masses * (len(masses) / masses.sum())
 
 
 def settings_of(estimator):

@@ -17,7 +17,7 @@ from skdplda.models._base import BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import LEAST_SIGNAL, AdaptiveTables, least_share, told_noise
+from skdplda.rounds._adaptive import JUDGES, LEAST_SIGNAL, AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._estep_listed import ListedEStep
@@ -105,8 +105,9 @@ class PrivateCGSLDA(BaseRoundsModel):
         the noise is calibrated to it.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer": without noise, the most likely
-        one, found while topics are; with noise, 0.1 a topic on average, in proportion to the topics' released masses.
-        Affects privacy: no.
+        one, found while topics are, which texts of few words need, if more than 3; with noise, in proportion to the
+        topics' released masses, and a tenth of the documents (users) shape no topics and vote for its mean, of 0.1,
+        0.3, 1 and 3 (0.1 with samples and other mechanisms). Take it for texts of up to 5 words. Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called beta in [1]_. None: 0.01. "infer": without noise, the most likely one; short
         texts need larger ones. With noise 0.01. Affects privacy: no.
@@ -145,8 +146,9 @@ class PrivateCGSLDA(BaseRoundsModel):
     topic_signal_to_noise_ : ndarray of shape (n_components,)
         The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float
-        The priors that were inferred without noise. Of an array, with seeds in `prior`: in the order of the topics.
-        Of None, where more than ten topics are not kept apart: these have as much as ten together.
+        The priors that were inferred; with noise that of topic proportions alone, if documents voted for it. Of an
+        array, with seeds in `prior`: in the order of the topics. Of None, where more than ten topics are not kept
+        apart: these have as much as ten together.
     n_iter_ : int
         Rounds (sweeps) done.
     n_features_in_ : int
@@ -247,7 +249,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         if plan is None or plan.noiseless:
             return None
         if self._adaptive():
-            return told_noise(plan, NORM_BOUND, self.n_components, self.max_iter, vectors=has_vectors(self.prior))
+            options = {"vectors": has_vectors(self.prior), "infers": self._infers()[0]}
+            return told_noise(plan, NORM_BOUND, self.n_components, self.max_iter, **options)
         scale = NORM_BOUND / plan.sampling_rate
         return {
             "first_round": scale * plan.deviation(0),
@@ -331,9 +334,9 @@ class PrivateCGSLDA(BaseRoundsModel):
                 reference=REFERENCES[self.mechanism],
             )
         hidden = "the hidden topic draws of different documents act as independent ones"
-        guarantee = rounds_guarantee(
-            plan, unit, self.epsilon, self.delta, hidden=hidden, assumptions=self._prior_assumption()
-        )
+        options = {"hidden": hidden, "tells_prior": self._adaptive() and self._infers()[0]}
+        options["assumptions"] = self._prior_assumption()
+        guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, **options)
         return seeded_guarantee(guarantee, self.random_state)
 
     def _read(self, X, groups, plan, randomness):
@@ -403,7 +406,7 @@ class PrivateCGSLDA(BaseRoundsModel):
             n_sweeps=n_sweeps,
             soft_counts=self._soft_counts(plan, data),
         )
-        return partial(AdaptiveEStep, make=make) if self._adaptive() else make
+        return partial(AdaptiveEStep, make=make, judges=JUDGES * infers[0]) if self._adaptive() else make
 
     def _make_tables(self, plan, randomness, data):
         shape, key = (data.n_words, self.n_components), randomness.table_key
@@ -421,6 +424,7 @@ class PrivateCGSLDA(BaseRoundsModel):
                 smoothing=ADAPTIVE_SMOOTHING,
                 least_helped=LEAST_SIGNAL,  # topics that are drawn survive less noise
                 prior=data.prior,
+                infers=self._infers()[0],
             )
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)

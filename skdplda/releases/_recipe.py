@@ -21,6 +21,8 @@ __all__ = ["calibrate", "make_fdptm_pipeline"]
 # Words that topics can carry, per unit of their epsilon: private words are then nearly as near to topics without noise
 # as 1,000 fixed words (20 Newsgroups in benchmarks/results/vocabulary_caps.csv; chosen there, with seed 0).
 WORDS_PER_EPSILON = 250
+# Words a document up to which the default prior of topic proportions is too small: guide, "Short texts".
+SHORT_TEXTS = 5
 # Size of the vocabulary where a number of topics is suggested and nothing says how many words there will be. Not tuned:
 # the suggestion changes with its fourth root.
 NOMINAL_WORDS = 2000
@@ -85,7 +87,8 @@ def make_fdptm_pipeline(
         was not counted in the private texts.
     words_per_document : float, default=40.0
         For "suggest": a public estimate of the number of different words of a document (user) that are in the
-        vocabulary. The suggestion changes with its fourth root. Affects privacy: no, if public.
+        vocabulary. The suggestion changes with its fourth root. Up to 5, and without a `model`, it sets
+        `doc_topic_prior="infer"`, suggested or not. Affects privacy: no, if public.
 
     Returns
     -------
@@ -155,6 +158,8 @@ def make_fdptm_pipeline(
     n_seeded = len(seeded_names(prior))
     if n_components is not None:
         topics.set_params(n_components=max(topics.n_components, n_seeded) if suggest else n_components)
+    if model is None and is_real(words_per_document) and words_per_document <= SHORT_TEXTS:
+        topics.set_params(doc_topic_prior="infer")
     if math.isfinite(epsilon):
         calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
     if isinstance(max_words, str) and max_words == "auto":

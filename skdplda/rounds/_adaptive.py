@@ -5,6 +5,7 @@
     topics   topic-word counts, a number of rounds
     votes    do topics explain the documents better than word frequencies do? If not, the rest goes to `words` again,
              and a part of it if they do but the signal is weak
+    priors   with which prior do topics explain them best? Asked at the end, if it is to be inferred
 
 All this is post-processing of what was released, and the shares of the budget add up to one: doc/theory/adaptive.rst.
 """
@@ -21,7 +22,7 @@ from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 from skdplda.rounds._shrinkage import floor_of, loglinear, principal, shrink_frequencies, shrink_topics, unit_columns
 from skdplda.rounds._tables import FORGET, initial_table, signal_to_noise
 
-__all__ = ["MOST_ROUNDS", "AdaptiveTables", "Question", "audited_question", "least_share", "told_noise"]
+__all__ = ["JUDGES", "MOST_ROUNDS", "AdaptiveTables", "Question", "audited_question", "least_share", "told_noise"]
 
 # Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget".
 WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
@@ -34,6 +35,10 @@ BLEND = 0.5
 # Standard deviations of their noise above which votes, the noise included, let topics go on. Below a signal of all
 # topics together, noise in word frequencies costs much: topics must prove more, and words get a part of what is left.
 ENOUGH_VOTES, ENOUGH_IF_SCARCE, SCARCE_SIGNAL, LATE_SHARE = 1.0, 2.0, 100.0, 0.25
+# Where the prior of topic proportions is inferred: which there are, as means over the topics; with which of them topics
+# are voted on; the part of the units that judge topics, and so are in none; the shares of their votes and of the
+# question which prior it is. Chosen on KOS.
+MEAN_PRIORS, VOTED_PRIOR, JUDGES, JUDGES_SHARE, PRIORS_SHARE = (0.1, 0.3, 1.0, 3.0), 2, 0.1, 0.06, 0.03
 # Topic rounds: START + signal / STEP, in [FEWEST, MOST_ROUNDS]. The signal is a topic's mass over the noise that the
 # whole budget would leave in a topic's column. Helped by vectors, fewer are enough: signal / HELPED, in
 # [FEWEST_HELPED, MOST_ROUNDS], and fewest where users are the units. Chosen on KOS and Enron's senders.
@@ -62,7 +67,7 @@ CELL = 1000.0
 
 def least_share(n_rounds):
     """Return a bound below the share of every release, of at most `n_rounds` (None: MOST_ROUNDS) topic rounds."""
-    left = 1 - (WORDS_SHARE + FIT_SHARE + max(VECTORS_SHARE, FREQUENT_SHARE) + VOTES_SHARE)
+    left = 1 - (WORDS_SHARE + FIT_SHARE + max(VECTORS_SHARE, FREQUENT_SHARE) + JUDGES_SHARE + PRIORS_SHARE)
     return min(FIT_SHARE, (1 - LATE_SHARE) * left / (PRECISION_RATIO * (n_rounds or MOST_ROUNDS)) * (1 - 1e-9))
 
 
@@ -71,7 +76,7 @@ def least_total(n_topics, least=LEAST_SIGNAL):
     return least * min(n_topics, MOST_COUNTED)
 
 
-def topic_shares(n_rounds, left):
+def topic_shares(n_rounds, left, infers):
     """Return the shares of topic rounds, and leave some of what is left for the votes.
 
     Parameters
@@ -80,13 +85,16 @@ def topic_shares(n_rounds, left):
         How many.
     left : float
         Of the budget.
+    infers : bool
+        Whether the prior of topic proportions is asked for.
     """
     precisions = growing(n_rounds, PRECISION_RATIO if n_rounds > FEW else FEW_RATIO)
-    left -= VOTES_SHARE * (n_rounds > 1)  # after a single round, nothing is to decide
+    left -= (JUDGES_SHARE if infers else VOTES_SHARE) * (n_rounds > 1)  # after a single round, nothing is to decide
+    left -= PRIORS_SHARE * infers
     return (precisions * (left / precisions.sum())).tolist()
 
 
-def planned_noise(plan, n_rounds=None, *, vectors=False):
+def planned_noise(plan, n_rounds=None, *, vectors=False, infers=False):
     """Return the greatest standard deviations of noise in a cell of released topics, without data.
 
     Parameters
@@ -97,6 +105,8 @@ def planned_noise(plan, n_rounds=None, *, vectors=False):
         Topic rounds; None for those that the releases may ask for.
     vectors : bool, default=False
         Whether there are public vectors, which have a share of their own.
+    infers : bool, default=False
+        Whether the prior of topic proportions is inferred, which has one too.
 
     Returns
     -------
@@ -106,21 +116,22 @@ def planned_noise(plan, n_rounds=None, *, vectors=False):
     left = 1 - WORDS_SHARE - FIT_SHARE * vectors
     after_frequent = left - max(FREQUENT_SHARE, VECTORS_SHARE * vectors)
     if n_rounds is not None:
-        return tuple(noise_of_topics(plan, n_rounds, after_frequent, LATE_SHARE))
+        return tuple(noise_of_topics(plan, n_rounds, after_frequent, LATE_SHARE, infers))
     most = round(START + FREQUENT_SIGNAL / STEP)  # where the signal is so weak that frequent words come first
     return tuple(
         np.maximum(
-            noise_of_topics(plan, MOST_ROUNDS, left, 0.0), noise_of_topics(plan, most, after_frequent, LATE_SHARE)
+            noise_of_topics(plan, MOST_ROUNDS, left, 0.0, infers),
+            noise_of_topics(plan, most, after_frequent, LATE_SHARE, infers),
         ).tolist()
     )
 
 
-def noise_of_topics(plan, n_rounds, left, late):
+def noise_of_topics(plan, n_rounds, left, late, infers):
     """Return the three numbers of `planned_noise`, (3,), where so much of the budget is left for topics and votes.
 
     `late` is the part that words may get of it after the first round.
     """
-    first, *later = topic_shares(n_rounds, left)
+    first, *later = topic_shares(n_rounds, left, infers)
     shares = [first, *((1 - late) * share for share in later)]
     weight = squares = 0.0
     for share in shares:
@@ -128,13 +139,16 @@ def noise_of_topics(plan, n_rounds, left, late):
     return plan.deviation(0) * np.array([shares[0] ** -0.5, shares[-1] ** -0.5, squares**0.5 / weight])
 
 
-def told_noise(plan, norm_bound, n_components, max_iter, *, vectors):
-    """Return what `noise_deviation` of an estimator tells of this form, with `norm_bound` in tokens."""
+def told_noise(plan, norm_bound, n_components, max_iter, **options):
+    """Return what `noise_deviation` of an estimator tells of this form, with `norm_bound` in tokens.
+
+    The options are `vectors` and `infers` of `planned_noise`.
+    """
     if n_components == 1:  # word frequencies alone, released once
         first = last = model = float(norm_bound * plan.deviation(0))
         rounds = 1
     else:
-        first, last, model = (float(norm_bound * noise) for noise in planned_noise(plan, max_iter, vectors=vectors))
+        first, last, model = (float(norm_bound * noise) for noise in planned_noise(plan, max_iter, **options))
         rounds = max_iter or MOST_ROUNDS
     return {"first_round": first, "last_round": last, "in_model": model, "rounds": rounds}
 
@@ -144,16 +158,18 @@ class Question(NamedTuple):
 
     Parameters
     ----------
-    kind : {"words", "fit", "vectors", "clusters", "votes"}
+    kind : {"words", "fit", "vectors", "clusters", "votes", "priors"}
         What is to be summed. None of them moves hidden state.
     table : ndarray of shape (n_words, n_topics) or None
-        For "clusters" and "votes": the public table.
+        For "clusters", "votes" and "priors": the public table.
     vectors : ndarray of shape (n_words, n_dimensions) or None
         For "fit", "vectors" and "clusters": public vectors of words, times their weights.
     centres : ndarray of shape (n_dimensions, n_topics) or None
         For "vectors" and "clusters": of length 1.
     word_weights : ndarray of shape (n_words,) or None
         For "clusters": of words in a contribution; None where users are the units.
+    priors : ndarray of shape (n_priors, n_topics) or None
+        For "priors": of topic proportions. For "votes" the first one; None for JUDGE_PRIOR.
     """
 
     kind: str
@@ -161,6 +177,7 @@ class Question(NamedTuple):
     vectors: Any = None
     centres: Any = None
     word_weights: Any = None
+    priors: Any = None
 
 
 def audited_question(kind, table, vectors=None):
@@ -168,8 +185,8 @@ def audited_question(kind, table, vectors=None):
 
     Parameters
     ----------
-    kind : {"topics", "frequent", "words", "votes", "fit", "vectors"}
-        "frequent" is asked of the first half of the words.
+    kind : {"topics", "frequent", "words", "votes", "priors", "fit", "vectors"}
+        "frequent" is asked of the first half of the words, "votes" as where no prior is inferred.
     table : ndarray of shape (n_words, n_topics)
         The first one.
     vectors : ndarray of shape (n_words, n_dimensions) or None, default=None
@@ -180,7 +197,13 @@ def audited_question(kind, table, vectors=None):
     if kind == "frequent":
         return np.where((np.arange(len(table)) <= len(table) // 2)[:, None], table, np.float32(0))
     centres = None if vectors is None else unit_columns(vectors.T @ table)
-    return Question(kind, table, vectors, centres)
+    return Question(kind, table, vectors, centres, priors=priors_of(table) if kind == "priors" else None)
+
+
+def priors_of(table):
+    """Return priors of topic proportions, (number of MEAN_PRIORS, n_topics), in proportion to the topics' masses."""
+    masses = table.sum(axis=0, dtype=np.float64)
+    return np.outer(MEAN_PRIORS, masses * (len(masses) / masses.sum()))
 
 
 class AdaptiveTables:
@@ -204,6 +227,13 @@ class AdaptiveTables:
         The signal below which no topics are tried that vectors help; without these it is LEAST_SIGNAL.
     prior : WordPrior or None, default=None
         Public knowledge.
+    infers : bool, default=False
+        Whether the prior of topic proportions is asked for at the end.
+
+    Attributes
+    ----------
+    mean_prior : float or None
+        That prior, as its mean over the topics; None where it was not asked for.
     """
 
     def __init__(
@@ -217,10 +247,11 @@ class AdaptiveTables:
         smoothing=SMOOTHING,
         least_helped=LEAST_SIGNAL_HELPED,
         prior=None,
+        infers=False,
     ):
         self.table = initial_table(shape, key, GAMMA_SHAPE)
         self._plan, self._weighted, self._n_rounds, self._smoothing = plan, weighted, n_rounds, smoothing
-        self._least_helped = least_helped
+        self._least_helped, self._infers, self.mean_prior = least_helped, infers, None
         self._prior = WordPrior() if prior is None else prior
         self._public = floor_of(self._prior.frequencies)
         self._seed = int(np.random.default_rng(key).integers(2**32))
@@ -251,8 +282,12 @@ class AdaptiveTables:
         kind = self._todo[0][0]
         if kind == "words":
             return Question(kind)
-        if kind == "votes":
+        if kind == "votes" and not self._infers:
             return Question(kind, self._voted_table())
+        if kind in ("votes", "priors"):
+            counts = self._shrunk()[:, : self._n_apart + MOST_OTHERS]
+            priors = priors_of(counts)
+            return Question(kind, counts, priors=priors if kind == "priors" else priors[[VOTED_PRIOR]])
         table = np.ascontiguousarray(self.table[:, : self._n_apart])  # of fewer columns: asks for fewer topics
         if kind == "topics":
             return table
@@ -353,8 +388,9 @@ class AdaptiveTables:
         elif n_rounds is None:
             n_rounds = int(np.clip(np.rint(START + self._signal / STEP), FEWEST, MOST_ROUNDS))
         self._before = math.fsum(self.spent[1:])
-        shares = topic_shares(n_rounds, 1 - math.fsum(self.spent))
+        shares = topic_shares(n_rounds, 1 - math.fsum(self.spent), self._infers)
         self._todo = [(first, shares[0]), *(("topics", share) for share in shares[1:])]
+        self._todo += [("priors", PRIORS_SHARE)] * self._infers
 
     def _take_frequent(self, sums, share):
         """Take topics of the frequent words; the others are in each topic as often as in all, or as its seeds say."""
@@ -393,18 +429,23 @@ class AdaptiveTables:
         released += floor
         self.table = self._scaled(released)
         after = VOTES_AFTER + (self._before if self._vectors is None else 0.0)
-        if not self._voted and self._todo and math.fsum(self.spent) + self._todo[0][1] / 2 >= after:
+        more = self._todo and self._todo[0][0] == "topics"
+        if not self._voted and more and math.fsum(self.spent) + self._todo[0][1] / 2 >= after:
             self._voted = True
-            self._todo.insert(0, ("votes", VOTES_SHARE))
+            self._todo.insert(0, ("votes", JUDGES_SHARE if self._infers else VOTES_SHARE))
 
     def _take_votes(self, sums, share):
         scarce = self._signal * self._n_apart < SCARCE_SIGNAL
-        if sums[0, 0] < (ENOUGH_IF_SCARCE if scarce else ENOUGH_VOTES) * self._deviation(share):
+        enough = ENOUGH_IF_SCARCE if scarce and not self._infers else ENOUGH_VOTES
+        if sums[0, 0] < enough * self._deviation(share):
             self._give_up()
         elif scarce:
             left = 1 - math.fsum(self.spent)
             self._todo = [(kind, share * (1 - LATE_SHARE)) for kind, share in self._todo]
             self._todo.append(("words", LATE_SHARE * left))
+
+    def _take_priors(self, sums, share):
+        self.mean_prior = MEAN_PRIORS[int(np.argmax(sums[:, 0]))]
 
     def _give_up(self):
         """Plan to spend all that is left on the word frequencies."""
@@ -490,6 +531,7 @@ class AdaptiveTables:
                     *(self._voted, self._topics_pay, self._signal, self._mass, self._n_apart),
                 ]
             ),
+            "mean_prior": np.array([] if self.mean_prior is None else [self.mean_prior]),
         } | {name: a for name, a in (("vectors", self._vectors), ("centres", self._centres)) if a is not None}
 
     def restore(self, arrays):
@@ -500,6 +542,6 @@ class AdaptiveTables:
         self._todo = list(zip(arrays["kinds"].tolist(), arrays["shares"].tolist(), strict=True))
         self._words_share, self._share, self._squares, self._before = arrays["numbers"][:4].tolist()
         self._signal, self._mass, apart = arrays["numbers"][6:].tolist()
-        self._n_apart = int(apart)
+        self._n_apart, self.mean_prior = int(apart), next(iter(arrays["mean_prior"].tolist()), None)
         self._vectors, self._centres = arrays.get("vectors"), arrays.get("centres")
         self._voted, self._topics_pay = bool(arrays["numbers"][4]), bool(arrays["numbers"][5])
