@@ -34,8 +34,8 @@ __all__ = ["PrivateCGSLDA"]
 # "20 sweeps a round". Without noise: 100 rounds of one sweep, not tuned. Published: 300, as Zhao et al. (2019, 2021).
 PRIVATE_ROUNDS, EXACT_ROUNDS, PUBLISHED_SWEEPS = 20, 100, 300
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
-# Of `AdaptiveTables`; draws of topics need less smoothing than soft counts do, and survive less noise, so that fewer are
-# kept apart. Chosen on KOS, and on KOS, news, NIPS and Enron's mails.
+# Of `AdaptiveTables`; draws of topics need less smoothing than soft counts do, and survive less noise, so that fewer
+# are kept apart. Chosen on KOS, and on KOS, news, NIPS and Enron's mails.
 ADAPTIVE_SMOOTHING, ADAPTIVE_APART = 0.2, 0.7
 # Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of
 # shape 1": hardly any difference.
