@@ -225,6 +225,8 @@ class AdaptiveTables:
         Of the next table towards the word frequencies, in standard deviations of the noise.
     least_helped : float, default=LEAST_SIGNAL_HELPED
         The signal below which no topics are tried that vectors help; without these it is LEAST_SIGNAL.
+    apart : float, default=APART
+        Topics that are kept apart, over the root of the signal of all together, where documents are the units.
     prior : WordPrior or None, default=None
         Public knowledge.
     infers : bool, default=False
@@ -246,12 +248,14 @@ class AdaptiveTables:
         n_rounds=None,
         smoothing=SMOOTHING,
         least_helped=LEAST_SIGNAL_HELPED,
+        apart=APART,
         prior=None,
         infers=False,
     ):
         self.table = initial_table(shape, key, GAMMA_SHAPE)
         self._plan, self._weighted, self._n_rounds, self._smoothing = plan, weighted, n_rounds, smoothing
-        self._least_helped, self._infers, self.mean_prior = least_helped, infers, None
+        self._least_helped, self._apart = least_helped, apart if weighted else APART_USERS
+        self._infers, self.mean_prior = infers, None
         self._prior = WordPrior() if prior is None else prior
         self._public = floor_of(self._prior.frequencies)
         self._seed = int(np.random.default_rng(key).integers(2**32))
@@ -336,8 +340,7 @@ class AdaptiveTables:
             return
         signal = max(words.sum() / np.sqrt(n_words) / self._deviation(1.0), 0.0)
         n_seeded, informed = len(self._prior.names), self._prior.informed
-        apart = round((APART if self._weighted else APART_USERS) * math.sqrt(signal))
-        self._n_apart = min(max(apart, FEWEST_APART, n_seeded), n_topics)
+        self._n_apart = min(max(round(self._apart * math.sqrt(signal)), FEWEST_APART, n_seeded), n_topics)
         self._signal, self._start = signal / self._n_apart, self._start[:, : self._n_apart]
         self._sum = self._sum[:, : self._n_apart]
         if len(informed):
