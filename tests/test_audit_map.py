@@ -47,6 +47,7 @@ MAP = {
             "rounds/_estep_gibbs.py:GibbsEStep.collect",
             "rounds/_estep_gibbs.py:GibbsEStep._sum_soft_counts",
             "rounds/_estep_gibbs.py:GibbsEStep.restore",  # the counts from which the next sweep goes on
+            "rounds/_expected.py:ExpectedTopics.collect",  # without noise only
             "rounds/_estep_segments.py:SegmentEStep.collect",
             "rounds/_estep_variational.py:VariationalEStep.collect",
             # Where releases divide the budget; lemmas are those of doc/theory/adaptive.rst.

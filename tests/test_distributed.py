@@ -239,14 +239,15 @@ def test_full_disk_on_checkpoint(X, shards, client, tmp_path, monkeypatch):
         (
             "gibbs, laplace",
             {
-                **{"e_tables": (1, 60, 4), "e_rounds": (1,)},
+                **{"e_table_0": (60, 4), "e_rounds": (1,)},
                 **{"r_table": (60, 4), "r_sum": (60, 4), "r_words": (60,), "r_weight": ()},
             },
         ),
         (
             "gibbs",
             {
-                **{"e_tables": (8, 60, 4), "e_rounds": (8,), "r_frequent": (60,)},
+                **{f"e_table_{i}": (60, 4) for i in range(8)},
+                **{"e_rounds": (8,), "r_frequent": (60,)},
                 **{
                     "r_table": (60, 4),
                     "r_start": (60, 4),

@@ -21,6 +21,7 @@ from skdplda.rounds._adaptive import JUDGES, LEAST_SIGNAL, AdaptiveTables, least
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._estep_listed import ListedEStep
+from skdplda.rounds._expected import first_expected
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
 from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
@@ -386,16 +387,28 @@ class PrivateCGSLDA(BaseRoundsModel):
         """Whether words and documents list their topics, in place of a number for each topic."""
         return self._order(plan) is None and self.n_components > LISTED_TOPICS and not any(self._infers())
 
+    def _exact_priors(self, plan):
+        """Return the priors of rounds without noise."""
+        return partial(
+            annealed, self._doc_topic_prior(), self._topic_word_prior(), self.n_components, n_rounds=plan.n_rounds
+        )
+
+    def _first_expected(self, plan):
+        """Return the number of the first round of expected counts; None without such rounds."""
+        if self._order(plan) is not None or self._lists_topics(plan) or any(self._infers()):
+            return None
+        return first_expected(plan.n_rounds)
+
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, order = self._doc_topic_prior(), self._topic_word_prior(), self._order(plan)
-        priors, infers = partial(constant, alpha, beta), self._infers()
+        infers = self._infers()
         if infers[0]:  # not those of an earlier fit
             alpha = np.full(self.n_components, FIRST_PRIOR)
-            priors = partial(constant, alpha, beta)
+        priors = partial(constant, alpha, beta)
         if order is None and any(infers):
             priors = InferredPriors(alpha, FIRST_PRIOR if infers[1] else beta, infers, plan.n_rounds)
         elif order is None:
-            priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
+            priors = self._exact_priors(plan)
         n_sweeps = self.local_sweeps or (EXACT_SWEEPS if order is None else PRIVATE_SWEEPS)
         if self._lists_topics(plan):
             return partial(ListedEStep, n_topics=self.n_components, priors=priors, n_sweeps=n_sweeps)
@@ -406,6 +419,7 @@ class PrivateCGSLDA(BaseRoundsModel):
             priors=priors,
             n_sweeps=n_sweeps,
             soft_counts=self._soft_counts(plan, data),
+            first_expected=self._first_expected(plan),
         )
         return partial(AdaptiveEStep, make=make, judges=JUDGES * infers[0]) if self._adaptive() else make
 
@@ -414,7 +428,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         if self._lists_topics(plan):
             return ListedTables(shape, plan)
         if self._order(plan) is None:
-            return ExactTables(shape, plan, key)
+            return ExactTables(shape, plan, self._exact_priors(plan), self._first_expected(plan))
         if self._adaptive():
             return AdaptiveTables(
                 shape,
