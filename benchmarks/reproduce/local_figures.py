@@ -43,8 +43,6 @@ Rows are written as they come; a second run goes on where the first was interrup
 """
 
 import argparse
-import json
-import lzma
 import math
 import os
 import sys
@@ -56,9 +54,9 @@ from types import SimpleNamespace
 import matplotlib
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import CountVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from hdp_figures import corpus
 from results import Rows
 
 from skdplda import LocalPrivateLDA, PrivacyLeakWarning
@@ -69,15 +67,17 @@ from skdplda.models._local_estimators import moment_estimate, reconstruct
 from skdplda.models._published_gibbs import fit_published
 
 N_WORDS, N_TOPICS, BETA, BATCH, LAMBDA, OMEGA = 1000, 50, 0.01, 160, 0.5, 0.4
-N_TRAIN = {"KOS": 3000, "NIPS": 1350, "Enron*": 3000}
-N_PRIOR = {"KOS": 500, "NIPS": 200, "Enron*": 1000}
-PRIOR_SIZES = {"KOS": (100, 250, 500, 1000), "NIPS": (50, 100, 200, 400), "Enron*": (100, 250, 500, 1000)}
+MAILS = "Enron (six mailboxes)"
+N_TRAIN = {"KOS": 3000, "NIPS": 1350, MAILS: 15_200}
+N_PRIOR = {"KOS": 500, "NIPS": 200, MAILS: 1000}
+PRIOR_SIZES = {"KOS": (100, 250, 500, 1000), "NIPS": (50, 100, 200, 400), MAILS: (100, 250, 500, 1000)}
 BATCH_SIZES = (40, 80, 160, 320)
-STREAM_SWEEPS = {"KOS": 100, "NIPS": 30, "Enron*": 30}
+EVERY = {"KOS": 1, "NIPS": 1, MAILS: 4}  # so many batches, Figure 8 has a row
+STREAM_SWEEPS = {"KOS": 100, "NIPS": 30, MAILS: 30}
 COINS = (0.5, 0.2, 0.1, 0.05, 0.01, 0.001)  # f, from epsilon 1.10 to 7.60
 STREAM_EPSILONS = (1.0, 3.0, 5.0, math.inf)
 KEYS = ["figure", "corpus", "method", "alpha", "bit_epsilon", "prior", "batch_size", "seed"]
-DATA = {"KOS": "kos", "NIPS": "nips", "Enron*": "enron"}
+DATA = {"KOS": "kos", "NIPS": "nips", MAILS: "enron"}
 EXACT = ("non-private", "CGS, last sample")
 METHODS = ("LP-LDA (moment)", "likelihood", "CDP-LDA (claimed)", "LP-LDA, last sample", *EXACT)
 COLORS = {
@@ -93,18 +93,11 @@ COLORS = {
 
 def presence(folder, name):
     """Return the presence bits of a corpus: the training and the test documents, words of most documents only."""
-    if name == "Enron*":
-        with lzma.open(folder / "enron_ham_raw.jsonl.xz", "rt", encoding="utf-8") as file:
-            mails = [json.loads(line)["body"] for line in file]
-        order = np.random.default_rng(0).permutation(len(mails))[:3500]
-        counter = CountVectorizer(
-            stop_words="english", max_features=N_WORDS, binary=True, token_pattern=r"(?u)\b[a-z]{3,}\b"
-        )
-        X = sp.csr_matrix(counter.fit_transform([mails[i] for i in order]))
-    else:
-        X = load_uci_bow(folder / f"docword.{name.lower()}.txt.gz").data
-        most = np.argsort(-np.diff(X.tocsc().indptr), kind="stable")[:N_WORDS]
-        X = (X[:, most] > 0).astype(np.int32).tocsr()
+    if name == MAILS:
+        return tuple(map(sp.csr_matrix, corpus(folder, name)))  # all of them, as for Figures 4 and 5
+    X = load_uci_bow(folder / f"docword.{name.lower()}.txt.gz").data
+    most = np.argsort(-np.diff(X.tocsc().indptr), kind="stable")[:N_WORDS]
+    X = (X[:, most] > 0).astype(np.int32).tocsr()
     return X[: N_TRAIN[name]], X[N_TRAIN[name] :]
 
 
@@ -193,12 +186,12 @@ def figure6(name, train, test, rows, seeds, sweeps, methods, coins):
 
 
 def stream(figure, name, method, epsilon, seed, train, test, rows, sweeps, prior, size, every):
-    """One stream: a prior corpus, then each other document once; a row after each batch, or after the last."""
+    """One stream: a prior corpus, then each other document once; a row every so many batches, or after the last."""
 
     def work():
         order = np.random.default_rng(seed).permutation(train.shape[0])
         starts = list(range(prior, train.shape[0] - size + 1, size))
-        wanted = range(1, len(starts) + 1) if every else [len(starts)]
+        wanted = range(len(starts), 0, -every) if every else [len(starts)]
         model = local(epsilon, 0.1, "likelihood" if method == "likelihood" else "bayes", seed, sweeps)
         if prior:
             model.fit_prior(train[order[:prior]])
@@ -220,16 +213,16 @@ def streams(figures, name, train, test, rows, seeds, sweeps):
         if 8 in figures:
             for epsilon in STREAM_EPSILONS:
                 for method in ("O-LDA",) if math.isinf(epsilon) else ("OLP-LDA", "likelihood"):
-                    stream(8, name, method, epsilon, *common, N_PRIOR[name], BATCH, True)
+                    stream(8, name, method, epsilon, *common, N_PRIOR[name], BATCH, EVERY[name])
         if 9 in figures:
             for prior in PRIOR_SIZES[name]:
                 for method, epsilon in (("OLP-LDA", 3.0), ("likelihood", 3.0), ("O-LDA", math.inf)):
-                    stream(9, name, method, epsilon, *common, prior, BATCH, False)
+                    stream(9, name, method, epsilon, *common, prior, BATCH, 0)
         if 10 in figures:
             for size in BATCH_SIZES:
                 for method, epsilon in (("OLP-LDA", 3.0), ("likelihood", 3.0), ("O-LDA", math.inf)):
-                    stream(10, name, method, epsilon, *common, N_PRIOR[name], size, False)
-                stream(10, name, "OLP-LDA, no prior", 3.0, *common, 0, size, False)
+                    stream(10, name, method, epsilon, *common, N_PRIOR[name], size, 0)
+                stream(10, name, "OLP-LDA, no prior", 3.0, *common, 0, size, 0)
 
 
 class Listed(list):
@@ -268,7 +261,7 @@ def finish(fig, axes, path, note):
 
 
 BIT = "ε is the loss of one bit; of a whole document of any length, 1,000 times as much.  "
-ENRON = "Enron*: raw mails of 6 mailboxes stand in for the paper's corpus.  Mean and range of the seeds."
+ENRON = "All raw mails of 6 mailboxes stand in for the paper's Enron.  Mean and range of the seeds."
 
 
 def draw(table, unigram, output):

@@ -252,6 +252,7 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--only", nargs="+", default=[], metavar="KEY=VALUE", help="such as accounting=pld epsilon=5")
     parser.add_argument("--quick", action="store_true", help="20 Newsgroups, one seed, batches of 1,000; not kept")
+    parser.add_argument("--table", action="store_true", help="Table 1 alone")
     parser.add_argument("--redraw", action="store_true", help="from the saved table")
     parser.add_argument("--output", type=Path, default=Path(__file__).resolve().parents[1] / "results")
     options = parser.parse_args()
@@ -264,7 +265,7 @@ def main():
             options.corpora, options.seeds = [NEWS], [0]
             options.only = [f"batch={BATCHES[-1]}", "passes=1"]
         wanted = dict(one.split("=") for one in options.only)
-        for cell in cells(options.corpora, options.seeds)["vips_figure1"]:
+        for cell in [] if options.table else cells(options.corpora, options.seeds)["vips_figure1"]:
             if all(
                 f"{cell[key]:g}" == value if key in KEYS[2:] else cell[key] == value for key, value in wanted.items()
             ):
