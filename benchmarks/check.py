@@ -49,6 +49,7 @@ COMMANDS = {  # beginning of the names of tables and figures: the program that m
     "gibbs_paths": "gibbs.py paths",
     "gibbs_serve": "gibbs.py serve",
     "gibbs_speed": "gibbs.py speed",
+    "hdp_": "hdp.py --seeds 0 1 2",
     "hdp_figure": "reproduce/hdp_figures.py",
     "local_figure": "reproduce/local_figures.py",
     "pctd_figure": "reproduce/pctd_figures.py",
