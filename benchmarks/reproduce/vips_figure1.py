@@ -53,7 +53,7 @@ from results import Rows
 
 from skdplda import VIPSLDA
 from skdplda.datasets import load_20newsgroups, topic_recovery
-from skdplda.metrics import perplexity, unigram_perplexity
+from skdplda.metrics import perplexity, u_mass_coherence, unigram_perplexity
 from skdplda.privacy import epsilon_of
 
 DELTA, ETA, ALPHA = 1e-5, 0.1, 0.1
@@ -175,13 +175,13 @@ def curve(data, corpus, accounting, epsilon, batch, passes, seed, n_documents=No
 
 
 def table_1(data, epsilon, seed, corpus=MADE, batch=1000, n_documents=None):
-    """Return the ten most probable words of three topics by each accounting, matched to those without privacy."""
+    """Return ten words of the three most coherent topics without privacy, and of their like by each accounting."""
     train, _, words = load(corpus, data, n_documents)
     topics = {}
     for name in COLORS:
         spent = math.inf if name == "none" else epsilon
         topics[name] = online(corpus, name, spent, batch, NOMINAL[corpus] // batch, seed).fit(train).topic_word_
-    rows, chosen = [], np.argsort(-topics["none"].max(axis=1))[:3]
+    rows, chosen = [], np.argsort(-u_mass_coherence(topics["none"], train[:20_000]))[:3]
     for name, found in topics.items():
         like = topic_recovery(topics["none"], found).permutation[chosen]
         for number, topic in enumerate(found[like], 1):
