@@ -2,14 +2,15 @@
 
 Zhao, Ren, Yang, Han, Zhao and Yang, "Latent Dirichlet Allocation Model Training With Differential Privacy", IEEE TIFS
 16, 2021. 1,000 words, K=50, beta=0.01; mini-batches of 160, lambda=0.5, omega=0.4; prior corpora of 500, 200 and 1,000
-documents. KOS and NIPS of the paper's corpora. Its Enron is not the one here: 3,500 raw mails of 6 mailboxes STAND IN
-for it (the paper has 10,000 documents). A document is the set of its words. The conference version of Figure 6 (IJCAI
-2019) has alpha=0.1, the journal alpha=1; Figure 6 is there for both, all else for the first.
+documents. KOS and NIPS of the paper's corpora. Its Enron, 10,000 documents, is not to be had: all 16,921 raw mails of
+six mailboxes stand in for it, as in Figures 4 and 5 (`hdp_figures.py`). A document is the set of its words. The
+conference version of Figure 6 (IJCAI 2019) has alpha=0.1, the journal alpha=1; Figure 6 is there for both, all else for
+the first.
 
 CDP-LDA ends with the topics of its last sweep; LP-LDA as this package has it draws with a table that is frozen within a
 sweep, and takes a mean of many sweeps. "LP-LDA, last sample" and "CGS, last sample" have CDP-LDA's sampler and its last
-sweep. All have three seeds; at the weakest noise KOS may have more. `benchmarks/check.py --rows` lists what is missing.
-Documents of a stream come once: each user sends one report. A batch has 100 sweeps for KOS, 30 for the others.
+sweep. KOS and NIPS have three seeds, mail MAILSEEDS; `benchmarks/check.py --rows` lists what is missing. Documents of
+a stream come once: each user sends one report. A batch has 100 sweeps for KOS, 30 for the others.
 
 Perplexity is measured twice: topic proportions from the test document itself ("fold-in", the papers' way), and from one
 half of it for the other half ("completion").
@@ -19,25 +20,19 @@ times as much; the table says both. CDP-LDA's epsilon is a published claim that 
 
 What agrees with the papers, and what does not:
 
-* Figure 6, one sampler for all (KOS). By fold-in as printed: CDP-LDA is better at small epsilon, LP-LDA from 5.3 on
-  with alpha=0.1 (434 to 437 there, 635 to 503 at 1.1) and from 3.7 on with alpha=1 (522 to 529; 703 to 594 at 1.1), and
-  near the model without noise at 7.6 (426 to 425, 495 to 495). By completion CDP-LDA is better at each epsilon (601 to
-  589 and 633 to 622 at 7.6): that LP-LDA passes it there, next, is the mean of many sweeps.
-* Figure 6, LP-LDA as the package has it. It falls with epsilon, and reaches the model without noise at 7.6. At small
-  epsilon CDP-LDA is better, from 5.3 to 7.6 on LP-LDA is, as printed. The likelihood of the noisy bits is better than
-  the moment estimate where noise is strong (KOS, alpha=0.1, at 1.1: 574 to 654 by fold-in), but by fold-in with alpha=1
-  (752 to 747), and as good at 7.6, where a report has half a wrong bit. At 1.1, by completion, only the likelihood with
-  alpha=0.1 is below the words alone (KOS: 698; 795): reports of so few documents say little.
-* Figure 8. O-LDA falls with the batches, and so do the curves of weak noise. OLP-LDA at epsilon=1 and 3 falls on NIPS
-  only: on KOS and Enron* the prior corpus alone is better than what noisy batches, reconstructed by the moments, make
-  of it. The paper has all of them fall.
-  The likelihood of the bits keeps close to the stream without noise.
-* Figure 9. A larger prior corpus helps everything, as printed, and most where there is noise.
-* Figure 10. Without a prior corpus OLP-LDA is far worse, and gains from larger batches; with one the size hardly
-  matters. As printed, except that O-LDA gains little from larger batches here, too.
-
+* Figure 6, one sampler for all. By fold-in as printed: CDP-LDA is better at small epsilon, LP-LDA at large. With
+  alpha=0.1 they cross at 5.3 on KOS (LP-LDA 434, CDP-LDA 437; 635 and 503 at 1.1) and on NIPS (783 and 785; 843 and
+  815); on mail they meet at 7.6 (318 and 318; 597 and 383). With alpha=1: at 3.7 on KOS (522 and 529), 2.9 on NIPS (809
+  and 814), 7.6 on mail (428 and 432). At 7.6 LP-LDA is near the model without noise everywhere (426 to 425, 781 to 781,
+  318 to 315). By completion CDP-LDA is better at each epsilon on all three (601 to 589, 890 to 878 and 449 to 441 at
+  7.6): that LP-LDA passes it there, next, is the mean of many sweeps.
+* Figure 6, LP-LDA as the package has it. It falls with epsilon, and reaches the model without noise at 7.6. By fold-in
+  with alpha=0.1 the likelihood of the noisy bits is better than the moment estimate where noise is strong, from 2.2 on
+  (KOS 486 to 537, NIPS 799 to 809, mail 412 to 507), and as good at 7.6, where a report has half a wrong bit; at 1.1
+  it is on KOS (574 to 654) and not on mail (656 to 631). At 1.1, by completion, the likelihood with alpha=0.1 is below
+  the words alone on KOS (698; 795), and no form of LP-LDA is on NIPS (892) or mail (748): few reports say little.
+FIG8
     python benchmarks/reproduce/local_figures.py --figures 6 8 9 10
-    python benchmarks/reproduce/local_figures.py --figures 6 --corpora KOS --coins 0.001 --seeds 3 4 5 ...
 
 Rows are written as they come; a second run goes on where the first was interrupted.
 """
