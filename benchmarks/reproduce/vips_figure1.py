@@ -10,24 +10,26 @@ proportions and the length of one post. Words are the most frequent ones that ar
 Every curve of the paper's accountings is a claim; the table gives beside it the epsilon that its noise is worth by PLD.
 Perplexity is by document completion, not the paper's bound.
 
-What is stored: for the real corpora one seed and one pass, at epsilon 0.5, 1 and 5, measured before rows knew their
-code; for the made one, 50 topics over 1,000 words, one pass of one seed without privacy, by PLD and zCDP at 0.5, and by
-PLD at 5 in mini-batches of 1,000 (not drawn yet). A fit of its 400,000 documents takes 26 to 48 s of processor time.
-`benchmarks/check.py --rows` lists what `cells` has beyond that: the other budgets, mini-batches and accountings there,
-three seeds, four budgets, four passes.
+What is stored: both real corpora with four budgets, four mini-batches, one and four passes and three seeds; the made
+one, 50 topics over 1,000 words, MADESTORED. `benchmarks/check.py --rows` lists what is missing.
 
-What agrees: PLD is best and zCDP next in each cell, and perplexity falls with epsilon. At 400,000 documents, epsilon 5
-and 1,000 documents a mini-batch, a private model is below the words alone: 627 by PLD, 689 for the words, 490 without
-privacy.
+Table 1, on the made corpus at the paper's epsilon of 0.5, mini-batches of 1,000: the three topics that cohere most
+without privacy, and their like. zCDP has one of them, PLD two; advanced and linear composition have words at random,
+all of nearly one probability. That is the paper's table. At 5 advanced and linear are no better.
 
-What does not. At 400,000 documents and epsilon 0.5, the paper's, the private models are above the words alone: 726 by
-PLD and 781 by zCDP. A mini-batch of 400 documents gets the noise that hides one of 400, whatever the size of the
-corpus; only sampling amplifies. On the real corpora each private model is worse than the words alone (1389 and 1342):
-rounds of all documents, the default of VIPSLDA, are what brings them below, see benchmarks/utility.py. The paper's
-order of advanced before linear composition is reversed on the news articles in every cell, and on 20 Newsgroups at
-1,000 documents a mini-batch: with few steps the linear composition is the better bound. The effect of mini-batches is
-the reverse: the paper's perplexity falls as they get smaller, ours rises (20 Newsgroups, zCDP, epsilon 5: 1465, 1544,
-1631, 1874 at 1,000, 400, 200 and 50), since a pass of smaller ones has more steps, and noise enters each of them.
+What agrees in Figure 1: PLD is best and zCDP next in each cell, and perplexity falls with epsilon. On 20 Newsgroups
+advanced is before linear composition in mini-batches of 400 at each budget (1976 and 1978 at 0.5, 1656 and 1672 at 5).
+Without privacy smaller mini-batches are better on the articles (831 at 50, 990 at 1,000).
+MADEAGREES
+
+What does not. On the real corpora each private model is worse than the words alone, after one pass and after four (20
+Newsgroups: PLD 1410 at best, NEWS4, words 1389; articles 1433, 1347): rounds of all documents, the default of VIPSLDA,
+are what brings them below, see benchmarks/utility.py. MADENOT A mini-batch gets the noise that hides one of its
+documents, whatever the size of the corpus; only sampling amplifies. Linear is before advanced composition on the
+articles after one pass (1796 and 1880 at 5) and on 20 Newsgroups at 1,000 documents a mini-batch (1539 and 1598): with
+few steps it is the better bound. The effect of mini-batches is the reverse: the paper's private perplexity falls as
+they get smaller, ours rises (20 Newsgroups, zCDP, epsilon 5: 1465, 1548, 1640, 1866 at 1,000, 400, 200 and 50), since a
+pass of smaller ones has more steps, and noise enters each of them.
 
     python benchmarks/reproduce/vips_figure1.py --data FOLDER
 """
