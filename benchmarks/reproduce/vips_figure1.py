@@ -197,7 +197,7 @@ def table_1(data, epsilon, seed, corpus=MADE, batch=1000, n_documents=None):
 def worth(lines):
     """Return a line of text: the epsilon of each claimed path by PLD."""
     true = lines[lines.status == "claimed"].groupby("accounting", sort=False).true_epsilon.first()
-    return "worth: " + ", ".join(f"{LABELS[name]} {value:.2g}" for name, value in true.items())
+    return "worth: " * bool(len(true)) + ", ".join(f"{LABELS[name]} {value:.2g}" for name, value in true.items())
 
 
 def draw(table, path):
@@ -205,7 +205,8 @@ def draw(table, path):
     keys = ["corpus", "accounting", "epsilon", "batch", "passes", "status", "documents_seen"]
     table = table.groupby(keys, sort=False, as_index=False)[["perplexity", "true_epsilon", "words_alone"]].mean()
     table = table[table.passes == 1]
-    names, budgets, main_batch = table.corpus.unique(), sorted(set(table.epsilon) - {math.inf}), BATCH
+    names = [name for name in NOMINAL if name in set(table.corpus)]
+    budgets, main_batch = sorted(set(table.epsilon) - {math.inf}), BATCH
     figure = Figure(figsize=(3.2 * (len(budgets) + 1), 3.5 * len(names)), layout="constrained")
     axes = figure.subplots(len(names), len(budgets) + 1, sharey="row", squeeze=False)
     for row, name in zip(axes, names, strict=True):
