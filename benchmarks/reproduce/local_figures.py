@@ -31,15 +31,16 @@ What agrees with the papers, and what does not:
   (KOS 486 to 537, NIPS 799 to 809, mail 412 to 507), and as good at 7.6, where a report has half a wrong bit; at 1.1
   it is on KOS (574 to 654) and not on mail (656 to 631). At 1.1, by completion, the likelihood with alpha=0.1 is below
   the words alone on KOS (698; 795), and no form of LP-LDA is on NIPS (892) or mail (748): few reports say little.
-* Figure 8, perplexity after each batch. O-LDA falls with the batches (KOS 444 to 441, NIPS 812 to 806, mail 378 to 361),
-  and so do the curves of weak noise. OLP-LDA at epsilon=1 and 3 falls on NIPS only (824 to 822, 814 to 811): on KOS (464
-  to 477, 450 to 459) and mail (410 to 432, 390 to 396) the prior corpus alone is better than what noisy batches,
-  reconstructed by the moments, make of it. The paper has all of them fall. The likelihood of the bits keeps close to the
-  stream without noise.
-* Figure 9. A larger prior corpus helps, as printed, and most where there is noise (OLP-LDA: KOS 502 to 441, mail 449 to
-  396; O-LDA 457 to 432, 364 to 361; on NIPS O-LDA is at 806 to 810 with any).
-* Figure 10. Without a prior corpus OLP-LDA is far worse, and gains from larger batches (KOS 541 to 519, NIPS 831 to 818,
-  mail 493 to 469); with one the size hardly matters. As printed, except that O-LDA gains little from larger batches here, too.
+* Figure 8, perplexity after each batch. O-LDA falls with the batches (KOS 444 to 441, NIPS 812 to 806, mail 378 to
+  361), and so do the curves of weak noise. OLP-LDA at epsilon=1 and 3 falls on NIPS only (824 to 822, 814 to 811): on
+  KOS (464 to 477, 450 to 459) and mail (410 to 432, 390 to 396) the prior corpus alone is better than what noisy
+  batches, reconstructed by the moments, make of it. The paper has all of them fall. The likelihood of the bits keeps
+  close to the stream without noise.
+* Figure 9. A larger prior corpus helps, as printed, and most where there is noise (OLP-LDA: KOS 502 to 441, mail 449
+  to 396; O-LDA 457 to 432, 364 to 361; on NIPS O-LDA is at 806 to 810 with any).
+* Figure 10. Without a prior corpus OLP-LDA is far worse, and gains from larger batches (KOS 541 to 519, NIPS 831 to
+  818, mail 493 to 469); with one the size hardly matters. As printed, except that O-LDA gains little from larger
+  batches here, too.
 
     python benchmarks/reproduce/local_figures.py --figures 6 8 9 10
 

@@ -19,18 +19,17 @@ all of nearly one probability. That is the paper's table. At 5 advanced and line
 
 What agrees in Figure 1: PLD is best and zCDP next in each cell, and perplexity falls with epsilon. On 20 Newsgroups
 advanced is before linear composition in 10 of 11 cells (at 5: 1656 and 1672 after one pass, 1717 and 1818 after four,
-400 a mini-batch; at 0.5 both are at 1976 to 1990). Without privacy smaller mini-batches are better on the articles (831 at 50, 990
-at 1,000).
-MADEAGREES
+400 a mini-batch; at 0.5 both are at 1976 to 1990). Without privacy smaller mini-batches are better on the articles
+(831 at 50, 990 at 1,000). MADEAGREES
 
 What does not. On the real corpora each private model is worse than the words alone, after one pass and after four (20
-Newsgroups: PLD 1410 at best, words 1389; articles 1433 and 1347): rounds of all documents, the default of VIPSLDA,
-are what brings them below, see benchmarks/utility.py. MADENOT A mini-batch gets the noise that hides one of its
-documents, whatever the size of the corpus; only sampling amplifies. Linear is before advanced composition on the
-articles in 9 of 11 cells (1796 and 1880 at 5) and on 20 Newsgroups at 1,000 documents a mini-batch (1539 and 1598):
-with few steps it is the better bound. The effect of mini-batches is the reverse: the paper's private perplexity falls as
-they get smaller, ours rises (20 Newsgroups, zCDP, epsilon 5: 1465, 1548, 1640, 1866 at 1,000, 400, 200 and 50), since a
-pass of smaller ones has more steps, and noise enters each of them.
+Newsgroups: PLD 1410 at best, words 1389; articles 1433 and 1347): rounds of all documents, the default of VIPSLDA, are
+what brings them below, see benchmarks/utility.py. MADENOT A mini-batch gets the noise that hides one of its documents,
+whatever the size of the corpus; only sampling amplifies. Linear is before advanced composition on the articles in 9 of
+11 cells (1796 and 1880 at 5) and on 20 Newsgroups at 1,000 documents a mini-batch (1539 and 1598): with few steps it
+is the better bound. The effect of mini-batches is the reverse: the paper's private perplexity falls as they get
+smaller, ours rises (20 Newsgroups, zCDP, epsilon 5: 1465, 1548, 1640, 1866 at 1,000, 400, 200 and 50), since a pass of
+smaller ones has more steps, and noise enters each of them.
 
     python benchmarks/reproduce/vips_figure1.py --data FOLDER
 """
