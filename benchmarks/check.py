@@ -32,13 +32,11 @@ STATES = (FRESH, STALE, UNKNOWN)
 ASKED = re.compile(r"\{(seconds|seeds) (\w+)((?: [\w.]+=[\w.]+)*)\}")
 SHADOWS = "--directory shadows"  # keeps what an attack has done so far
 COMMANDS = {  # beginning of the names of tables and figures: the program that makes them, where its name is another
-    "attacks_classifier": f"reproduce/attacks_classifier.py {SHADOWS}",
+    "attacks_": f"reproduce/attacks_manzonelli.py {SHADOWS}",
+    "attacks_classifier": "reproduce/attacks_classifier.py",
     "attacks_fdptm": f"reproduce/attacks_fdptm.py --repetitions 1 {SHADOWS}",
     "attacks_fdptm_words": f"reproduce/attacks_fdptm.py --both-ways --repetitions 10 {SHADOWS}",
     "attacks_few_shadows": f"few_shadows.py --output benchmarks/results/attacks_few_shadows.csv {SHADOWS}",
-    "attacks_newsgroups": f"reproduce/attacks_manzonelli.py --corpus newsgroups --repetitions 1 {SHADOWS}",
-    "attacks_nips": f"reproduce/attacks_manzonelli.py --corpus nips --topics 5 10 15 20 25 --repetitions 1 {SHADOWS}",
-    "attacks_tweets": f"reproduce/attacks_manzonelli.py --corpus tweets --repetitions 5 {SHADOWS}",
     "attacks_zeta": "attacks.py --output benchmarks/results/attacks_zeta.csv",
     "audit": "audits.py bounds",
     "audit_variants": "audits.py variants",
@@ -51,11 +49,12 @@ COMMANDS = {  # beginning of the names of tables and figures: the program that m
     "gibbs_paths": "gibbs.py paths",
     "gibbs_serve": "gibbs.py serve",
     "gibbs_speed": "gibbs.py speed",
+    "hdp_": "hdp.py --seeds 0 1 2",
     "hdp_figure": "reproduce/hdp_figures.py",
     "local_figure": "reproduce/local_figures.py",
     "pctd_figure": "reproduce/pctd_figures.py",
     "pctd_table": "reproduce/pctd_figures.py",
-    "vips_table": "reproduce/vips_figure1.py",
+    "vips_table": "reproduce/vips_figure1.py --table",
     "utility": "utility.py --epsilon 0.5 1 2 5 10 --topics 10 20 --output benchmarks/results/utility.csv",
     "vocabulary_measures": "vocabulary_unseen.py",
 }

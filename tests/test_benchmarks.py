@@ -104,3 +104,16 @@ def test_more_epsilon_is_clearly_worse_in_no_stored_row(monkeypatch):
     private = rows[rows["help"] != "exact rounds"]
     assert private.groupby(["corpus", "help"]).ngroups >= 8
     assert falls(private).to_dict("records") == []
+
+
+def test_the_compiled_model_of_the_attacks_is_that_of_scikit_learn(monkeypatch):
+    """Single precision may end a document's inference an iteration sooner or later; topics differ by that alone."""
+    pytest.importorskip("pandas")
+    monkeypatch.syspath_prepend(FOLDER / "reproduce")
+    module = importlib.import_module("attacks_manzonelli")
+    X = make_lda_corpus(300, 80, 4, mean_length=20, random_state=0).data
+    theirs, ours = (
+        kind(4, random_state=0).fit(X).components_ for kind in (module.CompiledLDA.__base__, module.CompiledLDA)
+    )
+    assert ours.sum() == pytest.approx(theirs.sum(), rel=1e-4)
+    assert abs(ours - theirs).sum() < 0.01 * theirs.sum()

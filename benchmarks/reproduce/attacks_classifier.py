@@ -17,36 +17,37 @@ epsilon, 0.56 without privacy, and has no trend; the paper's rises with epsilon.
 documents of one group of news, has 0.69 to 0.75 with no trend in one repetition: its noise leaves no 50 topics, and
 prediction is by the words alone.
 
-Longer than 10 minutes: the default makes some 500 fits; --quick takes half a minute. Each line of the table is kept in
---directory as soon as it is known: the same command goes on.
+The default makes some 500 fits; --quick takes half a minute. Each line of the table is kept as soon as it is known: the
+same command goes on.
 
-    python benchmarks/reproduce/attacks_classifier.py --directory lines
+    python benchmarks/reproduce/attacks_classifier.py
 """
 
 import argparse
-import json
+import math
 import os
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import matplotlib
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from results import code_of, save
+from results import Rows
 
-from skdplda import LocalPrivateLDA, PrivacyLeakWarning, PrivateCGSLDA
+from skdplda import LocalPrivateLDA, NoisyTopicsWarning, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.attacks import shadow_classifier_attack
 from skdplda.datasets import load_20newsgroups
 from skdplda.local import LocalRandomizer
 
 PAIR = ("comp.graphics", "sci.med")
+EPSILONS, KEYS = (0.5, 1, 2, 4, 7, 10), ["model", "epsilon", "repetition"]
 PRIORS = {"doc_topic_prior": 1.0, "topic_word_prior": 0.01}
 STYLES = {"plain": ("0.35", "--"), "CDP-LDA": ("#D55E00", "-"), "LP-LDA": ("#009E73", "-."), "proven": ("#0072B2", ":")}
 MEANING = {"CDP-LDA": "claimed, nothing is proven", "LP-LDA": "for a bit", "proven": "for a document"}
@@ -64,31 +65,50 @@ def read_pair(folder, quick):
     return X[some], names[chosen][some]
 
 
-def models(epsilon, topics, sweeps):
-    """Yield name and topic model of each form at an epsilon; plain sampling at infinity."""
-    if np.isinf(epsilon):
-        yield "plain", PrivateCGSLDA(topics, epsilon=np.inf, max_iter=sweeps, **PRIORS)
-        return
-    yield "CDP-LDA", PrivateCGSLDA(topics, epsilon=epsilon, mechanism="laplace-first", max_iter=sweeps, **PRIORS)
-    yield "proven", PrivateCGSLDA(topics, epsilon=epsilon, delta=1e-5, **PRIORS)
+def plain(epsilon, topics, sweeps):
+    """Return the model without privacy."""
+    return PrivateCGSLDA(topics, epsilon=np.inf, max_iter=sweeps, **PRIORS)
+
+
+def claimed(epsilon, topics, sweeps):
+    """Return the paper's CDP-LDA."""
+    return PrivateCGSLDA(topics, epsilon=epsilon, mechanism="laplace-first", max_iter=sweeps, **PRIORS)
+
+
+def proven(epsilon, topics, sweeps):
+    """Return our central form."""
+    return PrivateCGSLDA(topics, epsilon=epsilon, delta=1e-5, **PRIORS)
+
+
+def reported(epsilon, topics, sweeps):
+    """Return the paper's LP-LDA."""
     randomizer = LocalRandomizer(epsilon)
-    local = LocalPrivateLDA(topics, randomizer=randomizer, reconstruction="moment", max_iter=sweeps, **PRIORS)
-    yield "LP-LDA", local
+    return LocalPrivateLDA(topics, randomizer=randomizer, reconstruction="moment", max_iter=sweeps, **PRIORS)
 
 
-def line(X, y, name, model, epsilon, seed, shadows):
-    """Return one line of the table."""
+MODELS = {"plain": plain, "CDP-LDA": claimed, "proven": proven, "LP-LDA": reported}
+
+
+def cells(epsilons=EPSILONS, repetitions=3):
+    """Return what there is to measure."""
+    found = []
+    for seed in range(repetitions):
+        found.append(("plain", math.inf, seed))
+        found += [(name, epsilon, seed) for name in list(MODELS)[1:] for epsilon in epsilons]
+    return {"attacks_classifier": [dict(zip(KEYS, one, strict=True)) for one in found]}
+
+
+def line(X, y, model, seed, shadows):
+    """Return the values of one line of the table."""
     classifier = make_pipeline(model, LogisticRegression(C=100.0, max_iter=2000))
     found = shadow_classifier_attack(classifier, X, y, n_shadows=shadows, random_state=seed)
     return {
-        "model": name,
-        "epsilon": epsilon,
-        "repetition": seed,
         "attack": found.membership_accuracy,
         "AUC": found.result.auc,
         "TPR at 1 %": found.result.tpr_at(0.01).rate,
         "accuracy": found.prediction_accuracy,
         "f1": found.f1,
+        "documents": X.shape[0] // 2,
     }
 
 
@@ -129,10 +149,9 @@ def draw(table, path):
 def main():
     """Run, print and save."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[0.5, 1, 2, 4, 7, 10])
+    parser.add_argument("--epsilon", type=float, nargs="+", default=EPSILONS)
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--shadows", type=int, default=8)
-    parser.add_argument("--directory", type=Path, required=True)
     parser.add_argument("--quick", action="store_true", help="240 posts, 2 epsilons, 2 shadow classifiers, 20 sweeps")
     parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
     args = parser.parse_args()
@@ -142,25 +161,19 @@ def main():
     if args.quick:
         args.epsilon, args.repetitions, args.shadows = [1.0, 7.0], 1, 2
     matplotlib.use("Agg")
-    warnings.simplefilter("ignore", PrivacyLeakWarning)
+    for kind in (PrivacyLeakWarning, NoisyTopicsWarning):
+        warnings.simplefilter("ignore", kind)
     X, y = read_pair(Path(os.environ["SKDPLDA_DATA"]), args.quick)
     print(f"{X.shape[0]:,} posts, {X.shape[1]:,} words")
-    args.directory.mkdir(parents=True, exist_ok=True)
-    roots, rows = [read_pair, models, line], []
-    code = code_of(*roots).rpartition("@")[2]  # lines of older code are not taken for lines of this
-    for seed in range(args.repetitions):
-        for epsilon in [np.inf, *args.epsilon]:
-            for name, model in models(epsilon, topics, sweeps):
-                kept = args.directory / f"{name}_{epsilon:g}_{seed}_{topics}_{args.shadows}_{X.shape[0]}_{code}.json"
-                if not kept.exists():
-                    partial = kept.with_suffix(".partial")
-                    partial.write_text(json.dumps(line(X, y, name, model, epsilon, seed, args.shadows)))
-                    partial.replace(kept)
-                rows.append(json.loads(kept.read_text()) | {"documents": X.shape[0] // 2})
-    table = pd.DataFrame(rows)
-    print(table.groupby(["model", "epsilon"], sort=False).mean(numeric_only=True).round(3).to_string())
-    save(table, args.output / "attacks_classifier.csv", roots, ["20news"])
-    draw(table, args.output / "attacks_classifier.png")
+    rows = Rows(args.output / f"attacks_classifier{'_quick' if args.quick else ''}.csv", KEYS)
+    for cell in cells(args.epsilon, args.repetitions)["attacks_classifier"]:
+        make = MODELS[cell["model"]]
+        model = make(cell["epsilon"], topics, sweeps)
+        work = partial(line, X, y, model, cell["repetition"], args.shadows)
+        rows.measure(cell, work, [read_pair, make, line], ["20news"])
+    print(rows.table.groupby(KEYS[:2], sort=False).mean(numeric_only=True).round(3).to_string())
+    if not args.quick:
+        draw(rows.table, args.output / "attacks_classifier.png")
 
 
 if __name__ == "__main__":

@@ -2,14 +2,15 @@
 
 Zhao, Ren, Yang, Han, Zhao and Yang, "Latent Dirichlet Allocation Model Training With Differential Privacy", IEEE TIFS
 16, 2021. 1,000 words, K=50, beta=0.01; mini-batches of 160, lambda=0.5, omega=0.4; prior corpora of 500, 200 and 1,000
-documents. KOS and NIPS of the paper's corpora. Its Enron is not the one here: 3,500 raw mails of 6 mailboxes STAND IN
-for it (the paper has 10,000 documents). A document is the set of its words. The conference version of Figure 6 (IJCAI
-2019) has alpha=0.1, the journal alpha=1; Figure 6 is there for both, all else for the first.
+documents. KOS and NIPS of the paper's corpora. Its Enron, 10,000 documents, is not to be had: all 16,921 raw mails of
+six mailboxes stand in for it, as in Figures 4 and 5 (`hdp_figures.py`). A document is the set of its words. The
+conference version of Figure 6 (IJCAI 2019) has alpha=0.1, the journal alpha=1; Figure 6 is there for both, all else for
+the first.
 
 CDP-LDA ends with the topics of its last sweep; LP-LDA as this package has it draws with a table that is frozen within a
 sweep, and takes a mean of many sweeps. "LP-LDA, last sample" and "CGS, last sample" have CDP-LDA's sampler and its last
-sweep. All have three seeds; at the weakest noise KOS may have more. `benchmarks/check.py --rows` lists what is missing.
-Documents of a stream come once: each user sends one report. A batch has 100 sweeps for KOS, 30 for the others.
+sweep. KOS and NIPS have three seeds, mail one; `benchmarks/check.py --rows` lists what is missing. Documents of
+a stream come once: each user sends one report. A batch has 100 sweeps for KOS, 30 for the others.
 
 Perplexity is measured twice: topic proportions from the test document itself ("fold-in", the papers' way), and from one
 half of it for the other half ("completion").
@@ -19,32 +20,34 @@ times as much; the table says both. CDP-LDA's epsilon is a published claim that 
 
 What agrees with the papers, and what does not:
 
-* Figure 6, one sampler for all (KOS). By fold-in as printed: CDP-LDA is better at small epsilon, LP-LDA from 5.3 on
-  with alpha=0.1 (434 to 437 there, 635 to 503 at 1.1) and from 3.7 on with alpha=1 (522 to 529; 703 to 594 at 1.1), and
-  near the model without noise at 7.6 (426 to 425, 495 to 495). By completion CDP-LDA is better at each epsilon (601 to
-  589 and 633 to 622 at 7.6): that LP-LDA passes it there, next, is the mean of many sweeps.
-* Figure 6, LP-LDA as the package has it. It falls with epsilon, and reaches the model without noise at 7.6. At small
-  epsilon CDP-LDA is better, from 5.3 to 7.6 on LP-LDA is, as printed. The likelihood of the noisy bits is better than
-  the moment estimate where noise is strong (KOS, alpha=0.1, at 1.1: 574 to 654 by fold-in), but by fold-in with alpha=1
-  (752 to 747), and as good at 7.6, where a report has half a wrong bit. At 1.1, by completion, only the likelihood with
-  alpha=0.1 is below the words alone (KOS: 698; 795): reports of so few documents say little.
-* Figure 8. O-LDA falls with the batches, and so do the curves of weak noise. OLP-LDA at epsilon=1 and 3 falls on NIPS
-  only: on KOS and Enron* the prior corpus alone is better than what noisy batches, reconstructed by the moments, make
-  of it. The paper has all of them fall.
-  The likelihood of the bits keeps close to the stream without noise.
-* Figure 9. A larger prior corpus helps everything, as printed, and most where there is noise.
-* Figure 10. Without a prior corpus OLP-LDA is far worse, and gains from larger batches; with one the size hardly
-  matters. As printed, except that O-LDA gains little from larger batches here, too.
+* Figure 6, one sampler for all. By fold-in as printed: CDP-LDA is better at small epsilon, LP-LDA at large. With
+  alpha=0.1 they cross at 5.3 on KOS (LP-LDA 434, CDP-LDA 437; 635 and 503 at 1.1) and on NIPS (783 and 785; 843 and
+  815); on mail they meet at 7.6 (318 and 318; 597 and 383). With alpha=1: at 3.7 on KOS (522 and 529), 2.9 on NIPS (809
+  and 814), 7.6 on mail (428 and 432). At 7.6 LP-LDA is near the model without noise everywhere (426 to 425, 781 to 781,
+  318 to 315). By completion CDP-LDA is better at each epsilon on all three (601 to 589, 890 to 878 and 449 to 441 at
+  7.6): that LP-LDA passes it there, next, is the mean of many sweeps.
+* Figure 6, LP-LDA as the package has it. It falls with epsilon, and reaches the model without noise at 7.6. By fold-in
+  with alpha=0.1 the likelihood of the noisy bits is better than the moment estimate where noise is strong, from 2.2 on
+  (KOS 486 to 537, NIPS 799 to 809, mail 412 to 507), and as good at 7.6, where a report has half a wrong bit; at 1.1
+  it is on KOS (574 to 654) and not on mail (656 to 631). At 1.1, by completion, the likelihood with alpha=0.1 is below
+  the words alone on KOS (698; 795), and no form of LP-LDA is on NIPS (892) or mail (748): few reports say little.
+* Figure 8, perplexity after each batch. O-LDA falls with the batches (KOS 444 to 441, NIPS 812 to 806, mail 378 to
+  361), and so do the curves of weak noise. OLP-LDA at epsilon=1 and 3 falls on NIPS only (824 to 822, 814 to 811): on
+  KOS (464 to 477, 450 to 459) and mail (410 to 432, 390 to 396) the prior corpus alone is better than what noisy
+  batches, reconstructed by the moments, make of it. The paper has all of them fall. The likelihood of the bits keeps
+  close to the stream without noise.
+* Figure 9. A larger prior corpus helps, as printed, and most where there is noise (OLP-LDA: KOS 502 to 441, mail 449
+  to 396; O-LDA 457 to 432, 364 to 361; on NIPS O-LDA is at 806 to 810 with any).
+* Figure 10. Without a prior corpus OLP-LDA is far worse, and gains from larger batches (KOS 541 to 519, NIPS 831 to
+  818, mail 493 to 469); with one the size hardly matters. As printed, except that O-LDA gains little from larger
+  batches here, too.
 
     python benchmarks/reproduce/local_figures.py --figures 6 8 9 10
-    python benchmarks/reproduce/local_figures.py --figures 6 --corpora KOS --coins 0.001 --seeds 3 4 5 ...
 
 Rows are written as they come; a second run goes on where the first was interrupted.
 """
 
 import argparse
-import json
-import lzma
 import math
 import os
 import sys
@@ -56,9 +59,9 @@ from types import SimpleNamespace
 import matplotlib
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import CountVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from hdp_figures import corpus
 from results import Rows
 
 from skdplda import LocalPrivateLDA, PrivacyLeakWarning
@@ -69,15 +72,17 @@ from skdplda.models._local_estimators import moment_estimate, reconstruct
 from skdplda.models._published_gibbs import fit_published
 
 N_WORDS, N_TOPICS, BETA, BATCH, LAMBDA, OMEGA = 1000, 50, 0.01, 160, 0.5, 0.4
-N_TRAIN = {"KOS": 3000, "NIPS": 1350, "Enron*": 3000}
-N_PRIOR = {"KOS": 500, "NIPS": 200, "Enron*": 1000}
-PRIOR_SIZES = {"KOS": (100, 250, 500, 1000), "NIPS": (50, 100, 200, 400), "Enron*": (100, 250, 500, 1000)}
+MAILS = "Enron (six mailboxes)"
+N_TRAIN = {"KOS": 3000, "NIPS": 1350, MAILS: 15_200}
+N_PRIOR = {"KOS": 500, "NIPS": 200, MAILS: 1000}
+PRIOR_SIZES = {"KOS": (100, 250, 500, 1000), "NIPS": (50, 100, 200, 400), MAILS: (100, 250, 500, 1000)}
 BATCH_SIZES = (40, 80, 160, 320)
-STREAM_SWEEPS = {"KOS": 100, "NIPS": 30, "Enron*": 30}
+EVERY = {"KOS": 1, "NIPS": 1, MAILS: 4}  # so many batches, Figure 8 has a row
+STREAM_SWEEPS = {"KOS": 100, "NIPS": 30, MAILS: 30}
 COINS = (0.5, 0.2, 0.1, 0.05, 0.01, 0.001)  # f, from epsilon 1.10 to 7.60
 STREAM_EPSILONS = (1.0, 3.0, 5.0, math.inf)
 KEYS = ["figure", "corpus", "method", "alpha", "bit_epsilon", "prior", "batch_size", "seed"]
-DATA = {"KOS": "kos", "NIPS": "nips", "Enron*": "enron"}
+DATA = {"KOS": "kos", "NIPS": "nips", MAILS: "enron"}
 EXACT = ("non-private", "CGS, last sample")
 METHODS = ("LP-LDA (moment)", "likelihood", "CDP-LDA (claimed)", "LP-LDA, last sample", *EXACT)
 COLORS = {
@@ -93,18 +98,11 @@ COLORS = {
 
 def presence(folder, name):
     """Return the presence bits of a corpus: the training and the test documents, words of most documents only."""
-    if name == "Enron*":
-        with lzma.open(folder / "enron_ham_raw.jsonl.xz", "rt", encoding="utf-8") as file:
-            mails = [json.loads(line)["body"] for line in file]
-        order = np.random.default_rng(0).permutation(len(mails))[:3500]
-        counter = CountVectorizer(
-            stop_words="english", max_features=N_WORDS, binary=True, token_pattern=r"(?u)\b[a-z]{3,}\b"
-        )
-        X = sp.csr_matrix(counter.fit_transform([mails[i] for i in order]))
-    else:
-        X = load_uci_bow(folder / f"docword.{name.lower()}.txt.gz").data
-        most = np.argsort(-np.diff(X.tocsc().indptr), kind="stable")[:N_WORDS]
-        X = (X[:, most] > 0).astype(np.int32).tocsr()
+    if name == MAILS:
+        return tuple(map(sp.csr_matrix, corpus(folder, name)))  # all of them, as for Figures 4 and 5
+    X = load_uci_bow(folder / f"docword.{name.lower()}.txt.gz").data
+    most = np.argsort(-np.diff(X.tocsc().indptr), kind="stable")[:N_WORDS]
+    X = (X[:, most] > 0).astype(np.int32).tocsr()
     return X[: N_TRAIN[name]], X[N_TRAIN[name] :]
 
 
@@ -193,12 +191,12 @@ def figure6(name, train, test, rows, seeds, sweeps, methods, coins):
 
 
 def stream(figure, name, method, epsilon, seed, train, test, rows, sweeps, prior, size, every):
-    """One stream: a prior corpus, then each other document once; a row after each batch, or after the last."""
+    """One stream: a prior corpus, then each other document once; a row every so many batches, or after the last."""
 
     def work():
         order = np.random.default_rng(seed).permutation(train.shape[0])
         starts = list(range(prior, train.shape[0] - size + 1, size))
-        wanted = range(1, len(starts) + 1) if every else [len(starts)]
+        wanted = range(len(starts), 0, -every) if every else [len(starts)]
         model = local(epsilon, 0.1, "likelihood" if method == "likelihood" else "bayes", seed, sweeps)
         if prior:
             model.fit_prior(train[order[:prior]])
@@ -220,16 +218,16 @@ def streams(figures, name, train, test, rows, seeds, sweeps):
         if 8 in figures:
             for epsilon in STREAM_EPSILONS:
                 for method in ("O-LDA",) if math.isinf(epsilon) else ("OLP-LDA", "likelihood"):
-                    stream(8, name, method, epsilon, *common, N_PRIOR[name], BATCH, True)
+                    stream(8, name, method, epsilon, *common, N_PRIOR[name], BATCH, EVERY[name])
         if 9 in figures:
             for prior in PRIOR_SIZES[name]:
                 for method, epsilon in (("OLP-LDA", 3.0), ("likelihood", 3.0), ("O-LDA", math.inf)):
-                    stream(9, name, method, epsilon, *common, prior, BATCH, False)
+                    stream(9, name, method, epsilon, *common, prior, BATCH, 0)
         if 10 in figures:
             for size in BATCH_SIZES:
                 for method, epsilon in (("OLP-LDA", 3.0), ("likelihood", 3.0), ("O-LDA", math.inf)):
-                    stream(10, name, method, epsilon, *common, N_PRIOR[name], size, False)
-                stream(10, name, "OLP-LDA, no prior", 3.0, *common, 0, size, False)
+                    stream(10, name, method, epsilon, *common, N_PRIOR[name], size, 0)
+                stream(10, name, "OLP-LDA, no prior", 3.0, *common, 0, size, 0)
 
 
 class Listed(list):
@@ -268,7 +266,7 @@ def finish(fig, axes, path, note):
 
 
 BIT = "ε is the loss of one bit; of a whole document of any length, 1,000 times as much.  "
-ENRON = "Enron*: raw mails of 6 mailboxes stand in for the paper's corpus.  Mean and range of the seeds."
+ENRON = "All raw mails of 6 mailboxes stand in for the paper's Enron.  Mean and range of the seeds."
 
 
 def draw(table, unigram, output):
