@@ -174,7 +174,7 @@ def test_units_that_judge_topics_are_in_none(model, grouped):
     of_judge = judging if groups is None else judging[groups]
     learning, judges = X.copy(), X.copy()
     learning[of_judge], judges[~of_judge] = 0, 0  # the numbers of documents, on which draws depend, stay
-    for kind in ("words", "frequent", "topics", "votes", "priors"):
+    for kind in ("words", "frequent", "vectors", "clusters", "topics", "votes", "priors"):
         question = random_question(kind, 12, np.random.default_rng(1), for_users=grouped)
         if kind in ("frequent", "topics"):
             question = np.repeat(question[:, :1], 3, axis=1) * np.array([1, 2, 3], np.float32)
@@ -183,6 +183,22 @@ def test_units_that_judge_topics_are_in_none(model, grouped):
         assert_array_equal(total, e_step(own, groups, 3, model).collect(question, 0, None))
     more = e_step(X[40:], None, 3, model, judges=0.4, first_document=40)  # as on a worker
     assert_array_equal(more._judging(), e_step(X, None, 3, model, judges=0.4)._judging()[40:])
+
+
+@pytest.mark.parametrize("kind", ["votes", "priors"])
+def test_a_block_without_judges_adds_nothing(kind):
+    """Who is a judge is drawn: a fit that failed for want of one would tell that."""
+    X, question = np.ones((5, 12), int), random_question(kind, 12, np.random.default_rng(1), for_users=False)
+    total = e_step(X, None, 3, VIPSLDA, judges=1e-9).collect(question, 0, None)
+    assert_array_equal(total, np.zeros((4 if kind == "priors" else 1, 1)))
+
+
+def test_the_statement_tells_of_judges_and_of_the_prior():
+    assumed = VIPSLDA(3, epsilon=1.0, doc_topic_prior="infer").privacy_cost().assumptions
+    assert any("judge" in line for line in assumed)
+    assert not any("judge" in line for line in VIPSLDA(3, epsilon=1.0).privacy_cost().assumptions)
+    assert "doc_topic_prior_" in VIPSLDA(50, epsilon=1.0).privacy_cost().released
+    assert "doc_topic_prior_" not in VIPSLDA(5, epsilon=1.0).privacy_cost().released
 
 
 @pytest.mark.parametrize("kind", ["fit", "votes"])

@@ -32,7 +32,7 @@ from skdplda.models._hints import HintsMixin
 from skdplda.models._periods import PeriodsMixin
 from skdplda.models._topics import TopicsMixin, warn_of_noise
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import AdaptiveTables, audited_question
+from skdplda.rounds._adaptive import FEWEST_APART, MOST_OTHERS, AdaptiveTables, audited_question
 from skdplda.rounds._checkpoint import fingerprint, interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
@@ -51,6 +51,7 @@ FOLD_IN_ITERATIONS = 100
 FOLD_IN_TOLERANCE = 1e-3
 OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # fitted attributes that checking X sets
 OF_TOPICS = ("components_", "signal_to_noise_", "topic_signal_to_noise_", "doc_topic_prior_")  # one row a topic
+JUDGING = "the draws which units judge topics act as independent ones"  # where the prior is inferred with noise
 MAY_CHANGE = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that may differ when a fit is resumed
 
 
@@ -520,6 +521,11 @@ class BaseRoundsModel(BaseTopicModel):
     def _infers(self):
         """Whether the priors of topic proportions, and of words, are inferred."""
         return isinstance(self.doc_topic_prior, str), isinstance(self.topic_word_prior, str)
+
+    def _tells_prior(self):
+        """Whether a fit with noise may release a prior of topic proportions that is no parameter."""
+        many = self.doc_topic_prior is None and self.n_components > MOST_OTHERS + FEWEST_APART
+        return self._adaptive() and (self._infers()[0] or many)
 
     def _doc_topic_prior(self):
         if not self._infers()[0]:

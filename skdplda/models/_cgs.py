@@ -13,7 +13,7 @@ from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import Interval, StrOptions, check_counts, fit_context, tokens_of
 from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
-from skdplda.models._base import BaseRoundsModel
+from skdplda.models._base import JUDGING, BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
@@ -336,7 +336,9 @@ class PrivateCGSLDA(BaseRoundsModel):
                 reference=REFERENCES[self.mechanism],
             )
         hidden = "the hidden topic draws of different documents act as independent ones"
-        options = {"hidden": hidden, "tells_prior": self._adaptive() and self._infers()[0]}
+        if self._adaptive() and self._infers()[0]:
+            hidden += f"; {JUDGING}"
+        options = {"hidden": hidden, "tells_prior": self._tells_prior()}
         options["assumptions"] = self._prior_assumption()
         guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, **options)
         return seeded_guarantee(guarantee, self.random_state)

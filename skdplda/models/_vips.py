@@ -23,7 +23,7 @@ from skdplda._validation import (
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import shards_of
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
-from skdplda.models._base import BaseRoundsModel, TrainingData, settings_of
+from skdplda.models._base import JUDGING, BaseRoundsModel, TrainingData, settings_of
 from skdplda.models._topics import warn_of_noise
 from skdplda.privacy import (
     ACCOUNTINGS,
@@ -456,15 +456,18 @@ class VIPSLDA(BaseRoundsModel):
             assumptions += (f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model",)
         if self.accounting in CLAIMED_ACCOUNTINGS and not plan.noiseless:
             changes = claimed_path(self.accounting, plan, self.epsilon, self.delta)
+        hidden = [CUT] if self.max_doc_length is not None else []
+        if self._adaptive() and self._infers()[0]:
+            hidden.append(JUDGING)
         guarantee = rounds_guarantee(
             plan,
             unit,
             self.epsilon,
             self.delta,
             **changes,
-            hidden="" if self.max_doc_length is None else CUT,
+            hidden="; ".join(hidden),
             assumptions=assumptions,
-            tells_prior=self._adaptive() and self._infers()[0] and not stream,
+            tells_prior=self._tells_prior() and not stream,
         )
         return seeded_guarantee(guarantee, self.random_state)
 

@@ -138,6 +138,8 @@ def make_fdptm_pipeline(
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if not is_real(vocabulary_share) or not 0 < vocabulary_share < 1:
         raise ValueError(f"vocabulary_share must be a number above 0 and below 1; got {vocabulary_share!r}.")
+    if not is_real(words_per_document) or not words_per_document >= 1:
+        raise ValueError(f"words_per_document must be a number of at least 1; got {words_per_document!r}.")
     suggest = isinstance(n_components, str)
     if suggest and (n_components != "suggest" or n_documents is None):
         raise ValueError(
@@ -158,7 +160,7 @@ def make_fdptm_pipeline(
     n_seeded = len(seeded_names(prior))
     if n_components is not None:
         topics.set_params(n_components=max(topics.n_components, n_seeded) if suggest else n_components)
-    if model is None and is_real(words_per_document) and words_per_document <= SHORT_TEXTS:
+    if model is None and words_per_document <= SHORT_TEXTS:
         topics.set_params(doc_topic_prior="infer")
     if math.isfinite(epsilon):
         calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
@@ -169,7 +171,7 @@ def make_fdptm_pipeline(
         words.set_params(max_words=check_max_words(max_words))
     if suggest:
         n_words = words.max_words or NOMINAL_WORDS
-        length = min(words_per_document, n_words) if is_real(words_per_document) else words_per_document
+        length = min(words_per_document, n_words)
         suggestion = suggest_n_components(topics.epsilon, topics.delta, n_documents, length, n_words)
         topics.set_params(n_components=max(suggestion.n_components, n_seeded))
     topics.privacy_cost(groups=groups)  # the model refuses what it cannot fit before the words are paid for

@@ -150,6 +150,7 @@ class AdaptiveEStep:
 
     def _sum_vectors(self, X, numbers, question):
         """Return the sum of outer products of a document's direction and its clusters, (n_dimensions, n_clusters)."""
+        X, numbers = self._divided(X, numbers, judges=False)
         total, scale = np.zeros(question.centres.shape), GRID * (1 - MARGIN) / self._documents.sizes(numbers)
         for rows in chunks(X.shape[0], question.centres.size):
             directions, clusters = nearest(X[rows], question)
@@ -159,6 +160,7 @@ class AdaptiveEStep:
 
     def _sum_clusters(self, X, numbers, question):
         """Return the first topic-word counts, in which all words of a document have its clusters as topics."""
+        X, numbers = self._divided(X, numbers, judges=False)
         total = np.zeros(question.table.shape)
         user_scale = None
         if question.word_weights is None:
@@ -183,27 +185,28 @@ class AdaptiveEStep:
     def _votes(self, votes, numbers):
         """Return the sum of rows of norm 1 at most, (n_votes, 1): of a unit, the mean, on the grid."""
         scale = GRID * (1 - MARGIN) / self._documents.sizes(numbers)
-        return np.trunc(votes.reshape(len(votes), -1) * scale[:, None]).astype(np.int64).sum(axis=0)[:, None]
+        votes = votes if votes.ndim == 2 else votes[:, None]
+        return np.trunc(votes * scale[:, None]).astype(np.int64).sum(axis=0)[:, None]
 
     def _sum_votes(self, X, numbers, question):
         """Return the sum of votes: each in [-GRID, GRID], the mean of those of a unit's documents."""
-        X, numbers = self._judged(X, numbers)
+        X, numbers = self._divided(X, numbers, judges=True)
         priors = np.full((1, question.table.shape[1]), JUDGE_PRIOR) if question.priors is None else question.priors
         gains = self._gains(X, question.table, priors[:1])
         return self._votes(np.clip(VOTES_PER_NAT * gains, -1, 1), numbers)
 
     def _sum_priors(self, X, numbers, question):
         """Return the sum of gains with each prior, (n_priors, 1): of a unit, the mean, of norm GRID at most."""
-        X, numbers = self._judged(X, numbers)
+        X, numbers = self._divided(X, numbers, judges=True)
         gains = self._gains(X, question.table, question.priors) / LARGEST_GAIN
         return self._votes(gains / np.sqrt(np.maximum((gains**2).sum(axis=1), 1.0))[:, None], numbers)
 
-    def _judged(self, X, numbers):
-        """Return the documents, and their numbers, that judge topics."""
+    def _divided(self, X, numbers, *, judges):
+        """Return the documents, and their numbers, of units that judge topics, or of the others; all without judges."""
         if not self._judges:
             return X, numbers
-        judging = self._judging()
-        rows = np.flatnonzero(judging[numbers if self._documents.unit is None else self._documents.unit[numbers]])
+        asked = self._judging() == judges
+        rows = np.flatnonzero(asked[numbers if self._documents.unit is None else self._documents.unit[numbers]])
         return X[rows], numbers[rows]
 
     def _gains(self, X, table, priors):

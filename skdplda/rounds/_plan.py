@@ -331,15 +331,16 @@ class BudgetPlan(NoisePlan):
     def released(self) -> tuple[str, ...]:
         """What the rounds release."""
         return (
-            "noisy word counts, votes, topic-word counts of every round, of frequent words or of all, and with public"
-            " vectors sums of documents' directions and clusters",
+            "noisy word counts, votes, topic-word counts of every round, of frequent words or of all, with public"
+            " vectors sums of documents' directions and clusters, and gains with each prior where it is inferred",
         )
 
     def describe(self, unit: str) -> str:
         """Return the noise in words, for a privacy unit."""
         return (
-            f"{self.law.label} noise on word counts, votes and topic-word counts, which divide the precision of noise"
-            f" of scale {self.multipliers[0]:.4g} times the L{self.law.norm} norm of a {unit}'s contribution"
+            f"{self.law.label} noise on word counts, votes, gains where a prior is inferred, and topic-word counts,"
+            f" which divide the precision of noise of scale {self.multipliers[0]:.4g} times the L{self.law.norm} norm"
+            f" of a {unit}'s contribution"
         )
 
     def planned(self, tables: Any) -> int:
