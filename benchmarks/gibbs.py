@@ -42,7 +42,7 @@ from skdplda.metrics import perplexity
 ALPHA, BETA = 0.1, 0.01
 CLOCK = [time.perf_counter]
 WARPLDA = [None]
-ROUNDS = [10, 20, 30, 45, 60, 70, 80, 95, 110, 130, 150, 200]  # of the fits
+ROUNDS = [10, 20, 25, 30, 35, 40, 45, 50, 60, 70, 80, 95, 110, 130, 150, 200]  # of the fits
 EVALUATE = (10, 20, 30, 50, 100, 150, 200, 300, 400)  # after these sweeps
 TOPICS = (50, 200, 1000, 5000, 10000)
 SWEEPS, REPEATS = 400, 5

@@ -99,7 +99,8 @@ class PrivateCGSLDA(BaseRoundsModel):
     max_iter : int or None, default=None
         Number of rounds of topics, each of which spends budget; sweeps for the published forms. None: with Gaussian
         noise 2 to 20, as the first releases tell of signal and noise; 20 with other noise and with samples, 100 with
-        `epsilon=inf`, 300 for the published forms. Affects privacy: no, the noise is calibrated to it.
+        `epsilon=inf`, 300 for the published forms. With `epsilon=inf` the last eight, at most a quarter, draw no
+        topics, but add up their expected counts. Affects privacy: no, the noise is calibrated to it.
     local_sweeps : int or None, default=None
         Gibbs sweeps over a document's tokens within a round. None: 10 with noise, else 1. Affects privacy: no.
     sampling_rate : float, default=1.0
