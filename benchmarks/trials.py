@@ -59,6 +59,9 @@ def long_texts():
     return corpus(120, 300, 150)
 
 
+MANY = {"n_components": 20, "epsilon": 2.0}  # more topics than the signal allows to be kept apart
+
+
 def users():
     """Return who wrote each short text: three each."""
     return np.arange(corpus().shape[0]) // 3
@@ -100,6 +103,7 @@ def gibbs():
     X = corpus()
     return fits(
         PrivateCGSLDA,
+        (MANY, corpus(2000, 1000, 25), {}),
         ({}, X, {"groups": users()}),
         ({"prior": prior()}, X, {}),
         ({"sampling_rate": 0.3}, X, {}),
@@ -115,6 +119,7 @@ def variational():
     online = {"learning_method": "online", "batch_size": 50, "nominal_size": X.shape[0]}
     return fits(
         VIPSLDA,
+        (MANY, corpus(2000, 1000, 25), {}),
         ({}, X, {"groups": users()}),
         ({"prior": prior()}, X, {}),
         *(({"accounting": accounting}, X, {}) for accounting in ("zcdp", "advanced")),
