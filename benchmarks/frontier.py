@@ -1,10 +1,11 @@
 """The privacy-utility frontier: how good topics are at each epsilon, by every estimator and mechanism, on four corpora.
 
 One row a fit goes into `frontier.csv` as soon as it is measured. Run the same command again to go on; rows that are
-there are kept, unless the estimator has changed since (each row has a fingerprint: what the same estimator makes of a
-synthetic corpus), so that new defaults are measured by running again. The other parts are kept alike: --vocabulary
-(words private too, by `make_fdptm_pipeline`), --ablation (one option changed at a time), --attack (the likelihood ratio
-attack, online, on random halves). `frontier_page.py` makes the tables and pictures of the documentation from them.
+there are kept, unless they are of older code (`results.py`), or the estimator has changed since (each row has a
+fingerprint: what the same estimator makes of a synthetic corpus), so that new defaults are measured by running again.
+The other parts are kept alike: --vocabulary (words private too, by `make_fdptm_pipeline`), --ablation (one option
+changed at a time), --attack (the likelihood ratio attack, online, on random halves). `frontier_page.py` makes the
+tables and pictures of the documentation from them.
 
 Corpora, each with 1,000 words taken as public, those of most training documents, English stop words apart:
 
@@ -53,7 +54,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from results import STAMP, code_of, data_of
+from results import FRESH, STAMP, code_of, data_of, state
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -354,13 +355,14 @@ class Rows:
             self.table = pd.read_csv(path, dtype=TYPES).reindex(columns=self.columns)
             if list(pd.read_csv(path, nrows=0)) != self.columns:  # of an earlier form of this program
                 self.table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
-        self._known = {self._name(row): row["fingerprint"] for row in self.table.to_dict("records")}
+        rows = [row for row in self.table.to_dict("records") if state(row) == FRESH]
+        self._known = {self._name(row): row["fingerprint"] for row in rows}
 
     def _name(self, row):
         return tuple(str(row[key]) for key in self.keys)
 
     def missing(self, row):
-        """Whether there is no such row, or one of an estimator that has changed since."""
+        """Whether there is no such row, or one of older code, or of an estimator that has changed since."""
         return self._known.get(self._name(row)) != row["fingerprint"]
 
     def add(self, row):

@@ -5,8 +5,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
-__all__ = ["DEFAULT_STOP_WORDS", "LETTERS", "WordColumnsMixin", "check_texts", "holds_texts"]
+__all__ = [
+    "DEFAULT_STOP_WORDS",
+    "LETTERS",
+    "NamedCounts",
+    "WordColumnsMixin",
+    "check_texts",
+    "holds_texts",
+    "words_of",
+]
 
 DEFAULT_STOP_WORDS = "english"
 LETTERS = r"(?u)\b[^\W\d_]\w+\b"  # words of two characters or more that begin with a letter: no numbers
@@ -30,6 +39,28 @@ class WordColumnsMixin:
             The vocabulary.
         """
         return np.array(list(self._columns()), dtype=object)  # type: ignore[attr-defined]
+
+
+class NamedCounts(sp.csr_matrix):
+    """Counts that have the `words` of their columns, (n_words,), for the next step of a pipeline; so have slices."""
+
+    words = None
+
+    def __getitem__(self, key):
+        found, columns = super().__getitem__(key), slice(None)
+        if isinstance(key, tuple):
+            columns = key[1] if len(key) == 2 else None
+        elif np.ndim(key) > 1:  # single entries
+            columns = None
+        if self.words is not None and columns is not None and isinstance(found, NamedCounts):
+            words = np.atleast_1d(np.asarray(self.words)[columns])
+            found.words = words if words.shape == found.shape[1:] else None
+        return found
+
+
+def words_of(X):
+    """Return the words that a matrix of counts, or a `UnitMatrix`, has for its columns; None of anything else."""
+    return getattr(X, "words", None) if sp.issparse(X) or hasattr(type(X), "to_counts") else None
 
 
 def check_texts(documents, name="raw_documents", *, input="content", own=False):

@@ -172,7 +172,7 @@ def check_matrix(estimator, X, *, reset=True, finite=True):
     if not reset and finite and is_plain(X, estimator):
         return X  # as validate_data would, in a tenth of its time, which a single document takes many times
     refuse_bags(X)
-    if getattr(X, "dtype", None) == np.float16:  # SciPy has no sparse matrices of these
+    if not hasattr(X, "columns") and getattr(X, "dtype", None) == np.float16:  # SciPy has no sparse matrices of these
         X = X.astype(np.float32)
     options = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": finite}
     try:

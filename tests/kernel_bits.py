@@ -9,7 +9,9 @@ import hashlib
 from itertools import product
 
 import numpy as np
+import scipy.sparse as sp
 
+from skdplda._kernels._expected import ExpectedCounts, next_table
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._foldin_rows import fold_in_rows, probabilities, word_rows
 from skdplda._kernels._gibbs import TokenBlocks
@@ -77,6 +79,24 @@ def listed():
                 yield from table
                 tokens.sweep(*table, alpha.astype(np.float32), 0.01, self_count, 2, seed, round_)
                 yield tokens.topics
+
+
+def expected():
+    for n_topics in (1, 5, 33, 300):
+        indptr, indices, counts, shape = corpus(60, 40)
+        X, alpha = (
+            sp.csc_array(sp.csr_array((counts, indices, indptr), shape)),
+            quotients(np.random.default_rng(0), n_topics),
+        )
+        lengths = X.sum(axis=1).astype(np.int64)
+        topics = (np.arange(lengths.sum()) ** 2 % 7 % n_topics).astype(np.uint16)
+        block = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
+        step = ExpectedCounts([block], lengths, topics, n_topics)
+        table = quotients(np.random.default_rng(1), (shape[1], n_topics), np.float32)
+        for _ in range(3):
+            sums = step.collect(table, alpha.astype(np.float32), 0.01)
+            table = next_table(sums, table, alpha.astype(np.float32), 0.01)
+            yield from (sums, table, step.tokens)
 
 
 def variational():
@@ -194,7 +214,8 @@ def reports():
 
 
 KERNELS = (
-    gibbs, listed, variational, mixture_weights, fold_ins, mixture, noise, sequential, released, partition, reports
+    gibbs, listed, expected, variational, mixture_weights, fold_ins, mixture, noise, sequential, released, partition,
+    reports,
 )  # fmt: skip
 
 if __name__ == "__main__":

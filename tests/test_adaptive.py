@@ -21,7 +21,14 @@ from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.metrics import perplexity
 from skdplda.models._base import settings_of
 from skdplda.privacy import epsilon_of, gaussian_event
-from skdplda.rounds._adaptive import LATE_SHARE, AdaptiveTables, Question, least_share, planned_noise
+from skdplda.rounds._adaptive import (
+    LATE_SHARE,
+    AdaptiveTables,
+    Question,
+    least_share,
+    least_total,
+    planned_noise,
+)
 from skdplda.rounds._estep_adaptive import AdaptiveEStep, nearest, unit_rows
 from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._estep_variational import VariationalEStep
@@ -33,14 +40,14 @@ from skdplda.rounds._tables import constant
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 
-KINDS = ["words", "fit", "vectors", "clusters", "frequent", "topics", "votes"]
+KINDS = ["words", "fit", "vectors", "clusters", "frequent", "topics", "votes", "priors"]
 MODELS = [PrivateCGSLDA, VIPSLDA]
 
 
 # What a unit contributes
 
 
-def e_step(X, groups, n_topics, model):
+def e_step(X, groups, n_topics, model, **options):
     """Return the E-step of a model, without its hidden state."""
     X, priors = shortened(counts_of(X)), partial(constant, np.full(n_topics, 0.1), 0.5)
     if model is PrivateCGSLDA:
@@ -51,7 +58,7 @@ def e_step(X, groups, n_topics, model):
             max_iter=16, tol=1e-3, weighted=groups is None, remember=True, collapsed=True,
         )  # fmt: skip
     units = None if groups is None else check_groups(groups, X.shape[0])
-    return AdaptiveEStep(X, units, make=make, randomness=SimpleNamespace(key=7), n_threads=1)
+    return AdaptiveEStep(X, units, make=make, randomness=SimpleNamespace(key=7), n_threads=1, **options)
 
 
 def kind_of(question):
@@ -65,8 +72,9 @@ def random_question(kind, n_words, rng, *, for_users):
     """Return a question of public arrays; some words have no vector, and the first two have opposite ones."""
     n_topics, n_dimensions = rng.integers(1, 6, 2)
     table = rng.gamma(0.3, 100.0, (n_words, n_topics)).astype(np.float32) + np.float32(1e-3)
-    if kind == "votes":
-        return Question(kind, table.astype(np.float64))
+    if kind in ("votes", "priors"):
+        priors = None if kind == "votes" else rng.gamma(0.5, 2.0, (4, n_topics)) + 1e-3
+        return Question(kind, table.astype(np.float64), priors=priors)
     if kind == "topics":
         return table
     if kind == "frequent":
@@ -154,6 +162,29 @@ def test_frequent_words_are_those_of_documents_that_have_no_others(model, groupe
     assert "words" not in steps.arrays()
 
 
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_units_that_judge_topics_are_in_none(model, grouped):
+    """Sums of topics are those of the others, votes those of the judges; word frequencies have all."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.poisson(1.5, (90, 12)), np.arange(90) % 30 if grouped else None
+    steps = e_step(X, groups, 3, model, judges=0.4)
+    judging = steps._judging()
+    assert 0 < judging.sum() < len(judging) == (30 if grouped else 90)
+    of_judge = judging if groups is None else judging[groups]
+    learning, judges = X.copy(), X.copy()
+    learning[of_judge], judges[~of_judge] = 0, 0  # the numbers of documents, on which draws depend, stay
+    for kind in ("words", "frequent", "topics", "votes", "priors"):
+        question = random_question(kind, 12, np.random.default_rng(1), for_users=grouped)
+        if kind in ("frequent", "topics"):
+            question = np.repeat(question[:, :1], 3, axis=1) * np.array([1, 2, 3], np.float32)
+        own = {"words": X, "votes": judges, "priors": judges}.get(kind, learning)
+        total = e_step(X, groups, 3, model, judges=0.4).collect(question, 0, None)
+        assert_array_equal(total, e_step(own, groups, 3, model).collect(question, 0, None))
+    more = e_step(X[40:], None, 3, model, judges=0.4, first_document=40)  # as on a worker
+    assert_array_equal(more._judging(), e_step(X, None, 3, model, judges=0.4)._judging()[40:])
+
+
 @pytest.mark.parametrize("kind", ["fit", "votes"])
 def test_an_empty_document_does_not_vote_for_itself(kind):
     """Its vote is a constant, which is the same for all documents without a pair of words."""
@@ -212,8 +243,12 @@ def shape_of(question, shape):
     if kind == "vectors":
         return question.centres.shape
     if kind == "frequent":
-        return question.any(axis=1).sum(), shape[1]
-    return {"words": (shape[0], 1), "fit": (1, 1), "votes": (1, 1)}.get(kind, shape)
+        return question.any(axis=1).sum(), question.shape[1]
+    if kind == "clusters":
+        return question.table.shape
+    if kind == "topics":
+        return question.shape
+    return {"words": (shape[0], 1), "fit": (1, 1), "votes": (1, 1), "priors": (4, 1)}[kind]
 
 
 def fakes(rng, multiplier):
@@ -257,7 +292,7 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
         smoothing, weighted = rng.choice([0.2, 1.0]), bool(rng.random() < 0.5)
         tables = AdaptiveTables(
             shape, plan, int(rng.integers(99)), weighted=weighted, n_rounds=n_rounds, smoothing=smoothing,
-            prior=random_prior(rng, *shape),
+            prior=random_prior(rng, *shape), infers=bool(i % 2),
         )  # fmt: skip
         some = list(fakes(rng, plan.multipliers[0]))
         always, kinds = some[i % len(some)], []
@@ -281,6 +316,7 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
             assert math.fsum(tables.spent) <= 1 + 1e-12
             restored = AdaptiveTables(shape, plan, 0, weighted=weighted, n_rounds=n_rounds, smoothing=smoothing)
             restored.restore(tables.arrays())
+            assert restored.mean_prior == tables.mean_prior
             assert (restored.next_share, restored.n_planned) == (tables.next_share, tables.n_planned)
         assert math.fsum(tables.spent) == pytest.approx(1, abs=1e-9)
         assert plan.planned(tables) == len(kinds) == len(tables.spent)
@@ -289,11 +325,12 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
     assert all_kinds == set(KINDS)
 
 
+@pytest.mark.parametrize("infers", [False, True])
 @pytest.mark.parametrize("max_iter", [1, 2])
-def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter):
+def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter, infers):
     """A vote after the last round of topics would leave nothing to be spent."""
     plan = BudgetPlan.of(1.0, 1e-5, least_share(max_iter))
-    tables = AdaptiveTables((6, 3), plan, 0, weighted=True, n_rounds=max_iter)
+    tables = AdaptiveTables((6, 3), plan, 0, weighted=True, n_rounds=max_iter, infers=infers)
     while tables.next_share is not None:
         assert tables.next_share >= least_share(max_iter)
         plan.multiplier(len(tables.spent), tables)
@@ -326,6 +363,56 @@ def test_words_get_a_part_of_the_rest_where_the_signal_is_weak(signal, votes, la
         mean = plan.deviation(0) * math.sqrt(tables._squares) / tables._share
         for most, released in zip(told, [*plan.deviation(0) / np.sqrt([topics[0], topics[-1]]), mean], strict=True):
             assert released <= most
+
+
+@pytest.mark.parametrize(("weighted", "signal", "apart"), [(True, 100, 10), (True, 3000, 20), (False, 100, 4)])
+@pytest.mark.parametrize("seeded", [0, 5])
+def test_topics_kept_apart_follow_from_the_signal(weighted, signal, apart, seeded):
+    """The others have the word frequencies, and no noise; seeded topics are among those that are kept."""
+    rng, plan = np.random.default_rng(0), BudgetPlan.of(1.0, 1e-5, least_share(None))
+    names = tuple(f"topic {k}" for k in range(seeded))
+    prior = WordPrior(topics=rng.dirichlet(np.ones(400), seeded), names=names) if seeded else None
+    tables, kinds = AdaptiveTables((400, 20), plan, 0, weighted=weighted, prior=prior), []
+    apart = max(apart, seeded)
+    while tables.next_share is not None:
+        question, scale = tables.question, plan.deviation(0) * GRID
+        kinds.append(kind_of(question))
+        if kinds[-1] in ("frequent", "topics"):
+            assert question.shape == (400, apart)
+        fake = scale * rng.gamma(0.2, 50.0, shape_of(question, (400, 20)))
+        if len(kinds) == 1 or kinds[-1] == "votes":
+            fake *= scale * signal * 20 / fake.sum()
+        tables.update(np.rint(fake).astype(np.int64), len(kinds))
+    model, (cells, topics) = tables.pseudo_counts(), tables.signal_to_noise()
+    assert "topics" in kinds and model.shape == (400, 20) and (model > 0).all()
+    others = model[:, apart:] / model[:, apart:].sum(axis=0)
+    assert_allclose(others, np.repeat(tables._proven_frequencies()[:, None], 20 - apart, axis=1), rtol=1e-9)
+    assert not cells[apart:].any() and not topics[apart:].any() and topics[:apart].all()
+
+
+def test_topics_are_tried_above_a_signal():
+    for n_topics, least in ((3, 27.0), (10, 90.0), (50, 90.0)):
+        assert least_total(n_topics) == least
+        plan = BudgetPlan.of(1.0, 1e-5, least_share(None))
+        for factor in (0.99, 1.01):
+            tables = AdaptiveTables((400, n_topics), plan, 0, weighted=True)
+            tables.update(np.full((400, 1), round(factor * least * plan.deviation(0) * GRID / 20)), 0)
+            assert tables._topics_pay == (factor > 1)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_table_of_fewer_columns_asks_for_fewer_topics(model, grouped):
+    """As an E-step that has no more of them; what is hidden between rounds goes on after a checkpoint."""
+    X, _ = planted(60, 12)
+    X, groups = X.toarray(), np.arange(60) // 2 if grouped else None
+    rng, fewer, few = np.random.default_rng(1), e_step(X, groups, 5, model), e_step(X, groups, 3, model)
+    tables = rng.gamma(0.5, 100.0, (3, X.shape[1], 3)).astype(np.float32) + np.float32(1)
+    for round_, table in enumerate(tables):
+        assert_array_equal(fewer.collect(table, round_, None), few.collect(table, round_, None))
+        resumed = e_step(X, groups, 5, model)
+        resumed.restore({name: np.array(a) for name, a in fewer.arrays().items()})
+        fewer = resumed
 
 
 def test_vectors_that_do_not_fit_leave_the_time_of_the_votes():
@@ -458,9 +545,10 @@ def test_an_interrupted_fit_ends_like_another_after_each_kind_of_release(model, 
     X, vectors = planted()
     prior = WordPrior(vectors, np.full(24, 1 / 24), np.eye(1, 24) * 0.5 + 0.5 / 24, ("one",)) if with_prior else None
     settings = {"epsilon": 4.0, "max_iter": 4, "random_state": 3, "prior": prior}
+    settings["doc_topic_prior"] = None if with_prior else "infer"
     whole = model(3, **settings).fit(X)
     kinds = list(seen.kinds)
-    without = {"fit", "vectors", "clusters"} if not with_prior else {"frequent"}
+    without = {"fit", "vectors", "clusters"} if not with_prior else {"frequent", "priors"}
     assert set(kinds) == set(KINDS) - without
     # After the first of each kind, before the first of topics, and after the last.
     firsts = sorted({kinds.index(kind) + 1 for kind in kinds} | {kinds.index("topics"), len(kinds)})
@@ -472,6 +560,7 @@ def test_an_interrupted_fit_ends_like_another_after_each_kind_of_release(model, 
         resumed = model(3, checkpoint=path, **settings).fit(X)
         assert seen.kinds == kinds[n_done:]
         assert_array_equal(resumed.components_, whole.components_)
+        assert_array_equal(resumed._doc_topic_prior(), whole._doc_topic_prior())
         assert resumed.n_iter_ == whole.n_iter_ == len(kinds)
 
 
@@ -710,6 +799,7 @@ def test_audits_see_every_kind_of_release(model):
     shapes = {
         "words": (24, 1),
         "votes": (1, 1),
+        "priors": (4, 1),
         "fit": (1, 1),
         "vectors": (3, 3),
         "frequent": (13, 3),
@@ -737,3 +827,15 @@ def test_pipelines_give_the_prior_the_words_that_were_selected():
     pipeline = make_fdptm_pipeline(20.0, 1e-6, n_components=2, prior=prior).fit(texts)
     assert pipeline[-1].get_feature_names_out().tolist() == ["space", "sport"]
     assert any("public prior" in said for said in privacy_guarantee(pipeline).assumptions)
+
+
+@pytest.mark.parametrize("model", [PrivateCGSLDA, VIPSLDA])
+def test_many_topics_that_are_not_kept_apart_do_not_drown_the_others(model):
+    counts = sp.csr_array(make_lda_corpus(2500, 100, 5, mean_length=20, random_state=0).data)
+    few, many = (model(k, epsilon=5.0, max_iter=6, random_state=0).fit(counts[:2000]) for k in (20, 100))
+    apart = np.count_nonzero(many.topic_signal_to_noise_)
+    assert 0 < apart < 40
+    assert_allclose(many.doc_topic_prior_[:apart], 0.1)
+    assert_allclose(many.doc_topic_prior_[60:], 1 / np.count_nonzero(many.doc_topic_prior_ < 0.1))
+    assert many.perplexity(counts[2000:]) < 1.15 * few.perplexity(counts[2000:])
+    assert not hasattr(many.set_params(n_components=3).fit(counts[:500]), "doc_topic_prior_")

@@ -47,6 +47,7 @@ MAP = {
             "rounds/_estep_gibbs.py:GibbsEStep.collect",
             "rounds/_estep_gibbs.py:GibbsEStep._sum_soft_counts",
             "rounds/_estep_gibbs.py:GibbsEStep.restore",  # the counts from which the next sweep goes on
+            "rounds/_expected.py:ExpectedTopics.collect",  # without noise only
             "rounds/_estep_segments.py:SegmentEStep.collect",
             "rounds/_estep_variational.py:VariationalEStep.collect",
             # Where releases divide the budget; lemmas are those of doc/theory/adaptive.rst.
@@ -55,7 +56,8 @@ MAP = {
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_words",  # unit_weights of rounds/_sensitivity.py: Lemma 1
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_fit",  # of clipped numbers, by _votes
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_votes",  # the same
-            "rounds/_estep_adaptive.py:AdaptiveEStep._votes",  # the mean of a unit's: Lemma 2
+            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_priors",  # scaled to norm 1: Lemma 7
+            "rounds/_estep_adaptive.py:AdaptiveEStep._votes",  # the mean of a unit's: Lemmas 2 and 7
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_vectors",  # products of rows of length 1: Lemma 3
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_clusters",  # the same, or unit_weights for users: Lemma 4
             # Clusters of embeddings; lemmas are those of doc/theory/embedding.rst.

@@ -239,14 +239,15 @@ def test_full_disk_on_checkpoint(X, shards, client, tmp_path, monkeypatch):
         (
             "gibbs, laplace",
             {
-                **{"e_tables": (1, 60, 4), "e_rounds": (1,)},
+                **{"e_table_0": (60, 4), "e_rounds": (1,)},
                 **{"r_table": (60, 4), "r_sum": (60, 4), "r_words": (60,), "r_weight": ()},
             },
         ),
         (
             "gibbs",
             {
-                **{"e_tables": (8, 60, 4), "e_rounds": (8,), "r_frequent": (60,)},
+                **{f"e_table_{i}": (60, 4) for i in range(8)},
+                **{"e_rounds": (8,), "r_frequent": (60,)},
                 **{
                     "r_table": (60, 4),
                     "r_start": (60, 4),
@@ -254,7 +255,7 @@ def test_full_disk_on_checkpoint(X, shards, client, tmp_path, monkeypatch):
                     "r_evidence": (2, 60),
                     "r_frequencies": (60,),
                 },
-                **{"r_spent": (9,), "r_kinds": (3,), "r_shares": (3,), "r_numbers": (8,)},  # votes and two of topics
+                **{"r_spent": (9,), "r_kinds": (3,), "r_shares": (3,), "r_numbers": (9,)},  # votes and two of topics
             },
         ),
     ],

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skdplda import VIPSLDA, PrivateCGSLDA
+from skdplda import VIPSLDA, PrivateCGSLDA, make_fdptm_pipeline
 from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.metrics import perplexity, unigram_perplexity
+from skdplda.rounds._adaptive import MEAN_PRIORS
 from skdplda.rounds._inferred import fixed_point, proportional_fixed_point
 
 both = pytest.mark.parametrize("kind", [PrivateCGSLDA, VIPSLDA])
@@ -98,12 +99,41 @@ def test_an_interrupted_fit_goes_on_with_its_priors(kind, short, tmp_path):
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 @both
 def test_with_noise_the_prior_follows_the_released_masses(kind, short):
-    model = kind(5, epsilon=20.0, random_state=0, **BOTH).fit(short[0])
-    masses = model.components_.sum(axis=1)
-    assert_allclose(model._doc_topic_prior(), 0.5 * masses / masses.sum())
-    assert not hasattr(model, "doc_topic_prior_")
-    assert_allclose(model.transform(short[1]).sum(axis=1), 1)
-    assert model.privacy_guarantee_ == kind(5, epsilon=20.0, random_state=0).privacy_cost()
+    settings = {"random_state": 0, "sampling_rate": 0.9}  # of samples, no prior is asked for
+    for epsilon, options, means in ((20.0, {"random_state": 0}, MEAN_PRIORS), (20.0, settings, (0.1,))):
+        model = kind(5, epsilon=epsilon, **BOTH, **options).fit(short[0])
+        masses, prior = model.components_.sum(axis=1), model._doc_topic_prior()
+        assert_allclose(prior, prior.mean() * 5 * masses / masses.sum())
+        assert np.isclose(prior.mean(), means).any()
+        assert hasattr(model, "doc_topic_prior_") == (len(means) > 1)
+        assert_allclose(model.transform(short[1]).sum(axis=1), 1)
+    assert model.privacy_guarantee_ == kind(5, epsilon=20.0, **BOTH, **options).privacy_cost()
+    asked, plain = (kind(5, epsilon=20.0, random_state=0, **options).privacy_cost() for options in (BOTH, {}))
+    assert asked.event == plain.event
+    assert "doc_topic_prior_" in asked.released and "doc_topic_prior_" not in plain.released
+
+
+def test_pipelines_that_are_told_of_few_words_infer_the_prior():
+    for length, model, prior in ((5, None, "infer"), (6, None, None), (3, VIPSLDA(), None)):
+        pipeline = make_fdptm_pipeline(3.0, 1e-6, words_per_document=length, model=model)
+        assert pipeline["topics"].doc_topic_prior == prior
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+@both
+def test_texts_of_three_words_are_read_with_a_large_prior(kind):
+    """With alpha 0.1, topics of such texts explain other texts far worse than word frequencies do."""
+    corpus = make_lda_corpus(8000, 200, 4, mean_length=40, doc_topic_prior=0.5, random_state=1).data.toarray()
+    rng = np.random.default_rng(0)
+    some = [rng.choice(np.flatnonzero(row), 3, replace=False) for row in corpus if np.count_nonzero(row) > 2]
+    X = np.zeros((len(some), 200), np.int64)
+    np.put_along_axis(X, np.array(some), 1, axis=1)
+    train, test = X[:-1500], X[-1500:]
+    fits = [kind(4, epsilon=10.0, random_state=0, doc_topic_prior=prior).fit(train) for prior in (None, "infer")]
+    default, inferred = (fit.perplexity(test) for fit in fits)
+    assert inferred < default
+    assert inferred < 1.01 * unigram_perplexity(train, test)
+    assert fits[1]._doc_topic_prior().mean() >= 0.3 or not fits[1].topic_signal_to_noise_.any()
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

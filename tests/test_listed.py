@@ -60,7 +60,7 @@ def rounds(X, K, n_rounds=4, n_threads=1, sweeps=1, **options):
     b, alpha = tokens(X, K, n_threads=n_threads, **options), np.linspace(0.05, 0.4, K).astype(np.float32)
     table = b.sums(n_threads)
     for round_ in range(n_rounds):
-        b.sweep(*table, alpha, 0.02, 1.0, sweeps, 5, round_, n_threads)
+        b.sweep(*table, alpha, 0.02, 1.0, sweeps, 5, round_, None, n_threads)
         table = b.sums(n_threads)
     return b, table
 
@@ -101,6 +101,21 @@ def test_a_document_of_many_tokens_in_few_topics():
         assert_array_equal(its, mine)
 
 
+@pytest.mark.parametrize("K", [1, 40, 600])
+def test_documents_that_are_not_active_keep_their_topics(K):
+    X = corpus()
+    b, table = rounds(X, K, n_rounds=1)
+    before, alpha = b.topics, np.full(K, 0.1, np.float32)
+    b.sweep(*table, alpha, 0.02, 1.0, 1, 5, 1)
+    after = b.topics
+    for n_threads, size in [(1, 0), (2, 7)]:
+        active = (np.arange(len(X)) % 3 == 1).astype(np.uint8)
+        part = tokens(X, K, block_documents=size)
+        part.set_topics(before)
+        part.sweep(*table, alpha, 0.02, 1.0, 1, 5, 1, active, n_threads)
+        assert_array_equal(part.topics, np.where(np.repeat(active, X.sum(axis=1)), after, before))
+
+
 def test_errors():
     b, alpha = tokens(np.eye(3), 2), np.ones(2, np.float32)
     start, topics, counts = lists(np.ones((3, 2)))
@@ -116,6 +131,7 @@ def test_errors():
         {"alpha": 0 * alpha},
         {"beta": 0.0},
         {"self_count": -1.0},
+        {"active": np.ones(2, np.uint8)},
     ]:
         with pytest.raises(ValueError):
             b.sweep(**{**good, **change}, n_sweeps=1, seed=0, round_=0)

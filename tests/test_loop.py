@@ -245,6 +245,29 @@ def test_each_round_takes_a_sample_of_its_own_at_the_rate_that_is_paid_for(rate)
     assert len({active.tobytes() for active in steps}) == 3
 
 
+def test_the_first_round_without_noise_takes_parts_of_growing_size():
+    """All but a small part then meet tables that hold topics; an empty table made topics of long documents worse."""
+
+    class Grown(Witness):
+        n_units, grows = 20_000, True
+
+        def collect(self, table, round_, active):
+            self.steps.append((round_, active))
+            return np.zeros((50, 4), np.int64)
+
+    taken = {}
+    for epsilon, n_rounds in ((np.inf, 3), (np.inf, 1), (1.0, 3)):
+        witness = Grown([])
+        run_rounds(witness, witness, NoisePlan.calibrate("gaussian", epsilon, 1e-5, n_rounds, 1.0), Randomness(5))
+        taken[epsilon, n_rounds] = witness.steps
+    assert taken[np.inf, 1] == [(0, None)] and taken[1.0, 3] == [(0, None), (1, None), (2, None)]
+    *parts, (one, _), (two, _) = taken[np.inf, 3]
+    assert (one, two) == (1, 2) and {round_ for round_, _ in parts} == {0}
+    np.testing.assert_array_equal(sum(active for _, active in parts), np.ones(20_000))
+    sizes = np.array([active.sum() for _, active in parts])
+    assert len(sizes) > 3 and sizes[0] < 200 and (sizes[1:] > 2 * sizes[:-1]).all()
+
+
 def test_a_fit_that_cannot_be_charged_adds_no_noise_and_releases_nothing():
     steps = []
     witness = Witness(steps)

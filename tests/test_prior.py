@@ -5,15 +5,35 @@ import warnings
 from copy import deepcopy
 
 import numpy as np
+import pandas as pd
 import pytest
-from gensim.models import KeyedVectors
+from gensim.models import KeyedVectors, Word2Vec
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
 import skdplda
-from skdplda import PublicPrior
-from skdplda.rounds._prior import LEAST_DOCUMENTS, LEAST_TEXTS, SEEDED_SHARE, WordPrior, starting_topics
+from skdplda import (
+    HDPLDA,
+    PCTD,
+    VIPSLDA,
+    DPCountVectorizer,
+    DPVocabularySelector,
+    LocalPrivateLDA,
+    PrivacyAccountant,
+    PrivateCGSLDA,
+    PublicPrior,
+    make_fdptm_pipeline,
+)
+from skdplda.models._base import OF_TOPICS, BaseRoundsModel
+from skdplda.rounds._adaptive import AdaptiveTables, least_share
+from skdplda.rounds._plan import BudgetPlan
+from skdplda.rounds._prior import LEAST_DOCUMENTS, LEAST_TEXTS, WordPrior
+from skdplda.rounds._seeding import SEEDED_SHARE, order_of_topics, starting_topics
+from skdplda.rounds._sensitivity import GRID
+from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix
 
 SPORT = ["hockey", "team", "goal", "season", "league"]
 SPACE = ["orbit", "moon", "rocket", "shuttle", "lunar"]
@@ -135,10 +155,15 @@ NAN = [[1.0, np.nan], [1.0, 2.0]]
         (lambda: PublicPrior(), "needs vectors, frequencies or topics"),
         (lambda: PublicPrior.from_texts("one text"), "texts must be a list of strings"),
         (lambda: PublicPrior.from_texts([]), "texts must hold at least one document"),
+        (lambda: PublicPrior.from_texts(None), "texts must be an iterable of documents; got a NoneType"),
+        (lambda: PublicPrior.from_texts([1, 2]), "texts must hold a text in each row; row 0.*int"),
+        (lambda: PublicPrior.from_texts(["a b", None]), "texts must hold a text in each row; row 1.*missing"),
         (lambda: PublicPrior.from_texts(["tea milk"], n_dimensions=0), "n_dimensions must be an integer.*got 0"),
         (lambda: PublicPrior.from_texts(["tea milk"], n_dimensions=True), "n_dimensions must be an integer.*got True"),
         (lambda: PublicPrior.from_vectors({}), "words of vectors must be at least one"),
         (lambda: PublicPrior.from_vectors("glove"), "keyed_vectors must be gensim's KeyedVectors.*str 'glove'"),
+        (lambda: PublicPrior.from_vectors(Word2Vec([["a"]], vector_size=2, min_count=1)), "Word2Vec.*Give its wv"),
+        (lambda: PublicPrior.from_frequencies(pd.Series({"a": 1})), r"Series.*\s.*Give \(its index, its values\)"),
         (lambda: PublicPrior.from_vectors((["a", "b"], NAN)), "vectors must be finite.*1 entries"),
         (lambda: PublicPrior.from_vectors((["a"], [[np.inf]])), "vectors must be finite"),
         (lambda: PublicPrior.from_vectors((["a"], [[1e300]])), "vectors must be finite in float32"),
@@ -168,6 +193,7 @@ NAN = [[1.0, np.nan], [1.0, 2.0]]
         ),
         (lambda: PublicPrior.from_seed_words({"sport": []}), r"seed_words\['sport'\] must be at least one"),
         (lambda: PublicPrior.from_seed_words({"sport": ["a", "a"]}), r"seed_words\['sport'\] must be distinct"),
+        (lambda: PublicPrior.from_seed_words({"sport": {"a", "b"}}), "same in each run; got a set"),
         (lambda: PublicPrior.from_seed_words({"sport": [3]}), r"seed_words\['sport'\] must be strings; got int 3"),
         (lambda: PublicPrior.from_seed_words({1: ["a"]}), "names of topics must be strings; got int 1"),
     ],
@@ -178,9 +204,8 @@ def test_bad_input_is_named(make, message):
 
 
 def test_a_data_frame_of_texts_is_refused():
-    pandas = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="got a DataFrame"):
-        PublicPrior.from_texts(pandas.DataFrame({"text": ["tea"]}))
+        PublicPrior.from_texts(pd.DataFrame({"text": ["tea"]}))
 
 
 @pytest.mark.parametrize("words", ["tea", [], ["tea", "tea"], [1], None])
@@ -271,7 +296,9 @@ def test_sums_stack_topics_and_refuse_the_same_name():
     with pytest.raises(TypeError):
         a + 1
     c = PublicPrior.from_frequencies({"tea": 1})
-    assert (a + b) + c == a + (b + c)
+    assert (a + b) + c == a + (b + c) == sum([a, b, c])
+    with pytest.raises(TypeError):
+        sum([a, b], start=1)
 
 
 # The vocabulary
@@ -326,6 +353,12 @@ def test_nothing_in_common_warns_once(everything):
     assert starting_topics(found, 3) is None
 
 
+def test_known_words_of_one_vector_warn_as_unknown_ones_do():
+    prior = PublicPrior.from_vectors({"tea": [1.0, 2.0], "milk": [2.0, 1.0]})
+    with pytest.warns(UserWarning, match="of the 2 words, or has one and the same vector for those that it knows"):
+        assert prior.for_words(["tea", "soup"]).vectors is None
+
+
 def test_a_topic_without_words_warns_by_name():
     prior = PublicPrior.from_seed_words({"sport": ["hockey"], "space": ["orbit"]})
     with pytest.warns(UserWarning, match="seeded topic 'space'"):
@@ -338,6 +371,29 @@ def test_a_full_match_is_silent(everything):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         everything.for_words(np.array(WORDS, dtype=object))
+
+
+# The order of released topics
+
+
+def test_released_topics_take_the_numbers_of_the_seeds_whose_words_they_have():
+    words = PublicPrior.from_seed_words({"space": ["orbit", "moon"], "lost": ["xyzzy"], "food": ["bread", "soup"]})
+    with pytest.warns(UserWarning, match="'lost'"):
+        prior = words.for_words(WORDS)
+    assert prior.informed.tolist() == [0, 2] and prior.n_words == 15
+    released = np.kron([[9, 1, 1], [3, 3, 2], [1, 1, 5], [1, 5, 1]], np.ones(5)).astype(
+        float
+    )  # sport, all, food, space
+    assert order_of_topics(prior, released).tolist() == [3, 0, 2, 1]
+    alike = np.ones((4, 15)) * [[1.0], [2.0], [3.0], [4.0]]
+    assert sorted(order_of_topics(prior, alike)) == [0, 1, 2, 3]
+
+
+def test_two_seeds_of_one_topic_still_have_two_numbers():
+    prior = PublicPrior.from_seed_words({"ball": ["goal"], "ice": ["hockey"]}).for_words(WORDS)
+    released = np.ones((3, 15))
+    released[1, :5], released[1, 0] = 9, 20  # hockey more than goal
+    assert order_of_topics(prior, released).tolist()[1] == 1
 
 
 # Starting topics
@@ -487,9 +543,211 @@ def test_bad_requests_for_starting_topics_are_refused(everything):
         ({"vectors": np.full((2, 3), 1e7)}, "up to 1e\\+06"),
         ({"frequencies": np.ones((2, 2))}, "frequencies of a WordPrior must be an array of floats"),
         ({"topics": np.ones((1, 2), int)}, "topics of a WordPrior must be an array of floats"),
+        ({"topics": np.full((2, 3), 1 / 3)}, r"names of a WordPrior must be one for each of its 2 topics; got \(\)"),
+        ({"names": ("a",)}, "names of a WordPrior must be one for each of its 0 topics"),
+        (
+            {"topics": np.full((1, 3), 1 / 3), "names": ("a",), "frequencies": np.full(2, 0.5)},
+            r"for the same words; got some for \[2, 3\] words",
+        ),
     ],
 )
 def test_a_word_prior_of_any_origin_holds_what_it_says(change, said):
     """Users' soft counts were not bounded where seeded topics were negative."""
     with pytest.raises(ValueError, match=said):
         WordPrior(**change)
+
+
+# In fits: what is public is refused before anything is spent, and every step hands the words on
+
+TEXTS = [f"{text} tea" for text in planted_texts(1500)]
+SOME = PublicPrior.from_seed_words(SEEDS)
+MODELS = [VIPSLDA, PrivateCGSLDA, PCTD]
+
+
+@pytest.fixture
+def ledger():
+    with PrivacyAccountant(50.0, 1e-3) as accountant:
+        yield accountant
+
+
+@pytest.fixture(scope="module")
+def frame():
+    vectorizer = CountVectorizer(vocabulary=WORDS)
+    return pd.DataFrame(vectorizer.transform(TEXTS).toarray(), columns=WORDS)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("prior", [SOME, SOME.for_words(WORDS)])
+def test_more_seeds_than_topics_are_refused_before_anything_is_spent(model, prior, frame, ledger):
+    for use in (lambda one: one.privacy_cost(), lambda one: one.fit(frame)):
+        with pytest.raises(ValueError, match="prior has 2 topics, more than n_components=1; give at least as many"):
+            use(model(1, prior=prior))
+    for epsilon in (3.0, np.inf):
+        with pytest.raises(ValueError, match="prior has 2 topics, more than n_components=1"):
+            make_fdptm_pipeline(epsilon, 1e-5, n_components=1, model=model(), prior=SOME)
+    assert not ledger.ledger
+
+
+def test_a_suggestion_is_for_as_many_topics_as_seeds_at_least():
+    options = {"n_components": "suggest", "n_documents": 100, "words_per_document": 4.0}
+    seeds = PublicPrior.from_seed_words({f"seed {i}": [word] for i, word in enumerate(WORDS)})
+    assert make_fdptm_pipeline(3.0, 1e-5, **options)["topics"].n_components < 15
+    assert make_fdptm_pipeline(3.0, 1e-5, prior=seeds, **options)["topics"].n_components == 15
+
+
+def test_a_prior_of_given_words_is_refused_where_words_are_selected():
+    prior = SOME.for_words(WORDS)
+    for options in ({"prior": prior}, {"model": VIPSLDA(prior=prior)}):
+        with pytest.raises(ValueError, match=r"prior must be a PublicPrior.*15 words"):
+            make_fdptm_pipeline(3.0, 1e-5, **options)
+    public = DPCountVectorizer(public_vocabulary=WORDS)
+    pipeline = make_fdptm_pipeline(3.0, 1e-5, n_components=3, vectorizer=public, prior=SOME.for_words(sorted(WORDS)))
+    assert pipeline.fit(TEXTS)["topics"].get_feature_names_out().tolist() == ["space", "food", "topic_2"]
+
+
+def steps():
+    """Yield a name, a transformer, what it makes counts of, and the models that take them."""
+    units = SemanticUnitVectorizer(2, vocabulary=WORDS)
+    yield "units", units, TEXTS, [PCTD]
+    yield "slice of units", FunctionTransformer(lambda texts: units.transform(texts)[:1000]), TEXTS, [PCTD]
+    yield "words", DPCountVectorizer(epsilon=5.0), TEXTS, MODELS
+    words = DPCountVectorizer(epsilon=5.0).fit(TEXTS)
+    yield "slice", FunctionTransformer(lambda texts: words.transform(texts)[:1000]), TEXTS, MODELS
+    yield "columns", FunctionTransformer(lambda texts: words.transform(texts)[::2, 3:][:, ::-1]), TEXTS, MODELS
+    counts = CountVectorizer().fit_transform(TEXTS)
+    data = pd.DataFrame(counts.toarray(), columns=sorted({*WORDS, "tea", "the"}))
+    yield "frame", FunctionTransformer(), data, MODELS
+    yield "selected columns of a frame", DPVocabularySelector(epsilon=5.0), data, MODELS
+    yield (
+        "selected columns of a sparse frame",
+        DPVocabularySelector(epsilon=5.0),
+        data.astype(pd.SparseDtype(int, 0)),
+        MODELS,
+    )
+    yield "selected words", make_pipeline(words, DPVocabularySelector(epsilon=5.0)), TEXTS, MODELS
+
+
+@pytest.mark.parametrize(
+    ("first", "X", "model"),
+    [
+        pytest.param(first, X, model, id=f"{name}-{model.__name__}")
+        for name, first, X, some in steps()
+        for model in some
+    ],
+)
+@pytest.mark.filterwarnings("ignore:X is a plain document-term matrix", "ignore::skdplda.NoisyTopicsWarning")
+def test_every_step_hands_the_words_on(first, X, model):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="the public prior knows none|none of the words of the seeded")
+        fitted = make_pipeline(first, model(3, epsilon=20.0, prior=SOME)).fit(X)[-1]
+    assert fitted.get_feature_names_out()[:2].tolist() == ["space", "food"]
+
+
+def test_slices_of_named_counts_have_the_names_of_their_columns():
+    X = DPCountVectorizer(public_vocabulary=WORDS).fit_transform(TEXTS)
+    words = sorted(WORDS)
+    assert X.words.tolist() == words
+    some = [3, 1, 1]
+    for part in (
+        X[5],
+        X[2:9],
+        X[[1, 2]],
+        X[X.toarray()[:, 0] > 0],
+        X[2:5, ...],
+        X[[1, 2], :],
+        pickle.loads(pickle.dumps(X)),
+    ):
+        assert part.words.tolist() == words
+    for part in (X[:, some], X[..., some], X[2:, some], X[:7][:, some], X[2][:, some]):
+        assert part.words.tolist() == [words[i] for i in some] and part.shape[1] == 3
+    assert X[:, 2].words.tolist() == [words[2]] and X[:, np.arange(15) == 4].words.tolist() == [words[4]]
+    assert X[3, 3] >= 0 and getattr(X[X > 0], "words", None) is None and getattr(X.T, "words", None) is None
+
+
+def test_words_of_units_fit_their_columns():
+    with pytest.raises(ValueError, match=r"words must name the 2 columns; got shape \(1,\)"):
+        UnitMatrix([0, 1], np.ones((1, 2)), words=["a"])
+
+
+@pytest.mark.parametrize("model", [*MODELS, HDPLDA, LocalPrivateLDA])
+@pytest.mark.filterwarnings("ignore")
+def test_a_word_may_be_called_as_an_attribute_of_arrays(model, frame):
+    data = frame.iloc[:50].rename(columns={"tea": "words", "hockey": "dtype", "bread": "words", "soup": "columns"})
+    fitted = model(2, epsilon=1.0).fit(data)
+    assert fitted.transform(data[:2]).shape == (2, 2) and "dtype" in fitted.top_words(15).to_numpy()
+
+
+def test_a_fit_warns_at_the_line_that_called_it(frame):
+    prior = SOME + PublicPrior.from_seed_words({"lost": ["xyzzy"]})
+    with pytest.warns(UserWarning, match="'lost'") as caught:
+        VIPSLDA(3, prior=prior).fit(frame)
+    assert {w.filename for w in caught} == {__file__}
+    with pytest.warns(UserWarning, match="'lost'") as caught:
+        prior.for_words(WORDS)
+    assert {w.filename for w in caught} == {__file__}
+
+
+# In released models: numbers and names
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.filterwarnings("ignore:X is a plain document-term matrix", "ignore::skdplda.PrivacyLeakWarning")
+def test_topics_come_out_with_the_numbers_of_their_seeds_and_all_that_is_theirs(model, frame, monkeypatch, tmp_path):
+    """Rounds that move topics to other numbers, as a weak signal does, give the same model; so do resumed fits."""
+    alpha = np.array([0.1, 0.2, 0.3])
+    settings = {"epsilon": 20.0, "random_state": 0, "doc_topic_prior": alpha, "prior": SOME}
+    plain = model(3, **settings).fit(frame)
+    assert plain.get_feature_names_out().tolist() == ["space", "food", "topic_2"]
+    assert plain.components_[0, 5:10].sum() > plain.components_[1:, 5:10].sum()
+    assert plain.components_[1, 10:].sum() > plain.components_[[0, 2], 10:].sum()
+
+    turn, made = np.array([1, 2, 0]), BaseRoundsModel._model_of
+
+    def turned(self, *given):
+        fitted = made(self, *given)
+        return fitted | {name: fitted[name][turn] for name in OF_TOPICS if name in fitted}
+
+    def stop(report):
+        if report.n_done == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(BaseRoundsModel, "_model_of", turned)
+    moved = model(3, **settings, checkpoint=tmp_path / "fit", callback=stop)
+    with pytest.raises(KeyboardInterrupt):
+        moved.fit(frame)
+    moved.set_params(callback=None).fit(frame)
+    for name in ("components_", "topic_word_", "signal_to_noise_", "topic_signal_to_noise_", "topic_names_"):
+        np.testing.assert_array_equal(getattr(moved, name), getattr(plain, name))
+    assert moved.topic_info()["name"].tolist() == ["space", "food", "topic_2"]
+    np.testing.assert_array_equal(moved.doc_topic_prior_, alpha[np.argsort(turn)])  # with which each was found
+    np.testing.assert_allclose(moved.transform(frame.iloc[:1] * 0), [moved.doc_topic_prior_ / alpha.sum()])
+    moved.set_params(prior=None, doc_topic_prior=None).fit(frame)
+    assert not hasattr(moved, "doc_topic_prior_") and moved.get_feature_names_out()[0] == "topic_0"
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.filterwarnings("ignore:X is a plain document-term matrix")
+def test_only_topics_that_started_from_seeds_have_their_names(model, frame):
+    exact = model(3, epsilon=np.inf, max_iter=5, prior=SOME).fit(frame)
+    assert exact.get_feature_names_out().tolist() == ["topic_0", "topic_1", "topic_2"]
+    with pytest.warns(UserWarning, match="'lost'"):
+        fitted = model(3, epsilon=20.0, prior=PublicPrior.from_seed_words({"lost": ["xyzzy"], **SEEDS})).fit(frame)
+    assert fitted.get_feature_names_out().tolist() == ["topic_0", "space", "food"]
+    assert fitted.top_words(2).loc["space"].isin(SPACE).all() and fitted.top_words(2).loc["food"].isin(FOOD).all()
+
+
+@pytest.mark.parametrize("frequent", [False, True])
+def test_a_seed_without_words_starts_its_topic_as_no_seed_does(frequent):
+    """Not at a table of another shape than the other topics'."""
+    topics = np.stack([np.full(40, 1 / 40), np.eye(40)[39]])
+    starts = []
+    for prior in (None, WordPrior(topics=topics, names=("lost", "first"))):
+        tables = AdaptiveTables((40, 4), BudgetPlan.of(20.0, 1e-5, least_share(None)), 7, weighted=True, prior=prior)
+        tables.update(np.full((40, 1), (5 if frequent else 300) * GRID), 0)  # little signal: frequent words come first
+        if frequent:
+            assert not tables.question.all()
+            tables.update(np.full((tables.question.any(axis=1).sum(), 4), GRID), 1)
+        starts.append(tables.table / tables.table.sum(axis=1, keepdims=True))
+    none, seeded = (start[:, [0, 2, 3]] / start[:, 2:3] for start in starts)
+    np.testing.assert_allclose(seeded, none, rtol=1e-5)
+    assert starts[1][39, 1] > 2 * starts[0][39, 1]

@@ -8,7 +8,6 @@ from scipy.optimize import minimize
 from skdplda.rounds._shrinkage import (
     ABOVE,
     AT_MEAN,
-    AT_ONE,
     BELOW,
     DIMENSIONS,
     FREQUENCY_STEPS,
@@ -161,8 +160,7 @@ def test_public_frequencies_are_taken_where_they_explain_the_sums(rng):
 
 def slow_ratios(y, base, deviation):
     """Return the ratios of one topic, a cell at a time."""
-    first = np.full(len(RATIOS), (1 - AT_ONE) / len(RATIOS))
-    first[ONE] += AT_ONE
+    first = np.full(len(RATIOS), 1 / len(RATIOS))
     width = np.where(np.arange(len(RATIOS)) == ONE, 0, WIDTH)
     likelihood, means = [], []
     for value, b, s in zip(y, base, deviation, strict=True):

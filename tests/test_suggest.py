@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from skdplda import PrivacyAccountant, make_fdptm_pipeline, privacy_guarantee
@@ -45,7 +46,8 @@ def test_more_budget_and_more_documents_never_suggest_fewer_topics():
         ({"epsilon": math.inf}, "epsilon must be finite"),
         ({"epsilon": 0}, "epsilon"),
         ({"delta": 1.0}, "delta"),
-        ({"n_documents": 0}, "n_documents must be an integer of at least 1; got 0"),
+        ({"n_documents": 0}, r"n_documents must be an integer from 1 to 2\*\*53; got 0"),
+        ({"n_documents": 10**400}, "n_documents must be an integer from 1 to"),
         ({"n_documents": 2.5}, "n_documents must be an integer"),
         ({"words_per_document": 0.5}, "words_per_document must be from 1 to n_words=1000; got 0.5"),
         ({"words_per_document": 2000}, "words_per_document must be"),
@@ -56,6 +58,14 @@ def test_bad_numbers_are_refused(change, said):
     numbers = {"epsilon": 1.0, "delta": 1e-5, "n_documents": 1000, "words_per_document": 20, "n_words": 1000}
     with pytest.raises(ValueError, match=said):
         suggest_n_components(**numbers | change)
+
+
+def test_numbers_of_numpy_give_numbers_of_python():
+    for suggestion in (
+        suggest_n_components(1.0, 1e-5, np.int64(10**4), np.float64(20), np.int64(1000)),
+        suggest_n_components(50.0, 1e-5, np.int64(10**9), np.int64(3), np.int64(3)),
+    ):
+        assert [type(number) for number in suggestion] == [int, float, float]
 
 
 def test_a_pipeline_takes_the_suggestion_for_what_its_topics_may_spend():

@@ -103,7 +103,7 @@ def test_the_first_table_has_mean_one_and_the_stated_variance(gamma_shape):
 
 @pytest.mark.parametrize(("n_rounds", "kept"), [(1, [0]), (6, [3, 4, 5]), (100, range(54, 100, 5))])
 def test_the_exact_model_is_the_mean_of_tables_of_the_last_half(n_rounds, kept):
-    tables, counts = ExactTables(SHAPE, plan((0.0,) * n_rounds), 0), releases(n_rounds)
+    tables, counts = ExactTables(SHAPE, plan((0.0,) * n_rounds)), releases(n_rounds)
     for round_, table in enumerate(counts):
         tables.update(table, round_)
         np.testing.assert_array_equal(tables.table, table)

@@ -8,10 +8,20 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 from sklearn.exceptions import NotFittedError
 
-from skdplda import VIPSLDA, NoisyTopicsWarning, PrivacyGuarantee, PrivateCGSLDA, ReleasedTopicModel, release
+from skdplda import (
+    HDPLDA,
+    PCTD,
+    VIPSLDA,
+    NoisyTopicsWarning,
+    PrivacyGuarantee,
+    PrivateCGSLDA,
+    ReleasedTopicModel,
+    release,
+)
 from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import topic_distances, topic_map, topic_relevance
 from skdplda.models._topics import RELEVANCE
+from skdplda.rounds import WordPrior
 
 TOPICS = np.array([[0.5, 0.3, 0.2, 0.0], [0.4, 0.35, 0.25, 0.0], [0.3, 0.0, 0.0, 0.7]])
 WORDS = ["the", "pear", "plum", "zinc"]
@@ -162,6 +172,7 @@ def test_merged_topics_of_a_fitted_model_work_like_others(corpus):
     parts, whole = model.transform(corpus.data), merged.transform(corpus.data)
     assert whole.shape == (1500, 2) and np.abs(parts[:, 1] - whole[:, 1]).mean() < 0.1
     assert np.isfinite(merged.perplexity(corpus.data))
+    np.testing.assert_allclose(merged.to_gensim().alpha, [0.4, 0.2], rtol=1e-6)
     released = release(merged, feature_names=corpus.feature_names)
     np.testing.assert_array_equal(released.transform(corpus.data), whole)
     pd.testing.assert_frame_equal(released.topic_info(5), merged.topic_info(5, corpus.feature_names))
@@ -181,7 +192,22 @@ def test_a_fit_whose_topics_are_noise_warns_and_says_what_helps(corpus):
     for help_ in ("documents", "fewer topics than 3", "fewer words than 40", "public prior", "epsilon than 0.01,"):
         assert help_ in message
     assert model.topic_info()["noise"].all()
+    frequencies = WordPrior(frequencies=np.full(40, 1 / 40))
+    with pytest.warns(NoisyTopicsWarning, match=r"fewer words than 40 or a larger"):  # a prior is there already
+        VIPSLDA(3, epsilon=0.01, delta=1e-6, prior=frequencies).fit(corpus.data[:100])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not PrivateCGSLDA(3, epsilon=5.0).fit(corpus.data).topic_info()["noise"].any()
         PrivateCGSLDA(3, epsilon=np.inf).fit(corpus.data)
+
+
+@pytest.mark.parametrize("model", [PrivateCGSLDA, VIPSLDA, PCTD, HDPLDA])
+def test_a_single_topic_is_not_marked_as_noise(model, corpus):
+    """It has the word frequencies of all, and nothing to stand out from."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", category=NoisyTopicsWarning)
+        warnings.filterwarnings("ignore", message="X is a plain document-term matrix")
+        fitted = model(1, epsilon=20.0).fit(corpus.data)
+    for one in (fitted, release(fitted, feature_names=[f"word{i}" for i in range(40)])):
+        assert one.topic_info()["signal_to_noise"].isna().all() and one.topic_info()["noise"].isna().all()
+        assert not one.top_words(3, mark_noise=True).map(lambda word: "(" in word).to_numpy().any()

@@ -1,7 +1,7 @@
 """Delayed-count Gibbs sweeps from lists of the topics that each word has."""
 
 from cython.parallel cimport parallel, prange
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 import numpy as np
@@ -21,6 +21,7 @@ cdef extern from "listed_topics.h" nogil:
         int32_t n_words, n_topics
         uint64_t seed, round
         int64_t first_document
+        const uint8_t *active
     ctypedef struct listed_table:
         const int64_t *start
         const int32_t *topic
@@ -66,13 +67,12 @@ cdef class ListedTokens(TokenLayout):
         self.room = np.append(0, np.cumsum(np.minimum(tokens, self.n_topics)))
 
     def sweep(self, const int64_t[::1] start, const int32_t[::1] topics, const int32_t[::1] counts, const float[::1] alpha,
-              float beta, float self_count, int n_sweeps, uint64_t seed, uint64_t round_, int n_threads=1,
-              int64_t first_document=0):
+              float beta, float self_count, int n_sweeps, uint64_t seed, uint64_t round_,
+              const uint8_t[::1] active=None, int n_threads=1, int64_t first_document=0):
         """Redraw the topics of all documents from a table that stays as it is during the sweep.
 
-        Equivalent to `TokenBlocks.sweep` in law, with tokens in the order (word, occurrence) and without `active`. Results
-        are the same, to the last bit, for any number of threads, any blocks, any cut of a corpus into parts, and any other
-        documents beside.
+        Equivalent to `TokenBlocks.sweep` in law, with tokens in the order (word, occurrence). Results are the same, to
+        the last bit, for any number of threads, any blocks, any cut of a corpus into parts, and any other documents beside.
 
         Parameters
         ----------
@@ -84,6 +84,8 @@ cdef class ListedTokens(TokenLayout):
             Positive.
         self_count : float
             The self-count correction, as there.
+        active : uint8 array of shape (D,), default=None
+            Which documents are redrawn; None for all.
         first_document : int, default=0
             Number of the first document, where these are a part of a corpus.
         """
@@ -98,6 +100,8 @@ cdef class ListedTokens(TokenLayout):
             raise ValueError("alpha (n_topics,) and beta must be positive, self_count nonnegative")
         if n and (np.min(np.diff(start)) < 0 or np.min(counts) <= 0 or np.min(topics) < 0 or np.max(topics) >= self.n_topics):
             raise ValueError("topics must lie in [0, n_topics), and counts be positive")
+        if active is not None and active.shape[0] != self.n_documents:
+            raise ValueError("active must have one flag a document")
         topics = topics if n else np.zeros(1, np.int32)
         counts = counts if n else np.zeros(1, np.int32)
         totals = np.bincount(topics, counts, self.n_topics)
@@ -107,6 +111,9 @@ cdef class ListedTokens(TokenLayout):
         np.asarray(weight)[:self.n_topics] = alpha
         f.scale, f.alpha, f.beta, f.self_count = &scale[0], &weight[0], beta, self_count
         f.n_words, f.n_topics, f.seed, f.round, f.first_document = self.n_words, self.n_topics, seed, round_, first_document
+        f.active = NULL
+        if active is not None and self.n_documents:
+            f.active = &active[0]
         t.start, t.topic, t.count = &start[0], &topics[0], &counts[0]
         for i in range(self.n_blocks):
             documents = max(documents, self.blocks[i].n_documents)

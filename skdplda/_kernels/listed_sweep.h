@@ -23,15 +23,14 @@ static void TARGET(leave_word)(const delayed_table *f, const listed_table *t, in
     for (int64_t e = t->start[w]; e < t->start[w + 1]; e++) row[t->topic[e]] = f->beta * f->scale[t->topic[e]];
 }
 
-/* Weigh the slots of the tokens [first, first + n), which belong to different documents. */
-INLINE void TARGET(weigh_batch)(const token_block *b, const delayed_table *f, listed_scratch *s, uint32_t first, int32_t n,
-                                uint64_t place) {
+/* Weigh the slots of the batch's n tokens, which belong to different documents. */
+INLINE void TARGET(weigh_batch)(const token_block *b, const delayed_table *f, listed_scratch *s, int32_t n, uint64_t place) {
     scratch *a = s->slots;
     listed_batch *x = s->batch;
     float *product = s->product;
     for (int32_t i = 0; i < n; i++) {
-        const int32_t d = b->document[first + i], counted = b->counted[first + i];
-        const int64_t next = (int64_t)first + i + AHEAD, ahead = a->list[next < b->n_tokens ? b->document[next] : d].first;
+        const int32_t d = b->document[x->token[i]], counted = b->counted[x->token[i]];
+        const int64_t next = (int64_t)x->token[i] + AHEAD, ahead = a->list[next < b->n_tokens ? b->document[next] : d].first;
         float self = 0;
         for (int64_t j = 0; j < FETCHED * LANES; j += LANES) {
             __builtin_prefetch(a->count + ahead + j);
@@ -47,7 +46,7 @@ INLINE void TARGET(weigh_batch)(const token_block *b, const delayed_table *f, li
         x->rest.lane[i] = s->word.total > x->gap[i] ? s->word.total - x->gap[i] : 0;
         x->random.lane[i] = (float)(mix64(a->key[d] + place * GOLDEN) >> 40) * 0x1p-24f;
         x->product[i] = product;
-        x->sum[i].all = (i16)TARGET(weigh_slots)(a, a->list + d, b->topic[first + i], counted, self, product).all;
+        x->sum[i].all = (i16)TARGET(weigh_slots)(a, a->list + d, b->topic[x->token[i]], counted, self, product).all;
         product += (size_t)a->list[d].blocks * LANES;
     }
 }
@@ -85,16 +84,16 @@ INLINE int32_t TARGET(find_in_lane)(const float *product, int32_t n_blocks, int3
     return j;
 }
 
-/* Draw the topics of the tokens [first, first + n) of a word, whose list of topics is `listed`. */
-INLINE void TARGET(draw_batch)(const token_block *b, const delayed_table *f, listed_scratch *s, uint32_t first, int32_t n,
-                               uint64_t place, const int32_t *listed) {
+/* Draw the topics of the batch's n tokens of a word, whose list of topics is `listed`. */
+INLINE void TARGET(draw_batch)(const token_block *b, const delayed_table *f, listed_scratch *s, int32_t n, uint64_t place,
+                               const int32_t *listed) {
     scratch *a = s->slots;
     listed_batch *x = s->batch;
-    TARGET(weigh_batch)(b, f, s, first, n, place);
+    TARGET(weigh_batch)(b, f, s, n, place);
     TARGET(choose_lanes)(x, s->all.total);
     for (int32_t i = 0; i < n; i++) {
-        const int32_t counted = b->counted[first + i];
-        slot_list *l = a->list + b->document[first + i];
+        const int32_t counted = b->counted[x->token[i]];
+        slot_list *l = a->list + b->document[x->token[i]];
         const float target = x->inside.lane[i];
         int64_t slot;
         if (x->in_document.lane[i]) {
@@ -108,12 +107,13 @@ INLINE void TARGET(draw_batch)(const token_block *b, const delayed_table *f, lis
             slot = TARGET(slot_of)(a, l, (uint16_t)k);
         }
         a->count[slot]++;
-        b->topic[first + i] = a->topic[slot];
+        b->topic[x->token[i]] = a->topic[slot];
     }
 }
 
 static void TARGET(sweep_listed)(const token_block *b, const delayed_table *f, const listed_table *t, int n_sweeps,
                                  listed_scratch *s) {
+    const uint8_t *active = f->active ? f->active + b->first_document : NULL;
     for (int32_t k = 0; k < f->n_topics; k++) s->slots->row[k] = f->beta * f->scale[k];
     for (int sweep = 0; sweep < n_sweeps; sweep++) {
         occurrences occurrence = {.group = -1};
@@ -127,9 +127,11 @@ static void TARGET(sweep_listed)(const token_block *b, const delayed_table *f, c
                 if (entered >= 0) TARGET(leave_word)(f, t, entered, s->slots->row);
                 TARGET(enter_word)(f, t, entered = w, s->slots->row, &s->word);
             }
-            for (uint32_t i = b->start[g]; i < b->start[g + 1]; i += BATCH) {
-                const uint32_t left = b->start[g + 1] - i;
-                TARGET(draw_batch)(b, f, s, i, left < BATCH ? (int32_t)left : BATCH, place, t->topic + t->start[w]);
+            for (uint32_t i = b->start[g]; i < b->start[g + 1];) {
+                int32_t n = 0;
+                for (; i < b->start[g + 1] && n < BATCH; i++)
+                    if (!active || active[b->document[i]]) s->batch->token[n++] = i;
+                if (n) TARGET(draw_batch)(b, f, s, n, place, t->topic + t->start[w]);
             }
         }
         if (entered >= 0) TARGET(leave_word)(f, t, entered, s->slots->row);

@@ -21,6 +21,7 @@ typedef struct {              /* entries with weights, to be drawn from */
 } cumulated;
 
 typedef struct {              /* draws of one word's topic in different documents, side by side */
+    uint32_t token[BATCH];
     whole_lanes sum[BATCH];   /* draw -> its products, summed by lane */
     whole_lanes lane, in_document;
     lanes random, rest, inside; /* the random number; weight of the word's list; where in the lane, or behind the document */

@@ -75,7 +75,7 @@ def contribution(estimator):
     divided = getattr(estimator, "_adaptive", None)  # whether releases divide the budget
     kinds = ("topics",)
     if divided is not None and divided():
-        kinds = ("topics", "frequent", "words", "votes", "fit", "vectors")
+        kinds = ("topics", "frequent", "words", "votes", "priors", "fit", "vectors")
         if estimator.prior is None:
             words, vectors = [f"word{i}" for i in range(N_WORDS)], np.cos(np.arange(4.0 * N_WORDS)).reshape(N_WORDS, 4)
             prior = PublicPrior.from_vectors((words, vectors)).for_words(words)

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from skdplda.audit._pairs import Composition
 from skdplda.models import HDPLDA, PCTD, BaseRoundsModel, EmbeddingTopics, PrivateCGSLDA
 from skdplda.privacy import compose_events, epsilon_of, gaussian_event, leaves_of, pure_event
-from skdplda.rounds import FORGET, GRID, LEAST_SIGNAL, BudgetPlan
+from skdplda.rounds import FORGET, GRID, BudgetPlan, least_total
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 from skdplda.vocabulary import DPVocabularySelector
 
@@ -140,7 +140,7 @@ class RoundsDesign(Design):
 
         The topics that a canary's word draws are hidden, and hide more than is claimed. Word frequencies do not.
         """
-        weak = WEAK_SIGNAL * LEAST_SIGNAL * n_topics * self._plan.deviation(0)
+        weak = WEAK_SIGNAL * least_total(n_topics) * self._plan.deviation(0)
         n_words = math.ceil((self._m / 2 / weak) ** 2)
         return n_words if n_words <= MOST_WORDS else 0
 
@@ -148,7 +148,7 @@ class RoundsDesign(Design):
         """Return how many others have a canary's word, so that its topic is settled; none where no topics are asked."""
         deviation = self._plan.deviation(0)
         if isinstance(self._plan, BudgetPlan):
-            if self._m / 2 < LEAST_SIGNAL * n_topics * deviation * math.sqrt(self._n_words):
+            if self._m / 2 < least_total(n_topics) * deviation * math.sqrt(self._n_words):
                 return 0
             deviation *= TOPICS_DEVIATION
         return min(math.ceil(SETTLING * deviation), MOST_OTHERS // self._m)
@@ -165,7 +165,8 @@ class RoundsDesign(Design):
         X = X if X is None or isinstance(X, UnitMatrix) else UnitMatrix.from_counts(X)
         counts = below(None if X is None else X.counts, canaries)
         own = np.arange(canaries.shape[0] + 1)
-        return UnitMatrix(own if X is None else np.concatenate([X.start[:-1], X.start[-1] + own]), counts)
+        start = own if X is None else np.concatenate([X.start[:-1], X.start[-1] + own])
+        return UnitMatrix(start, counts, None if X is None else X.words)
 
     @property
     def n_decisions(self):

@@ -67,7 +67,13 @@ def add_price(command, required=True):
         help="probability of a larger loss, well below 1 / (public estimate of the number of documents);"
         " needed for Gaussian noise",
     )
-    privacy.add_argument("--rounds", type=whole, metavar="T", help="noisy releases (default: 20, or 100 without noise)")
+    privacy.add_argument(
+        "--rounds",
+        type=whole,
+        metavar="T",
+        help="rounds of topics (default: 2 to 20 with Gaussian noise, as the first releases tell; without noise 50 of"
+        " VIPSLDA, 100 of PrivateCGSLDA)",
+    )
     privacy.add_argument(
         "--model",
         choices=MODELS,

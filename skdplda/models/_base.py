@@ -7,10 +7,10 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from skdplda._kernels._foldin_rows import fold_in_rows, word_rows
+from skdplda._texts import words_of
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import (
     SEED,
@@ -32,13 +32,14 @@ from skdplda.models._hints import HintsMixin
 from skdplda.models._periods import PeriodsMixin
 from skdplda.models._topics import TopicsMixin, warn_of_noise
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import audited_question
+from skdplda.rounds._adaptive import AdaptiveTables, audited_question
 from skdplda.rounds._checkpoint import fingerprint, interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.rounds._loop import run_rounds
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
-from skdplda.rounds._prior import PublicPrior
+from skdplda.rounds._prior import PublicPrior, seeded_names
+from skdplda.rounds._seeding import order_of_topics
 from skdplda.rounds._sensitivity import GRID, shortened
 from skdplda.rounds._sharded import ShardedEStep
 from skdplda.rounds._tables import SmoothedTables
@@ -49,6 +50,7 @@ __all__ = ["BaseRoundsModel", "BaseTopicModel", "TrainingData"]
 FOLD_IN_ITERATIONS = 100
 FOLD_IN_TOLERANCE = 1e-3
 OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # fitted attributes that checking X sets
+OF_TOPICS = ("components_", "signal_to_noise_", "topic_signal_to_noise_", "doc_topic_prior_")  # one row a topic
 MAY_CHANGE = ("checkpoint", "callback", "n_jobs", "verbose")  # parameters that may differ when a fit is resumed
 
 
@@ -227,7 +229,7 @@ class BaseTopicModel(
             If the names do not fit the vocabulary.
         """
         check_is_fitted(self)
-        return make_gensim_model(self.topic_word_, self._names_of_words(feature_names), self._doc_topic_prior())
+        return make_gensim_model(self.topic_word_, self._names_of_words(feature_names), self._prior_of_topics())
 
     def _doc_topic_prior(self):
         """Return the prior of topic proportions, of shape (n_components,)."""
@@ -402,7 +404,7 @@ class BaseRoundsModel(BaseTopicModel):
         X: Matrix,
         groups: ArrayLike | None = None,
         *,
-        released: Literal["topics", "frequent", "words", "votes", "fit", "vectors"] = "topics",
+        released: Literal["topics", "frequent", "words", "votes", "priors", "fit", "vectors"] = "topics",
     ) -> tuple[np.ndarray, int, int]:
         """Compute what the first round of topics would release, before noise, or another release of the fit.
 
@@ -415,9 +417,10 @@ class BaseRoundsModel(BaseTopicModel):
             Word counts.
         groups : array-like of shape (n_documents,), default=None
             As in `fit`.
-        released : {"topics", "frequent", "words", "votes", "fit", "vectors"}, default="topics"
+        released : {"topics", "frequent", "words", "votes", "priors", "fit", "vectors"}, default="topics"
             Which release; all but the first only of fits whose releases divide the budget. "frequent" is topics of the
-            first half of the words, votes are on the first topics, and "fit" and "vectors" need a `prior` of vectors.
+            first half of the words, votes and priors are on the first topics, and "fit" and "vectors" need a `prior` of
+            vectors.
 
         Returns
         -------
@@ -500,7 +503,19 @@ class BaseRoundsModel(BaseTopicModel):
                 callback=callback,
                 verbose=self.verbose,
             )
-            return self._inferred(e_step, self._model_of(tables, plan.planned(tables)))
+            fitted = self._inferred(e_step, self._model_of(tables, plan.planned(tables)))
+        return self._in_order_of_seeds(fitted, data.prior)
+
+    def _in_order_of_seeds(self, fitted, prior):
+        """Return the fitted attributes, topics named and in the order of the prior's seeds: post-processing."""
+        if prior is None or not len(prior.informed):
+            return fitted
+        order = order_of_topics(prior, fitted["components_"])
+        if np.ndim(self.doc_topic_prior):  # each topic keeps the prior with which it was found
+            fitted = fitted | {"doc_topic_prior_": self._doc_topic_prior()}
+        names = np.array([f"topic_{topic}" for topic in range(self.n_components)], dtype=object)
+        names[prior.informed] = np.array(prior.names, dtype=object)[prior.informed]
+        return fitted | {name: fitted[name][order] for name in OF_TOPICS if name in fitted} | {"topic_names_": names}
 
     def _infers(self):
         """Whether the priors of topic proportions, and of words, are inferred."""
@@ -511,8 +526,7 @@ class BaseRoundsModel(BaseTopicModel):
             return super()._doc_topic_prior()
         if hasattr(self, "doc_topic_prior_"):
             return self.doc_topic_prior_
-        masses = self.components_.sum(axis=1) if hasattr(self, "components_") else np.ones(self.n_components)
-        return FIRST_PRIOR * self.n_components * masses / masses.sum()
+        return FIRST_PRIOR * in_proportion(getattr(self, "components_", np.ones((self.n_components, 1))))
 
     def _topic_word_prior(self, default=0.01):
         """Return the pseudo-count of every word in every topic; where it is inferred, that to start from."""
@@ -542,6 +556,12 @@ class BaseRoundsModel(BaseTopicModel):
         told = tables.signal_to_noise() if hasattr(tables, "signal_to_noise") else None
         if told is not None:
             attributes |= {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
+        if isinstance(tables, AdaptiveTables):
+            factors = tables.relative_priors()
+            if tables.mean_prior is not None:
+                attributes["doc_topic_prior_"] = tables.mean_prior * factors.mean() * in_proportion(components, factors)
+            elif self.doc_topic_prior is None and factors.min() < 1:
+                attributes["doc_topic_prior_"] = factors * self._doc_topic_prior()
         return attributes
 
     def _training_data(self, X, groups, plan, randomness):
@@ -556,7 +576,7 @@ class BaseRoundsModel(BaseTopicModel):
         sharded = self._load_on_workers(X, groups)
         if sharded is not None:
             return TrainingData(sharded, None, groups is not None, sharded.data)
-        words = getattr(X, "words", None) if sp.issparse(X) else None  # those of a `DPCountVectorizer`
+        words = words_of(X)
         X = shortened(check_counts(self, X, reset=True))
         words = getattr(self, "feature_names_in_", words)
         units = None if groups is None else check_groups(groups, X.shape[0])
@@ -592,17 +612,16 @@ class BaseRoundsModel(BaseTopicModel):
         guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, hidden="")
         return seeded_guarantee(guarantee, self.random_state)
 
-    def _seeded_names(self):
-        """Return the names of the seeded topics of the prior, which come first."""
-        prior = getattr(self, "prior", None)
-        return () if prior is None else prior.topic_names if isinstance(prior, PublicPrior) else prior.names
-
     def _uses_prior(self, plan):
         """Whether the fit has a use for a public prior."""
         return isinstance(plan, BudgetPlan)
 
     def _check_prior(self, adaptive):
-        """Refuse a prior that a private form has no use for."""
+        """Refuse a prior that a private form has no use for, and one with more topics than the model."""
+        if (n_seeded := len(seeded_names(self.prior))) > self.n_components:
+            raise ValueError(
+                f"prior has {n_seeded} topics, more than n_components={self.n_components}; give at least as many."
+            )
         if self.prior is not None and not adaptive and np.isfinite(self.epsilon):
             raise ValueError(
                 "prior must be None for this form: only Gaussian noise, on all units in every round, has a use for it."
@@ -618,24 +637,17 @@ class BaseRoundsModel(BaseTopicModel):
 
     def _word_prior(self, data):
         """Return what the public prior says of the words of X."""
-        prior, n_words = self.prior, data.n_words
+        prior = self.prior
         if isinstance(prior, PublicPrior):
             if data.words is None:
                 raise ValueError(
                     "prior needs the words of X, and this X has no names of columns. Give a data frame, use"
-                    " DPCountVectorizer in the pipeline, or give prior.for_words(words), with the words in the order of"
-                    " the columns."
+                    " DPCountVectorizer or SemanticUnitVectorizer in the pipeline (what scikit-learn's CountVectorizer"
+                    " makes has no names), or give prior.for_words(words), with the words in the order of the columns."
                 )
-            prior = prior.for_words(data.words)
-        for name, axis in (("vectors", 0), ("frequencies", 0), ("topics", 1)):
-            value = getattr(prior, name)
-            if value is not None and value.shape[axis] != n_words:
-                raise ValueError(f"prior is for {value.shape[axis]} words, and X has {n_words}.")
-        if len(prior.names) > self.n_components:
-            raise ValueError(
-                f"prior names {len(prior.names)} topics, more than n_components={self.n_components}; give at least"
-                " as many."
-            )
+            prior = prior._meet(data.words, stacklevel=7)
+        if prior.n_words not in (None, data.n_words):
+            raise ValueError(f"prior is for {prior.n_words} words, and X has {data.n_words}.")
         return prior
 
     def _make_e_step(self, plan, randomness, data):
@@ -648,6 +660,12 @@ class BaseRoundsModel(BaseTopicModel):
     def _make_tables(self, plan, randomness, data):
         """Return the M-step, `Tables`."""
         return SmoothedTables((data.n_words, self.n_components), plan, randomness.table_key)
+
+
+def in_proportion(components, factors=1.0):
+    """Return a prior of topics with mean 1, (n_topics,), in proportion to the topics' masses times factors."""
+    masses = components.sum(axis=1) * factors
+    return masses * (len(masses) / masses.sum())
 
 
 def settings_of(estimator):

@@ -17,10 +17,11 @@ from skdplda.models._base import BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import LEAST_SIGNAL, AdaptiveTables, least_share, told_noise
+from skdplda.rounds._adaptive import JUDGES, LEAST_SIGNAL, AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._estep_listed import ListedEStep
+from skdplda.rounds._expected import first_expected
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
 from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
@@ -34,8 +35,9 @@ __all__ = ["PrivateCGSLDA"]
 # "20 sweeps a round". Without noise: 100 rounds of one sweep, not tuned. Published: 300, as Zhao et al. (2019, 2021).
 PRIVATE_ROUNDS, EXACT_ROUNDS, PUBLISHED_SWEEPS = 20, 100, 300
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
-# Of `AdaptiveTables`; draws of topics need less smoothing than soft counts do. Chosen on KOS.
-ADAPTIVE_SMOOTHING = 0.2
+# Of `AdaptiveTables`; draws of topics need less smoothing than soft counts do, and survive less noise, so that fewer
+# are kept apart. Chosen on KOS, and on KOS, news, NIPS and Enron's mails.
+ADAPTIVE_SMOOTHING, ADAPTIVE_APART = 0.2, 0.7
 # Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of
 # shape 1": hardly any difference.
 GAMMA_SHAPE = 3.0
@@ -79,7 +81,8 @@ class PrivateCGSLDA(BaseRoundsModel):
     Parameters
     ----------
     n_components : int, default=10
-        Number of topics. Affects privacy: no.
+        Number of topics. Where the releases divide the budget and show a weak signal, fewer are kept apart, and the
+        others are the word frequencies, with a `topic_signal_to_noise_` of 0. Affects privacy: no.
     epsilon : float, default=5.0
         Privacy loss of the whole fit, for adding or removing one document (one user with `groups`). `inf` is the
         non-private model on the same code. Affects privacy: yes.
@@ -104,14 +107,15 @@ class PrivateCGSLDA(BaseRoundsModel):
         the noise is calibrated to it.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer": without noise, the most likely
-        one, found while topics are; with noise, 0.1 a topic on average, in proportion to the topics' released masses.
-        Affects privacy: no.
+        one, found while topics are, which texts of few words need, if more than 3; with noise, in proportion to the
+        topics' released masses, and a tenth of the documents (users) shape no topics and vote for its mean, of 0.1,
+        0.3, 1 and 3 (0.1 with samples and other mechanisms). Take it for texts of up to 5 words. Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called beta in [1]_. None: 0.01. "infer": without noise, the most likely one; short
         texts need larger ones. With noise 0.01. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
-        Public knowledge of words and topics, for the default form; unused without noise, and refused by other private
-        forms. Affects privacy: no, if it does not depend on the private texts.
+        Public knowledge of words and topics, for the default form; unused without noise, where topics have no names of
+        it either, and refused by other private forms. Affects privacy: no, if it does not depend on the private texts.
     checkpoint : str, path-like or None, default=None
         File written after each round and removed at the end. A later `fit` with the same parameters and data goes
         on from it, without spending again. It is as private as the data. Affects privacy: no.
@@ -144,7 +148,9 @@ class PrivateCGSLDA(BaseRoundsModel):
     topic_signal_to_noise_ : ndarray of shape (n_components,)
         The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float
-        The priors that were inferred without noise.
+        The priors that were inferred; with noise that of topic proportions alone, if documents voted for it. Of an
+        array, with seeds in `prior`: in the order of the topics. Of None, where more than ten topics are not kept
+        apart: these have as much as ten together.
     n_iter_ : int
         Rounds (sweeps) done.
     n_features_in_ : int
@@ -245,7 +251,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         if plan is None or plan.noiseless:
             return None
         if self._adaptive():
-            return told_noise(plan, NORM_BOUND, self.n_components, self.max_iter, vectors=has_vectors(self.prior))
+            options = {"vectors": has_vectors(self.prior), "infers": self._infers()[0]}
+            return told_noise(plan, NORM_BOUND, self.n_components, self.max_iter, **options)
         scale = NORM_BOUND / plan.sampling_rate
         return {
             "first_round": scale * plan.deviation(0),
@@ -329,9 +336,9 @@ class PrivateCGSLDA(BaseRoundsModel):
                 reference=REFERENCES[self.mechanism],
             )
         hidden = "the hidden topic draws of different documents act as independent ones"
-        guarantee = rounds_guarantee(
-            plan, unit, self.epsilon, self.delta, hidden=hidden, assumptions=self._prior_assumption()
-        )
+        options = {"hidden": hidden, "tells_prior": self._adaptive() and self._infers()[0]}
+        options["assumptions"] = self._prior_assumption()
+        guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, **options)
         return seeded_guarantee(guarantee, self.random_state)
 
     def _read(self, X, groups, plan, randomness):
@@ -380,16 +387,28 @@ class PrivateCGSLDA(BaseRoundsModel):
         """Whether words and documents list their topics, in place of a number for each topic."""
         return self._order(plan) is None and self.n_components > LISTED_TOPICS and not any(self._infers())
 
+    def _exact_priors(self, plan):
+        """Return the priors of rounds without noise."""
+        return partial(
+            annealed, self._doc_topic_prior(), self._topic_word_prior(), self.n_components, n_rounds=plan.n_rounds
+        )
+
+    def _first_expected(self, plan):
+        """Return the number of the first round of expected counts; None without such rounds."""
+        if self._order(plan) is not None or self._lists_topics(plan) or any(self._infers()):
+            return None
+        return first_expected(plan.n_rounds)
+
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, order = self._doc_topic_prior(), self._topic_word_prior(), self._order(plan)
-        priors, infers = partial(constant, alpha, beta), self._infers()
+        infers = self._infers()
         if infers[0]:  # not those of an earlier fit
             alpha = np.full(self.n_components, FIRST_PRIOR)
-            priors = partial(constant, alpha, beta)
+        priors = partial(constant, alpha, beta)
         if order is None and any(infers):
             priors = InferredPriors(alpha, FIRST_PRIOR if infers[1] else beta, infers, plan.n_rounds)
         elif order is None:
-            priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
+            priors = self._exact_priors(plan)
         n_sweeps = self.local_sweeps or (EXACT_SWEEPS if order is None else PRIVATE_SWEEPS)
         if self._lists_topics(plan):
             return partial(ListedEStep, n_topics=self.n_components, priors=priors, n_sweeps=n_sweeps)
@@ -400,15 +419,16 @@ class PrivateCGSLDA(BaseRoundsModel):
             priors=priors,
             n_sweeps=n_sweeps,
             soft_counts=self._soft_counts(plan, data),
+            first_expected=self._first_expected(plan),
         )
-        return partial(AdaptiveEStep, make=make) if self._adaptive() else make
+        return partial(AdaptiveEStep, make=make, judges=JUDGES * infers[0]) if self._adaptive() else make
 
     def _make_tables(self, plan, randomness, data):
         shape, key = (data.n_words, self.n_components), randomness.table_key
         if self._lists_topics(plan):
             return ListedTables(shape, plan)
         if self._order(plan) is None:
-            return ExactTables(shape, plan, key)
+            return ExactTables(shape, plan, self._exact_priors(plan), self._first_expected(plan))
         if self._adaptive():
             return AdaptiveTables(
                 shape,
@@ -417,8 +437,10 @@ class PrivateCGSLDA(BaseRoundsModel):
                 weighted=self._soft_counts(plan, data),
                 n_rounds=self.max_iter,
                 smoothing=ADAPTIVE_SMOOTHING,
-                least_helped=LEAST_SIGNAL,  # topics that are drawn survive less noise
+                least_helped=LEAST_SIGNAL,
+                apart=ADAPTIVE_APART,
                 prior=data.prior,
+                infers=self._infers()[0],
             )
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)

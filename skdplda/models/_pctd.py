@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._released import order_tokens
+from skdplda._texts import words_of
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import (
     Interval,
@@ -103,8 +104,8 @@ class PCTD(BaseRoundsModel):
         Pseudo-count of each word in a topic, which [1]_ has not. None: 0.01. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
         Public knowledge of words and topics, from which topics start and towards which the released tables are shrunk.
-        "statistics" without samples only; unused without noise. Affects privacy: no, if it does not depend on the
-        private texts.
+        "statistics" without samples only; unused without noise, where topics have no names of it either. Affects
+        privacy: no, if it does not depend on the private texts.
     checkpoint : str, path-like or None, default=None
         File written after each round and removed at the end; a later `fit` with the same parameters and data goes
         on from it, without spending again. It is as private as the data. "statistics" only. Affects privacy: no.
@@ -128,6 +129,8 @@ class PCTD(BaseRoundsModel):
         `components_` with rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
         What is guaranteed; print it for a statement to publish.
+    doc_topic_prior_ : ndarray of shape (n_components,)
+        Only of an array, with seeds in `prior`: in the order of the topics.
     public_perplexity_ : ndarray of shape (n_rounds,)
         Only if `fit` was given public documents: their perplexity after each round (of a resumed fit, each one
         since), under that round's table.
@@ -327,13 +330,14 @@ class PCTD(BaseRoundsModel):
                 )
             data = super()._read(X, groups, plan, randomness)
         else:
+            words = words_of(X)
             if not isinstance(X, UnitMatrix):
                 X = check_counts(self, X, reset=True)
                 warnings.warn(
                     "X is a plain document-term matrix: each word is a semantic unit of its own. Cut texts with"
                     " SemanticUnitVectorizer to keep words together.",
                     UserWarning,
-                    stacklevel=5,
+                    stacklevel=6,
                 )
                 statistics = self.noise == "statistics"
                 X = UnitMatrix.from_counts(shortened(X)) if statistics else shuffled_segments(X, randomness)
@@ -344,7 +348,7 @@ class PCTD(BaseRoundsModel):
                 X = shortened(X) if self.noise == "statistics" else X
             units = None if groups is None else check_groups(groups, len(X))
             contents = X.start, X.counts.indptr, X.counts.indices, X.counts.data, *(units or ())
-            data = TrainingData(X, units, groups is not None, contents)
+            data = TrainingData(X, units, groups is not None, contents, getattr(self, "feature_names_in_", words))
         similarity = self._similarity(data.n_words)
         if similarity is not None:
             contents = similarity.indptr, similarity.indices, similarity.data

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skdplda.rounds._prior import starting_topics
+from skdplda.rounds._seeding import starting_topics
 from skdplda.rounds._shrinkage import floor_of, principal, shrink_frequencies, shrink_topics
 from skdplda.rounds._tables import OneTable, SmoothedTables, initial_table, model_noise
 

@@ -88,10 +88,10 @@ class TopicsMixin:
         info : DataFrame of shape (n_components, 5)
             One row a topic, by number. "name"; "size", its share of the released counts, nan where none are released;
             "words", a list, most relevant first; "signal_to_noise", the root mean square by which its words stand out
-            of the words of all topics, in standard deviations of the noise, nan where the noise is not known;
-            "noise", whether that is below 1 and its ten top words are not all clear, missing where the noise is not
-            known. This tells of the noise that was added for privacy; texts without any topics have clear ones, too,
-            because every topic model divides them.
+            of the words of all topics, in standard deviations of the noise, nan where the noise is not known or there
+            is one topic; "noise", whether that is below 1 and its ten top words are not all clear, missing likewise.
+            This tells of the noise that was added for privacy; texts without any topics have clear ones, too, because
+            every topic model divides them.
 
         Raises
         ------
@@ -279,7 +279,7 @@ class TopicsMixin:
         )
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Name the topics: as they were called, else by seeded topics of a prior, else "topic_0", "topic_1", ...
+        """Name the topics: as they were called, or seeded by a prior, else "topic_0", "topic_1", ...
 
         Parameters
         ----------
@@ -294,17 +294,12 @@ class TopicsMixin:
         check_is_fitted(self)
         named = getattr(self, "topic_names_", None)
         if named is None:
-            first = self._seeded_names()
-            named = [*first, *(f"topic_{topic}" for topic in range(len(first), self._n_features_out))]
+            named = [f"topic_{topic}" for topic in range(self._n_features_out)]
         return np.array(named, dtype=object)
 
     @property
     def _n_features_out(self):
         return self.topic_word_.shape[0]
-
-    def _seeded_names(self):
-        """Return the names of the first topics."""
-        return ()
 
     def _merged(self, tables):
         """Return a copy with these fitted attributes."""
@@ -318,8 +313,10 @@ class TopicsMixin:
 
     def _prior_of_topics(self):
         """Return the prior of topic proportions, of shape (n_components,), that of merged topics included."""
-        merged = getattr(self, "merged_prior_", None)
-        return self._doc_topic_prior() if merged is None else merged
+        for name in ("merged_prior_", "doc_topic_prior_"):
+            if hasattr(self, name):
+                return getattr(self, name)
+        return self._doc_topic_prior()
 
     def _number_of(self, topic):
         """Return the number of a topic that is given by number or name."""
@@ -366,8 +363,12 @@ class TopicsMixin:
         return sizes / sizes.sum()
 
     def _word_signal(self):
-        """Return the signal-to-noise ratio of each word in each topic, (n_components, n_words), or None."""
-        return getattr(self, "signal_to_noise_", None)
+        """Return the signal-to-noise ratio of each word in each topic, (n_components, n_words), or None.
+
+        None of a single topic, too: it has the word frequencies of all, and no others to stand out from.
+        """
+        cells = getattr(self, "signal_to_noise_", None)
+        return None if cells is None or len(cells) == 1 else cells
 
     def _topic_signal(self):
         """Return the signal-to-noise ratio of each topic, or None."""
@@ -401,7 +402,8 @@ def warn_of_noise(model, stacklevel=4):
     if noise is None or 2 * noise.sum() <= len(noise):
         return
     epsilon = model.epsilon or model._default_epsilon() or model.privacy_guarantee_.epsilon  # what a user can raise
-    most, prior = float(np.max(model._topic_signal())), ", a public prior" if "prior" in model.get_params() else ""
+    most = float(np.max(model._topic_signal()))
+    prior = ", a public prior" if model.get_params().get("prior", model) is None else ""
     warnings.warn(
         f"{noise.sum()} of {len(noise)} topics hold more noise than topic: their signal_to_noise in topic_info() is"
         f" below {NOISE_FLOOR:g}, and the largest of all is {most:.2g}. More documents, fewer topics than"

@@ -33,7 +33,7 @@ from skdplda.privacy import (
     Randomness,
     seeded_guarantee,
 )
-from skdplda.rounds._adaptive import AdaptiveTables, least_share, told_noise
+from skdplda.rounds._adaptive import JUDGES, AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
@@ -88,7 +88,8 @@ class VIPSLDA(BaseRoundsModel):
     Parameters
     ----------
     n_components : int, default=10
-        Number of topics. Affects privacy: no.
+        Number of topics. Where the releases divide the budget and show a weak signal, fewer are kept apart, and the
+        others are the word frequencies, with a `topic_signal_to_noise_` of 0. Affects privacy: no.
     epsilon : float, default=5.0
         Privacy loss of the whole fit, for adding or removing one document (one user with `groups`). `inf` is the
         non-private model on the same code. Affects privacy: yes.
@@ -136,15 +137,16 @@ class VIPSLDA(BaseRoundsModel):
         Mean change of its parameters at which a document stops. Affects privacy: no.
     doc_topic_prior : float, array-like of shape (n_components,), "infer" or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer": without noise, the most likely
-        one, found while topics are, which texts of few words need; with noise, 0.1 a topic on average, in proportion to
-        the topics' released masses. Affects privacy: no.
+        one, found while topics are, which texts of few words need; with noise, in proportion to the topics' released
+        masses, and a tenth of the documents (users) shape no topics and vote for its mean, of 0.1, 0.3, 1 and 3 (0.1 in
+        streams, samples and other forms). Take it for texts of up to 5 words. Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called eta in [1]_. None: 0.01 with noise (1.0 in streams and mini-batches), 0.03
         without. "infer": without noise, the most likely one that is proportional to the word frequencies, into which
         topics fade that the documents do not prove; with noise as None. Affects privacy: no.
     prior : PublicPrior, WordPrior or None, default=None
-        Public knowledge of words and topics, for the default form; unused without noise, and refused by other private
-        forms. Affects privacy: no, if it does not depend on the private texts.
+        Public knowledge of words and topics, for the default form; unused without noise, where topics have no names of
+        it either, and refused by other private forms. Affects privacy: no, if it does not depend on the private texts.
     checkpoint : str, path-like or None, default=None
         File written after each round of `fit` and removed at the end. A later `fit` with the same parameters and data
         goes on from it, without spending again. It is as private as the data. Affects privacy: no.
@@ -175,7 +177,9 @@ class VIPSLDA(BaseRoundsModel):
     topic_signal_to_noise_ : ndarray of shape (n_components,)
         The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     doc_topic_prior_, topic_word_prior_ : ndarray of shape (n_components,), float or ndarray of shape (n_words,)
-        The priors that were inferred without noise.
+        The priors that were inferred; with noise that of topic proportions alone, if documents voted for it. Of an
+        array, with seeds in `prior`: in the order of the topics. Of None, where more than ten topics are not kept
+        apart: these have as much as ten together.
     n_iter_ : int
         Rounds (steps) done.
     n_features_in_ : int
@@ -395,7 +399,8 @@ class VIPSLDA(BaseRoundsModel):
         if not self._adaptive():
             return None
         vectors = has_vectors(self.prior)
-        return told_noise(self._plan(), NORM_BOUND, self.n_components, self.max_iter, vectors=vectors)
+        options = {"vectors": vectors, "infers": self._infers()[0]}
+        return told_noise(self._plan(), NORM_BOUND, self.n_components, self.max_iter, **options)
 
     def _topic_word_prior(self):
         default = EXACT_TOPIC_WORD_PRIOR if np.isinf(self.epsilon) else PRIVATE_TOPIC_WORD_PRIOR
@@ -459,6 +464,7 @@ class VIPSLDA(BaseRoundsModel):
             **changes,
             hidden="" if self.max_doc_length is None else CUT,
             assumptions=assumptions,
+            tells_prior=self._adaptive() and self._infers()[0] and not stream,
         )
         return seeded_guarantee(guarantee, self.random_state)
 
@@ -537,7 +543,7 @@ class VIPSLDA(BaseRoundsModel):
         )
         if not self._adaptive():
             return make
-        return partial(AdaptiveEStep, make=make, max_length=self.max_doc_length)
+        return partial(AdaptiveEStep, make=make, max_length=self.max_doc_length, judges=JUDGES * infers[0])
 
     def _make_tables(self, plan, randomness, data):
         shape, key, bound = (data.n_words, self.n_components), randomness.table_key, self._norm_bound(plan)
@@ -546,7 +552,8 @@ class VIPSLDA(BaseRoundsModel):
             return OnlineTables(shape, self._rate(), key, bound, *steps, GAMMA_SHAPE, plan.deviation(0))
         weighted = self._weighted(plan, data)
         if self._adaptive():
-            return AdaptiveTables(shape, plan, key, weighted=weighted, n_rounds=self.max_iter, prior=data.prior)
+            options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._infers()[0]}
+            return AdaptiveTables(shape, plan, key, weighted=weighted, **options)
         smoothing = ROUNDS_SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
 

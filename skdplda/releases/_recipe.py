@@ -13,7 +13,7 @@ from skdplda._validation import is_integer, is_real, request_groups
 from skdplda.exceptions import BudgetExceededError
 from skdplda.models import VIPSLDA, suggest_n_components
 from skdplda.privacy import active_accountant, check_delta, check_epsilon
-from skdplda.rounds import PublicPrior
+from skdplda.rounds import PublicPrior, WordPrior, seeded_names
 from skdplda.vocabulary import DPCountVectorizer
 
 __all__ = ["calibrate", "make_fdptm_pipeline"]
@@ -21,6 +21,8 @@ __all__ = ["calibrate", "make_fdptm_pipeline"]
 # Words that topics can carry, per unit of their epsilon: private words are then nearly as near to topics without noise
 # as 1,000 fixed words (20 Newsgroups in benchmarks/results/vocabulary_caps.csv; chosen there, with seed 0).
 WORDS_PER_EPSILON = 250
+# Words a document up to which the default prior of topic proportions is too small: guide, "Short texts".
+SHORT_TEXTS = 5
 # Size of the vocabulary where a number of topics is suggested and nothing says how many words there will be. Not tuned:
 # the suggestion changes with its fourth root.
 NOMINAL_WORDS = 2000
@@ -50,7 +52,7 @@ def make_fdptm_pipeline(
     than the total less the words' share.
 
     The recipe is the same as `Pipeline([CountVectorizer, DPVocabularySelector, model])`, the first two in one step, so
-    that no fitted step holds the words of single documents.
+    that no fitted step holds the words of single documents, and the model has the words, which `prior` needs.
 
     Parameters
     ----------
@@ -75,7 +77,8 @@ def make_fdptm_pipeline(
     model : private topic model or None, default=None
         With parameters `epsilon` and `delta`, which are replaced. None: `VIPSLDA()`, the best topics at small epsilon.
     prior : PublicPrior or None, default=None
-        Public knowledge of words and topics, for the model. It meets the words once they are selected.
+        Public knowledge of words and topics, for the model. It meets the words once they are selected, and there must
+        be as many topics as it names; "suggest" takes at least as many.
     groups : bool, default=False
         Whether `fit` will be given groups. Where metadata routing is on, both steps request them; where
         it is off, a fit without them warns.
@@ -84,7 +87,8 @@ def make_fdptm_pipeline(
         was not counted in the private texts.
     words_per_document : float, default=40.0
         For "suggest": a public estimate of the number of different words of a document (user) that are in the
-        vocabulary. The suggestion changes with its fourth root. Affects privacy: no, if public.
+        vocabulary. The suggestion changes with its fourth root. Up to 5, and without a `model`, it sets
+        `doc_topic_prior="infer"`, suggested or not. Affects privacy: no, if public.
 
     Returns
     -------
@@ -145,8 +149,17 @@ def make_fdptm_pipeline(
     topics = clone(VIPSLDA() if model is None else model).set_params(epsilon=epsilon, delta=delta / 2)
     if prior is not None:
         topics.set_params(prior=prior)
-    if n_components is not None and not suggest:
-        topics.set_params(n_components=n_components)
+    prior = getattr(topics, "prior", None)
+    if isinstance(prior, WordPrior) and words.public_vocabulary is None:
+        raise ValueError(
+            "prior must be a PublicPrior, which meets the words once they are selected; got a WordPrior, which is for"
+            f" {prior.n_words} words that are known before."
+        )
+    n_seeded = len(seeded_names(prior))
+    if n_components is not None:
+        topics.set_params(n_components=max(topics.n_components, n_seeded) if suggest else n_components)
+    if model is None and is_real(words_per_document) and words_per_document <= SHORT_TEXTS:
+        topics.set_params(doc_topic_prior="infer")
     if math.isfinite(epsilon):
         calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
     if isinstance(max_words, str) and max_words == "auto":
@@ -158,7 +171,8 @@ def make_fdptm_pipeline(
         n_words = words.max_words or NOMINAL_WORDS
         length = min(words_per_document, n_words) if is_real(words_per_document) else words_per_document
         suggestion = suggest_n_components(topics.epsilon, topics.delta, n_documents, length, n_words)
-        topics.set_params(n_components=suggestion.n_components)
+        topics.set_params(n_components=max(suggestion.n_components, n_seeded))
+    topics.privacy_cost(groups=groups)  # the model refuses what it cannot fit before the words are paid for
     if groups:
         request_groups(words, topics)
     return Pipeline([("words", words), ("topics", topics)])

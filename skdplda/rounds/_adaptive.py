@@ -5,6 +5,7 @@
     topics   topic-word counts, a number of rounds
     votes    do topics explain the documents better than word frequencies do? If not, the rest goes to `words` again,
              and a part of it if they do but the signal is weak
+    priors   with which prior do topics explain them best? Asked at the end, if it is to be inferred
 
 All this is post-processing of what was released, and the shares of the budget add up to one: doc/theory/adaptive.rst.
 """
@@ -15,12 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skdplda.rounds._plan import PRECISION_RATIO, growing
-from skdplda.rounds._prior import WordPrior, starting_topics
+from skdplda.rounds._prior import WordPrior
+from skdplda.rounds._seeding import starting_topics
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 from skdplda.rounds._shrinkage import floor_of, loglinear, principal, shrink_frequencies, shrink_topics, unit_columns
 from skdplda.rounds._tables import FORGET, initial_table, signal_to_noise
 
-__all__ = ["MOST_ROUNDS", "AdaptiveTables", "Question", "audited_question", "least_share", "told_noise"]
+__all__ = ["JUDGES", "MOST_ROUNDS", "AdaptiveTables", "Question", "audited_question", "least_share", "told_noise"]
 
 # Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget".
 WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
@@ -33,13 +35,22 @@ BLEND = 0.5
 # Standard deviations of their noise above which votes, the noise included, let topics go on. Below a signal of all
 # topics together, noise in word frequencies costs much: topics must prove more, and words get a part of what is left.
 ENOUGH_VOTES, ENOUGH_IF_SCARCE, SCARCE_SIGNAL, LATE_SHARE = 1.0, 2.0, 100.0, 0.25
+# Where the prior of topic proportions is inferred: which there are, as means over the topics; with which of them topics
+# are voted on; the part of the units that judge topics, and so are in none; the shares of their votes and of the
+# question which prior it is. Chosen on KOS.
+MEAN_PRIORS, VOTED_PRIOR, JUDGES, JUDGES_SHARE, PRIORS_SHARE = (0.1, 0.3, 1.0, 3.0), 2, 0.1, 0.06, 0.03
 # Topic rounds: START + signal / STEP, in [FEWEST, MOST_ROUNDS]. The signal is a topic's mass over the noise that the
 # whole budget would leave in a topic's column. Helped by vectors, fewer are enough: signal / HELPED, in
 # [FEWEST_HELPED, MOST_ROUNDS], and fewest where users are the units. Chosen on KOS and Enron's senders.
 START, FEWEST, STEP, MOST_ROUNDS, FEWEST_HELPED, HELPED, HELPED_USERS = 4, 8, 6.0, 20, 2, 6.0, 18.0
-# The signals below which no topics are tried: all that is left goes to the word frequencies. Chosen on KOS, news, NIPS
-# and Enron's mails.
-LEAST_SIGNAL, LEAST_SIGNAL_HELPED = 9.0, 4.0
+# Topics that are kept apart, over the root of the signal of all together; the others have the word frequencies. Fewer
+# where users are the units: their contributions are bounded as if all their words were in one topic.
+APART, APART_USERS, FEWEST_APART = 1.0, 0.36, 2
+# As many topics as the others weigh at most, where documents vote and where they are read: they are all alike.
+MOST_OTHERS = 10
+# The signals below which no topics are tried, of each of at most so many: all that is left goes to the word
+# frequencies. Chosen on KOS, news, NIPS and Enron's mails.
+LEAST_SIGNAL, LEAST_SIGNAL_HELPED, MOST_COUNTED = 9.0, 4.0, 10
 FEW, FEW_RATIO = 6, 4.0  # so few rounds have a smaller PRECISION_RATIO
 # Vectors: the share that asks whether they fit, and how many standard deviations of its noise say yes; the share and
 # the rounds that find clusters of documents; the signals above which clusters, and vectors at all, are not worth it.
@@ -56,11 +67,16 @@ CELL = 1000.0
 
 def least_share(n_rounds):
     """Return a bound below the share of every release, of at most `n_rounds` (None: MOST_ROUNDS) topic rounds."""
-    left = 1 - (WORDS_SHARE + FIT_SHARE + max(VECTORS_SHARE, FREQUENT_SHARE) + VOTES_SHARE)
+    left = 1 - (WORDS_SHARE + FIT_SHARE + max(VECTORS_SHARE, FREQUENT_SHARE) + JUDGES_SHARE + PRIORS_SHARE)
     return min(FIT_SHARE, (1 - LATE_SHARE) * left / (PRECISION_RATIO * (n_rounds or MOST_ROUNDS)) * (1 - 1e-9))
 
 
-def topic_shares(n_rounds, left):
+def least_total(n_topics, least=LEAST_SIGNAL):
+    """Return the signal of all topics together below which none are tried, where `least` is that of one."""
+    return least * min(n_topics, MOST_COUNTED)
+
+
+def topic_shares(n_rounds, left, infers):
     """Return the shares of topic rounds, and leave some of what is left for the votes.
 
     Parameters
@@ -69,13 +85,16 @@ def topic_shares(n_rounds, left):
         How many.
     left : float
         Of the budget.
+    infers : bool
+        Whether the prior of topic proportions is asked for.
     """
     precisions = growing(n_rounds, PRECISION_RATIO if n_rounds > FEW else FEW_RATIO)
-    left -= VOTES_SHARE * (n_rounds > 1)  # after a single round, nothing is to decide
+    left -= (JUDGES_SHARE if infers else VOTES_SHARE) * (n_rounds > 1)  # after a single round, nothing is to decide
+    left -= PRIORS_SHARE * infers
     return (precisions * (left / precisions.sum())).tolist()
 
 
-def planned_noise(plan, n_rounds=None, *, vectors=False):
+def planned_noise(plan, n_rounds=None, *, vectors=False, infers=False):
     """Return the greatest standard deviations of noise in a cell of released topics, without data.
 
     Parameters
@@ -86,6 +105,8 @@ def planned_noise(plan, n_rounds=None, *, vectors=False):
         Topic rounds; None for those that the releases may ask for.
     vectors : bool, default=False
         Whether there are public vectors, which have a share of their own.
+    infers : bool, default=False
+        Whether the prior of topic proportions is inferred, which has one too.
 
     Returns
     -------
@@ -95,21 +116,22 @@ def planned_noise(plan, n_rounds=None, *, vectors=False):
     left = 1 - WORDS_SHARE - FIT_SHARE * vectors
     after_frequent = left - max(FREQUENT_SHARE, VECTORS_SHARE * vectors)
     if n_rounds is not None:
-        return tuple(noise_of_topics(plan, n_rounds, after_frequent, LATE_SHARE))
+        return tuple(noise_of_topics(plan, n_rounds, after_frequent, LATE_SHARE, infers))
     most = round(START + FREQUENT_SIGNAL / STEP)  # where the signal is so weak that frequent words come first
     return tuple(
         np.maximum(
-            noise_of_topics(plan, MOST_ROUNDS, left, 0.0), noise_of_topics(plan, most, after_frequent, LATE_SHARE)
+            noise_of_topics(plan, MOST_ROUNDS, left, 0.0, infers),
+            noise_of_topics(plan, most, after_frequent, LATE_SHARE, infers),
         ).tolist()
     )
 
 
-def noise_of_topics(plan, n_rounds, left, late):
+def noise_of_topics(plan, n_rounds, left, late, infers):
     """Return the three numbers of `planned_noise`, (3,), where so much of the budget is left for topics and votes.
 
     `late` is the part that words may get of it after the first round.
     """
-    first, *later = topic_shares(n_rounds, left)
+    first, *later = topic_shares(n_rounds, left, infers)
     shares = [first, *((1 - late) * share for share in later)]
     weight = squares = 0.0
     for share in shares:
@@ -117,32 +139,37 @@ def noise_of_topics(plan, n_rounds, left, late):
     return plan.deviation(0) * np.array([shares[0] ** -0.5, shares[-1] ** -0.5, squares**0.5 / weight])
 
 
-def told_noise(plan, norm_bound, n_components, max_iter, *, vectors):
-    """Return what `noise_deviation` of an estimator tells of this form, with `norm_bound` in tokens."""
+def told_noise(plan, norm_bound, n_components, max_iter, **options):
+    """Return what `noise_deviation` of an estimator tells of this form, with `norm_bound` in tokens.
+
+    The options are `vectors` and `infers` of `planned_noise`.
+    """
     if n_components == 1:  # word frequencies alone, released once
         first = last = model = float(norm_bound * plan.deviation(0))
         rounds = 1
     else:
-        first, last, model = (float(norm_bound * noise) for noise in planned_noise(plan, max_iter, vectors=vectors))
+        first, last, model = (float(norm_bound * noise) for noise in planned_noise(plan, max_iter, **options))
         rounds = max_iter or MOST_ROUNDS
     return {"first_round": first, "last_round": last, "in_model": model, "rounds": rounds}
 
 
 class Question(NamedTuple):
-    """What the E-step is asked in a round that is not one of topics, where the table is the question.
+    """What the E-step is asked in a round that is not one of topics, or of the frequent ones: a table asks for these.
 
     Parameters
     ----------
-    kind : {"words", "fit", "vectors", "clusters", "votes"}
+    kind : {"words", "fit", "vectors", "clusters", "votes", "priors"}
         What is to be summed. None of them moves hidden state.
     table : ndarray of shape (n_words, n_topics) or None
-        For "clusters" and "votes": the public table.
+        For "clusters", "votes" and "priors": the public table.
     vectors : ndarray of shape (n_words, n_dimensions) or None
         For "fit", "vectors" and "clusters": public vectors of words, times their weights.
     centres : ndarray of shape (n_dimensions, n_topics) or None
         For "vectors" and "clusters": of length 1.
     word_weights : ndarray of shape (n_words,) or None
         For "clusters": of words in a contribution; None where users are the units.
+    priors : ndarray of shape (n_priors, n_topics) or None
+        For "priors": of topic proportions. For "votes" the first one; None for JUDGE_PRIOR.
     """
 
     kind: str
@@ -150,6 +177,7 @@ class Question(NamedTuple):
     vectors: Any = None
     centres: Any = None
     word_weights: Any = None
+    priors: Any = None
 
 
 def audited_question(kind, table, vectors=None):
@@ -157,8 +185,8 @@ def audited_question(kind, table, vectors=None):
 
     Parameters
     ----------
-    kind : {"topics", "frequent", "words", "votes", "fit", "vectors"}
-        "frequent" is asked of the first half of the words.
+    kind : {"topics", "frequent", "words", "votes", "priors", "fit", "vectors"}
+        "frequent" is asked of the first half of the words, "votes" as where no prior is inferred.
     table : ndarray of shape (n_words, n_topics)
         The first one.
     vectors : ndarray of shape (n_words, n_dimensions) or None, default=None
@@ -169,7 +197,13 @@ def audited_question(kind, table, vectors=None):
     if kind == "frequent":
         return np.where((np.arange(len(table)) <= len(table) // 2)[:, None], table, np.float32(0))
     centres = None if vectors is None else unit_columns(vectors.T @ table)
-    return Question(kind, table, vectors, centres)
+    return Question(kind, table, vectors, centres, priors=priors_of(table) if kind == "priors" else None)
+
+
+def priors_of(table):
+    """Return priors of topic proportions, (number of MEAN_PRIORS, n_topics), in proportion to the topics' masses."""
+    masses = table.sum(axis=0, dtype=np.float64)
+    return np.outer(MEAN_PRIORS, masses * (len(masses) / masses.sum()))
 
 
 class AdaptiveTables:
@@ -191,8 +225,17 @@ class AdaptiveTables:
         Of the next table towards the word frequencies, in standard deviations of the noise.
     least_helped : float, default=LEAST_SIGNAL_HELPED
         The signal below which no topics are tried that vectors help; without these it is LEAST_SIGNAL.
+    apart : float, default=APART
+        Topics that are kept apart, over the root of the signal of all together, where documents are the units.
     prior : WordPrior or None, default=None
         Public knowledge.
+    infers : bool, default=False
+        Whether the prior of topic proportions is asked for at the end.
+
+    Attributes
+    ----------
+    mean_prior : float or None
+        That prior, as its mean over the topics; None where it was not asked for.
     """
 
     def __init__(
@@ -205,18 +248,21 @@ class AdaptiveTables:
         n_rounds=None,
         smoothing=SMOOTHING,
         least_helped=LEAST_SIGNAL_HELPED,
+        apart=APART,
         prior=None,
+        infers=False,
     ):
         self.table = initial_table(shape, key, GAMMA_SHAPE)
         self._plan, self._weighted, self._n_rounds, self._smoothing = plan, weighted, n_rounds, smoothing
-        self._least_helped = least_helped
+        self._least_helped, self._apart = least_helped, apart if weighted else APART_USERS
+        self._infers, self.mean_prior = infers, None
         self._prior = WordPrior() if prior is None else prior
         self._public = floor_of(self._prior.frequencies)
         self._seed = int(np.random.default_rng(key).integers(2**32))
         self._vectors, self._centres = None, None  # of words, once they fit, and of topics
         self._frequent = np.zeros(shape[0], bool)  # the words that come first
         n_words, n_topics = shape
-        self._start = self.table
+        self._start, self._n_apart = self.table, n_topics
         self.spent, self._todo = [], [("words", WORDS_SHARE if n_topics > 1 else 1.0)]
         self._frequencies = np.full(n_words, 1 / n_words)
         self._evidence = np.zeros((2, n_words))  # of word frequencies: weighted sums, and the sums of the weights
@@ -240,15 +286,20 @@ class AdaptiveTables:
         kind = self._todo[0][0]
         if kind == "words":
             return Question(kind)
-        if kind == "votes":
+        if kind == "votes" and not self._infers:
             return Question(kind, self._voted_table())
+        if kind in ("votes", "priors"):
+            counts = self._shrunk()[:, : self._n_apart + MOST_OTHERS]
+            priors = priors_of(counts)
+            return Question(kind, counts, priors=priors if kind == "priors" else priors[[VOTED_PRIOR]])
+        table = np.ascontiguousarray(self.table[:, : self._n_apart])  # of fewer columns: asks for fewer topics
         if kind == "topics":
-            return self.table
+            return table
         if kind == "frequent":  # a table that has rows of zeros asks for topics of the other words
-            return np.where(self._frequent[:, None], self.table, np.float32(0))
+            return np.where(self._frequent[:, None], table, np.float32(0))
         weights = self._word_weights() if self._weighted else None
         vectors = self._vectors * np.clip((self._frequencies * len(self.table)) ** -0.5, 0.2, 5)[:, None]
-        return Question(kind, self.table if kind == "clusters" else None, vectors, self._centres, weights)
+        return Question(kind, table if kind == "clusters" else None, vectors, self._centres, weights)
 
     def update(self, noisy, round_):
         """Take a release, and decide what is asked next."""
@@ -287,11 +338,14 @@ class AdaptiveTables:
         if not self._topics_pay:
             self.table = self._scaled(np.repeat(self._frequencies[:, None], n_topics, axis=1))
             return
-        self._signal = words.sum() / n_topics / np.sqrt(n_words) / self._deviation(1.0)
-        if self._prior.topics is not None:
-            start = starting_topics(self._prior, n_topics, self._frequencies, self._seed)
-            seeded = len(self._prior.topics)
-            self._start[:, :seeded] = (start / np.maximum(self._frequencies, 1e-300)[:, None])[:, :seeded]
+        signal = max(words.sum() / np.sqrt(n_words) / self._deviation(1.0), 0.0)
+        n_seeded, informed = len(self._prior.names), self._prior.informed
+        self._n_apart = min(max(round(self._apart * math.sqrt(signal)), FEWEST_APART, n_seeded), n_topics)
+        self._signal, self._start = signal / self._n_apart, self._start[:, : self._n_apart]
+        self._sum = self._sum[:, : self._n_apart]
+        if len(informed):
+            start = starting_topics(self._prior, self._n_apart, self._frequencies, self._seed)
+            self._start[:, informed] = (start / np.maximum(self._frequencies, 1e-300)[:, None])[:, informed]
         self.table = self._scaled(self._start * self._frequencies[:, None])
         if self._prior.vectors is not None and self._signal < MOST_SIGNAL:
             self._vectors = principal(self._prior.vectors, self._frequencies)
@@ -307,7 +361,7 @@ class AdaptiveTables:
         if self._signal >= START_SIGNAL:
             self._plan_topics("topics")
             return
-        start = starting_topics(self._prior, self.table.shape[1], self._frequencies, self._seed)
+        start = starting_topics(self._prior, self._n_apart, self._frequencies, self._seed)
         self._centres = unit_columns(self._vectors.T @ start)
         self._todo = [("vectors", VECTORS_SHARE / VECTORS_ROUNDS)] * VECTORS_ROUNDS
 
@@ -319,7 +373,8 @@ class AdaptiveTables:
     def _plan_topics(self, first):
         """Plan the topic rounds, the first of which may be one of clusters; none if the signal is too weak for them."""
         n_rounds, helped = self._n_rounds, self._vectors is not None
-        if self._signal < (self._least_helped if helped else LEAST_SIGNAL):
+        least = least_total(self.table.shape[1], self._least_helped if helped else LEAST_SIGNAL)
+        if self._signal * self._n_apart < least:
             self._give_up()
             return
         if self._signal < FREQUENT_SIGNAL and not helped and not self._frequent.any():
@@ -336,8 +391,9 @@ class AdaptiveTables:
         elif n_rounds is None:
             n_rounds = int(np.clip(np.rint(START + self._signal / STEP), FEWEST, MOST_ROUNDS))
         self._before = math.fsum(self.spent[1:])
-        shares = topic_shares(n_rounds, 1 - math.fsum(self.spent))
+        shares = topic_shares(n_rounds, 1 - math.fsum(self.spent), self._infers)
         self._todo = [(first, shares[0]), *(("topics", share) for share in shares[1:])]
+        self._todo += [("priors", PRIORS_SHARE)] * self._infers
 
     def _take_frequent(self, sums, share):
         """Take topics of the frequent words; the others are in each topic as often as in all, or as its seeds say."""
@@ -345,9 +401,8 @@ class AdaptiveTables:
         released, frequencies = sums / weights[:, None], self._frequencies[self._frequent]
         floor = self._smoothing * deviation * len(weights) * (frequencies / frequencies.sum())
         table = np.maximum(released, 0) + floor[:, None]
-        others = np.ones(self.table.shape)
-        if self._prior.topics is not None:
-            others[:, : len(self._prior.topics)] = self._start[:, : len(self._prior.topics)]
+        others = np.ones(self._start.shape)
+        others[:, self._prior.informed] = self._start[:, self._prior.informed]
         others *= table.sum(axis=0)
         others[self._frequent] = table
         self.table = self._scaled(others)
@@ -377,18 +432,23 @@ class AdaptiveTables:
         released += floor
         self.table = self._scaled(released)
         after = VOTES_AFTER + (self._before if self._vectors is None else 0.0)
-        if not self._voted and self._todo and math.fsum(self.spent) + self._todo[0][1] / 2 >= after:
+        more = self._todo and self._todo[0][0] == "topics"
+        if not self._voted and more and math.fsum(self.spent) + self._todo[0][1] / 2 >= after:
             self._voted = True
-            self._todo.insert(0, ("votes", VOTES_SHARE))
+            self._todo.insert(0, ("votes", JUDGES_SHARE if self._infers else VOTES_SHARE))
 
     def _take_votes(self, sums, share):
-        scarce = self._signal * self.table.shape[1] < SCARCE_SIGNAL
-        if sums[0, 0] < (ENOUGH_IF_SCARCE if scarce else ENOUGH_VOTES) * self._deviation(share):
+        scarce = self._signal * self._n_apart < SCARCE_SIGNAL
+        enough = ENOUGH_IF_SCARCE if scarce and not self._infers else ENOUGH_VOTES
+        if sums[0, 0] < enough * self._deviation(share):
             self._give_up()
         elif scarce:
             left = 1 - math.fsum(self.spent)
             self._todo = [(kind, share * (1 - LATE_SHARE)) for kind, share in self._todo]
             self._todo.append(("words", LATE_SHARE * left))
+
+    def _take_priors(self, sums, share):
+        self.mean_prior = MEAN_PRIORS[int(np.argmax(sums[:, 0]))]
 
     def _give_up(self):
         """Plan to spend all that is left on the word frequencies."""
@@ -397,7 +457,7 @@ class AdaptiveTables:
 
     def _word_weights(self, some=slice(None)):
         """Return the weights of words, or of some, in the contributions to the next round of topics."""
-        table = self.table[some]
+        table = self.table[some, : self._n_apart]
         return word_weights(table) if self._weighted else np.ones(len(table), np.float32)
 
     def _scaled(self, table):
@@ -408,18 +468,31 @@ class AdaptiveTables:
         np.maximum(table, 1e-300, out=table)
         rows = self._frequencies / table.sum(axis=1)
         table *= (rows * (CELL * table.size))[:, None]
-        return table.astype(np.float32)
+        return self._with_others(table, CELL * len(table) * self._frequencies).astype(np.float32)
+
+    def _with_others(self, topics, other):
+        """Return topics that are kept apart, and `other` in place of each of the rest."""
+        n_others = self.table.shape[1] - topics.shape[1]
+        return np.hstack([topics, np.tile(other[:, None], n_others)]) if n_others else topics
+
+    def relative_priors(self):
+        """Return the factors of the topics' priors where documents are read, (n_topics,): below 1 for many others."""
+        n_topics = self.table.shape[1]
+        factors = np.ones(n_topics)
+        factors[self._n_apart :] = MOST_OTHERS / max(n_topics - self._n_apart, MOST_OTHERS)
+        return factors
 
     def _voted_table(self):
         """Return the topics as released so far, mixed with the word frequencies, (n_words, n_topics)."""
-        counts = self._shrunk()
+        counts = self._shrunk()[:, : self._n_apart + MOST_OTHERS]
         topics = counts / counts.sum(axis=0)
         return BLEND * topics + (1 - BLEND) * (counts.sum(axis=1) / counts.sum())[:, None]
 
     def _shrunk(self):
         """Return what the releases prove, (n_words, n_topics), in norms of a contribution."""
-        counts, deviation = self._mean_release()
-        return shrink_topics(counts, deviation, self._proven_frequencies(), self._vectors)
+        frequencies, (counts, deviation) = self._proven_frequencies(), self._mean_release()
+        shrunk = shrink_topics(counts, deviation, frequencies, self._vectors)
+        return self._with_others(shrunk, np.sqrt(np.sum(deviation**2)) * frequencies)
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
@@ -431,9 +504,11 @@ class AdaptiveTables:
 
     def signal_to_noise(self):
         """Return the numbers of cells and topics, as `signal_to_noise` does; zeros where topics do not pay."""
-        if not self._topics_pay:
-            return np.zeros(self._sum.shape[::-1], np.float32), np.zeros(self._sum.shape[1])
-        return signal_to_noise(*self._mean_release())
+        n_words, n_topics = self.table.shape
+        cells, topics = np.zeros((n_topics, n_words), np.float32), np.zeros(n_topics)
+        if self._topics_pay:
+            cells[: self._n_apart], topics[: self._n_apart] = signal_to_noise(*self._mean_release())
+        return cells, topics
 
     def _mean_release(self):
         """Return the weighted mean of the topic releases, and the deviation of its noise in the cells of each word."""
@@ -456,9 +531,10 @@ class AdaptiveTables:
             "numbers": np.array(
                 [
                     *(self._words_share, self._share, self._squares, self._before),
-                    *(self._voted, self._topics_pay, self._signal, self._mass),
+                    *(self._voted, self._topics_pay, self._signal, self._mass, self._n_apart),
                 ]
             ),
+            "mean_prior": np.array([] if self.mean_prior is None else [self.mean_prior]),
         } | {name: a for name, a in (("vectors", self._vectors), ("centres", self._centres)) if a is not None}
 
     def restore(self, arrays):
@@ -468,6 +544,7 @@ class AdaptiveTables:
         self._frequent = arrays["frequent"]
         self._todo = list(zip(arrays["kinds"].tolist(), arrays["shares"].tolist(), strict=True))
         self._words_share, self._share, self._squares, self._before = arrays["numbers"][:4].tolist()
-        self._signal, self._mass = arrays["numbers"][6:].tolist()
+        self._signal, self._mass, apart = arrays["numbers"][6:].tolist()
+        self._n_apart, self.mean_prior = int(apart), next(iter(arrays["mean_prior"].tolist()), None)
         self._vectors, self._centres = arrays.get("vectors"), arrays.get("centres")
         self._voted, self._topics_pay = bool(arrays["numbers"][4]), bool(arrays["numbers"][5])

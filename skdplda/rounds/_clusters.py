@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from skdplda.rounds._estep_adaptive import unit_rows
 from skdplda.rounds._estep_clusters import FINE, LENGTH, SIZE, STEP, ClusterQuestion
 from skdplda.rounds._plan import BudgetPlan, growing
-from skdplda.rounds._prior import cluster_centres
+from skdplda.rounds._seeding import cluster_centres
 from skdplda.rounds._sensitivity import GRID, MARGIN
 from skdplda.rounds._shrinkage import shrink_frequencies, shrink_ratios
 from skdplda.rounds._tables import signal_to_noise

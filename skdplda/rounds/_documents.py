@@ -79,7 +79,7 @@ class Documents:
     def only(self, words):
         """Return the same documents with some words alone, given as flags of all."""
         if self.in_memory:
-            return only(self._all, words)
+            return self._all if words.all() else only(self._all, words)
         return Documents(self._source, None, **self._cut, words=words)
 
     def blocks(self, active=None):

@@ -13,6 +13,8 @@ __all__ = ["AdaptiveEStep"]
 
 # A document's vote is its gain in nats a held-out token, times this, in [-1, 1]; chosen with the votes' share.
 VOTES_PER_NAT = 10.0
+# A document's votes for priors are its gains in nats a held-out token, scaled to this norm: few gains are larger.
+LARGEST_GAIN = 1.0
 # Prior of topic proportions when documents judge topics: that of `score`.
 JUDGE_PRIOR = 0.1
 # What is taken off a vote for the vectors: permuted vectors, which say nothing, got -0.3 to 0.011 on ten corpora,
@@ -29,6 +31,12 @@ def chunks(n_documents, width):
     step = max(1, CHUNK // width)
     for first in range(0, n_documents, step):
         yield slice(first, first + step)
+
+
+def first_priors(priors, n_topics, round_):
+    """Return the priors of a round, of the first topics alone."""
+    alpha, beta = priors(round_)
+    return alpha[:n_topics], beta
 
 
 def unit_rows(rows):
@@ -55,8 +63,8 @@ def nearest(X, question):
 class AdaptiveEStep:
     """E-step of the private loop that answers every `Question`; topics are asked of the E-step of the model.
 
-    A table asks for topics. Where rows of it are zero, it asks for those of the other words: of documents from which
-    the words of these rows are taken out, before anything else is done.
+    A table asks for topics, as many as it has columns. Where rows of it are zero, it asks for those of the other words:
+    of documents from which the words of these rows are taken out, before anything else is done.
 
     Parameters
     ----------
@@ -66,24 +74,42 @@ class AdaptiveEStep:
         Returns the model's E-step; takes the same.
     max_length : int or None, default=None
         As in `cut_documents`, for the other questions; the model's E-step cuts documents alike.
+    judges : float, default=0.0
+        Part of the units that judge topics and are in none; 0 for all units in all sums.
     """
 
-    def __init__(self, X, units=None, *, make, randomness, n_threads, first_document=0, max_length=None):
+    def __init__(
+        self, X, units=None, *, make, randomness, n_threads, first_document=0, max_length=None, judges=0.0
+    ):  # fmt: skip
         self._make = partial(make, randomness=randomness, n_threads=n_threads)
         self._topics = self._make(X, units, first_document=first_document)
         self.n_units = self._topics.n_units
-        self._words, self._of_words = None, None  # some words, and the E-step of documents of these alone
+        # Some words, or fewer topics, and the E-step of these.
+        self._words, self._n_topics, self._of_words = None, None, None
         self._units, self._first, self._n_threads = units, first_document, n_threads
         self._documents = Documents(X, units, max_length=max_length, key=randomness.key, first_document=first_document)
+        self._randomness, self._judges = randomness, judges
+
+    def _judging(self):
+        """Return flags of the units that judge topics, by draws of the numbers of their first documents."""
+        draws = np.random.PCG64(np.random.SeedSequence(self._randomness.key, spawn_key=(0,)))
+        draws = draws.advance(self._first).random_raw(self._documents.shape[0])
+        if self._units is not None:
+            draws = draws[self._units[1][self._units[0][:-1]]]
+        return draws < np.uint64(self._judges * 2.0**64)
+
+    def _learning(self):
+        """Return flags of the units that are in sums of topics; None for all."""
+        return (~self._judging()).astype(np.uint8) if self._judges else None
 
     def collect(self, question, round_, active):
         """Return the sum of the units' contributions to a `Question`, or to a table, which asks for topics."""
         if isinstance(question, np.ndarray):
             words = question.any(axis=1)
-            if not words.all():
+            if not words.all() or question.shape[1] < self._make.keywords["n_topics"]:
                 return self._sum_some_topics(question[words], words, round_)
             self._words, self._of_words = None, None
-            return self._topics.collect(question, round_, active)
+            return self._topics.collect(question, round_, self._learning())
         total = 0
         for numbers, X in self._documents.blocks():
             total = total + getattr(self, f"_sum_{question.kind}")(X, numbers, question)
@@ -91,14 +117,16 @@ class AdaptiveEStep:
 
     def _sum_some_topics(self, table, words, round_):
         """Return the sum of topic-word counts of documents of these words alone, (number of words, n_topics)."""
-        if self._words is None or not np.array_equal(words, self._words):
-            self._begin(words)
-        return self._of_words.collect(table, round_, None)
+        if self._words is None or self._n_topics != table.shape[1] or not np.array_equal(words, self._words):
+            self._begin(words, table.shape[1])
+        return self._of_words.collect(table, round_, self._learning())
 
-    def _begin(self, words):
-        """Make the E-step of documents of these words alone."""
-        some = self._documents.only(words)
-        self._words, self._of_words = words, self._make(some, self._units, first_document=self._first)
+    def _begin(self, words, n_topics):
+        """Make the E-step of documents of these words alone, for so many topics."""
+        some, priors = self._documents.only(words), partial(first_priors, self._make.keywords["priors"], n_topics)
+        make = partial(self._make, n_topics=n_topics, priors=priors)
+        self._words, self._n_topics = words, n_topics
+        self._of_words = make(some, self._units, first_document=self._first)
 
     def _sum_words(self, X, numbers, question):
         """Return the sum of word counts, each unit's scaled to the L2 norm GRID, rounded down."""
@@ -153,31 +181,50 @@ class AdaptiveEStep:
         return total.astype(np.int64)
 
     def _votes(self, votes, numbers):
-        """Return the sum of numbers in [-1, 1], the mean of those of a unit's documents, on the grid."""
+        """Return the sum of rows of norm 1 at most, (n_votes, 1): of a unit, the mean, on the grid."""
         scale = GRID * (1 - MARGIN) / self._documents.sizes(numbers)
-        return np.trunc(votes * scale).astype(np.int64).sum().reshape(1, 1)
+        return np.trunc(votes.reshape(len(votes), -1) * scale[:, None]).astype(np.int64).sum(axis=0)[:, None]
 
     def _sum_votes(self, X, numbers, question):
         """Return the sum of votes: each in [-GRID, GRID], the mean of those of a unit's documents."""
-        topics = np.ascontiguousarray(question.table.T, np.float64)
+        X, numbers = self._judged(X, numbers)
+        priors = np.full((1, question.table.shape[1]), JUDGE_PRIOR) if question.priors is None else question.priors
+        gains = self._gains(X, question.table, priors[:1])
+        return self._votes(np.clip(VOTES_PER_NAT * gains, -1, 1), numbers)
+
+    def _sum_priors(self, X, numbers, question):
+        """Return the sum of gains with each prior, (n_priors, 1): of a unit, the mean, of norm GRID at most."""
+        X, numbers = self._judged(X, numbers)
+        gains = self._gains(X, question.table, question.priors) / LARGEST_GAIN
+        return self._votes(gains / np.sqrt(np.maximum((gains**2).sum(axis=1), 1.0))[:, None], numbers)
+
+    def _judged(self, X, numbers):
+        """Return the documents, and their numbers, that judge topics."""
+        if not self._judges:
+            return X, numbers
+        judging = self._judging()
+        rows = np.flatnonzero(judging[numbers if self._documents.unit is None else self._documents.unit[numbers]])
+        return X[rows], numbers[rows]
+
+    def _gains(self, X, table, priors):
+        """Return nats a held-out token that topics gain over word frequencies, (n_documents, n_priors)."""
+        topics, options = np.ascontiguousarray(table.T, np.float64), {"n_threads": self._n_threads}
         topics = topics / topics.sum(axis=1, keepdims=True)
-        words = np.ascontiguousarray(question.table.sum(axis=1)[None], np.float64)
-        words = words / words.sum()
-        prior, options = np.full(len(topics), JUDGE_PRIOR), {"n_threads": self._n_threads}
-        gain = score_samples(X, topics, doc_topic_prior=prior, **options)
-        gain = gain - score_samples(X, words, **options)
-        return self._votes(np.clip(VOTES_PER_NAT * np.nan_to_num(gain, posinf=0.0, neginf=0.0), -1, 1), numbers)
+        words = np.ascontiguousarray(table.sum(axis=1)[None], np.float64)
+        words = score_samples(X, words / words.sum(), **options)
+        gains = [score_samples(X, topics, doc_topic_prior=prior, **options) - words for prior in priors]
+        return np.nan_to_num(np.stack(gains, axis=1), posinf=0.0, neginf=0.0)
 
     def arrays(self):
         """Return the hidden state."""
         if self._words is None:
             return self._topics.arrays()
-        return {"words": self._words} | self._of_words.arrays()
+        return {"words": self._words, "n_topics": np.array(self._n_topics)} | self._of_words.arrays()
 
     def restore(self, arrays):
         """Restore the hidden state."""
         arrays = dict(arrays)
         words = arrays.pop("words", None)
         if words is not None:
-            self._begin(words)
+            self._begin(words, int(arrays.pop("n_topics")))
         (self._topics if words is None else self._of_words).restore(arrays)

@@ -8,6 +8,7 @@ from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._estep_variational import HALF
+from skdplda.rounds._expected import ExpectedTopics
 from skdplda.rounds._inferred import InferredPriors
 from skdplda.rounds._sensitivity import GRID, unit_weights, word_weights
 
@@ -36,6 +37,8 @@ class GibbsEStep:
         Whether a document contributes the expected topic counts of its words, given how many of its tokens have each
         topic, in place of its tokens' topics: weighted by `word_weights` of the table and scaled to the L2 norm bound,
         in fixed point. Only where each document is a unit, with order 2.
+    first_expected : int or None, default=None
+        Number of the first round of `ExpectedTopics`, if there is one. Only with order None.
 
     References
     ----------
@@ -43,7 +46,8 @@ class GibbsEStep:
     """
 
     def __init__(
-        self, X, units=None, *, n_topics, order, priors, n_sweeps, soft_counts, randomness, n_threads, first_document=0,
+        self, X, units=None, *, n_topics, order, priors, n_sweeps, soft_counts, first_expected=None, randomness,
+        n_threads, first_document=0,
     ):  # fmt: skip
         units = check_groups(None, X.shape[0]) if units is None else units
         self.n_units = len(units[0]) - 1
@@ -53,6 +57,7 @@ class GibbsEStep:
         self._tokens = TokenBlocks(X.indptr, X.indices, X.data, X.shape[1], n_topics, n_threads)
         self._sum = np.zeros((X.shape[1], n_topics), np.int32 if order is None else np.int64)
         self.priors, self._n_sweeps = priors, n_sweeps
+        self._first_expected, self._expected = first_expected, ExpectedTopics(X, n_topics, n_threads)
         self._randomness, self._n_threads = randomness, n_threads
         self._first = first_document
 
@@ -63,6 +68,8 @@ class GibbsEStep:
         key, n_threads = self._randomness.key, self._n_threads
         alpha, beta = self.priors(round_)
         alpha = alpha.astype(np.float32)
+        if self._first_expected is not None and round_ >= self._first_expected:
+            return self._expected.collect(table, alpha, beta, self._tokens.topics)
         self._tokens.sweep(
             table, alpha, beta, self_count, self._n_sweeps, key, round_, active, n_threads, first_document=self._first
         )
@@ -92,7 +99,7 @@ class GibbsEStep:
 
     def arrays(self):
         """Return the hidden state."""
-        state = {"topics": self._tokens.topics}
+        state = {"topics": self._tokens.topics, **self._expected.arrays()}
         if isinstance(self.priors, InferredPriors):
             state |= self.priors.arrays()
         return state
@@ -100,6 +107,7 @@ class GibbsEStep:
     def restore(self, arrays):
         """Restore the hidden state."""
         self._tokens.set_topics(arrays["topics"])
+        self._expected.restore(arrays)
         if isinstance(self.priors, InferredPriors):
             self.priors.restore(arrays)
         if self._exact:

@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._kernels._listed import ListedTokens
+from skdplda._validation import check_groups, unit_of_documents
 
 __all__ = ["ListedEStep"]
 
@@ -23,19 +24,21 @@ class ListedEStep:
     """
 
     def __init__(self, X, units=None, *, n_topics, priors, n_sweeps, randomness, n_threads, first_document=0):
-        self.n_units = X.shape[0] if units is None else len(units[0]) - 1
+        units = check_groups(None, X.shape[0]) if units is None else units
+        self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)
         self._shape = X.shape[1], n_topics
         self._tokens = ListedTokens(X.indptr, X.indices, X.data, *self._shape, n_threads)
         self._priors, self._n_sweeps = priors, n_sweeps
         self._randomness, self._n_threads, self._first = randomness, n_threads, first_document
 
     def collect(self, table, round_, active):
-        """Sample the topics of all documents from the table and return their sum: csr_array, (n_words, n_topics)."""
+        """Sample the active units' topics from the table and return the sum of all: csr_array, (n_words, n_topics)."""
         table = sp.csr_array(table)
         alpha, beta = self._priors(round_)
         self._tokens.sweep(
             table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, alpha.astype(np.float32), beta,
-            1.0, self._n_sweeps, self._randomness.key, round_, self._n_threads, self._first,
+            1.0, self._n_sweeps, self._randomness.key, round_, None if active is None else active[self._unit],
+            self._n_threads, self._first,
         )  # fmt: skip
         return self._total()
 

@@ -30,6 +30,10 @@ from skdplda.rounds import _checkpoint
 
 __all__ = ["EStep", "RoundReport", "Tables", "run_round", "run_rounds"]
 
+# Parts of the units that the first round without noise has seen after each of its steps but the last, which sees the
+# others: doc/kernels.rst, "How soon".
+GROWTH = 1 / 256, 1 / 64, 1 / 16, 1 / 4
+
 
 @runtime_checkable
 class EStep(Protocol):
@@ -176,6 +180,25 @@ def run_round(e_step, tables, plan, randomness, round_, active=None, n_threads=1
     tables.update(total, round_)
 
 
+def samples(plan, tables, randomness, round_, n_units):
+    """Yield the active units of each step of a round: flags, or None for all of them.
+
+    There is one step, but in the first of several rounds of tables that grow, which have no noise. There, parts of
+    growing size follow one another, each unit in one of them, so that all but the first meet tables that hold topics.
+    """
+    if plan.sampling_rate < 1:
+        yield randomness.sample(round_, n_units, plan.sampling_rate)
+    elif plan.noiseless and round_ == 0 and plan.n_rounds > 1 and getattr(tables, "grows", False):
+        before = np.zeros(n_units, np.uint8)
+        for rate in GROWTH:  # samples of one round at growing rates contain each other
+            upto = randomness.sample(round_, n_units, rate)
+            yield upto - before
+            before = upto
+        yield 1 - before
+    else:
+        yield None
+
+
 def same_noise(found, expected):
     """Whether releases had the noise that the plan accounts for, whatever processor took the powers."""
     return len(found) == len(expected) and np.allclose(found, expected, rtol=1e-9, atol=0)
@@ -246,10 +269,8 @@ def run_rounds(
     progress = tqdm(initial=first, total=plan.planned(tables), disable=not verbose)
     round_ = first
     while round_ < plan.planned(tables):
-        active = None
-        if plan.sampling_rate < 1:
-            active = randomness.sample(round_, e_step.n_units, plan.sampling_rate)
-        run_round(e_step, tables, plan, randomness, round_, active, n_threads)
+        for active in samples(plan, tables, randomness, round_, e_step.n_units):
+            run_round(e_step, tables, plan, randomness, round_, active, n_threads)
         if checkpoint is not None:
             header = {"identity": identity, "n_done": round_ + 1, "run": run, "key": randomness.root.hex()}
             header["multipliers"] = plan.spent(round_ + 1, tables)

@@ -10,17 +10,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
-from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
+from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Estimator, Iterable, Sequence
 from skdplda._validation import is_integer
 
-__all__ = ["PublicPrior", "WordPrior", "cluster_centres", "has_vectors", "starting_topics"]
+__all__ = ["PublicPrior", "WordPrior", "checked_numbers", "has_vectors", "seeded_names", "unit_rows"]
 
 # Of public texts: the most words that are counted, or have vectors, which take a matrix of pairs of words: 400 MB.
 MOST_WORDS = 10_000
@@ -33,15 +32,6 @@ BLOCK_ROWS = 500
 # Power iterations of the randomised decomposition. On 20 Newsgroups (8,000 words), 90 of 100 directions are then those
 # of the exact one, up to a cosine of 0.97.
 POWER_STEPS = 4
-# Of affinity = exp(TEMPERATURE * cosine): a word in the middle of a topic is about 400 times as likely there as one at
-# a right angle. Centres are means, so that the words of a topic have a cosine of about 0.5 with them.
-TEMPERATURE = 6.0
-# Part of the mass of a seeded topic that lies on its public words at the start.
-SEEDED_SHARE = 0.5
-# Least start of a word in the marginal, over the uniform distribution: a word at 0 could never come back.
-LEAST_MARGINAL = 1e-3
-# Runs of k-means from different starts; the best is taken.
-N_INIT = 10
 MOST_VALUE = 1e6  # of a number in a `WordPrior`, whose vectors have length 1 and whose distributions sum to 1
 
 
@@ -59,6 +49,11 @@ class WordPrior:
         Distributions over the words. A row without differences is a topic none of whose words is in the vocabulary.
     names : tuple of str
         Of the seeded topics; empty if there are none.
+
+    Raises
+    ------
+    ValueError
+        If arrays are not as described, are for different numbers of words, or have not as many topics as names.
     """
 
     vectors: np.ndarray | None = None
@@ -79,6 +74,26 @@ class WordPrior:
                 raise ValueError(f"{name} of a WordPrior must be finite numbers up to {MOST_VALUE:g}, not all zero.")
             if name != "vectors" and array.min() < 0:
                 raise ValueError(f"{name} of a WordPrior must not be negative; got {array.min()}.")
+        n_topics = 0 if self.topics is None else len(self.topics)
+        if len(self.names) != n_topics:
+            raise ValueError(f"names of a WordPrior must be one for each of its {n_topics} topics; got {self.names!r}.")
+        if len(sizes := self._sizes()) > 1:
+            raise ValueError(f"arrays of a WordPrior must be for the same words; got some for {sorted(sizes)} words.")
+
+    def _sizes(self):
+        """Return the numbers of words of the arrays."""
+        arrays = self.vectors, self.frequencies, None if self.topics is None else np.transpose(self.topics)
+        return {len(array) for array in arrays if array is not None}
+
+    @property
+    def n_words(self) -> int | None:
+        """Number of words, None if there is no array."""
+        return min(self._sizes(), default=None)
+
+    @property
+    def informed(self) -> np.ndarray:
+        """Numbers of the seeded topics that have words in the vocabulary, ascending."""
+        return np.flatnonzero([] if self.topics is None else np.ptp(self.topics, axis=1))
 
     def __repr__(self):
         digest = hashlib.sha256(repr(self.names).encode())
@@ -189,8 +204,8 @@ class PublicPrior:
         Raises
         ------
         ValueError
-            If `texts` is a string, a data frame or empty, no words are left, or `n_dimensions` is not an integer of
-            at least 1.
+            If `texts` is a string, a data frame or empty, or has what is no text, no words are left, or `n_dimensions`
+            is not an integer of at least 1.
         TypeError
             If `vectorizer` cannot be cloned.
 
@@ -207,6 +222,8 @@ class PublicPrior:
         """
         if isinstance(texts, (str, bytes)) or hasattr(texts, "columns"):
             raise ValueError(f"texts must be a list of strings, one a document; got a {type(texts).__name__}.")
+        own = any(callable(getattr(vectorizer, part, None)) for part in ("analyzer", "tokenizer", "preprocessor"))
+        texts = check_texts(texts, "texts", input=getattr(vectorizer, "input", "content"), own=own)
         if not is_integer(n_dimensions) or n_dimensions < 1:
             raise ValueError(f"n_dimensions must be an integer of at least 1; got {n_dimensions!r}.")
         texts = list(texts)
@@ -286,7 +303,7 @@ class PublicPrior:
     ) -> "PublicPrior":
         """Take topics of a public model, or of an earlier release.
 
-        The private model's first topics start from them, in this order.
+        The private model's first topics start from them, and are matched to them at the end, in this order.
 
         Parameters
         ----------
@@ -367,7 +384,7 @@ class PublicPrior:
 
     @property
     def topic_names(self) -> tuple[str, ...]:
-        """Names of the seeded topics, which are the first topics of the private model."""
+        """Names of the seeded topics, which a private model with noise gives to its first topics."""
         return tuple(name for names, _, _ in self._topics for name in names)
 
     @property
@@ -405,9 +422,13 @@ class PublicPrior:
         Warns
         -----
         UserWarning
-            If none of the words is known, and everything is None; or if a seeded topic has no word in the vocabulary,
-            and its row is uniform.
+            If none of the words is known, or all known ones have one vector, and everything is None; or if a seeded
+            topic has no word in the vocabulary, and its row is uniform.
         """
+        return self._meet(words, 3)
+
+    def _meet(self, words, stacklevel):
+        """Return what `for_words` does; `stacklevel` is that of who is warned, counted from here."""
         words = _distinct("words", words)
         vectors = _joined([_meet_vectors(*layer, words) for layer in self._vectors])
         tables = [_meet_frequencies(*layer, words) for layer in self._frequencies]
@@ -419,17 +440,17 @@ class PublicPrior:
         empty = ~topics.any(axis=1)
         if vectors is None and frequencies is None and empty.all():
             warnings.warn(
-                f"the public prior knows none of the {len(words)} words: it has no effect. Are words cut and spelled"
-                " alike?",
+                f"the public prior knows none of the {len(words)} words, or has one and the same vector for those that"
+                " it knows, which tells nothing: it has no effect. Are words cut and spelled alike?",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=stacklevel,
             )
             return WordPrior()
         for k in np.flatnonzero(empty):
             warnings.warn(
                 f"none of the words of the seeded topic {names[k]!r} is in the vocabulary: it starts as other topics.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=stacklevel,
             )
         topics[empty] = 1
         topics /= topics.sum(axis=1, keepdims=True)
@@ -457,6 +478,10 @@ class PublicPrior:
             frequencies=self._frequencies + other._frequencies,
             topics=self._topics + other._topics,
         )
+
+    def __radd__(self, other):
+        """Let `sum` join priors: it starts from 0."""
+        return self if is_integer(other) and other == 0 else NotImplemented
 
     def __eq__(self, other):
         return self._digest == other._digest if isinstance(other, PublicPrior) else NotImplemented
@@ -490,111 +515,12 @@ def has_vectors(prior):
     return bool(prior._vectors) if isinstance(prior, PublicPrior) else getattr(prior, "vectors", None) is not None
 
 
-def starting_topics(
-    word_prior: WordPrior, n_components: int, marginal: ArrayLike | None = None, seed: int = 0
-) -> np.ndarray | None:
-    """Return topics to start from: seeded ones first, then clusters of the word vectors.
-
-    A topic is proportional to the marginal times the affinity of word and topic, exp(6 * cosine) with the topic's
-    centre; a word without a vector has the topic's mean affinity. The centre of a seeded topic is the mean vector of
-    its words, and half of its mass lies on its public distribution. The others' centres come from k-means into as many
-    clusters as there are topics, of which those next to seeded topics are left out. Where there are no vectors, or
-    fewer different ones than topics, what is left has random affinities, so that no two topics are alike.
-
-    Parameters
-    ----------
-    word_prior : WordPrior
-        Public knowledge of the vocabulary.
-    n_components : int
-        Number of topics, seeded ones included.
-    marginal : array-like of shape (n_words,), default=None
-        Word frequencies, on any scale; public or released. None: those of the prior, or uniform ones.
-    seed : int, default=0
-        From 0 to 2**32 - 1, of k-means and of random affinities.
-
-    Returns
-    -------
-    topics : ndarray of shape (n_words, n_components) or None
-        Columns are positive and sum to 1. None if the prior has neither vectors nor topics. The result does not depend
-        on the number of threads; with vectors for all topics, permuted words give permuted rows.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer topics than seeded ones, or the marginal does not fit.
-    """
-    vectors, topics = word_prior.vectors, word_prior.topics
-    if vectors is None and topics is None:
-        return None
-    n_words = topics.shape[1] if vectors is None else len(vectors)
-    topics = np.zeros((0, n_words)) if topics is None else topics
-    if not is_integer(n_components) or n_components < max(1, len(topics)):
-        raise ValueError(
-            f"n_components must be an integer of at least {max(1, len(topics))}, the number of seeded topics; got"
-            f" {n_components!r}."
-        )
-    marginal = _marginal(word_prior.frequencies if marginal is None else marginal, n_words)
-    informed = np.append(np.ptp(topics, axis=1) > 0, np.zeros(n_components - len(topics), bool))
-    seeded = topics[informed[: len(topics)]]
-    affinity = np.empty((n_words, n_components))
-    affinity[:, informed], affinity[:, ~informed] = _affinities(
-        vectors, seeded, marginal, n_components - len(seeded), seed
-    )
-    start = affinity * marginal[:, None]
-    start /= start.sum(axis=0)
-    start[:, informed] = SEEDED_SHARE * seeded.T + (1 - SEEDED_SHARE) * start[:, informed]
-    return start
+def seeded_names(prior):
+    """Return the names of the seeded topics of a public prior; none of None."""
+    return () if prior is None else prior.topic_names if isinstance(prior, PublicPrior) else prior.names
 
 
-def _marginal(frequencies, n_words):
-    """Return positive word frequencies with sum 1."""
-    if frequencies is None:
-        return np.full(n_words, 1 / n_words)
-    marginal = _numbers("marginal", frequencies, (n_words,), np.float64)
-    if (marginal < 0).any() or not marginal.sum() > 0:
-        raise ValueError("marginal must not be negative, and not all zero.")
-    marginal = np.maximum(marginal / marginal.sum(), LEAST_MARGINAL / n_words)
-    return marginal / marginal.sum()
-
-
-def _affinities(vectors, seeded, marginal, n_free, seed):
-    """Return the affinities of words with seeded topics (n_words, n_seeded) and with others (n_words, n_free)."""
-    n_words = len(marginal)
-    guided = np.ones((n_words, len(seeded)))
-    free = np.random.default_rng(seed).gamma(1.0, 1.0, (n_words, n_free)) + 1e-6  # what vectors do not replace
-    if vectors is None:
-        return guided, free
-    known = np.flatnonzero(vectors.any(axis=1))
-    points, weights = vectors[known], marginal[known]
-    with threadpool_limits(1):  # sums of several threads are rounded in the order in which these end
-        means = seeded[:, known] @ points
-        centred = np.flatnonzero(np.linalg.norm(means, axis=1) > 1e-9)
-        guided[:, centred] = _nearness(points, means[centred], known, weights, n_words)
-        if n_free:
-            centres = cluster_centres(points, weights, len(centred) + n_free, seed)
-            taken, _ = linear_sum_assignment(-_unit(centres) @ _unit(means[centred]).T)
-            centres = np.delete(centres, taken, axis=0)[:n_free]
-            free[:, : len(centres)] = _nearness(points, centres, known, weights, n_words)
-    return guided, free
-
-
-def _nearness(points, centres, known, weights, n_words):
-    """Return exp(TEMPERATURE * cosine) of words and centres; the weighted mean of it for words without a vector."""
-    near = np.exp(TEMPERATURE * points @ _unit(centres).T)
-    result = np.tile(weights @ near / weights.sum(), (n_words, 1))
-    result[known] = near
-    return result
-
-
-def cluster_centres(points, weights, n_clusters, seed):
-    """Return the centres of weighted k-means, at most one a different point, whatever the order of the points."""
-    distinct, place = np.unique(points, axis=0, return_inverse=True)
-    weights = np.bincount(place.ravel(), weights)
-    n_clusters = min(n_clusters, len(distinct))
-    return KMeans(n_clusters, n_init=N_INIT, random_state=seed).fit(distinct, sample_weight=weights).cluster_centers_
-
-
-def _unit(rows):
+def unit_rows(rows):
     """Return rows at length 1; zero rows stay."""
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, length, out=np.zeros_like(rows), where=length > 1e-9)
@@ -640,7 +566,7 @@ def _meet_vectors(words, vectors, vocabulary):
     largest = np.abs(table).max()
     table = (table - table[in_order].mean(axis=0)) / (largest or 1.0)
     result = np.zeros((len(vocabulary), vectors.shape[1]))
-    result[known] = _unit(table)
+    result[known] = unit_rows(table)
     return result if result.any() else None
 
 
@@ -649,7 +575,7 @@ def _joined(sets):
     sets = [vectors for vectors in sets if vectors is not None]
     if len(sets) < 2:
         return sets[0] if sets else None
-    return _unit(np.hstack(sets))
+    return unit_rows(np.hstack(sets))
 
 
 def _meet_frequencies(words, counts, vocabulary):
@@ -711,15 +637,22 @@ def _named(name, given, others, what):
         return list(given), list(given.values())
     if isinstance(given, (tuple, list)) and len(given) == 2 and not isinstance(given[0], str):
         return given[0], given[1]
+    hint = (
+        " Give its wv."
+        if hasattr(given, "wv")
+        else " Give (its index, its values)."
+        if hasattr(given, "to_dict")
+        else ""
+    )
     raise ValueError(
-        f"{name} must be {others}a mapping of words to {what}s, or a pair (words, {what}s); got {_shown(given)}."
+        f"{name} must be {others}a mapping of words to {what}s, or a pair (words, {what}s); got {_shown(given)}.{hint}"
     )
 
 
 def _vector_layer(words, vectors):
     """Return checked words and vectors (float32), without those that are zero."""
     words = _distinct("words of vectors", words)
-    vectors = _numbers("vectors", vectors, (len(words), None), np.float32)
+    vectors = checked_numbers("vectors", vectors, (len(words), None), np.float32)
     kept = vectors.any(axis=1)
     if not kept.any():
         raise ValueError(f"vectors must not all be zero; got {len(words)} words without a vector.")
@@ -731,7 +664,7 @@ def _vector_layer(words, vectors):
 def _frequency_layer(words, counts):
     """Return checked words and counts (float64)."""
     words = _distinct("words of frequencies", words)
-    counts = _numbers("frequencies", counts, (len(words),), np.float64)
+    counts = checked_numbers("frequencies", counts, (len(words),), np.float64)
     if (counts < 0).any() or not counts.any():
         raise ValueError("frequencies must not be negative, and not all zero.")
     return words, _fixed(counts)
@@ -740,7 +673,7 @@ def _frequency_layer(words, counts):
 def _topic_layer(names, words, topics):
     """Return checked names, words and topics (float64), whose rows sum to 1."""
     names, words = _distinct("names of topics", names), _distinct("words of topics", words)
-    topics = _numbers("topics", topics, (len(names), len(words)), np.float64)
+    topics = checked_numbers("topics", topics, (len(names), len(words)), np.float64)
     if (topics < 0).any():
         raise ValueError(f"topics must not be negative; got {float(topics.min())!r}.")
     largest = topics.max(axis=1, keepdims=True)
@@ -754,6 +687,8 @@ def _distinct(name, words):
     """Return words as a tuple of distinct strings, at least one."""
     if isinstance(words, (str, bytes, Mapping)) or not isinstance(words, Iterable):
         raise ValueError(f"{name} must be a sequence of strings; got {_shown(words)}.")
+    if isinstance(words, (set, frozenset)):
+        raise ValueError(f"{name} must be in an order that is the same in each run; got a set. Give sorted(words).")
     words = tuple(words)
     if not words:
         raise ValueError(f"{name} must be at least one; got none.")
@@ -771,7 +706,7 @@ def _first_double(words):
     return [word for word in words if word in known or known.add(word)][:1]
 
 
-def _numbers(name, values, shape, dtype):
+def checked_numbers(name, values, shape, dtype):
     """Return a copy of values as an array of finite numbers with that shape; None allows any length of at least 1."""
     allowed = f"({', '.join('n' if size is None else str(size) for size in shape)}{',' * (len(shape) == 1)})"
     try:

@@ -72,18 +72,17 @@ class ShardedEStep:
 
     def arrays(self):
         """Return the tables and samples that the hidden state follows from."""
-        if not self._history:
-            return {}
-        tables, rounds, flags = zip(*self._history, strict=True)
-        sampled = {} if flags[0] is None else {"flags": np.stack(flags)}
-        return {"tables": np.stack(tables), "rounds": np.array(rounds), **sampled}
+        state = {"rounds": np.array([round_ for _, round_, _ in self._history])} if self._history else {}
+        for i, (table, _, flags) in enumerate(self._history):  # neither types nor samples are those of all rounds
+            state |= {f"table_{i}": table} | ({} if flags is None else {f"flags_{i}": flags})
+        return state
 
     def restore(self, arrays):
         """Let the workers repeat the rounds up to the checkpoint."""
         if not arrays:
             return
-        tables, rounds = arrays["tables"], arrays["rounds"].tolist()
-        self._history = list(zip(tables, rounds, arrays.get("flags", [None] * len(tables)), strict=True))
+        rounds = arrays["rounds"].tolist()
+        self._history = [(arrays[f"table_{i}"], round_, arrays.get(f"flags_{i}")) for i, round_ in enumerate(rounds)]
         n_parts = len(self._documents.pool.parts)
         calls = [self._call(*call) for call in self._history]
         self._documents.pool.replay([(name, shared, own or [()] * n_parts) for name, shared, own in calls])

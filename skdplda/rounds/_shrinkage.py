@@ -18,11 +18,11 @@ __all__ = ["floor_of", "loglinear", "principal", "shrink_frequencies", "shrink_r
 # Of word frequencies: grid points below and above the mean, weight of the mean in the first mixture, and what that
 # counts as, in words.
 BELOW, ABOVE, LEAST_FREQUENCY, AT_MEAN, PSEUDO_WORDS = 25, 36, 0.02, 0.7, 5.0
-# Of ratios (a topic's word counts over those of the word frequencies): the grid, the first weight of the ratio 1, what
-# the first mixture counts as, in words, and the width of a component over its centre.
+# Of ratios (a topic's word counts over those of the word frequencies): the grid, what the first mixture, an even one,
+# counts as, in words, and the width of a component over its centre.
 RATIOS = np.array([0.02, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 2.7, 3.6, 5, 7, 10, 15, 25])
 ONE = int(np.flatnonzero(RATIOS == 1)[0])
-AT_ONE, PSEUDO_RATIOS, WIDTH = 0.95, 40.0, 0.25
+PSEUDO_RATIOS, WIDTH = 1.0, 0.25
 # Nats of log-likelihood that a topic has to gain over the word frequencies to be half believed: about half of what as
 # many free weights as the grid has gain by chance.
 PENALTY = 5.0
@@ -126,8 +126,7 @@ def shrink_ratios(counts, base, deviation):
         Positive.
     """
     ratios, variance = np.empty(counts.shape), deviation**2
-    first = np.full(len(RATIOS), (1 - AT_ONE) / len(RATIOS))
-    first[ONE] += AT_ONE
+    first = np.full(len(RATIOS), 1 / len(RATIOS))
     for k in range(counts.shape[1]):
         y, centre = counts[:, k], RATIOS[:, None] * base[:, k]
         width = (WIDTH * centre) ** 2
@@ -177,7 +176,7 @@ def unit_columns(a):
 
 
 def principal(vectors, frequencies):
-    """Return the first principal directions of word vectors, weighted by the frequencies of words.
+    """Return the first principal directions of word vectors, weighted by the roots of the frequencies of words.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda.rounds._expected import expected_table
 from skdplda.rounds._loop import Tables
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 
@@ -84,12 +85,14 @@ def initial_table(shape, key, gamma_shape=1.0):
 def annealed(alpha, beta, n_topics, round_, n_rounds):
     """Return the priors of a round without noise: large at first, so that topics form before large counts hold them.
 
-    They fall linearly to their values, from 0.3 for alpha and 25 / n_topics for beta, over 30 rounds (45 for more than
-    100 topics) or half of all. The numbers come from the table in "Fewer sweeps" of doc/kernels.rst.
+    They fall linearly to their values over 30 rounds (45 for more than 100 topics), or in half of all rounds: alpha
+    from 0.3, or 0.6 for 101 to 1500 topics; beta from 25 / n_topics, or, if it is less, 5000 / n_topics**2. The numbers
+    come from the tables in "Fewer sweeps" and "How soon" of doc/kernels.rst.
     """
     length = min(30 if n_topics <= 100 else 45, n_rounds // 2)
     left = max(0.0, 1 - round_ / length) if length else 0.0
-    return np.maximum(alpha, 0.3 * left), max(beta, 25 / n_topics * left)
+    first_alpha, first_beta = 0.6 if 100 < n_topics <= 1500 else 0.3, min(25 / n_topics, 5000 / n_topics**2)
+    return np.maximum(alpha, first_alpha * left), max(beta, first_beta * left)
 
 
 def constant(alpha, beta, round_):
@@ -134,7 +137,9 @@ class MeanTable:
 
 
 class ExactTables(Tables):
-    """Without noise, each round starts from the last table, and the model is a `MeanTable`.
+    """Without noise, each round starts from the last table; the first one counts nothing.
+
+    The model is the table of the last round if it is one of expected counts, else a `MeanTable`.
 
     Parameters
     ----------
@@ -142,23 +147,34 @@ class ExactTables(Tables):
         (n_words, n_topics).
     plan : NoisePlan
         Number of rounds.
-    key : int
-        Of the first table.
+    priors : callable or None, default=None
+        As in `GibbsEStep`, for rounds of expected counts.
+    first_expected : int or None, default=None
+        Number of the first of them, if there is one.
     """
 
-    def __init__(self, shape, plan, key):
-        self.table = np.random.default_rng(key).standard_exponential(shape, np.float32)
-        self._mean = MeanTable(shape, plan.n_rounds)
+    grows = True  # the first round takes parts of growing size
+
+    def __init__(self, shape, plan, priors=None, first_expected=None):
+        self.table, self._mean = np.zeros(shape, np.int32), MeanTable(shape, plan.n_rounds)
+        self._priors, self._first_expected = priors, first_expected
 
     def update(self, exact, round_):
-        """Make the next table from exact counts, which are not copied."""
-        self.table = exact
-        self._mean.add(exact, round_)
+        """Make the next table from exact counts, which are not copied, or from the sums of expected ones."""
+        if self._first_expected is None:
+            self._mean.add(exact, round_)
+        if self._first_expected is not None and round_ >= self._first_expected:
+            self.table = expected_table(exact, self.table, *self._priors(round_))
+        elif round_ + 1 == self._first_expected:
+            self.table = exact.astype(np.float32)
+        else:
+            self.table = exact
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
-        # Transposed as whole numbers, which are half as many bytes, for a model that is topic by topic in memory.
-        return (np.ascontiguousarray(self._mean.sum.T) / self._mean.n).T
+        # Transposed before they are doubles, which are more bytes, for a model that is topic by topic in memory.
+        counts, n = (self._mean.sum, self._mean.n) if self._first_expected is None else (self.table, 1)
+        return (np.ascontiguousarray(counts.T) / np.float64(n)).T
 
     def arrays(self):
         """Return the state."""
@@ -170,7 +186,7 @@ class ExactTables(Tables):
 
 
 class ListedTables(Tables):
-    """As `ExactTables`, for many topics: tables that list the topics of each word (csr_array), and start without any.
+    """As `ExactTables`, for many topics: tables that list the topics of each word (csr_array), and no expected counts.
 
     Parameters
     ----------
@@ -179,6 +195,8 @@ class ListedTables(Tables):
     plan : NoisePlan
         Number of rounds.
     """
+
+    grows = True
 
     def __init__(self, shape, plan):
         self._lists, self._mean = sp.csr_array(shape, dtype=np.int32), MeanTable(shape, plan.n_rounds, lists=True)

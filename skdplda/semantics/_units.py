@@ -23,6 +23,8 @@ class UnitMatrix:
         Rows of `counts` at which the units of each document begin; the last entry is their number.
     counts : sparse matrix of shape (n_units, n_words)
         Non-negative integers below 2**31. Rows may be empty.
+    words : array-like of str of shape (n_words,) or None, default=None
+        The words of the columns, for the `prior` of a model.
 
     Attributes
     ----------
@@ -30,14 +32,16 @@ class UnitMatrix:
         As given.
     counts : csr_array of shape (n_units, n_words), int32
         As given, duplicates summed.
+    words : ndarray of shape (n_words,), object, or None
+        As given.
     shape : tuple of int
         (n_documents, n_words).
 
     Raises
     ------
     ValueError
-        If `start` does not divide the rows, an entry is negative, not finite, fractional or too large, or the arrays
-        of a sparse matrix do not describe one.
+        If `start` does not divide the rows, words do not fit the columns, an entry is negative, not finite, fractional
+        or too large, or the arrays of a sparse matrix do not describe one.
 
     Examples
     --------
@@ -50,7 +54,7 @@ class UnitMatrix:
            [0, 0, 1]])
     """
 
-    def __init__(self, start: ArrayLike, counts: Any) -> None:
+    def __init__(self, start: ArrayLike, counts: Any, words: ArrayLike | None = None) -> None:
         given, start = start, np.array(start, dtype=np.int64)
         check_structure(counts, "counts")
         counts = sp.csr_array(counts, copy=sp.issparse(counts))
@@ -77,6 +81,9 @@ class UnitMatrix:
             raise ValueError(
                 "counts must be non-negative integers below 2**31; got negative, fractional or other values."
             )
+        self.words = None if words is None else np.array(words, dtype=object)
+        if self.words is not None and self.words.shape != counts.shape[1:]:
+            raise ValueError(f"words must name the {counts.shape[1]} columns; got shape {self.words.shape}.")
         self.start = start
         self.counts = sp.csr_array((data.astype(np.int32), counts.indices, counts.indptr), shape=counts.shape)
 
@@ -113,7 +120,7 @@ class UnitMatrix:
         ValueError
             If somebody has changed an array, so that it does not describe units any more.
         """
-        return type(self)(self.start, self.counts)
+        return type(self)(self.start, self.counts, self.words)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -143,7 +150,7 @@ class UnitMatrix:
         length = np.diff(self.start)[documents]
         start = np.concatenate([[0], np.cumsum(length)])
         rows = np.arange(start[-1]) + np.repeat(self.start[documents] - start[:-1], length)
-        return type(self)(start, self.counts[rows])
+        return type(self)(start, self.counts[rows], self.words)
 
     def to_counts(self) -> Any:
         """Word counts of whole documents.

@@ -205,7 +205,7 @@ class SemanticUnitVectorizer(  # type: ignore[call-arg]
         counts = sp.csr_array(
             (np.ones(len(indices), np.int32), np.array(indices, np.int32), rows), shape=(len(rows) - 1, len(columns))
         )
-        return UnitMatrix(start, counts)
+        return UnitMatrix(start, counts, list(columns))
 
     def build_analyzer(self) -> Function:
         """How words are found in text, without units.

@@ -5,8 +5,11 @@ from contextlib import closing, nullcontext
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
+import scipy.sparse as sp
 from sklearn.feature_selection import SelectorMixin
 
+from skdplda._texts import NamedCounts
 from skdplda._types import ArrayLike, Matrix, Seed
 from skdplda._validation import check_is_fitted, check_matrix, fit_context, is_integer, note_parameters
 from skdplda.exceptions import EmptySelectionError
@@ -204,6 +207,35 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         self.privacy_guarantee_ = charge.guarantee
         note_parameters(self)
         return self
+
+    def transform(self, X: Matrix) -> Any:
+        """Keep the selected columns, and their names where X has some, for the `prior` of a model that follows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            As in `fit`.
+
+        Returns
+        -------
+        X : data frame, ndarray or sparse matrix of shape (n_documents, n_selected)
+            A pandas data frame where X is a data frame; of a sparse matrix with the attribute `words`, one with those
+            of its columns.
+
+        Raises
+        ------
+        NotFittedError
+            If the selector is not fitted.
+        ValueError
+            If X has other columns than that of `fit`.
+        """
+        found = super().transform(X)
+        if hasattr(X, "columns") and isinstance(found, np.ndarray):
+            return pd.DataFrame(found, index=getattr(X, "index", None), columns=self.get_feature_names_out())
+        if hasattr(X, "columns") and sp.issparse(found):
+            found = NamedCounts(found)
+            found.words = self.get_feature_names_out()
+        return found
 
     def _select_or_warn(self, X, groups, charge):
         """Select; where nothing is selected, warn as scikit-learn's selectors do."""

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
-from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, WordColumnsMixin, check_texts
+from skdplda._texts import DEFAULT_STOP_WORDS, LETTERS, NamedCounts, WordColumnsMixin, check_texts
 from skdplda._types import ArrayLike, Function, Iterator, Seed
 from skdplda._validation import (
     check_is_fitted,
@@ -282,8 +282,8 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         Returns
         -------
         X : sparse matrix of shape (n_documents, n_selected)
-            Counts; other words are ignored. Its attribute `words` has the words of the columns, so that a model in the
-            same pipeline can look them up in a `PublicPrior`.
+            Counts; other words are ignored. Its attribute `words`, and that of its slices, has the words of the
+            columns, so that a model in the same pipeline can look them up in a `PublicPrior`.
 
         Raises
         ------
@@ -293,7 +293,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
             For documents that are not as described, as in `fit`.
         """
         check_is_fitted(self)
-        X = self._counter(self.vocabulary_).transform(self._texts(raw_documents))
+        X = NamedCounts(self._counter(self.vocabulary_).transform(self._texts(raw_documents)))
         X.words = self.get_feature_names_out()
         return X
 

@@ -1,0 +1,65 @@
+"""The last rounds without noise: expected topic counts, in place of the tokens' topics."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from skdplda._kernels._expected import ExpectedCounts, next_table
+
+__all__ = ["ExpectedTopics", "expected_table", "first_expected"]
+
+# Rounds at most, and of how many rounds one: doc/kernels.rst, "Expected counts".
+EXPECTED_ROUNDS, ONE_OF = 8, 4
+BLOCK = 8192  # documents at most of one thread's share of the work
+
+
+def first_expected(n_rounds):
+    """Return the number of the first round of expected counts, or None for fits of so few rounds that there is none."""
+    return n_rounds - min(EXPECTED_ROUNDS, n_rounds // ONE_OF) if n_rounds >= ONE_OF else None
+
+
+class ExpectedTopics:
+    """What documents contribute to the last rounds, given the topics that their tokens have in the end.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_documents, n_words)
+        Counts, as from `check_counts`.
+    n_topics, n_threads : int
+        As in `GibbsEStep`.
+    """
+
+    def __init__(self, X, n_topics, n_threads):
+        self._X, self._n_topics, self._n_threads, self._counts = X, n_topics, n_threads, None
+
+    def collect(self, table, alpha, beta, topics):
+        """Return the sums that `expected_table` makes the next table of; `topics` are those that tokens have."""
+        if self._counts is None:
+            self._counts = self._start(topics)
+        return self._counts.collect(table, alpha.astype(np.float32), beta, self._n_threads)
+
+    def _start(self, topics, resumed=None):
+        X, blocks = self._X, []
+        size = max(1, min(BLOCK, -(-X.shape[0] // self._n_threads)))
+        for first in range(0, X.shape[0], size):
+            last = min(first + size, X.shape[0])
+            part = slice(X.indptr[first], X.indptr[last])
+            rows = np.repeat(np.arange(first, last), np.diff(X.indptr[first : last + 1]))
+            block = sp.csc_array(sp.coo_array((X.data[part], (rows, X.indices[part])), X.shape))
+            parts = block.indptr.astype(np.int64), block.indices.astype(np.int32), block.data.astype(np.int32)
+            blocks.append(tuple(np.append(a, a[:1] * 0) if i else a for i, a in enumerate(parts)))
+        lengths = np.diff(np.append(0, np.cumsum(X.data, dtype=np.int64))[X.indptr])
+        return ExpectedCounts(blocks, lengths, topics, self._n_topics, resumed)
+
+    def arrays(self):
+        """Return the hidden state."""
+        return {} if self._counts is None else {"expected": self._counts.tokens}
+
+    def restore(self, arrays):
+        """Restore the hidden state."""
+        if "expected" in arrays:
+            self._counts = self._start(arrays["topics"], arrays["expected"])
+
+
+def expected_table(sums, table, alpha, beta):
+    """Return the next table, of expected counts, of the sums that were collected from a table: (n_words, n_topics)."""
+    return next_table(sums, table, alpha.astype(np.float32), beta)

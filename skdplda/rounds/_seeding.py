@@ -1,0 +1,153 @@
+"""What a public prior does at the start of a fit, where topics begin, and at its end, where they get their numbers."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
+
+from skdplda._types import ArrayLike
+from skdplda._validation import is_integer
+from skdplda.rounds._prior import WordPrior, checked_numbers, unit_rows
+
+__all__ = ["cluster_centres", "order_of_topics", "starting_topics"]
+
+# Of affinity = exp(TEMPERATURE * cosine): a word in the middle of a topic is about 400 times as likely there as one at
+# a right angle. Centres are means, so that the words of a topic have a cosine of about 0.5 with them.
+TEMPERATURE = 6.0
+# Part of the mass of a seeded topic that lies on its public words at the start.
+SEEDED_SHARE = 0.5
+# Least start of a word in the marginal, over the uniform distribution: a word at 0 could never come back.
+LEAST_MARGINAL = 1e-3
+# Runs of k-means from different starts; the best is taken.
+N_INIT = 10
+
+
+def starting_topics(
+    word_prior: WordPrior, n_components: int, marginal: ArrayLike | None = None, seed: int = 0
+) -> np.ndarray | None:
+    """Return topics to start from: seeded ones first, then clusters of the word vectors.
+
+    A topic is proportional to the marginal times the affinity of word and topic, exp(6 * cosine) with the topic's
+    centre; a word without a vector has the topic's mean affinity. The centre of a seeded topic is the mean vector of
+    its words, and half of its mass lies on its public distribution. The others' centres come from k-means into as many
+    clusters as there are topics, of which those next to seeded topics are left out. Where there are no vectors, or
+    fewer different ones than topics, what is left has random affinities, so that no two topics are alike.
+
+    Parameters
+    ----------
+    word_prior : WordPrior
+        Public knowledge of the vocabulary.
+    n_components : int
+        Number of topics, seeded ones included.
+    marginal : array-like of shape (n_words,), default=None
+        Word frequencies, on any scale; public or released. None: those of the prior, or uniform ones.
+    seed : int, default=0
+        From 0 to 2**32 - 1, of k-means and of random affinities.
+
+    Returns
+    -------
+    topics : ndarray of shape (n_words, n_components) or None
+        Columns are positive and sum to 1. None if the prior has neither vectors nor topics. The result does not depend
+        on the number of threads; with vectors for all topics, permuted words give permuted rows.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer topics than seeded ones, or the marginal does not fit.
+    """
+    vectors, topics = word_prior.vectors, word_prior.topics
+    if vectors is None and topics is None:
+        return None
+    n_words = topics.shape[1] if vectors is None else len(vectors)
+    topics = np.zeros((0, n_words)) if topics is None else topics
+    if not is_integer(n_components) or n_components < max(1, len(topics)):
+        raise ValueError(
+            f"n_components must be an integer of at least {max(1, len(topics))}, the number of seeded topics; got"
+            f" {n_components!r}."
+        )
+    marginal = _marginal(word_prior.frequencies if marginal is None else marginal, n_words)
+    informed = np.isin(np.arange(n_components), word_prior.informed)
+    seeded = topics[word_prior.informed]
+    affinity = np.empty((n_words, n_components))
+    affinity[:, informed], affinity[:, ~informed] = _affinities(
+        vectors, seeded, marginal, n_components - len(seeded), seed
+    )
+    start = affinity * marginal[:, None]
+    start /= start.sum(axis=0)
+    start[:, informed] = SEEDED_SHARE * seeded.T + (1 - SEEDED_SHARE) * start[:, informed]
+    return start
+
+
+def _marginal(frequencies, n_words):
+    """Return positive word frequencies with sum 1."""
+    if frequencies is None:
+        return np.full(n_words, 1 / n_words)
+    marginal = checked_numbers("marginal", frequencies, (n_words,), np.float64)
+    if (marginal < 0).any() or not marginal.sum() > 0:
+        raise ValueError("marginal must not be negative, and not all zero.")
+    marginal = np.maximum(marginal / marginal.sum(), LEAST_MARGINAL / n_words)
+    return marginal / marginal.sum()
+
+
+def _affinities(vectors, seeded, marginal, n_free, seed):
+    """Return the affinities of words with seeded topics (n_words, n_seeded) and with others (n_words, n_free)."""
+    n_words = len(marginal)
+    guided = np.ones((n_words, len(seeded)))
+    free = np.random.default_rng(seed).gamma(1.0, 1.0, (n_words, n_free)) + 1e-6  # what vectors do not replace
+    if vectors is None:
+        return guided, free
+    known = np.flatnonzero(vectors.any(axis=1))
+    points, weights = vectors[known], marginal[known]
+    with threadpool_limits(1):  # sums of several threads are rounded in the order in which these end
+        means = seeded[:, known] @ points
+        centred = np.flatnonzero(np.linalg.norm(means, axis=1) > 1e-9)
+        guided[:, centred] = _nearness(points, means[centred], known, weights, n_words)
+        if n_free:
+            centres = cluster_centres(points, weights, len(centred) + n_free, seed)
+            taken, _ = linear_sum_assignment(-unit_rows(centres) @ unit_rows(means[centred]).T)
+            centres = np.delete(centres, taken, axis=0)[:n_free]
+            free[:, : len(centres)] = _nearness(points, centres, known, weights, n_words)
+    return guided, free
+
+
+def _nearness(points, centres, known, weights, n_words):
+    """Return exp(TEMPERATURE * cosine) of words and centres; the weighted mean of it for words without a vector."""
+    near = np.exp(TEMPERATURE * points @ unit_rows(centres).T)
+    result = np.tile(weights @ near / weights.sum(), (n_words, 1))
+    result[known] = near
+    return result
+
+
+def cluster_centres(points, weights, n_clusters, seed):
+    """Return the centres of weighted k-means, at most one a different point, whatever the order of the points."""
+    distinct, place = np.unique(points, axis=0, return_inverse=True)
+    weights = np.bincount(place.ravel(), weights)
+    n_clusters = min(n_clusters, len(distinct))
+    return KMeans(n_clusters, n_init=N_INIT, random_state=seed).fit(distinct, sample_weight=weights).cluster_centers_
+
+
+def order_of_topics(word_prior, components):
+    """Return the order of released topics in which those that have most of the seeds' words have the seeds' numbers.
+
+    Seeds and topics are matched one to one, so that the words' shares add up to most. Other topics keep their order.
+
+    Parameters
+    ----------
+    word_prior : WordPrior
+        With topics.
+    components : ndarray of shape (n_topics, n_words)
+        Released, positive.
+
+    Returns
+    -------
+    order : ndarray of shape (n_topics,)
+        Numbers of topics.
+    """
+    topic_word = components / components.sum(axis=1, keepdims=True)
+    seeds = word_prior.informed
+    share = word_prior.topics[seeds] @ (topic_word / topic_word.sum(axis=0)).T
+    _, found = linear_sum_assignment(share, maximize=True)
+    order = np.full(len(components), -1)
+    order[seeds] = found
+    order[order < 0] = np.setdiff1d(np.arange(len(components)), found)
+    return order

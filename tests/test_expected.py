@@ -1,0 +1,95 @@
+"""The rounds of expected counts against numpy, bit for bit over threads, blocks and parts; and what they are for."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from random_units import counts_of
+from test_gibbs import corpus
+from test_listed import rounds
+
+from skdplda import PrivateCGSLDA
+from skdplda.datasets import make_lda_corpus
+from skdplda.models import _cgs
+from skdplda.rounds import _expected
+from skdplda.rounds._expected import ExpectedTopics, expected_table, first_expected
+
+
+def drawn(X, K, seed=0):
+    """Topics of all tokens, document by document."""
+    return np.random.default_rng(seed).choice(K, X.sum(), p=np.arange(K, 0, -1) / (K * (K + 1) / 2)).astype(np.uint16)
+
+
+def tables(K, V=80, seed=1):
+    return (np.random.default_rng(seed).gamma(0.3, 9, (V, K))).astype(np.float32)
+
+
+@pytest.mark.parametrize("K", [1, 2, 7, 8, 40, 300])
+def test_equivalent_to_numpy(K):
+    X = corpus(60)
+    documents, V = counts_of(X), X.shape[1]
+    step, topics, table = ExpectedTopics(documents, K, 1), drawn(X, K), tables(K)
+    alpha, beta, n = np.random.default_rng(2).uniform(0.05, 1.5, K), 0.05, np.zeros((len(X), K))
+    np.add.at(n, (np.repeat(np.arange(len(X)), X.sum(axis=1)), topics), 1)
+    drawn_for = n > 0
+    for _ in range(3):
+        row = (table + beta) / (table.sum(axis=0) + V * beta)
+        p = row[None] * (n + alpha)[:, None]
+        p *= X[..., None] / p.sum(axis=2, keepdims=True)
+        table = expected_table(step.collect(table, alpha, beta, topics), table, alpha, beta)
+        assert_allclose(table, p.sum(axis=0), rtol=2e-5, atol=1e-4)
+        assert table.sum(dtype=float) == pytest.approx(X.sum(), rel=1e-5)
+        n = p.sum(axis=1) * drawn_for
+
+
+@pytest.mark.parametrize("K", [1, 40, 600])
+def test_same_bits_for_threads_blocks_and_parts(K, monkeypatch):
+    X = corpus()
+    topics, first, alpha, sums = drawn(X, K), tables(K), np.full(K, 0.1), []
+    for size, n_threads, cuts in ((8192, 1, [300]), (7, 1, [300]), (50, 3, [300]), (8192, 2, [100, 101, 300])):
+        monkeypatch.setattr(_expected, "BLOCK", size)
+        starts = [0, *cuts[:-1]]
+        parts = [ExpectedTopics(counts_of(X[a:b]), K, n_threads) for a, b in zip(starts, cuts, strict=True)]
+        ends = np.append(0, np.cumsum(X.sum(axis=1)))
+        own = [topics[ends[a] : ends[b]] for a, b in zip(starts, cuts, strict=True)]
+        table = first
+        for _ in range(3):
+            total = sum(part.collect(table, alpha, 0.01, t) for part, t in zip(parts, own, strict=True))
+            table = expected_table(total, table, alpha, 0.01)
+        sums.append((total.copy(), table))
+    for total, table in sums[1:]:
+        assert_array_equal(total, sums[0][0])
+        assert_array_equal(table, sums[0][1])
+
+
+def test_a_resumed_run_goes_on():
+    X, K, alpha = counts_of(corpus()), 30, np.full(30, 0.1)
+    topics, table = drawn(corpus(), 30), tables(K)
+    step, resumed = ExpectedTopics(X, K, 1), ExpectedTopics(X, K, 2)
+    assert step.arrays() == {}
+    step.collect(table, alpha, 0.01, topics)
+    resumed.restore({"topics": topics, **step.arrays()})
+    assert_array_equal(resumed.collect(table, alpha, 0.01, None), step.collect(table, alpha, 0.01, topics))
+    with pytest.raises(ValueError, match="same documents"):
+        resumed.restore({"topics": topics, "expected": np.zeros(3, np.float32)})
+    with pytest.raises(ValueError, match="one entry a token"):
+        ExpectedTopics(X, K, 1).collect(table, alpha, 0.01, topics[1:])
+
+
+@pytest.mark.parametrize(("n_rounds", "first"), [(1, None), (3, None), (4, 3), (30, 23), (100, 92)])
+def test_how_many_rounds(n_rounds, first):
+    assert first_expected(n_rounds) == first
+
+
+@pytest.mark.parametrize("most", [1500, 3])
+def test_the_first_round_finds_topics_in_long_documents(most, monkeypatch):
+    """From a table that is empty, or random, draws know a document's other tokens and nothing of its words.
+
+    Lists that began from an empty one ended 3 % higher than dense states, which began from a random one. In parts of
+    growing size a first round leaves 61 % of the cells here that one from an empty table does.
+    """
+    X = make_lda_corpus(1000, 2000, 60, mean_length=400, random_state=0).data
+    monkeypatch.setattr(_cgs, "LISTED_TOPICS", most)
+    model, seen = PrivateCGSLDA(200, epsilon=np.inf, max_iter=2, random_state=0), []
+    model.set_params(callback=lambda report: seen.append((report.table > 0).sum())).fit(X)
+    empty = rounds(X.toarray(), 200, n_rounds=1)[1][0][-1]
+    assert seen[0] < 0.7 * empty
