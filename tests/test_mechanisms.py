@@ -128,7 +128,7 @@ def test_it_is_known_to_estimators_statements_and_the_command_line(name, capsys)
     assert model.privacy_guarantee_.delta == (1e-5 if law.has_delta else 0.0)
     deviation = model.noise_deviation()["first_round"]
     share = (
-        topic_shares(2, 1 - WORDS_SHARE - FREQUENT_SHARE)[0] if name == "gaussian" else 1.0
+        topic_shares(2, 1 - WORDS_SHARE - FREQUENT_SHARE, False)[0] if name == "gaussian" else 1.0
     )  # of a budget that releases divide
     assert deviation == pytest.approx(5.0 * law.deviation * model._plan().multipliers[0] / share**0.5)
     delta = ["--delta", "1e-6"] if law.has_delta else []
