@@ -159,7 +159,7 @@ def draw_shares(table, path):
     axes[len(settings)].text(0.03, 0.02, note, transform=axes[len(settings)].transAxes, va="bottom", color="#555555")
     for ax in axes[: len(settings) : columns]:
         ax.set_ylabel("share of the gain kept")
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=130, pil_kwargs={"optimize": True})
 
 
 def draw_units(table, path):
@@ -182,7 +182,7 @@ def draw_units(table, path):
             ax.set_xlabel({"bit": "epsilon of one word", "token": "epsilon of one word"}.get(guarantee[0], "epsilon"))
             ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.2))
         row[0].set_ylabel("share of the gain kept")
-    figure.savefig(path, dpi=130, bbox_inches="tight")
+    figure.savefig(path, dpi=130, bbox_inches="tight", pil_kwargs={"optimize": True})
 
 
 def draw_measures(table, attacks, path):
@@ -224,7 +224,7 @@ def draw_measures(table, attacks, path):
     ax.set_title(f"{title(TWEETS, 5)}: likelihood ratio attack, {n_models} shadow models", loc="left", fontsize=9)
     for ax in axes[1]:
         ax.set_xlabel("epsilon for a document")
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=130, pil_kwargs={"optimize": True})
 
 
 def per_cent(found):
