@@ -255,7 +255,13 @@ def test_full_disk_on_checkpoint(X, shards, client, tmp_path, monkeypatch):
                     "r_evidence": (2, 60),
                     "r_frequencies": (60,),
                 },
-                **{"r_spent": (9,), "r_kinds": (3,), "r_shares": (3,), "r_numbers": (9,)},  # votes and two of topics
+                **{
+                    "r_spent": (9,),
+                    "r_kinds": (3,),
+                    "r_shares": (3,),
+                    "r_numbers": (9,),
+                    "r_mean_prior": (0,),
+                },  # votes and two of topics
             },
         ),
     ],
