@@ -350,8 +350,8 @@ MUTANTS = [
     ),
     Mutant(
         "votes are not clipped",
-        "self._votes(np.clip(VOTES_PER_NAT * np.nan_to_num(gain, posinf=0.0, neginf=0.0), -1, 1), numbers)",
-        "self._votes(VOTES_PER_NAT * np.nan_to_num(gain, posinf=0.0, neginf=0.0), numbers)",
+        "self._votes(np.clip(VOTES_PER_NAT * gains, -1, 1), numbers)",
+        "self._votes(VOTES_PER_NAT * gains, numbers)",
         "a contribution is larger than the sensitivity",
         ADAPTIVE,
     ),
