@@ -12,7 +12,7 @@ epsilon is counted (one word present or absent, delta = 1e-5), and on the counts
 curves and has no epsilon. LDA is collapsed Gibbs sampling with the paper's priors, folded in.
 
 As in the paper, EM converges within about 35 iterations, and perplexity falls with topics. Figure 3 has the reverse
-order: LDA, 2701 to 1713 from 10 to 50 topics, is below PCTD, 3996 to 3098, where the paper has PCTD below. Eq. (16)
+order: LDA, 2496 to 1298 from 10 to 50 topics, is below PCTD, 3996 to 3098, where the paper has PCTD below. Eq. (16)
 judges words one by one, and three words that share a topic fit them less well than words that have one each; nothing in
 the paper says how its LDA was folded in. In Figure 2 the paper's EM converges the more slowly the more noise there is;
 with noise on counts that are not 0, ours has the same perplexity at every sigma after 10 iterations, and less with more
