@@ -169,7 +169,7 @@ def test_units_that_judge_topics_are_in_none(model, grouped):
     rng = np.random.default_rng(0)
     X, groups = rng.poisson(1.5, (90, 12)), np.arange(90) % 30 if grouped else None
     steps = e_step(X, groups, 3, model, judges=0.4)
-    judging = steps._judging()
+    judging = steps._judging
     assert 0 < judging.sum() < len(judging) == (30 if grouped else 90)
     of_judge = judging if groups is None else judging[groups]
     learning, judges = X.copy(), X.copy()
@@ -182,7 +182,7 @@ def test_units_that_judge_topics_are_in_none(model, grouped):
         total = e_step(X, groups, 3, model, judges=0.4).collect(question, 0, None)
         assert_array_equal(total, e_step(own, groups, 3, model).collect(question, 0, None))
     more = e_step(X[40:], None, 3, model, judges=0.4, first_document=40)  # as on a worker
-    assert_array_equal(more._judging(), e_step(X, None, 3, model, judges=0.4)._judging()[40:])
+    assert_array_equal(more._judging, e_step(X, None, 3, model, judges=0.4)._judging[40:])
 
 
 @pytest.mark.parametrize("kind", ["votes", "priors"])

@@ -32,7 +32,7 @@ from skdplda.models._hints import HintsMixin
 from skdplda.models._periods import PeriodsMixin
 from skdplda.models._topics import TopicsMixin, warn_of_noise
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import FEWEST_APART, MOST_OTHERS, AdaptiveTables, audited_question
+from skdplda.rounds._adaptive import FEWEST_APART, MOST_OTHERS, AdaptiveTables, audited_question, in_proportion
 from skdplda.rounds._checkpoint import fingerprint, interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
@@ -532,7 +532,7 @@ class BaseRoundsModel(BaseTopicModel):
             return super()._doc_topic_prior()
         if hasattr(self, "doc_topic_prior_"):
             return self.doc_topic_prior_
-        return FIRST_PRIOR * in_proportion(getattr(self, "components_", np.ones((self.n_components, 1))))
+        return FIRST_PRIOR * in_proportion(getattr(self, "components_", np.ones((self.n_components, 1))).sum(axis=1))
 
     def _topic_word_prior(self, default=0.01):
         """Return the pseudo-count of every word in every topic; where it is inferred, that to start from."""
@@ -565,7 +565,9 @@ class BaseRoundsModel(BaseTopicModel):
         if isinstance(tables, AdaptiveTables):
             factors = tables.relative_priors()
             if tables.mean_prior is not None:
-                attributes["doc_topic_prior_"] = tables.mean_prior * factors.mean() * in_proportion(components, factors)
+                attributes["doc_topic_prior_"] = (
+                    tables.mean_prior * factors.mean() * in_proportion(components.sum(axis=1) * factors)
+                )
             elif self.doc_topic_prior is None and factors.min() < 1:
                 attributes["doc_topic_prior_"] = factors * self._doc_topic_prior()
         return attributes
@@ -666,12 +668,6 @@ class BaseRoundsModel(BaseTopicModel):
     def _make_tables(self, plan, randomness, data):
         """Return the M-step, `Tables`."""
         return SmoothedTables((data.n_words, self.n_components), plan, randomness.table_key)
-
-
-def in_proportion(components, factors=1.0):
-    """Return a prior of topics with mean 1, (n_topics,), in proportion to the topics' masses times factors."""
-    masses = components.sum(axis=1) * factors
-    return masses * (len(masses) / masses.sum())
 
 
 def settings_of(estimator):

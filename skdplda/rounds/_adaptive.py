@@ -202,8 +202,12 @@ def audited_question(kind, table, vectors=None):
 
 def priors_of(table):
     """Return priors of topic proportions, (number of MEAN_PRIORS, n_topics), in proportion to the topics' masses."""
-    masses = table.sum(axis=0, dtype=np.float64)
-    return np.outer(MEAN_PRIORS, masses * (len(masses) / masses.sum()))
+    return np.outer(MEAN_PRIORS, in_proportion(table.sum(axis=0, dtype=np.float64)))
+
+
+def in_proportion(masses):
+    """Return a prior of topic proportions with mean 1, (n_topics,), in proportion to the topics' masses."""
+    return masses * (len(masses) / masses.sum())
 
 
 class AdaptiveTables:

@@ -1,6 +1,6 @@
 """The E-step of the adaptive loop: beside topics, it answers the questions that decide how the budget is spent."""
 
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -90,8 +90,9 @@ class AdaptiveEStep:
         self._documents = Documents(X, units, max_length=max_length, key=randomness.key, first_document=first_document)
         self._randomness, self._judges = randomness, judges
 
+    @cached_property
     def _judging(self):
-        """Return flags of the units that judge topics, by draws of the numbers of their first documents."""
+        """Flags of the units that judge topics, by draws of the numbers of their first documents."""
         draws = np.random.PCG64(np.random.SeedSequence(self._randomness.key, spawn_key=(0,)))
         draws = draws.advance(self._first).random_raw(self._documents.shape[0])
         if self._units is not None:
@@ -100,7 +101,7 @@ class AdaptiveEStep:
 
     def _learning(self):
         """Return flags of the units that are in sums of topics; None for all."""
-        return (~self._judging()).astype(np.uint8) if self._judges else None
+        return (~self._judging).astype(np.uint8) if self._judges else None
 
     def collect(self, question, round_, active):
         """Return the sum of the units' contributions to a `Question`, or to a table, which asks for topics."""
@@ -205,7 +206,7 @@ class AdaptiveEStep:
         """Return the documents, and their numbers, of units that judge topics, or of the others; all without judges."""
         if not self._judges:
             return X, numbers
-        asked = self._judging() == judges
+        asked = self._judging == judges
         rows = np.flatnonzero(asked[numbers if self._documents.unit is None else self._documents.unit[numbers]])
         return X[rows], numbers[rows]
 
