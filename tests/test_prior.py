@@ -698,6 +698,7 @@ def test_topics_come_out_with_the_numbers_of_their_seeds_and_all_that_is_theirs(
     settings = {"epsilon": 20.0, "random_state": 0, "doc_topic_prior": alpha, "prior": SOME}
     plain = model(3, **settings).fit(frame)
     assert plain.get_feature_names_out().tolist() == ["space", "food", "topic_2"]
+    assert "doc_topic_prior_" in plain.privacy_guarantee_.released
     assert plain.components_[0, 5:10].sum() > plain.components_[1:, 5:10].sum()
     assert plain.components_[1, 10:].sum() > plain.components_[[0, 2], 10:].sum()
 

@@ -525,7 +525,11 @@ class BaseRoundsModel(BaseTopicModel):
     def _tells_prior(self):
         """Whether a fit with noise may release a prior of topic proportions that is no parameter."""
         many = self.doc_topic_prior is None and self.n_components > MOST_OTHERS + FEWEST_APART
-        return self._adaptive() and (self._infers()[0] or many)
+        return self._adaptive() and (self._infers()[0] or many or self._reorders_prior())
+
+    def _reorders_prior(self):
+        """Whether a prior that is an array is released in the order of topics that were matched to seeds."""
+        return np.ndim(self.doc_topic_prior) > 0 and len(seeded_names(self.prior)) > 0
 
     def _doc_topic_prior(self):
         if not self._infers()[0]:

@@ -441,7 +441,14 @@ class PCTD(BaseRoundsModel):
         if self.noise == "statistics":
             prior = self._prior_assumption()
             guarantee = rounds_guarantee(
-                plan, unit, self.epsilon, self.delta, hidden="", reference=GUIDE, assumptions=prior
+                plan,
+                unit,
+                self.epsilon,
+                self.delta,
+                hidden="",
+                reference=GUIDE,
+                assumptions=prior,
+                tells_prior=not plan.noiseless and self._reorders_prior(),
             )
         elif self.noise == "units":
             guarantee = once_guarantee(plan, self.epsilon, self.delta)
