@@ -76,9 +76,8 @@ from skdplda.attacks import membership_experiment
 from skdplda.datasets import load_20newsgroups, load_uci_bow, make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, perplexity, unigram_perplexity
-from skdplda.models import _vips
 from skdplda.privacy import epsilon_of
-from skdplda.rounds import _adaptive, _estep_gibbs
+from skdplda.rounds import _adaptive, _estep_gibbs, _estep_variational
 from skdplda.rounds._loop import run_round
 from skdplda.rounds._prior import WordPrior
 from skdplda.semantics import SemanticUnitVectorizer
@@ -593,11 +592,6 @@ def known(thing, name):
     return name
 
 
-def smoothing(deviations):
-    """Return the ablation that smooths tables between rounds otherwise."""
-    return with_tables(lambda tables, model, randomness: setattr(tables, known(tables, "_smoothing"), deviations))
-
-
 def weigh_alike(tables, model, randomness):
     """Take contributions whose words were not weighted."""
     setattr(tables, known(tables, "_weighted"), False)
@@ -608,18 +602,26 @@ OPTIONS = (  # a name, of which models, and what is changed: parameters, or an a
     ("as it is", BOTH, {}),
     ("model: last table only", BOTH, with_constant(_adaptive, "FORGET", 1.0)),
     ("model: no forgetting", BOTH, with_constant(_adaptive, "FORGET", 0.0)),
-    ("no smoothing between rounds", BOTH, smoothing(0.0)),
-    ("smoothing 0.2 between rounds", BOTH[1:], smoothing(0.2)),
-    ("smoothing 1 between rounds", BOTH[:1], smoothing(1.0)),
+    ("no smoothing between rounds", BOTH, with_constant(_adaptive, "SMOOTHING", 0.0)),
+    ("smoothing 0.2 between rounds", BOTH, with_constant(_adaptive, "SMOOTHING", 0.2)),
+    ("topics drawn in all rounds", BOTH[:1], with_constant(_estep_gibbs, "INFERRED_ROUNDS", 0)),
+    ("topics inferred in all rounds", BOTH[:1], with_constant(_estep_gibbs, "INFERRED_ROUNDS", 1000)),
     ("documents start anew in each round", BOTH[1:], with_e_step(lambda model: {"remember": False, "max_iter": 50})),
-    ("words weigh alike", BOTH[:1], both(with_constant(_estep_gibbs, "word_weights", even), with_tables(weigh_alike))),
+    (
+        "words weigh alike",
+        BOTH[:1],
+        both(
+            *(with_constant(module, "word_weights", even) for module in (_estep_gibbs, _estep_variational)),
+            with_tables(weigh_alike),
+        ),
+    ),
     ("words weigh alike", BOTH[1:], both(with_e_step(lambda model: {"weighted": False}), with_tables(weigh_alike))),
     (
         "drawn topics, not soft counts",
         BOTH[:1],
         both(with_e_step(lambda model: {"soft_counts": False}), with_tables(weigh_alike)),
     ),
-    ("alpha not halved in rounds", BOTH[1:], with_constant(_vips, "ROUND_ALPHA", 1.0)),
+    ("alpha not halved in rounds", BOTH, with_constant(_estep_variational, "ROUND_ALPHA", 1.0)),
     ("Gamma initialisation of shape 1", BOTH, with_constant(_adaptive, "GAMMA_SHAPE", 1.0)),
     ("equal noise in all rounds", BOTH, with_constant(_adaptive, "PRECISION_RATIO", 1.0)),
     ("10 rounds", BOTH, {"max_iter": 10}),

@@ -305,9 +305,9 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
         n_rounds = [None, 3, 4, 9, 30][rng.integers(5)]
         shape = tuple(rng.integers([1, 1], [30, 7]).tolist())
         plan = BudgetPlan.of(float(rng.choice([1e-2, 1.0, 20.0])), 1e-5, least_share(n_rounds))
-        smoothing, weighted = rng.choice([0.2, 1.0]), bool(rng.random() < 0.5)
+        weighted = bool(rng.random() < 0.5)
         tables = AdaptiveTables(
-            shape, plan, int(rng.integers(99)), weighted=weighted, n_rounds=n_rounds, smoothing=smoothing,
+            shape, plan, int(rng.integers(99)), weighted=weighted, n_rounds=n_rounds,
             prior=random_prior(rng, *shape), infers=bool(i % 2),
         )  # fmt: skip
         some = list(fakes(rng, plan.multipliers[0]))
@@ -330,7 +330,7 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
                 assert np.isfinite(array).all()
             assert (tables.table > 0).all() and model.min() >= 0
             assert math.fsum(tables.spent) <= 1 + 1e-12
-            restored = AdaptiveTables(shape, plan, 0, weighted=weighted, n_rounds=n_rounds, smoothing=smoothing)
+            restored = AdaptiveTables(shape, plan, 0, weighted=weighted, n_rounds=n_rounds)
             restored.restore(tables.arrays())
             assert restored.mean_prior == tables.mean_prior
             assert (restored.next_share, restored.n_planned) == (tables.next_share, tables.n_planned)

@@ -47,6 +47,7 @@ MAP = {
             "rounds/_estep_gibbs.py:GibbsEStep.collect",
             "rounds/_estep_gibbs.py:GibbsEStep._sum_soft_counts",
             "rounds/_estep_gibbs.py:GibbsEStep.restore",  # the counts from which the next sweep goes on
+            "rounds/_estep_gibbs.py:StartedGibbsEStep.collect",  # of the two E-steps that it consists of
             "rounds/_expected.py:ExpectedTopics.collect",  # without noise only
             "rounds/_estep_segments.py:SegmentEStep.collect",
             "rounds/_estep_variational.py:VariationalEStep.collect",

@@ -8,7 +8,8 @@ from scipy.special import digamma
 
 from skdplda._validation import check_groups
 from skdplda.privacy import Randomness
-from skdplda.rounds._estep_gibbs import GibbsEStep
+from skdplda.rounds._estep_gibbs import INFERRED_ROUNDS, MEAN_CHANGE, GibbsEStep, StartedGibbsEStep
+from skdplda.rounds._estep_variational import REMEMBERED_UPDATES, VariationalEStep
 from skdplda.rounds._sensitivity import GRID, word_weights
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
@@ -115,3 +116,33 @@ def test_units_outside_the_sample_contribute_nothing(order, soft_counts, grouped
     assert not sums["none"].any()
     assert sums["even"].any() and sums["odd"].any()
     np.testing.assert_array_equal(sums["even"] + sums["odd"], sums["all"])
+
+
+def started_step(X, units):
+    """Return an E-step that infers and then draws, and the two that it consists of."""
+    options = {"n_topics": 3, "randomness": Randomness(0), "n_threads": 1}
+    alpha, soft = np.resize(ALPHA, 3), units is None
+    draws = {"priors": lambda _: (alpha, BETA), "n_sweeps": 2, "soft_counts": soft}
+    inferred = VariationalEStep(
+        X, units, priors=lambda _: (alpha / 2, 0.0), weighted=soft, exact=False, max_norm=None, max_length=None,
+        max_iter=REMEMBERED_UPDATES, tol=MEAN_CHANGE, remember=True, collapsed=True, **options,
+    )  # fmt: skip
+    return StartedGibbsEStep(X, units, **draws, **options), inferred, GibbsEStep(X, units, order=2, **draws, **options)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_first_rounds_infer_and_later_ones_draw_also_when_a_fit_goes_on(grouped):
+    rng = np.random.default_rng(3)
+    X = counts_of(rng.poisson(0.6, (30, 8)))
+    units = check_groups(np.arange(30) // 3, 30) if grouped else None
+    step, inferred, draws = started_step(X, units)
+    for round_ in range(INFERRED_ROUNDS + 3):
+        table = rng.gamma(1.0, 100.0, (8, 3)).astype(np.float32)
+        active = (rng.random(step.n_units) < 0.7).astype(np.uint8)
+        resumed = started_step(X, units)[0]
+        if round_:
+            resumed.restore({name: array.copy() for name, array in step.arrays().items()})
+        expected = (inferred if round_ < INFERRED_ROUNDS else draws).collect(table, round_, active).copy()
+        assert expected.any()
+        for other in (step, resumed):
+            np.testing.assert_array_equal(other.collect(table, round_, active), expected)

@@ -17,9 +17,9 @@ from skdplda.models._base import JUDGING, BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import JUDGES, LEAST_SIGNAL, AdaptiveTables, least_share, told_noise
+from skdplda.rounds._adaptive import JUDGES, AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
-from skdplda.rounds._estep_gibbs import GibbsEStep
+from skdplda.rounds._estep_gibbs import GibbsEStep, StartedGibbsEStep
 from skdplda.rounds._estep_listed import ListedEStep
 from skdplda.rounds._expected import first_expected
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
@@ -35,9 +35,6 @@ __all__ = ["PrivateCGSLDA"]
 # "20 sweeps a round". Without noise: 100 rounds of one sweep, not tuned. Published: 300, as Zhao et al. (2019, 2021).
 PRIVATE_ROUNDS, EXACT_ROUNDS, PUBLISHED_SWEEPS = 20, 100, 300
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
-# Of `AdaptiveTables`; draws of topics need less smoothing than soft counts do, and survive less noise, so that fewer
-# are kept apart. Chosen on KOS, and on KOS, news, NIPS and Enron's mails.
-ADAPTIVE_SMOOTHING, ADAPTIVE_APART = 0.2, 0.7
 # Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of
 # shape 1": hardly any difference.
 GAMMA_SHAPE = 3.0
@@ -415,16 +412,11 @@ class PrivateCGSLDA(BaseRoundsModel):
         n_sweeps = self.local_sweeps or (EXACT_SWEEPS if order is None else PRIVATE_SWEEPS)
         if self._lists_topics(plan):
             return partial(ListedEStep, n_topics=self.n_components, priors=priors, n_sweeps=n_sweeps)
-        make = partial(
-            GibbsEStep,
-            n_topics=self.n_components,
-            order=order,
-            priors=priors,
-            n_sweeps=n_sweeps,
-            soft_counts=self._soft_counts(plan, data),
-            first_expected=self._first_expected(plan),
-        )
-        return partial(AdaptiveEStep, make=make, judges=JUDGES * infers[0]) if self._adaptive() else make
+        options = {"n_topics": self.n_components, "priors": priors, "n_sweeps": n_sweeps}
+        options["soft_counts"] = self._soft_counts(plan, data)
+        if self._adaptive():
+            return partial(AdaptiveEStep, make=partial(StartedGibbsEStep, **options), judges=JUDGES * infers[0])
+        return partial(GibbsEStep, order=order, first_expected=self._first_expected(plan), **options)
 
     def _make_tables(self, plan, randomness, data):
         shape, key = (data.n_words, self.n_components), randomness.table_key
@@ -433,18 +425,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         if self._order(plan) is None:
             return ExactTables(shape, plan, self._exact_priors(plan), self._first_expected(plan))
         if self._adaptive():
-            return AdaptiveTables(
-                shape,
-                plan,
-                key,
-                weighted=self._soft_counts(plan, data),
-                n_rounds=self.max_iter,
-                smoothing=ADAPTIVE_SMOOTHING,
-                least_helped=LEAST_SIGNAL,
-                apart=ADAPTIVE_APART,
-                prior=data.prior,
-                infers=self._infers()[0],
-            )
+            options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._infers()[0]}
+            return AdaptiveTables(shape, plan, key, weighted=self._soft_counts(plan, data), **options)
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)
 

@@ -35,7 +35,7 @@ from skdplda.privacy import (
 )
 from skdplda.rounds._adaptive import JUDGES, AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
-from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep
+from skdplda.rounds._estep_variational import REMEMBERED_UPDATES, TOKEN_WEIGHT, VariationalEStep, round_priors
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
 from skdplda.rounds._inferred import FIRST_PRIOR, ExpectedPriors
 from skdplda.rounds._loop import run_round
@@ -54,7 +54,6 @@ PRIVATE_PASSES, EXACT_PASSES = 2, 5  # of the stochastic form, over all document
 PRIVATE_TOPIC_WORD_PRIOR, EXACT_TOPIC_WORD_PRIOR = 1.0, 0.03
 # Of the adaptive form, whose cells are posterior means already.
 ADAPTIVE_TOPIC_WORD_PRIOR = 0.01
-ROUND_ALPHA = 0.5  # of the prior of topic proportions: in rounds, documents are better divided among fewer topics
 # Of `SmoothedTables`, where soft counts of documents are summed; frontier_ablation.csv, rows "smoothing 0.2 between
 # rounds" and "no smoothing between rounds" of VIPSLDA.
 ROUNDS_SMOOTHING = 1.0
@@ -62,9 +61,7 @@ ROUNDS_SMOOTHING = 1.0
 # counts in a document is not lost. With alpha = 0.1 the sum is that 1/2; frontier_ablation.csv, row "alpha not raised
 # in rounds".
 OFFSET = 0.4
-# Most iterations for a document that goes on from the last round, and for one that starts anew; frontier_ablation.csv,
-# rows "5 updates a document" and "50 updates a document".
-REMEMBERED_UPDATES, FRESH_UPDATES = 16, 50
+FRESH_UPDATES = 50  # most iterations for a document that starts anew
 CUT = "the tokens kept of different documents are drawn independently"
 # Shape of the Gamma initialisation, chosen on Enron, news and NIPS: topics that start far apart settle too early. In
 # frontier_ablation.csv, row "Gamma initialisation of shape 1", there is little difference.
@@ -528,7 +525,7 @@ class VIPSLDA(BaseRoundsModel):
         elif plan.noiseless and self.learning_method == "batch":
             priors = partial(annealed, alpha, beta, self.n_components, n_rounds=plan.n_rounds)
         elif self._adaptive():
-            priors = partial(constant, ROUND_ALPHA * alpha, 0.0)
+            priors = partial(round_priors, partial(constant, alpha, beta))
         else:
             priors = partial(constant, alpha + OFFSET * self._private_batch(plan), beta)
         make = partial(

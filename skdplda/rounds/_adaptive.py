@@ -225,12 +225,6 @@ class AdaptiveTables:
         Whether contributions to topics are weighted by `word_weights` of the table, which those of users are not.
     n_rounds : int or None, default=None
         Topic rounds; None lets the signal decide.
-    smoothing : float, default=SMOOTHING
-        Of the next table towards the word frequencies, in standard deviations of the noise.
-    least_helped : float, default=LEAST_SIGNAL_HELPED
-        The signal below which no topics are tried that vectors help; without these it is LEAST_SIGNAL.
-    apart : float, default=APART
-        Topics that are kept apart, over the root of the signal of all together, where documents are the units.
     prior : WordPrior or None, default=None
         Public knowledge.
     infers : bool, default=False
@@ -250,15 +244,11 @@ class AdaptiveTables:
         *,
         weighted,
         n_rounds=None,
-        smoothing=SMOOTHING,
-        least_helped=LEAST_SIGNAL_HELPED,
-        apart=APART,
         prior=None,
         infers=False,
     ):
         self.table = initial_table(shape, key, GAMMA_SHAPE)
-        self._plan, self._weighted, self._n_rounds, self._smoothing = plan, weighted, n_rounds, smoothing
-        self._least_helped, self._apart = least_helped, apart if weighted else APART_USERS
+        self._plan, self._weighted, self._n_rounds = plan, weighted, n_rounds
         self._infers, self.mean_prior = infers, None
         self._prior = WordPrior() if prior is None else prior
         self._public = floor_of(self._prior.frequencies)
@@ -344,7 +334,8 @@ class AdaptiveTables:
             return
         signal = max(words.sum() / np.sqrt(n_words) / self._deviation(1.0), 0.0)
         n_seeded, informed = len(self._prior.names), self._prior.informed
-        self._n_apart = min(max(round(self._apart * math.sqrt(signal)), FEWEST_APART, n_seeded), n_topics)
+        apart = APART if self._weighted else APART_USERS
+        self._n_apart = min(max(round(apart * math.sqrt(signal)), FEWEST_APART, n_seeded), n_topics)
         self._signal, self._start = signal / self._n_apart, self._start[:, : self._n_apart]
         self._sum = self._sum[:, : self._n_apart]
         if len(informed):
@@ -377,7 +368,7 @@ class AdaptiveTables:
     def _plan_topics(self, first):
         """Plan the topic rounds, the first of which may be one of clusters; none if the signal is too weak for them."""
         n_rounds, helped = self._n_rounds, self._vectors is not None
-        least = least_total(self.table.shape[1], self._least_helped if helped else LEAST_SIGNAL)
+        least = least_total(self.table.shape[1], LEAST_SIGNAL_HELPED if helped else LEAST_SIGNAL)
         if self._signal * self._n_apart < least:
             self._give_up()
             return
@@ -403,7 +394,7 @@ class AdaptiveTables:
         """Take topics of the frequent words; the others are in each topic as often as in all, or as its seeds say."""
         weights, deviation = self._word_weights(self._frequent), self._deviation(share)
         released, frequencies = sums / weights[:, None], self._frequencies[self._frequent]
-        floor = self._smoothing * deviation * len(weights) * (frequencies / frequencies.sum())
+        floor = SMOOTHING * deviation * len(weights) * (frequencies / frequencies.sum())
         table = np.maximum(released, 0) + floor[:, None]
         others = np.ones(self._start.shape)
         others[:, self._prior.informed] = self._start[:, self._prior.informed]
@@ -430,8 +421,7 @@ class AdaptiveTables:
             masses = np.maximum(released.sum(axis=0), deviation * np.sqrt(np.sum(weights**-2.0)))
             expected = loglinear(released, expected * masses, deviation / weights, self._vectors, ROUND_STEPS)
             expected = expected / expected.sum(axis=0)
-        smoothing = self._smoothing if self._vectors is None else SMOOTHING
-        floor = smoothing * deviation * len(weights) * expected
+        floor = SMOOTHING * deviation * len(weights) * expected
         np.maximum(released, 0, out=released)
         released += floor
         self.table = self._scaled(released)

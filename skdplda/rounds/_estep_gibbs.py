@@ -7,12 +7,15 @@ import numpy as np
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.rounds._estep_variational import HALF
+from skdplda.rounds._estep_variational import HALF, REMEMBERED_UPDATES, VariationalEStep, round_priors
 from skdplda.rounds._expected import ExpectedTopics
 from skdplda.rounds._inferred import InferredPriors
 from skdplda.rounds._sensitivity import GRID, unit_weights, word_weights
 
-__all__ = ["GibbsEStep"]
+__all__ = ["GibbsEStep", "StartedGibbsEStep"]
+
+# Rounds of topics that `StartedGibbsEStep` infers before it draws.
+INFERRED_ROUNDS, MEAN_CHANGE = 16, 1e-3
 
 
 class GibbsEStep:
@@ -114,3 +117,45 @@ class GibbsEStep:
             total = np.zeros(self._sum.shape, np.int64)
             self._tokens.sum_weighted(total, np.ones(len(self._unit), np.int32), self._n_threads)
             self._sum[:] = total
+
+
+class StartedGibbsEStep:
+    """E-step of the private loop: its first rounds infer topics, as `VariationalEStep`, and later ones draw them.
+
+    Draws settle early: under noise one topic may stay two halves, while two others share a third. Inferred topics stay
+    soft until they have come apart.
+
+    Parameters
+    ----------
+    X, units, n_topics, priors, n_sweeps, soft_counts, randomness, n_threads, first_document
+        As in `GibbsEStep`; the norm is L2.
+    """
+
+    def __init__(self, X, units=None, *, n_topics, priors, n_sweeps, soft_counts, **options):
+        self._now = VariationalEStep(
+            X, units, n_topics=n_topics, priors=partial(round_priors, priors), exact=False, max_norm=None,
+            max_length=None, max_iter=REMEMBERED_UPDATES, tol=MEAN_CHANGE, weighted=soft_counts, remember=True,
+            collapsed=True, **options,
+        )  # fmt: skip
+        draws = {"n_topics": n_topics, "priors": priors, "n_sweeps": n_sweeps, "soft_counts": soft_counts, "order": 2}
+        self._draw = partial(GibbsEStep, X, units, **draws, **options)
+        self.n_units, self._n_done = self._now.n_units, 0
+
+    def collect(self, table, round_, active):
+        """Return the sum of the active units' contributions."""
+        if self._n_done == INFERRED_ROUNDS:
+            self._now = self._draw()
+        self._n_done += 1
+        return self._now.collect(table, round_, active)
+
+    def arrays(self):
+        """Return the hidden state."""
+        return {"n_done": np.array(self._n_done)} | self._now.arrays()
+
+    def restore(self, arrays):
+        """Restore the hidden state."""
+        arrays = dict(arrays)
+        self._n_done = int(arrays.pop("n_done"))
+        if self._n_done > INFERRED_ROUNDS:
+            self._now = self._draw()
+        self._now.restore(arrays)
