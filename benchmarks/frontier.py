@@ -616,11 +616,6 @@ OPTIONS = (  # a name, of which models, and what is changed: parameters, or an a
         ),
     ),
     ("words weigh alike", BOTH[1:], both(with_e_step(lambda model: {"weighted": False}), with_tables(weigh_alike))),
-    (
-        "drawn topics, not soft counts",
-        BOTH[:1],
-        both(with_e_step(lambda model: {"soft_counts": False}), with_tables(weigh_alike)),
-    ),
     ("alpha not halved in rounds", BOTH, with_constant(_estep_variational, "ROUND_ALPHA", 1.0)),
     ("Gamma initialisation of shape 1", BOTH, with_constant(_adaptive, "GAMMA_SHAPE", 1.0)),
     ("equal noise in all rounds", BOTH, with_constant(_adaptive, "PRECISION_RATIO", 1.0)),

@@ -12,7 +12,7 @@ from skdplda._files import DAMAGE, PRIVATE, read_array, read_stored, whole_file
 __all__ = ["fingerprint", "interrupted", "load", "save"]
 
 FORMAT = "skdplda.checkpoint"
-VERSION = 8
+VERSION = 9
 
 
 def fingerprint(*arrays):
