@@ -70,6 +70,9 @@ class PrivateCGSLDA(BaseRoundsModel):
     is no bound to choose. With Gaussian noise a document contributes expected topic counts of its words, in place of
     drawn topics, and rare words weigh more; both make better topics. Without noise each token counts 1.
 
+    With Gaussian noise and `sampling_rate=1`, the first 16 rounds of topics do not sample: they infer each document's
+    topics by CVB0, collapsed variational inference, because drawn topics settle too early under noise.
+
     With Gaussian noise the releases decide how the budget is divided: word frequencies come first, then rounds of
     topics, and a vote of the documents tells whether topics explain them better than word frequencies do. If not, the
     rest of the budget goes to the frequencies, and all topics are alike. The model is what the releases prove
@@ -99,7 +102,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         `epsilon=inf`, 300 for the published forms. With `epsilon=inf` the last eight, at most a quarter, draw no
         topics, but add up their expected counts. Affects privacy: no, the noise is calibrated to it.
     local_sweeps : int or None, default=None
-        Gibbs sweeps over a document's tokens within a round. None: 10 with noise, else 1. Affects privacy: no.
+        Gibbs sweeps over a document's tokens within a round that samples. None: 10 with noise, else 1. Affects privacy:
+        no.
     sampling_rate : float, default=1.0
         Probability that a unit takes part in a round (Poisson sampling). "gaussian" only. Affects privacy: no,
         the noise is calibrated to it.
