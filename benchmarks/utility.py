@@ -69,12 +69,10 @@ def priors(data):
 
 
 @cache
-def fit(name, data, n_topics, epsilon, seed, jobs, kind="none"):
+def fit(estimator, data, n_topics, epsilon, seed, jobs, kind="none"):
     """Return the held-out perplexity of one fit, and its seconds."""
     (X_train, X_test, _), prior = corpus(data), priors(data)[kind]
-    model = MODELS[name](
-        n_components=n_topics, epsilon=epsilon, delta=1e-5, n_jobs=jobs, random_state=seed, prior=prior
-    )
+    model = estimator(n_topics, epsilon=epsilon, delta=1e-5, n_jobs=jobs, random_state=seed, prior=prior)
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
@@ -82,11 +80,11 @@ def fit(name, data, n_topics, epsilon, seed, jobs, kind="none"):
     return model.perplexity(X_test), time.perf_counter() - begin
 
 
-def judge(data, cell, jobs):
+def judge(estimator, data, cell, jobs):
     """Return the values of a row."""
-    name, n_topics, epsilon, kind, seed = cell.values()
-    exact, exact_seconds = fit(name, data, n_topics, math.inf, seed, jobs)
-    private, seconds = fit(name, data, n_topics, epsilon, seed, jobs, kind)
+    _, n_topics, epsilon, kind, seed = cell.values()
+    exact, exact_seconds = fit(estimator, data, n_topics, math.inf, seed, jobs)
+    private, seconds = fit(estimator, data, n_topics, epsilon, seed, jobs, kind)
     unigram = unigram_perplexity(*corpus(data)[:2])
     return {
         "unigram": unigram,
@@ -120,8 +118,9 @@ def main():
     ]
     rows = Rows(arguments.output or Path(tempfile.mkdtemp(), "utility.csv"), KEYS)
     for cell in cells:
-        work = partial(judge, arguments.data, cell, arguments.jobs)
-        rows.measure(cell, work, [judge, MODELS[cell["model"]]], ["20news", "glove"])
+        estimator = MODELS[cell["model"]]
+        work = partial(judge, estimator, arguments.data, cell, arguments.jobs)
+        rows.measure(cell, work, [judge, estimator], ["20news", "glove"])
     table = rows.table.sort_values(["topics", "model", "epsilon", "prior", "seed"], kind="stable")
     write(table, rows.path)
     share = table.groupby(KEYS[:-1])["share"].agg(["mean", "min", "max", "count"])
