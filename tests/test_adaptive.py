@@ -48,7 +48,7 @@ MODELS = [PrivateCGSLDA, VIPSLDA]
 
 
 def e_step(X, groups, n_topics, model, **options):
-    """Return the E-step of a model, without its hidden state."""
+    """Return the E-step of a model, without its hidden state; of `PrivateCGSLDA` that of its rounds that draw."""
     X, priors = shortened(counts_of(X)), partial(constant, np.full(n_topics, 0.1), 0.5)
     if model is PrivateCGSLDA:
         make = partial(GibbsEStep, n_topics=n_topics, order=2, priors=priors, n_sweeps=2, soft_counts=groups is None)

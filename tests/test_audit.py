@@ -7,6 +7,7 @@ import re
 from copy import copy
 from dataclasses import replace
 from importlib import import_module
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -38,11 +39,12 @@ from skdplda.audit import (
 )
 from skdplda.audit._audit import best_threshold
 from skdplda.audit._canaries import prepared
-from skdplda.audit._checks import accounted
+from skdplda.audit._checks import accounted, contribution
 from skdplda.audit._mechanisms import MECHANISMS
 from skdplda.audit._released_checks import drawn_reports, drawn_topics, replaced_token, report_law
 from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
+from skdplda.rounds._estep_gibbs import GibbsEStep
 
 CERTAIN = 1 - 1e-6
 X = sp.csr_array(np.random.default_rng(0).poisson(1.0, (30, 6)).astype(np.int32))
@@ -297,6 +299,14 @@ def test_bounds_on_contributions_are_tight(findings):
     ):
         shares = [float(share) for f in findings if f.check == check for share in SHARE.findall(f.evidence)]
         assert shares and min(shares) > least
+
+
+def test_the_bound_is_audited_in_rounds_that_draw_too():
+    collect = GibbsEStep.collect
+    estimator = PrivateCGSLDA(2, epsilon=1.0)
+    assert not contribution(estimator)[0]
+    with patch.object(GibbsEStep, "collect", lambda self, *asked: collect(self, *asked) * 6 // 5):
+        assert contribution(estimator)[0]
 
 
 def public_packages():

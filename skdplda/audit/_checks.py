@@ -31,6 +31,7 @@ CERTAIN = 1 - 1e-6  # confidence of a finding: the rate of false alarms that CON
 N_DOCUMENTS, N_WORDS = 40, 6  # few, so that a fit takes milliseconds
 PRIOR = 0.01  # of topics: small, so that counts without noise show
 SHOWN = 0.5  # epsilon that a form without a guarantee must be shown to exceed; chosen by hand
+LATE = 20  # rounds of topics before a late one: the most that a fit plans
 SINGLE_WORDS, SINGLE_FITS = 1000, 10  # words that one unit alone has, and fits in which they may be named
 
 
@@ -68,26 +69,27 @@ def many_canaries(estimator):
 def contribution(estimator):
     """Compare sums with and without a document under equal hidden draws: they may differ by the bound at most.
 
-    The sums are those of the first round of topics, and of the other releases where these divide the budget, in
-    integers, before noise. Where there is no prior, some vectors of words stand for one.
+    The sums are those of the first round of topics, and where releases divide the budget of a late one and of the other
+    releases, in integers, before noise. Where there is no prior, some vectors of words stand for one.
     """
     X, largest, rng = corpus(), 0.0, np.random.default_rng(3)
     divided = getattr(estimator, "_adaptive", None)  # whether releases divide the budget
-    kinds = ("topics",)
+    sums = [{"released": "topics"}]
     if divided is not None and divided():
-        kinds = ("topics", "frequent", "words", "votes", "priors", "fit", "vectors")
+        sums += [{"released": kind} for kind in ("frequent", "words", "votes", "priors", "fit", "vectors")]
+        sums.append({"released": "topics", "rounds_before": LATE})
         if estimator.prior is None:
             words, vectors = [f"word{i}" for i in range(N_WORDS)], np.cos(np.arange(4.0 * N_WORDS)).reshape(N_WORDS, 4)
             prior = PublicPrior.from_vectors((words, vectors)).for_words(words)
             estimator = clone(estimator).set_params(prior=prior)
-    for n_topics, kind in product((1, 2), kinds):  # one topic comes nearest to the bound, two have hidden draws
+    for n_topics, asked in product((1, 2), sums):  # one topic comes nearest to the bound, two have hidden draws
         model = clone(estimator).set_params(n_components=n_topics, random_state=1)
-        without, norm, bound = model.audit_contributions(X, released=kind)
+        without, norm, bound = model.audit_contributions(X, **asked)
         for scale in (0, 1, 1, 3, 30, 1000, 20_000):
             document = rng.poisson(scale, (1, N_WORDS)).astype(np.int32)
             document[0, rng.integers(N_WORDS)] += scale
             wider = sp.vstack([X, sp.csr_array(document)], format="csr")
-            total = model.audit_contributions(wider, released=kind)[0]
+            total = model.audit_contributions(wider, **asked)[0]
             moved = (total - without).astype(object)  # exact: squares do not fit in 64 bits
             size = np.abs(moved).sum() if norm == 1 else (moved**2).sum() ** 0.5
             largest = max(largest, float(size))

@@ -406,8 +406,9 @@ class BaseRoundsModel(BaseTopicModel):
         groups: ArrayLike | None = None,
         *,
         released: Literal["topics", "frequent", "words", "votes", "priors", "fit", "vectors"] = "topics",
+        rounds_before: int = 0,
     ) -> tuple[np.ndarray, int, int]:
-        """Compute what the first round of topics would release, before noise, or another release of the fit.
+        """Compute what a round of topics would release, before noise, or another release of the fit.
 
         For audits by the curator: the sum is the data. Fits of equal `random_state` have equal hidden draws, so the
         sums of two corpora that differ by one privacy unit differ by what it contributes.
@@ -422,6 +423,8 @@ class BaseRoundsModel(BaseTopicModel):
             Which release; all but the first only of fits whose releases divide the budget. "frequent" is topics of the
             first half of the words, votes and priors are on the first topics, and "fit" and "vectors" need a `prior` of
             vectors.
+        rounds_before : int, default=0
+            Rounds of topics before it, all from the first table: what they leave hidden moves later ones.
 
         Returns
         -------
@@ -443,8 +446,10 @@ class BaseRoundsModel(BaseTopicModel):
         vectors = getattr(prior, "vectors", None)
         if released in ("fit", "vectors") and vectors is None:
             raise ValueError(f"released={released!r} needs vectors of words; give a prior that has some.")
+        for round_ in range(rounds_before):
+            e_step.collect(tables.table, round_, None)
         question = audited_question(released, tables.table, vectors)
-        return e_step.collect(question, 0, None), plan.law.norm, GRID
+        return e_step.collect(question, rounds_before, None), plan.law.norm, GRID
 
     def _audited_parts(self, X, groups=None):
         """Return E-step, tables, plan and prior of a fit, for audits by the curator; no ledger is charged."""

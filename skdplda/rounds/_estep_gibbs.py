@@ -144,7 +144,7 @@ class StartedGibbsEStep:
     def collect(self, table, round_, active):
         """Return the sum of the active units' contributions."""
         if self._n_done == INFERRED_ROUNDS:
-            self._now = self._draw()
+            self._begin_to_draw()
         self._n_done += 1
         return self._now.collect(table, round_, active)
 
@@ -157,5 +157,9 @@ class StartedGibbsEStep:
         arrays = dict(arrays)
         self._n_done = int(arrays.pop("n_done"))
         if self._n_done > INFERRED_ROUNDS:
-            self._now = self._draw()
+            self._begin_to_draw()
         self._now.restore(arrays)
+
+    def _begin_to_draw(self):
+        self._now = None  # its memory is free for the tokens
+        self._now = self._draw()

@@ -69,7 +69,7 @@ class VariationalEStep:
         self._norm = GRID if units is None and max_norm is None and not exact else 0
         self._least = None if exact or self._norm else max_norm or 1.0
         self._n_threads, self._weighted, self._collapsed = n_threads, weighted, collapsed
-        self._state = np.full((X.shape[0], n_topics), -1.0, np.float32) if remember else None
+        self._remembers, self._state = remember, None  # memory is taken in the first round: there may be none
         self._documents = Documents(X, units, max_length=max_length, key=randomness.key, first_document=first_document)
         self.n_units = self._documents.n_units
 
@@ -86,6 +86,8 @@ class VariationalEStep:
         """Infer the active units' topics from the table and return the sum of their contributions."""
         total = np.zeros(self._shape, np.int64)
         infers = isinstance(self.priors, ExpectedPriors)
+        if self._remembers and self._state is None:
+            self._state = np.full((self._documents.shape[0], self._shape[1]), -1.0, np.float32)
         if infers:
             self.priors.fit_words(table, round_)
             self._state[:] = -1  # documents start anew
