@@ -91,7 +91,7 @@ def expected():
         lengths = X.sum(axis=1).astype(np.int64)
         topics = (np.arange(lengths.sum()) ** 2 % 7 % n_topics).astype(np.uint16)
         block = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
-        step = ExpectedCounts([block], lengths, topics, n_topics)
+        step = ExpectedCounts([(0, *block)], lengths, topics, n_topics)
         table = quotients(np.random.default_rng(1), (shape[1], n_topics), np.float32)
         for _ in range(3):
             sums = step.collect(table, alpha.astype(np.float32), 0.01)

@@ -1,7 +1,6 @@
 """The last rounds without noise: expected topic counts, in place of the tokens' topics."""
 
 import numpy as np
-import scipy.sparse as sp
 
 from skdplda._kernels._expected import ExpectedCounts, next_table
 
@@ -41,12 +40,10 @@ class ExpectedTopics:
         X, blocks = self._X, []
         size = max(1, min(BLOCK, -(-X.shape[0] // self._n_threads)))
         for first in range(0, X.shape[0], size):
-            last = min(first + size, X.shape[0])
-            part = slice(X.indptr[first], X.indptr[last])
-            rows = np.repeat(np.arange(first, last), np.diff(X.indptr[first : last + 1]))
-            block = sp.csc_array(sp.coo_array((X.data[part], (rows, X.indices[part])), X.shape))
-            parts = block.indptr.astype(np.int64), block.indices.astype(np.int32), block.data.astype(np.int32)
-            blocks.append(tuple(np.append(a, a[:1] * 0) if i else a for i, a in enumerate(parts)))
+            part = X[first : first + size].tocsc()
+            if part.nnz:
+                arrays = part.indptr.astype(np.int64), part.indices.astype(np.int32), part.data.astype(np.int32)
+                blocks.append((first, *arrays))
         lengths = np.diff(np.append(0, np.cumsum(X.data, dtype=np.int64))[X.indptr])
         return ExpectedCounts(blocks, lengths, topics, self._n_topics, resumed)
 
