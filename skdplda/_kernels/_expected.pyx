@@ -34,9 +34,6 @@ cdef extern from "expected_counts.h" nogil:
 
 choose_simd()
 
-cdef enum:
-    TOGETHER = 64  # topics of one thread, whose columns are added up
-
 
 cdef class Rows:
     """What all rows of a table have in common."""
@@ -48,12 +45,24 @@ cdef class Rows:
     def __init__(self, const float[:, ::1] table, const float[::1] alpha, float beta, int n_threads):
         cdef int32_t V = table.shape[0], K = table.shape[1], i
         cdef double[::1] total = np.zeros(K)
-        for i in prange((K + TOGETHER - 1) // TOGETHER, nogil=True, num_threads=n_threads, schedule="static"):
-            expected_columns(&table[0, 0], V, K, i * TOGETHER, min((i + 1) * TOGETHER, K), &total[0])
+        for i in prange(n_threads, nogil=True, num_threads=n_threads, schedule="static"):
+            expected_columns(&table[0, 0], V, K, i * K // n_threads, (i + 1) * K // n_threads, &total[0])
         self.table, self.scale = table, (1 / (np.asarray(total) + V * <double> beta)).astype(np.float32)
         self.alpha = np.append(alpha, np.zeros(2 * EIGHT, np.float32))
         self.c.table, self.c.scale, self.c.alpha, self.c.beta = &self.table[0, 0], &self.scale[0], &self.alpha[0], beta
         self.c.even, self.c.n_words, self.c.n_topics = np.min(alpha) == np.max(alpha), V, K
+
+
+def blocks_of(X, lists, int size):
+    """Yield the entries of each block of documents, word by word: indptr (int64), documents and counts (int32).
+
+    Documents of a word ascend in the length of their lists, so that loops over lists end where the processor expects.
+    """
+    for first in range(0, X.shape[0], size):
+        order = first + np.argsort(lists[first:first + size], kind="stable")
+        part = X[order].tocsc()
+        if part.nnz:
+            yield part.indptr.astype(np.int64), order.astype(np.int32)[part.indices], part.data.astype(np.int32)
 
 
 cdef class ExpectedCounts:
@@ -63,15 +72,14 @@ cdef class ExpectedCounts:
 
     Parameters
     ----------
-    blocks : list of tuple
-        For each block of documents that has a token: its first document, and the parts indptr (int64), indices, data (int32)
-        of the csc_array of its documents.
-    lengths : int64 array of shape (D,)
-        Tokens of each document.
+    X : csr_array of shape (D, V)
+        Counts of words, of type int32.
     topics : uint16 array of shape (n_tokens,)
         The topic of each token, document by document, below n_topics.
     n_topics : int
         K, at most 65520.
+    block : int
+        Documents of a block, which is one thread's share of the work.
     resumed : float32 array, default=None
         What `tokens` was, to go on from.
 
@@ -88,13 +96,13 @@ cdef class ExpectedCounts:
     cdef int64_t[::1] _start
     cdef uint16_t[::1] _topic
 
-    def __init__(self, blocks, const int64_t[::1] lengths, const uint16_t[::1] topics, int n_topics,
-                 resumed=None):
-        cdef int64_t d, i, n = 0, first = 0, D = lengths.shape[0]
+    def __init__(self, X, const uint16_t[::1] topics, int n_topics, int block, resumed=None):
+        cdef int64_t d, i, n = 0, first = 0, D = X.shape[0]
         cdef int32_t k
         cdef int64_t[::1] start = np.zeros(D + 1, np.int64), seen = np.zeros(n_topics, np.int64)
         cdef uint16_t[::1] topic = np.zeros(topics.shape[0] + EIGHT * D, np.uint16)
         cdef float[::1] tokens = np.zeros(topic.shape[0] + 1, np.float32)
+        cdef int64_t[::1] lengths = np.diff(np.append(0, np.cumsum(X.data, dtype=np.int64))[X.indptr])
         if np.sum(lengths) != topics.shape[0] or n_topics > 65520 or (topics.shape[0] and np.max(topics) >= n_topics):
             raise ValueError("topics must have one entry a token, below n_topics, which may be 65520 at most")
         for d in range(D):
@@ -112,7 +120,8 @@ cdef class ExpectedCounts:
                 n += 1
             start[d + 1] = n
             first += lengths[d]
-        self._blocks, self._n_topics, self._start, self._topic = blocks, n_topics, start, topic[:n + 1].copy()
+        self._n_topics, self._start, self._topic = n_topics, start, topic[:n + 1].copy()
+        self._blocks = list(blocks_of(X, np.diff(start), block))
         self.tokens, self._after = aligned_zeros(n + 1, np.float32), aligned_zeros(n + 1, np.float32)
         self.tokens[:] = np.asarray(tokens)[:n + 1]
         if resumed is not None and (resumed.shape != (n + 1,) or resumed.dtype != np.float32):
@@ -160,9 +169,9 @@ cdef class ExpectedCounts:
             raise MemoryError("not enough memory for the blocks of documents")
         after[:] = 0
         for i in range(n_blocks):
-            first, word, document, count = self._blocks[i]
+            word, document, count = self._blocks[i]
             blocks[i].word, blocks[i].document, blocks[i].count = &word[0], &document[0], &count[0]
-            blocks[i].start, blocks[i].topic = &self._start[<int64_t> first], &self._topic[0]
+            blocks[i].start, blocks[i].topic = &self._start[0], &self._topic[0]
             blocks[i].tokens, blocks[i].next = &tokens[0], &after[0]
         for i in prange(n_blocks, nogil=True, num_threads=n_threads, schedule="dynamic", chunksize=1):
             error += expect_block(&blocks[i], &rows.c, &sums[0, 0], &flag[0])

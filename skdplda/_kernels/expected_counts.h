@@ -11,13 +11,13 @@
 #include "simd.h"
 
 #define EIGHT 8
-#define AT_ONCE 4 /* documents of a word whose divisions do not wait for each other */
+#define AHEAD 2 /* documents of a word that are fetched before they are needed */
 #define GRID_AT(bits) (0x1.8p52 / (1 << (bits))) /* adding it, and taking it away, leaves a multiple of 2^-bits */
 
-typedef struct {          /* a block of documents, word by word, and the topics of its documents */
+typedef struct {          /* a block of documents, word by word, and the topics of all documents */
     const int64_t *word;  /* word -> first entry of the block; V + 1 */
-    const int32_t *document, *count; /* entry -> document of the block, tokens */
-    const int64_t *start; /* document -> first of its topics, a multiple of EIGHT */
+    const int32_t *document, *count; /* entry -> document of all, tokens */
+    const int64_t *start; /* document -> first of its topics, a multiple of EIGHT; D + 1 */
     const uint16_t *topic; /* a list is filled up with the numbers from K + 1 on, so that no two are the same */
     const float *tokens;  /* of the document in the topic; 0 where a list is filled up */
     float *next;          /* these numbers as this table has them */
@@ -41,18 +41,17 @@ static inline void hold(uint8_t *flag, int *first) {
     *first = found == NEVER;
 }
 
-/* total[k] = sum_w table[w, k], word after word, of some topics. */
-static void expected_columns(const float *table, int32_t n_words, int32_t n_topics, int32_t first, int32_t last, double *total) {
-    for (int32_t w = 0; w < n_words; w++)
-        for (int32_t k = first; k < last; k++) total[k] += table[(size_t)w * n_topics + k];
-}
-
 #define COPIES "expected_word.h"
 #include "simd_copies.h"
 
 /* Add what a block says to the words' sums, V x (K + 1), with a flag for each word. Returns -1 if there is not enough memory. */
 static int expect_block(const expected_block *b, const expected_rows *r, double *sums, uint8_t *flag) {
     return DISPATCH(expect_block, b, r, sums, flag);
+}
+
+/* total[k] = sum_w table[w, k], word after word, of some topics. */
+static void expected_columns(const float *table, int32_t n_words, int32_t n_topics, int32_t first, int32_t last, double *total) {
+    DISPATCH(expected_columns, table, n_words, n_topics, first, last, total);
 }
 
 /* The expected counts of a word, from its sums. */

@@ -37,15 +37,8 @@ class ExpectedTopics:
         return self._counts.collect(table, alpha.astype(np.float32), beta, self._n_threads)
 
     def _start(self, topics, resumed=None):
-        X, blocks = self._X, []
-        size = max(1, min(BLOCK, -(-X.shape[0] // self._n_threads)))
-        for first in range(0, X.shape[0], size):
-            part = X[first : first + size].tocsc()
-            if part.nnz:
-                arrays = part.indptr.astype(np.int64), part.indices.astype(np.int32), part.data.astype(np.int32)
-                blocks.append((first, *arrays))
-        lengths = np.diff(np.append(0, np.cumsum(X.data, dtype=np.int64))[X.indptr])
-        return ExpectedCounts(blocks, lengths, topics, self._n_topics, resumed)
+        block = max(1, min(BLOCK, -(-self._X.shape[0] // self._n_threads)))
+        return ExpectedCounts(self._X, topics, self._n_topics, block, resumed)
 
     def arrays(self):
         """Return the hidden state."""
