@@ -53,16 +53,18 @@ cdef class Rows:
         self.c.even, self.c.n_words, self.c.n_topics = np.min(alpha) == np.max(alpha), V, K
 
 
-def blocks_of(X, lists, int size):
-    """Yield the entries of each block of documents, word by word: indptr (int64), documents and counts (int32).
+cdef blocks_of(X, lists, int size):
+    """Return the entries of each block of documents, word by word: indptr (int64), documents and counts (int32).
 
     Documents of a word ascend in the length of their lists, so that loops over lists end where the processor expects.
     """
+    blocks = []
     for first in range(0, X.shape[0], size):
         order = first + np.argsort(lists[first:first + size], kind="stable")
         part = X[order].tocsc()
         if part.nnz:
-            yield part.indptr.astype(np.int64), order.astype(np.int32)[part.indices], part.data.astype(np.int32)
+            blocks.append((part.indptr.astype(np.int64), order.astype(np.int32)[part.indices], part.data.astype(np.int32)))
+    return blocks
 
 
 cdef class ExpectedCounts:
@@ -121,7 +123,7 @@ cdef class ExpectedCounts:
             start[d + 1] = n
             first += lengths[d]
         self._n_topics, self._start, self._topic = n_topics, start, topic[:n + 1].copy()
-        self._blocks = list(blocks_of(X, np.diff(start), block))
+        self._blocks = blocks_of(X, np.diff(start), block)
         self.tokens, self._after = aligned_zeros(n + 1, np.float32), aligned_zeros(n + 1, np.float32)
         self.tokens[:] = np.asarray(tokens)[:n + 1]
         if resumed is not None and (resumed.shape != (n + 1,) or resumed.dtype != np.float32):
