@@ -51,7 +51,7 @@ def test_same_bits_for_threads_blocks_and_parts(K, monkeypatch):
         parts = [ExpectedTopics(counts_of(X[a:b]), K, n_threads) for a, b in zip(starts, cuts, strict=True)]
         ends = np.append(0, np.cumsum(X.sum(axis=1)))
         own = [topics[ends[a] : ends[b]] for a, b in zip(starts, cuts, strict=True)]
-        table = first
+        table = first.copy()
         for _ in range(3):
             total = sum(part.collect(table, alpha, 0.01, t) for part, t in zip(parts, own, strict=True))
             table = expected_table(total, table, alpha, 0.01)

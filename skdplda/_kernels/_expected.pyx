@@ -187,19 +187,18 @@ cdef class ExpectedCounts:
         return self._sums
 
 
-def next_table(const double[:, ::1] sums, const float[:, ::1] table, const float[::1] alpha, float beta, int n_threads=1):
-    """Make the next table of the sums of `ExpectedCounts.collect`, which were collected from a table.
+def next_table(const double[:, ::1] sums, float[:, ::1] table, const float[::1] alpha, float beta, int n_threads=1):
+    """Make the next table of the sums of `ExpectedCounts.collect`, in the place of the one they were collected from.
 
-    Equivalent to ``row / (row @ alpha) * (sums[w, :-1] + alpha * sums[w, -1])`` for each word, with `row` as there.
+    Equivalent to ``table[w] = row / (row @ alpha) * (sums[w, :-1] + alpha * sums[w, -1])`` for each word, with `row` as there.
 
     Returns
     -------
     table : float32 array of shape (n_words, n_topics)
         Expected counts; they sum to the number of tokens, but for rounding.
     """
-    cdef int32_t w, V = table.shape[0], K = table.shape[1]
+    cdef int32_t w, V = table.shape[0]
     cdef Rows rows = Rows(table, alpha, beta, n_threads)
-    cdef float[:, ::1] out = np.empty((V, K), np.float32)
     for w in prange(V, nogil=True, num_threads=n_threads, schedule="static"):
-        finish_word(&sums[w, 0], &rows.c, w, &out[w, 0])
-    return np.asarray(out)
+        finish_word(&sums[w, 0], &rows.c, w, &table[w, 0])
+    return np.asarray(table)

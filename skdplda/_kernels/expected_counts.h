@@ -54,7 +54,7 @@ static void expected_columns(const float *table, int32_t n_words, int32_t n_topi
     DISPATCH(expected_columns, table, n_words, n_topics, first, last, total);
 }
 
-/* The expected counts of a word, from its sums. */
+/* The expected counts of a word, from its sums; `out` may be in the place of the table's row. */
 static void finish_word(const double *sum, const expected_rows *r, int32_t w, float *out) {
     DISPATCH(finish_word, sum, r, w, out);
 }

@@ -36,10 +36,11 @@ INLINE float TARGET(eight_sum)(const TARGET(floats) *s) {
 #endif
 }
 
-/* row[k] = (table[w, k] + beta) scale[k], and zeros where lists are filled up; its product with alpha. */
-INLINE float TARGET(expected_row)(const expected_rows *r, int32_t w, float *restrict row) {
+/* row[k] = (table[w, k] + beta) scale[k], and zeros where lists are filled up; its product with alpha.
+ * `row` may be in the place of the table's. */
+INLINE float TARGET(expected_row)(const expected_rows *r, int32_t w, float *row) {
     enum { STEP = TARGET(LANES) };
-    const float *restrict table = r->table + (size_t)w * r->n_topics, *restrict scale = r->scale, *restrict alpha = r->alpha;
+    const float *table = r->table + (size_t)w * r->n_topics, *scale = r->scale, *alpha = r->alpha;
     TARGET(floats) sum[TARGET(PARTS)] = {0};
     float *rest = (float *)sum;
     int32_t k = 0;

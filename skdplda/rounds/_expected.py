@@ -51,5 +51,11 @@ class ExpectedTopics:
 
 
 def expected_table(sums, table, alpha, beta):
-    """Return the next table, of expected counts, of the sums that were collected from a table: (n_words, n_topics)."""
+    """Make the next table, of expected counts, of the sums that were collected from a table, in its place.
+
+    Returns
+    -------
+    table : float32 array of shape (n_words, n_topics)
+        The same array.
+    """
     return next_table(sums, table, alpha.astype(np.float32), beta)
