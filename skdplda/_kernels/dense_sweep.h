@@ -20,12 +20,16 @@
 INLINE void TARGET(quantize_row)(const delayed_table *f, int32_t w, float *row) {
     const int32_t stride = padded_pairs(f->n_topics), filled = padded(f->n_topics);
     int16_t *q = f->quantized + (size_t)w * stride;
-    float most[LANES] = {0}, steps;
+    TARGET(reals) largest = {0};
+    float most = 0, steps;
     TARGET(make_row)(f, w, row);
-    for (int32_t k = 0; k < filled; k += LANES)
-        for (int j = 0; j < LANES; j++) most[j] = row[k + j] > most[j] ? row[k + j] : most[j];
-    for (int j = 1; j < LANES; j++) most[0] = most[j] > most[0] ? most[j] : most[0];
-    steps = f->steps[w] = MOST_STEPS / most[0];
+    for (int32_t k = 0; k < filled; k += TARGET(WIDTH)) {
+        const TARGET(reals) some = *(const TARGET(reals) *)(row + k);
+        const TARGET(ints) larger = some > largest;
+        largest = (TARGET(reals))(((TARGET(ints))some & larger) | ((TARGET(ints))largest & ~larger));
+    }
+    for (int j = 0; j < TARGET(WIDTH); j++) most = largest[j] > most ? largest[j] : most;
+    steps = f->steps[w] = MOST_STEPS / most;
     for (int32_t k = 0; k < filled; k++) q[k] = (int16_t)((int32_t)(row[k] * steps) + 1);
     for (int32_t k = f->n_topics; k < stride; k++) q[k] = 0;
 }
@@ -181,14 +185,14 @@ INLINE void TARGET(add_batch)(const scratch *a, int32_t n, int32_t group) {
     batch *x = a->batch;
     for (int32_t i = 0; i < x->n; i++) {
         const int16_t *r = x->row[i], *s = x->state[i];
-        TARGET(sums) sum = {0}, *part = (TARGET(sums) *)(a->part + i * (groups - 1));
-        for (int32_t g = 0; g < groups - 1; g++) {
-            for (int32_t v = 0; v < group; v++, r += 2 * LANES, s += 2 * LANES) sum = TARGET(add_products)(sum, r, s);
-            part[g] = sum;
+        TARGET(some_sums) sum[TARGET(SUMS)] = {0}, *part = (TARGET(some_sums) *)(a->part + i * (groups - 1));
+        for (int32_t g = 0; g < groups - 1; g++, part += TARGET(SUMS)) {
+            for (int32_t v = 0; v < group; v++, r += 2 * LANES, s += 2 * LANES) TARGET(add_products)(sum, r, s);
+            for (int q = 0; q < TARGET(SUMS); q++) part[q] = sum[q];
         }
         for (int32_t v = 0; v < n - (groups - 1) * group; v++, r += 2 * LANES, s += 2 * LANES)
-            sum = TARGET(add_products)(sum, r, s);
-        memcpy(x->sum + i, &sum, sizeof sum);
+            TARGET(add_products)(sum, r, s);
+        for (int q = 0; q < TARGET(SUMS); q++) ((TARGET(some_sums) *)(x->sum + i))[q] = sum[q];
     }
 }
 
