@@ -138,6 +138,16 @@ INLINE TARGET(ints) TARGET(random_below)(const uint64_t *random, TARGET(ints) to
         half[h] = _mm512_cvtepi64_epi32(_mm512_srli_epi64(_mm512_add_epi64(low, high), 32));
     }
     return (TARGET(ints))_mm512_inserti32x8(_mm512_castsi256_si512(half[0]), half[1], 1);
+#elif SIMD == 1
+    __m256i half[2];
+    for (int h = 0; h < 2; h++) {
+        const __m256i r = ((const __m256i *)random)[h];
+        const __m256i t = _mm256_cvtepu32_epi64(h ? _mm256_extracti128_si256((__m256i)total, 1) : _mm256_castsi256_si128((__m256i)total));
+        const __m256i low = _mm256_srli_epi64(_mm256_mul_epu32(r, t), 32), high = _mm256_mul_epu32(_mm256_srli_epi64(r, 32), t);
+        half[h] = _mm256_srli_epi64(_mm256_add_epi64(low, high), 32);
+    }
+    const __m256 both = _mm256_shuffle_ps((__m256)half[0], (__m256)half[1], 0x88); /* even lanes, quarter by quarter */
+    return (TARGET(ints))_mm256_permute4x64_epi64((__m256i)both, 0xd8);
 #else
     TARGET(ints) result;
     for (int i = 0; i < TARGET(WIDTH); i++) result[i] = (int32_t)((unsigned __int128)random[i] * (uint64_t)total[i] >> 64);
