@@ -84,14 +84,9 @@ def listed():
 def expected():
     for n_topics in (1, 5, 33, 300):
         indptr, indices, counts, shape = corpus(60, 40)
-        X, alpha = (
-            sp.csc_array(sp.csr_array((counts, indices, indptr), shape)),
-            quotients(np.random.default_rng(0), n_topics),
-        )
-        lengths = X.sum(axis=1).astype(np.int64)
-        topics = (np.arange(lengths.sum()) ** 2 % 7 % n_topics).astype(np.uint16)
-        block = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.int32)
-        step = ExpectedCounts([block], lengths, topics, n_topics)
+        X = sp.csr_array((counts, indices, indptr), shape)
+        alpha, topics = quotients(np.random.default_rng(0), n_topics), np.arange(X.sum()) ** 2 % 7 % n_topics
+        step = ExpectedCounts(X, topics.astype(np.uint16), n_topics, 25)
         table = quotients(np.random.default_rng(1), (shape[1], n_topics), np.float32)
         for _ in range(3):
             sums = step.collect(table, alpha.astype(np.float32), 0.01)

@@ -44,6 +44,7 @@ def test_equivalent_to_numpy(K):
 @pytest.mark.parametrize("K", [1, 40, 600])
 def test_same_bits_for_threads_blocks_and_parts(K, monkeypatch):
     X = corpus()
+    X[:14] = 0  # two blocks of 7 without a token
     topics, first, alpha, sums = drawn(X, K), tables(K), np.full(K, 0.1), []
     for size, n_threads, cuts in ((8192, 1, [300]), (7, 1, [300]), (50, 3, [300]), (8192, 2, [100, 101, 300])):
         monkeypatch.setattr(_expected, "BLOCK", size)
@@ -51,7 +52,7 @@ def test_same_bits_for_threads_blocks_and_parts(K, monkeypatch):
         parts = [ExpectedTopics(counts_of(X[a:b]), K, n_threads) for a, b in zip(starts, cuts, strict=True)]
         ends = np.append(0, np.cumsum(X.sum(axis=1)))
         own = [topics[ends[a] : ends[b]] for a, b in zip(starts, cuts, strict=True)]
-        table = first
+        table = first.copy()
         for _ in range(3):
             total = sum(part.collect(table, alpha, 0.01, t) for part, t in zip(parts, own, strict=True))
             table = expected_table(total, table, alpha, 0.01)
@@ -59,6 +60,23 @@ def test_same_bits_for_threads_blocks_and_parts(K, monkeypatch):
     for total, table in sums[1:]:
         assert_array_equal(total, sums[0][0])
         assert_array_equal(table, sums[0][1])
+
+
+def test_the_next_table_takes_the_place_of_the_last_one():
+    X, table, alpha = corpus(60), tables(30), np.full(30, 0.1)
+    sums = ExpectedTopics(counts_of(X), 30, 1).collect(table, alpha, 0.01, drawn(X, 30))
+    expected_table(sums, table, alpha, 0.01)
+    assert table.sum(dtype=float) == pytest.approx(X.sum(), rel=1e-5)
+
+
+def test_a_word_without_a_token_has_none_expected():
+    X, table, alpha = corpus(60), tables(30), np.full(30, 0.1)
+    X[:, 5] = 0
+    step = ExpectedTopics(counts_of(X), 30, 1)
+    for _ in range(2):
+        sums = step.collect(table, alpha, 0.01, drawn(X, 30))
+        assert not sums[5].any()
+        sums[5] = np.nan  # what is left of the last round must not come back
 
 
 def test_a_resumed_run_goes_on():

@@ -88,7 +88,7 @@ def test_the_digests_have_every_function_but_those_that_the_page_names():
     assert missing == mathematical | {"_noise.fill", "_noise.system_key"}
 
 
-@pytest.mark.parametrize("kernel", ["gibbs", "variational", "zeta"])
+@pytest.mark.parametrize("kernel", ["gibbs", "expected", "variational", "zeta"])
 def test_a_path_that_is_not_there_is_refused(kernel):
     load = f"import skdplda._kernels._{kernel}"
     done = with_simd("sse9", "-c", load)

@@ -6,6 +6,8 @@ from libc.stdlib cimport free, malloc
 
 import numpy as np
 
+from skdplda._kernels._simd cimport aligned_zeros, choose_simd
+
 __all__ = ["ExpectedCounts", "next_table"]
 
 
@@ -18,15 +20,51 @@ cdef extern from "expected_counts.h" nogil:
         const uint16_t *topic
         const float *tokens
         float *next
-    enum: EIGHT
-    int expect_block(const expected_block *b, const float *table, const float *scale, const float *alpha, float beta,
-                     int32_t n_words, int32_t n_topics, double *sums, uint8_t *busy)
-    void finish_word(const double *sum, const float *table, const float *scale, const float *alpha, float beta,
-                     int32_t n_topics, float *out)
+    ctypedef struct expected_rows:
+        const float *table
+        const float *scale
+        const float *alpha
+        float beta
+        int even
+        int32_t n_words, n_topics
+    enum: EIGHT, NEVER
+    void expected_columns(const float *table, int32_t n_words, int32_t n_topics, int32_t first, int32_t last, double *total)
+    int expect_block(const expected_block *b, const expected_rows *r, double *sums, uint8_t *flag)
+    void finish_word(const double *sum, const expected_rows *r, int32_t w, float *out)
+
+choose_simd()
 
 
-cdef scale_of(table, double beta):
-    return (1 / (table.sum(axis=0, dtype=np.float64) + table.shape[0] * beta)).astype(np.float32)
+cdef class Rows:
+    """What all rows of a table have in common."""
+
+    cdef expected_rows c
+    cdef const float[:, ::1] table
+    cdef float[::1] scale, alpha
+
+    def __init__(self, const float[:, ::1] table, const float[::1] alpha, float beta, int n_threads):
+        cdef int32_t V = table.shape[0], K = table.shape[1], i
+        cdef double[::1] total = np.zeros(K)
+        for i in prange(n_threads, nogil=True, num_threads=n_threads, schedule="static"):
+            expected_columns(&table[0, 0], V, K, i * K // n_threads, (i + 1) * K // n_threads, &total[0])
+        self.table, self.scale = table, (1 / (np.asarray(total) + V * <double> beta)).astype(np.float32)
+        self.alpha = np.append(alpha, np.zeros(2 * EIGHT, np.float32))
+        self.c.table, self.c.scale, self.c.alpha, self.c.beta = &self.table[0, 0], &self.scale[0], &self.alpha[0], beta
+        self.c.even, self.c.n_words, self.c.n_topics = np.min(alpha) == np.max(alpha), V, K
+
+
+cdef blocks_of(X, lists, int size):
+    """Return the entries of each block of documents, word by word: indptr (int64), documents and counts (int32).
+
+    Documents of a word ascend in the length of their lists, so that loops over lists end where the processor expects.
+    """
+    blocks = []
+    for first in range(0, X.shape[0], size):
+        order = first + np.argsort(lists[first:first + size], kind="stable")
+        part = X[order].tocsc()
+        if part.nnz:
+            blocks.append((part.indptr.astype(np.int64), order.astype(np.int32)[part.indices], part.data.astype(np.int32)))
+    return blocks
 
 
 cdef class ExpectedCounts:
@@ -36,14 +74,14 @@ cdef class ExpectedCounts:
 
     Parameters
     ----------
-    blocks : list of tuple of ndarray
-        The parts indptr (int64), indices, data (int32) of csc_arrays of all documents, each with entries of a block of them.
-    lengths : int64 array of shape (D,)
-        Tokens of each document.
+    X : csr_array of shape (D, V)
+        Counts of words, of type int32.
     topics : uint16 array of shape (n_tokens,)
         The topic of each token, document by document, below n_topics.
     n_topics : int
-        K.
+        K, at most 65520.
+    block : int
+        Documents of a block, which is one thread's share of the work.
     resumed : float32 array, default=None
         What `tokens` was, to go on from.
 
@@ -55,20 +93,20 @@ cdef class ExpectedCounts:
 
     cdef readonly object tokens
     cdef list _blocks
-    cdef object _sums
+    cdef object _sums, _after
     cdef int32_t _n_topics
     cdef int64_t[::1] _start
     cdef uint16_t[::1] _topic
 
-    def __init__(self, blocks, const int64_t[::1] lengths, const uint16_t[::1] topics, int n_topics,
-                 resumed=None):
-        cdef int64_t d, i, n = 0, first = 0, D = lengths.shape[0]
+    def __init__(self, X, const uint16_t[::1] topics, int n_topics, int block, resumed=None):
+        cdef int64_t d, i, n = 0, first = 0, D = X.shape[0]
         cdef int32_t k
         cdef int64_t[::1] start = np.zeros(D + 1, np.int64), seen = np.zeros(n_topics, np.int64)
         cdef uint16_t[::1] topic = np.zeros(topics.shape[0] + EIGHT * D, np.uint16)
         cdef float[::1] tokens = np.zeros(topic.shape[0] + 1, np.float32)
-        if np.sum(lengths) != topics.shape[0] or (topics.shape[0] and np.max(topics) >= n_topics):
-            raise ValueError("topics must have one entry a token, below n_topics")
+        cdef int64_t[::1] lengths = np.diff(np.append(0, np.cumsum(X.data, dtype=np.int64))[X.indptr])
+        if np.sum(lengths) != topics.shape[0] or n_topics > 65520 or (topics.shape[0] and np.max(topics) >= n_topics):
+            raise ValueError("topics must have one entry a token, below n_topics, which may be 65520 at most")
         for d in range(D):
             for i in range(first, first + lengths[d]):
                 k = topics[i]
@@ -79,13 +117,19 @@ cdef class ExpectedCounts:
                 tokens[seen[k] - 1] += 1
             for i in range(start[d], n):
                 seen[topic[i]] = 0
-            n = (n + EIGHT - 1) // EIGHT * EIGHT
+            while n % EIGHT:
+                topic[n] = n_topics + 1 + n % EIGHT
+                n += 1
             start[d + 1] = n
             first += lengths[d]
-        self._blocks, self._n_topics, self._start, self._topic = blocks, n_topics, start, topic[:n + 1].copy()
-        self.tokens = np.array(tokens[:n + 1]) if resumed is None else resumed
-        if self.tokens.shape != (n + 1,) or self.tokens.dtype != np.float32:
+        self._n_topics, self._start, self._topic = n_topics, start, topic[:n + 1].copy()
+        self._blocks = blocks_of(X, np.diff(start), block)
+        self.tokens, self._after = aligned_zeros(n + 1, np.float32), aligned_zeros(n + 1, np.float32)
+        self.tokens[:] = np.asarray(tokens)[:n + 1]
+        if resumed is not None and (resumed.shape != (n + 1,) or resumed.dtype != np.float32):
             raise ValueError("resumed must be the `tokens` of the same documents and topics")
+        if resumed is not None:
+            self.tokens[:] = resumed
 
     def collect(self, const float[:, ::1] table, const float[::1] alpha, float beta, int n_threads=1):
         """Expect the topics of all tokens, from the table and from the documents' numbers, which change in turn.
@@ -109,50 +153,52 @@ cdef class ExpectedCounts:
         Returns
         -------
         sums : float64 array of shape (n_words, n_topics + 1)
-            What `next_table` makes the next table of. The next call changes it.
+            What `next_table` makes the next table of. The next call changes it, as it does `tokens`.
         """
         cdef int64_t i, n_blocks = len(self._blocks), error = 0
-        cdef int32_t V = table.shape[0], K = self._n_topics
-        cdef const float[::1] scale = scale_of(np.asarray(table), beta), tokens = self.tokens
-        cdef float[::1] after = np.zeros(tokens.shape[0], np.float32)
+        cdef int32_t w, V = table.shape[0], K = self._n_topics
+        cdef Rows rows = Rows(table, alpha, beta, n_threads)
+        cdef const float[::1] tokens = self.tokens
+        cdef float[::1] after = self._after
         if self._sums is None:
             self._sums = np.empty((V, K + 1))
         cdef double[:, ::1] sums = self._sums
-        sums[:] = 0
-        cdef uint8_t[::1] busy = np.zeros(V, np.uint8)
+        cdef uint8_t[::1] flag = np.full(V, NEVER, np.uint8)
         cdef const int64_t[::1] word
         cdef const int32_t[::1] document, count
         cdef expected_block *blocks = <expected_block *> malloc((n_blocks + 1) * sizeof(expected_block))
         if blocks == NULL:
             raise MemoryError("not enough memory for the blocks of documents")
+        after[:] = 0
         for i in range(n_blocks):
             word, document, count = self._blocks[i]
             blocks[i].word, blocks[i].document, blocks[i].count = &word[0], &document[0], &count[0]
             blocks[i].start, blocks[i].topic = &self._start[0], &self._topic[0]
             blocks[i].tokens, blocks[i].next = &tokens[0], &after[0]
         for i in prange(n_blocks, nogil=True, num_threads=n_threads, schedule="dynamic", chunksize=1):
-            error += expect_block(&blocks[i], &table[0, 0], &scale[0], &alpha[0], beta, V, K, &sums[0, 0],
-                                  &busy[0] if n_blocks > 1 else NULL)
+            error += expect_block(&blocks[i], &rows.c, &sums[0, 0], &flag[0])
         free(blocks)
         if error:
             raise MemoryError("not enough memory for a row of topics")
-        self.tokens = np.asarray(after) * (np.asarray(tokens) > 0)  # lists are filled up with topic 0
+        for w in range(V):
+            if flag[w] == NEVER:
+                sums[w] = 0
+        self.tokens, self._after = self._after, self.tokens
         return self._sums
 
 
-def next_table(const double[:, ::1] sums, const float[:, ::1] table, const float[::1] alpha, float beta, int n_threads=1):
-    """Make the next table of the sums of `ExpectedCounts.collect`, which were collected from a table.
+def next_table(const double[:, ::1] sums, float[:, ::1] table, const float[::1] alpha, float beta, int n_threads=1):
+    """Make the next table of the sums of `ExpectedCounts.collect`, in the place of the one they were collected from.
 
-    Equivalent to ``row / (row @ alpha) * (sums[w, :-1] + alpha * sums[w, -1])`` for each word, with `row` as there.
+    Equivalent to ``table[w] = row / (row @ alpha) * (sums[w, :-1] + alpha * sums[w, -1])`` for each word, with `row` as there.
 
     Returns
     -------
     table : float32 array of shape (n_words, n_topics)
         Expected counts; they sum to the number of tokens, but for rounding.
     """
-    cdef int32_t w, V = table.shape[0], K = table.shape[1]
-    cdef const float[::1] scale = scale_of(np.asarray(table), beta)
-    cdef float[:, ::1] out = np.empty((V, K), np.float32)
+    cdef int32_t w, V = table.shape[0]
+    cdef Rows rows = Rows(table, alpha, beta, n_threads)
     for w in prange(V, nogil=True, num_threads=n_threads, schedule="static"):
-        finish_word(&sums[w, 0], &table[w, 0], &scale[0], &alpha[0], beta, K, &out[w, 0])
-    return np.asarray(out)
+        finish_word(&sums[w, 0], &rows.c, w, &table[w, 0])
+    return np.asarray(table)

@@ -20,12 +20,16 @@
 INLINE void TARGET(quantize_row)(const delayed_table *f, int32_t w, float *row) {
     const int32_t stride = padded_pairs(f->n_topics), filled = padded(f->n_topics);
     int16_t *q = f->quantized + (size_t)w * stride;
-    float most[LANES] = {0}, steps;
+    TARGET(reals) largest = {0};
+    float most = 0, steps;
     TARGET(make_row)(f, w, row);
-    for (int32_t k = 0; k < filled; k += LANES)
-        for (int j = 0; j < LANES; j++) most[j] = row[k + j] > most[j] ? row[k + j] : most[j];
-    for (int j = 1; j < LANES; j++) most[0] = most[j] > most[0] ? most[j] : most[0];
-    steps = f->steps[w] = MOST_STEPS / most[0];
+    for (int32_t k = 0; k < filled; k += TARGET(WIDTH)) {
+        const TARGET(reals) some = *(const TARGET(reals) *)(row + k);
+        const TARGET(ints) larger = some > largest;
+        largest = (TARGET(reals))(((TARGET(ints))some & larger) | ((TARGET(ints))largest & ~larger));
+    }
+    for (int j = 0; j < TARGET(WIDTH); j++) most = largest[j] > most ? largest[j] : most;
+    steps = f->steps[w] = MOST_STEPS / most;
     for (int32_t k = 0; k < filled; k++) q[k] = (int16_t)((int32_t)(row[k] * steps) + 1);
     for (int32_t k = f->n_topics; k < stride; k++) q[k] = 0;
 }
@@ -73,13 +77,54 @@ INLINE void TARGET(leave_out)(const token_block *b, const delayed_table *f, batc
     x->fix.lane[i] = corrected * (m - f->token_weight) - q * m;
 }
 
+#if SIMD == 1
+#define EACH_OF_EIGHT(of) of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)
+/* `leave_out` of draws `first` to `first` + 7 of tokens that follow each other; 0 if one has no topic yet. What is set of
+ * draws beyond the last one, of tokens that were not collected, is not used. */
+INLINE int TARGET(leave_out_eight)(const token_block *b, const delayed_table *f, batch *x, uint32_t token, int32_t first) {
+    const uint16_t *topic = b->topic + token + first;
+    const int16_t *const *row = x->row + first;
+    int16_t *const *state = x->state + first;
+    const int32_t *word = x->word.lane + first;
+    const __m128i narrow = _mm_loadu_si128((const __m128i_u *)topic), none = _mm_set1_epi16(-1);
+    if (_mm_movemask_epi8(_mm_cmpeq_epi16(narrow, none))) return 0;
+#define OF_ROW(i) row[i][topic[i]]
+#define OF_STATE(i) state[i][topic[i]]
+    const __m256i old = _mm256_cvtepu16_epi32(narrow);
+    const __m256i q = _mm256_cvtepi16_epi32(_mm_setr_epi16(EACH_OF_EIGHT(OF_ROW)));
+    const __m256i m = _mm256_cvtepi16_epi32(_mm_setr_epi16(EACH_OF_EIGHT(OF_STATE)));
+    const __m256i without = _mm256_sub_epi32(m, _mm256_set1_epi32(f->token_weight));
+    __m256i corrected = q;
+    if (f->self_count > 0) {
+#define OF_SCALE(i) f->scale[topic[i]]
+#define OF_STEPS(i) f->steps[word[i]]
+        const __m128i counted = _mm_loadu_si128((const __m128i_u *)(b->counted + token + first));
+        const __m128i same = _mm_cmpeq_epi16(narrow, counted);
+        const __m128i neither = _mm_andnot_si128(_mm_or_si128(same, _mm_cmpeq_epi16(counted, none)), none);
+        const __m256 step = _mm256_setr_ps(EACH_OF_EIGHT(OF_SCALE)) * _mm256_setr_ps(EACH_OF_EIGHT(OF_STEPS));
+        const __m256 most = _mm256_cvtepi32_ps(q) - step * f->self_count, least = step * f->beta;
+        const __m256i bound = _mm256_add_epi32(_mm256_cvttps_epi32(_mm256_max_ps(most, least)), _mm256_set1_epi32(1));
+        corrected = _mm256_blendv_epi8(q, _mm256_min_epi32(q, bound), _mm256_cvtepi16_epi32(same));
+        x->doubt |= (_mm_movemask_epi8(neither) & ((1u << 2 * (x->n - first < 8 ? x->n - first : 8)) - 1)) != 0;
+    }
+    *(__m256i *)(x->old.lane + first) = old;
+    *(__m256i *)(x->fix.lane + first) = _mm256_sub_epi32(_mm256_mullo_epi32(corrected, without), _mm256_mullo_epi32(q, m));
+    return 1;
+#undef OF_ROW
+#undef OF_STATE
+#undef OF_SCALE
+#undef OF_STEPS
+}
+#undef EACH_OF_EIGHT
+#endif
+
 /* Collect tokens of different documents, from one segment and the next. */
 INLINE void TARGET(collect)(const token_block *b, const delayed_table *f, scratch *a, int32_t stride,
                             TARGET(cursor) *c) {
     const uint8_t *active = f->active ? f->active + b->first_document : NULL;
     batch *x = a->batch;
     const uint32_t now = ++a->batches;
-    int32_t n = 0;
+    int32_t n = 0, done = 0;
     while (n < BATCH) {
         if (c->token == c->end) {
             if (c->segment == b->n_segments) break;
@@ -98,7 +143,11 @@ INLINE void TARGET(collect)(const token_block *b, const delayed_table *f, scratc
     x->n = n;
     x->doubt = 0;
     for (int32_t i = 0; i < BATCH; i++) x->random[i] = mix64(x->random[i]);
-    for (int32_t i = 0; i < n; i++) TARGET(leave_out)(b, f, x, i);
+#if SIMD == 1
+    if (!active && c->token - n + BATCH <= b->n_tokens)
+        while (done < n && TARGET(leave_out_eight)(b, f, x, c->token - n, done)) done += 8;
+#endif
+    for (; done < n; done++) TARGET(leave_out)(b, f, x, done);
 }
 
 #if SIMD == 2
@@ -181,14 +230,14 @@ INLINE void TARGET(add_batch)(const scratch *a, int32_t n, int32_t group) {
     batch *x = a->batch;
     for (int32_t i = 0; i < x->n; i++) {
         const int16_t *r = x->row[i], *s = x->state[i];
-        TARGET(sums) sum = {0}, *part = (TARGET(sums) *)(a->part + i * (groups - 1));
-        for (int32_t g = 0; g < groups - 1; g++) {
-            for (int32_t v = 0; v < group; v++, r += 2 * LANES, s += 2 * LANES) sum = TARGET(add_products)(sum, r, s);
-            part[g] = sum;
+        TARGET(some_sums) sum[TARGET(SUMS)] = {0}, *part = (TARGET(some_sums) *)(a->part + i * (groups - 1));
+        for (int32_t g = 0; g < groups - 1; g++, part += TARGET(SUMS)) {
+            for (int32_t v = 0; v < group; v++, r += 2 * LANES, s += 2 * LANES) TARGET(add_products)(sum, r, s);
+            for (int q = 0; q < TARGET(SUMS); q++) part[q] = sum[q];
         }
         for (int32_t v = 0; v < n - (groups - 1) * group; v++, r += 2 * LANES, s += 2 * LANES)
-            sum = TARGET(add_products)(sum, r, s);
-        memcpy(x->sum + i, &sum, sizeof sum);
+            TARGET(add_products)(sum, r, s);
+        for (int q = 0; q < TARGET(SUMS); q++) ((TARGET(some_sums) *)(x->sum + i))[q] = sum[q];
     }
 }
 
@@ -342,6 +391,7 @@ INLINE void TARGET(draw_batch)(const token_block *b, const delayed_table *f, con
 INLINE void TARGET(draw_block)(const token_block *b, const delayed_table *f, scratch *a, int32_t n, int32_t group) {
     TARGET(cursor) c = {.occurrence = {.group = -1}};
     batch *x = a->batch;
+    for (int32_t i = 0; i < BATCH; i++) x->state[i] = a->state, x->row[i] = f->quantized, x->word.lane[i] = 0;
     do {
 #if SIMD == 2
         if (!f->active && c.token + BATCH <= b->n_tokens && (int64_t)f->n_words * n * 2 * LANES < INT32_MAX)

@@ -2,30 +2,30 @@
  *
  * Floats are added in quarters of four lanes (SSE2, NEON), in the same order for each target.
  */
-/* Sixteen sums of two products of neighbours, in registers of the target, because GCC keeps longer vectors in memory. */
+/* Sixteen sums of two products of neighbours, in as many registers of the target, because GCC keeps longer vectors, and
+ * structures of them, in memory. */
 #if SIMD == 2
-typedef struct { __m512i part[1]; } TARGET(sums);
+typedef __m512i TARGET(some_sums);
 #define ADD_PRODUCTS(sum, a, b) _mm512_dpwssd_epi32(sum, a, b)
 #elif SIMD == 1
-typedef struct { __m256i part[2]; } TARGET(sums);
+typedef __m256i TARGET(some_sums);
 #define ADD_PRODUCTS(sum, a, b) _mm256_add_epi32(sum, _mm256_madd_epi16(a, b))
 #elif defined(__SSE2__)
-typedef struct { __m128i part[4]; } TARGET(sums);
+typedef __m128i TARGET(some_sums);
 #define ADD_PRODUCTS(sum, a, b) _mm_add_epi32(sum, _mm_madd_epi16(a, b))
 #else
-typedef struct { int32_t part[LANES]; } TARGET(sums);
+typedef int32_t TARGET(some_sums);
 #endif
+enum { TARGET(SUMS) = LANES * sizeof(int32_t) / sizeof(TARGET(some_sums)) };
 
-INLINE TARGET(sums) TARGET(add_products)(TARGET(sums) sum, const int16_t *a, const int16_t *b) {
+INLINE void TARGET(add_products)(TARGET(some_sums) *sum, const int16_t *a, const int16_t *b) {
 #if defined(__SSE2__)
-    enum { PARTS = sizeof sum.part / sizeof *sum.part, SHORTS = 2 * LANES / PARTS };
-    for (int q = 0; q < PARTS; q++) sum.part[q] = ADD_PRODUCTS(
-        sum.part[q], *(const __typeof__(*sum.part) *)(a + q * SHORTS),
-        *(const __typeof__(*sum.part) *)(b + q * SHORTS));
+    enum { SHORTS = 2 * LANES / TARGET(SUMS) };
+    for (int q = 0; q < TARGET(SUMS); q++) sum[q] = ADD_PRODUCTS(
+        sum[q], *(const TARGET(some_sums) *)(a + q * SHORTS), *(const TARGET(some_sums) *)(b + q * SHORTS));
 #else
-    for (int j = 0; j < LANES; j++) sum.part[j] += a[2 * j] * b[2 * j] + a[2 * j + 1] * b[2 * j + 1];
+    for (int j = 0; j < LANES; j++) sum[j] += a[2 * j] * b[2 * j] + a[2 * j + 1] * b[2 * j + 1];
 #endif
-    return sum;
 }
 #undef ADD_PRODUCTS
 
@@ -62,6 +62,8 @@ INLINE int TARGET(lanes_below)(lanes x, float value) {
 enum { TARGET(WIDTH) = 4 << SIMD };
 typedef int32_t TARGET(ints) __attribute__((vector_size(4 * TARGET(WIDTH)), may_alias));
 typedef float TARGET(reals) __attribute__((vector_size(4 * TARGET(WIDTH)), may_alias));
+typedef float TARGET(reals_anywhere) __attribute__((vector_size(4 * TARGET(WIDTH)), aligned(4), may_alias));
+typedef int32_t TARGET(ints_anywhere) __attribute__((vector_size(4 * TARGET(WIDTH)), aligned(4), may_alias));
 typedef uint16_t TARGET(shorts) __attribute__((vector_size(2 * TARGET(WIDTH)), may_alias));
 
 /* Products of the two numbers of 16 bits in each lane, added. */
@@ -136,6 +138,16 @@ INLINE TARGET(ints) TARGET(random_below)(const uint64_t *random, TARGET(ints) to
         half[h] = _mm512_cvtepi64_epi32(_mm512_srli_epi64(_mm512_add_epi64(low, high), 32));
     }
     return (TARGET(ints))_mm512_inserti32x8(_mm512_castsi256_si512(half[0]), half[1], 1);
+#elif SIMD == 1
+    __m256i half[2];
+    for (int h = 0; h < 2; h++) {
+        const __m256i r = ((const __m256i *)random)[h];
+        const __m256i t = _mm256_cvtepu32_epi64(h ? _mm256_extracti128_si256((__m256i)total, 1) : _mm256_castsi256_si128((__m256i)total));
+        const __m256i low = _mm256_srli_epi64(_mm256_mul_epu32(r, t), 32), high = _mm256_mul_epu32(_mm256_srli_epi64(r, 32), t);
+        half[h] = _mm256_srli_epi64(_mm256_add_epi64(low, high), 32);
+    }
+    const __m256 both = _mm256_shuffle_ps((__m256)half[0], (__m256)half[1], 0x88); /* even lanes, quarter by quarter */
+    return (TARGET(ints))_mm256_permute4x64_epi64((__m256i)both, 0xd8);
 #else
     TARGET(ints) result;
     for (int i = 0; i < TARGET(WIDTH); i++) result[i] = (int32_t)((unsigned __int128)random[i] * (uint64_t)total[i] >> 64);
@@ -147,17 +159,14 @@ INLINE TARGET(ints) TARGET(random_below)(const uint64_t *random, TARGET(ints) to
 INLINE void TARGET(make_row)(const delayed_table *f, int32_t w, float *row) {
     const size_t first = (size_t)w * f->n_topics;
     const int past_row = first + padded(f->n_topics) <= (size_t)f->n_words * f->n_topics; /* reading whole lanes stays inside the table */
-    const int32_t whole = (past_row ? padded(f->n_topics) : f->n_topics) / LANES;
-    if (f->counts) {
-        const i16_anywhere *source = (const i16_anywhere *)(f->counts + first);
-        for (int32_t i = 0; i < whole; i++)
-            ((v16 *)row)[i] = (__builtin_convertvector(source[i], v16) + f->beta) * ((const v16 *)f->scale)[i];
-        for (int32_t k = whole * LANES; k < f->n_topics; k++)
-            row[k] = ((float)f->counts[first + k] + f->beta) * f->scale[k];
-    } else {
-        const v16_anywhere *source = (const v16_anywhere *)(f->table + first);
-        for (int32_t i = 0; i < whole; i++) ((v16 *)row)[i] = (source[i] + f->beta) * ((const v16 *)f->scale)[i];
-        for (int32_t k = whole * LANES; k < f->n_topics; k++) row[k] = (f->table[first + k] + f->beta) * f->scale[k];
+    const int32_t whole = past_row ? padded(f->n_topics) : f->n_topics / LANES * LANES;
+    for (int32_t k = 0; k < whole; k += TARGET(WIDTH)) {
+        TARGET(reals) count;
+        if (f->counts) count = __builtin_convertvector(*(const TARGET(ints_anywhere) *)(f->counts + first + k), TARGET(reals));
+        else count = *(const TARGET(reals_anywhere) *)(f->table + first + k);
+        *(TARGET(reals) *)(row + k) = (count + f->beta) * *(const TARGET(reals) *)(f->scale + k);
     }
+    for (int32_t k = whole; k < f->n_topics; k++)
+        row[k] = ((f->counts ? (float)f->counts[first + k] : f->table[first + k]) + f->beta) * f->scale[k];
     if (!past_row) for (int32_t k = f->n_topics; k < padded(f->n_topics); k++) row[k] = 0;
 }

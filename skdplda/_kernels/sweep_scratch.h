@@ -19,8 +19,6 @@ typedef int32_t i16 __attribute__((vector_size(64)));
 typedef uint16_t u16 __attribute__((vector_size(32)));
 typedef uint64_t u64x8 __attribute__((vector_size(64)));
 static const i16 lane_number = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-typedef float v16_anywhere __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t i16_anywhere __attribute__((vector_size(64), aligned(4), may_alias));
 typedef union { v16 all; v4 quarter[4]; float lane[LANES]; } lanes;
 typedef union { i16 all; i4 quarter[4]; int32_t lane[LANES]; } whole_lanes;
 

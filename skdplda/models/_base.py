@@ -509,7 +509,9 @@ class BaseRoundsModel(BaseTopicModel):
                 callback=callback,
                 verbose=self.verbose,
             )
-            fitted = self._inferred(e_step, self._model_of(tables, plan.planned(tables)))
+            priors = getattr(e_step, "priors", None)
+        del e_step  # before the model is made, which is as large as its sums
+        fitted = self._inferred(priors, self._model_of(tables, plan.planned(tables)))
         return self._in_order_of_seeds(fitted, data.prior)
 
     def _in_order_of_seeds(self, fitted, prior):
@@ -547,9 +549,8 @@ class BaseRoundsModel(BaseTopicModel):
         """Return the pseudo-count of every word in every topic; where it is inferred, that to start from."""
         return check_prior("topic_word_prior", None if self._infers()[1] else self.topic_word_prior, default)
 
-    def _inferred(self, e_step, attributes):
-        """Return the fitted attributes with the priors that the E-step inferred."""
-        priors = getattr(e_step, "priors", None)
+    def _inferred(self, priors, attributes):
+        """Return the fitted attributes with the priors of the E-step, if it inferred them."""
         if not isinstance(priors, InferredPriors):
             return attributes
         if self._infers()[1]:

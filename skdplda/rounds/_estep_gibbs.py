@@ -72,6 +72,7 @@ class GibbsEStep:
         alpha, beta = self.priors(round_)
         alpha = alpha.astype(np.float32)
         if self._first_expected is not None and round_ >= self._first_expected:
+            self._sum = None  # it will not be needed again
             return self._expected.collect(table, alpha, beta, self._tokens.topics)
         self._tokens.sweep(
             table, alpha, beta, self_count, self._n_sweeps, key, round_, active, n_threads, first_document=self._first

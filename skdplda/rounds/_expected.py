@@ -1,7 +1,6 @@
 """The last rounds without noise: expected topic counts, in place of the tokens' topics."""
 
 import numpy as np
-import scipy.sparse as sp
 
 from skdplda._kernels._expected import ExpectedCounts, next_table
 
@@ -38,17 +37,8 @@ class ExpectedTopics:
         return self._counts.collect(table, alpha.astype(np.float32), beta, self._n_threads)
 
     def _start(self, topics, resumed=None):
-        X, blocks = self._X, []
-        size = max(1, min(BLOCK, -(-X.shape[0] // self._n_threads)))
-        for first in range(0, X.shape[0], size):
-            last = min(first + size, X.shape[0])
-            part = slice(X.indptr[first], X.indptr[last])
-            rows = np.repeat(np.arange(first, last), np.diff(X.indptr[first : last + 1]))
-            block = sp.csc_array(sp.coo_array((X.data[part], (rows, X.indices[part])), X.shape))
-            parts = block.indptr.astype(np.int64), block.indices.astype(np.int32), block.data.astype(np.int32)
-            blocks.append(tuple(np.append(a, a[:1] * 0) if i else a for i, a in enumerate(parts)))
-        lengths = np.diff(np.append(0, np.cumsum(X.data, dtype=np.int64))[X.indptr])
-        return ExpectedCounts(blocks, lengths, topics, self._n_topics, resumed)
+        block = max(1, min(BLOCK, -(-self._X.shape[0] // self._n_threads)))
+        return ExpectedCounts(self._X, topics, self._n_topics, block, resumed)
 
     def arrays(self):
         """Return the hidden state."""
@@ -61,5 +51,11 @@ class ExpectedTopics:
 
 
 def expected_table(sums, table, alpha, beta):
-    """Return the next table, of expected counts, of the sums that were collected from a table: (n_words, n_topics)."""
+    """Make the next table, of expected counts, of the sums that were collected from a table, in its place.
+
+    Returns
+    -------
+    table : float32 array of shape (n_words, n_topics)
+        The same array.
+    """
     return next_table(sums, table, alpha.astype(np.float32), beta)

@@ -164,7 +164,7 @@ class ExactTables(Tables):
         if self._first_expected is None:
             self._mean.add(exact, round_)
         if self._first_expected is not None and round_ >= self._first_expected:
-            self.table = expected_table(exact, self.table, *self._priors(round_))
+            expected_table(exact, self.table, *self._priors(round_))
         elif round_ + 1 == self._first_expected:
             self.table = exact.astype(np.float32)
         else:
@@ -172,9 +172,8 @@ class ExactTables(Tables):
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
-        # Transposed before they are doubles, which are more bytes, for a model that is topic by topic in memory.
         counts, n = (self._mean.sum, self._mean.n) if self._first_expected is None else (self.table, 1)
-        return (np.ascontiguousarray(counts.T) / np.float64(n)).T
+        return np.divide(counts.T, np.float64(n), order="C").T  # topic by topic in memory
 
     def arrays(self):
         """Return the state."""
