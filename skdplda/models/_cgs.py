@@ -70,9 +70,9 @@ class PrivateCGSLDA(BaseRoundsModel):
     is no bound to choose. With Gaussian noise a document contributes expected topic counts of its words, in place of
     drawn topics, and rare words weigh more; both make better topics. Without noise each token counts 1.
 
-    With Gaussian noise and `sampling_rate=1`, the first 16 rounds of topics, and those of frequent words, do not sample:
-    they infer each document's topics by CVB0, collapsed variational inference, because drawn topics settle too early
-    under noise.
+    With Gaussian noise and `sampling_rate=1`, the first 16 rounds of topics, and those of frequent words, do not
+    sample: they infer each document's topics by CVB0, collapsed variational inference, because drawn topics settle too
+    early under noise.
 
     With Gaussian noise the releases decide how the budget is divided: word frequencies come first, then rounds of
     topics, and a vote of the documents tells whether topics explain them better than word frequencies do. If not, the
