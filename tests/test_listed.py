@@ -15,7 +15,7 @@ from skdplda.models import _cgs
 from skdplda.privacy import Randomness
 from skdplda.rounds._estep_listed import ListedEStep
 from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._tables import ListedTables, annealed
+from skdplda.rounds._tables import ExactTables, annealed
 
 
 def tokens(X, K, **options):
@@ -148,10 +148,10 @@ def test_parts_of_a_corpus_draw_as_the_whole_and_a_resumed_run_goes_on():
         )  # fmt: skip
 
     whole, parts = step(X, 0), [step(counts_of(X[:100].toarray()), 0), step(counts_of(X[100:].toarray()), 100)]
-    table = ListedTables((X.shape[1], K), plan)
+    table = ExactTables((X.shape[1], K), plan, lists=True)
     for round_ in range(6):
         if round_ == 4:
-            again, resumed = ListedTables((X.shape[1], K), plan), step(X, 0)
+            again, resumed = ExactTables((X.shape[1], K), plan, lists=True), step(X, 0)
             again.restore(table.arrays())
             resumed.restore(whole.arrays())
             resumed._total()
@@ -177,3 +177,23 @@ def test_the_estimator_lists_topics_where_there_are_many(monkeypatch):
     seen = []
     PrivateCGSLDA(4, epsilon=np.inf, max_iter=3, random_state=0, callback=lambda r: seen.append(r.table.sum())).fit(X)
     assert seen == [X.sum()] * 3
+
+
+def test_rounds_of_expected_counts_follow_those_of_lists(monkeypatch, tmp_path):
+    """A fit that goes on at any of its last rounds, on more threads or on blocks, is the same."""
+    monkeypatch.setattr(_cgs, "LISTED_TOPICS", 3)
+    X, path = np.random.default_rng(0).poisson(0.7, (60, 12)), tmp_path / "fit.npz"
+    options = {"epsilon": np.inf, "max_iter": 16, "random_state": 0}
+    model = PrivateCGSLDA(6, **options).fit(X)
+    assert model.components_.sum() == pytest.approx(X.sum() + 6 * 12 * 0.01, abs=1e-2)
+    assert (model.components_ % 1 != 0.01).any()  # expected counts are no whole numbers
+
+    def interrupt(report):
+        if report.n_done == last:
+            raise KeyboardInterrupt
+
+    for last in range(11, 16):
+        with pytest.raises(KeyboardInterrupt):
+            PrivateCGSLDA(6, **options, checkpoint=path, callback=interrupt).fit(X)
+        resumed = PrivateCGSLDA(6, **options, checkpoint=path, n_jobs=2).fit(X)
+        assert_array_equal(resumed.components_, model.components_)

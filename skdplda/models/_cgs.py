@@ -27,7 +27,7 @@ from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.rounds._plan import BudgetPlan, NoisePlan
 from skdplda.rounds._prior import PublicPrior, WordPrior, has_vectors
 from skdplda.rounds._sensitivity import NORM_BOUND, shortened
-from skdplda.rounds._tables import ExactTables, ListedTables, SmoothedTables, annealed, constant, model_noise
+from skdplda.rounds._tables import ExactTables, SmoothedTables, annealed, constant, model_noise
 
 __all__ = ["PrivateCGSLDA"]
 
@@ -400,9 +400,9 @@ class PrivateCGSLDA(BaseRoundsModel):
 
     def _first_expected(self, plan):
         """Return the number of the first round of expected counts; None without such rounds."""
-        if self._order(plan) is not None or self._lists_topics(plan) or any(self._infers()):
+        if self._order(plan) is not None or any(self._infers()):
             return None
-        return first_expected(plan.n_rounds)
+        return first_expected(plan.n_rounds, self.n_components, self._lists_topics(plan))
 
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, order = self._doc_topic_prior(), self._topic_word_prior(), self._order(plan)
@@ -415,9 +415,9 @@ class PrivateCGSLDA(BaseRoundsModel):
         elif order is None:
             priors = self._exact_priors(plan)
         n_sweeps = self.local_sweeps or (EXACT_SWEEPS if order is None else PRIVATE_SWEEPS)
-        if self._lists_topics(plan):
-            return partial(ListedEStep, n_topics=self.n_components, priors=priors, n_sweeps=n_sweeps)
         options = {"n_topics": self.n_components, "priors": priors, "n_sweeps": n_sweeps}
+        if self._lists_topics(plan):
+            return partial(ListedEStep, first_expected=self._first_expected(plan), **options)
         options["soft_counts"] = self._soft_counts(plan, data)
         if self._adaptive():
             return partial(AdaptiveEStep, make=partial(StartedGibbsEStep, **options), judges=JUDGES * infers[0])
@@ -425,10 +425,9 @@ class PrivateCGSLDA(BaseRoundsModel):
 
     def _make_tables(self, plan, randomness, data):
         shape, key = (data.n_words, self.n_components), randomness.table_key
-        if self._lists_topics(plan):
-            return ListedTables(shape, plan)
         if self._order(plan) is None:
-            return ExactTables(shape, plan, self._exact_priors(plan), self._first_expected(plan))
+            lists = self._lists_topics(plan)
+            return ExactTables(shape, plan, self._exact_priors(plan), self._first_expected(plan), lists)
         if self._adaptive():
             options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._infers()[0]}
             return AdaptiveTables(shape, plan, key, weighted=self._soft_counts(plan, data), **options)

@@ -5,6 +5,7 @@ import scipy.sparse as sp
 
 from skdplda._kernels._listed import ListedTokens
 from skdplda._validation import check_groups, unit_of_documents
+from skdplda.rounds._expected import ExpectedTopics
 
 __all__ = ["ListedEStep"]
 
@@ -19,22 +20,30 @@ class ListedEStep:
     ----------
     X, units, randomness, n_threads, first_document
         As in `skdplda.rounds.EStep`; X as from `check_counts`.
-    n_topics, priors, n_sweeps
+    n_topics, priors, n_sweeps, first_expected
         As in `GibbsEStep`.
     """
 
-    def __init__(self, X, units=None, *, n_topics, priors, n_sweeps, randomness, n_threads, first_document=0):
+    def __init__(
+        self, X, units=None, *, n_topics, priors, n_sweeps, first_expected=None, randomness, n_threads, first_document=0
+    ):  # fmt: skip
         units = check_groups(None, X.shape[0]) if units is None else units
         self.n_units, self._unit = len(units[0]) - 1, unit_of_documents(units)
         self._shape = X.shape[1], n_topics
         self._tokens = ListedTokens(X.indptr, X.indices, X.data, *self._shape, n_threads)
         self._priors, self._n_sweeps = priors, n_sweeps
+        self._first_expected, self._expected = first_expected, ExpectedTopics(X, n_topics, n_threads)
         self._randomness, self._n_threads, self._first = randomness, n_threads, first_document
 
     def collect(self, table, round_, active):
-        """Sample the active units' topics from the table and return the sum of all: csr_array, (n_words, n_topics)."""
-        table = sp.csr_array(table)
+        """Sample the active units' topics from the table and return the sum of all: csr_array, (n_words, n_topics).
+
+        In rounds of expected counts, the sums that `ExpectedTopics` collects.
+        """
         alpha, beta = self._priors(round_)
+        if self._first_expected is not None and round_ >= self._first_expected:
+            return self._expected.collect(table, alpha, beta, self._tokens.topics)
+        table = sp.csr_array(table)
         self._tokens.sweep(
             table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, alpha.astype(np.float32), beta,
             1.0, self._n_sweeps, self._randomness.key, round_, None if active is None else active[self._unit],
@@ -48,8 +57,9 @@ class ListedEStep:
 
     def arrays(self):
         """Return the hidden state."""
-        return {"topics": self._tokens.topics}
+        return {"topics": self._tokens.topics, **self._expected.arrays()}
 
     def restore(self, arrays):
         """Restore the hidden state."""
         self._tokens.set_topics(arrays["topics"])
+        self._expected.restore(arrays)

@@ -9,7 +9,6 @@ from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 
 __all__ = [
     "ExactTables",
-    "ListedTables",
     "MeanTable",
     "OnlineTables",
     "SmoothedTables",
@@ -130,11 +129,6 @@ class MeanTable:
                 self.sum += counts
             self.n += 1
 
-    @property
-    def value(self):
-        """The mean."""
-        return self.sum / self.n
-
 
 class ExactTables(Tables):
     """Without noise, each round starts from the last table; the first one counts nothing.
@@ -151,87 +145,68 @@ class ExactTables(Tables):
         As in `GibbsEStep`, for rounds of expected counts.
     first_expected : int or None, default=None
         Number of the first of them, if there is one.
+    lists : bool, default=False
+        Whether tables list the topics of each word (csr_array), as `ListedEStep` takes them. Those of expected counts
+        do not.
     """
 
     grows = True  # the first round takes parts of growing size
 
-    def __init__(self, shape, plan, priors=None, first_expected=None):
-        self.table, self._mean = np.zeros(shape, np.int32), MeanTable(shape, plan.n_rounds)
-        self._priors, self._first_expected = priors, first_expected
-
-    def update(self, exact, round_):
-        """Make the next table from exact counts, which are not copied, or from the sums of expected ones."""
-        if self._first_expected is None:
-            self._mean.add(exact, round_)
-        if self._first_expected is not None and round_ >= self._first_expected:
-            expected_table(exact, self.table, *self._priors(round_))
-        elif round_ + 1 == self._first_expected:
-            self.table = exact.astype(np.float32)
-        else:
-            self.table = exact
-
-    def pseudo_counts(self):
-        """Return the model, without the prior: (n_words, n_topics), not negative."""
-        counts, n = (self._mean.sum, self._mean.n) if self._first_expected is None else (self.table, 1)
-        return np.divide(counts.T, np.float64(n), order="C").T  # topic by topic in memory
-
-    def arrays(self):
-        """Return the state."""
-        return {"table": self.table, "sum": self._mean.sum, "n": np.array(self._mean.n)}
-
-    def restore(self, arrays):
-        """Restore the state."""
-        self.table, self._mean.sum, self._mean.n = arrays["table"], arrays["sum"], int(arrays["n"])
-
-
-class ListedTables(Tables):
-    """As `ExactTables`, for many topics: tables that list the topics of each word (csr_array), and no expected counts.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        (n_words, n_topics).
-    plan : NoisePlan
-        Number of rounds.
-    """
-
-    grows = True
-
-    def __init__(self, shape, plan):
-        self._lists, self._mean = sp.csr_array(shape, dtype=np.int32), MeanTable(shape, plan.n_rounds, lists=True)
+    def __init__(self, shape, plan, priors=None, first_expected=None, lists=False):
+        self._counts = sp.csr_array(shape, dtype=np.int32) if lists else np.zeros(shape, np.int32)
+        self._mean = MeanTable(shape, plan.n_rounds, lists)
+        self._priors, self._first_expected, self._lists = priors, first_expected, lists
 
     @property
     def question(self):
-        """What the E-step is asked: the table's lists."""
-        return self._lists
+        """What the E-step is asked: the table, or its lists."""
+        return self._counts
 
     @property
     def table(self):
-        """What the next round starts from: (n_words, n_topics), a new array."""
-        return self._lists.toarray()
+        """What the next round starts from: (n_words, n_topics); of lists a new array."""
+        return self._counts.toarray() if sp.issparse(self._counts) else self._counts
 
     def update(self, exact, round_):
-        """Make the next table from exact counts, which are not copied."""
-        self._lists = sp.csr_array(exact)
-        self._mean.add(self._lists, round_)
+        """Make the next table from exact counts, which are not copied, or from the sums of expected ones."""
+        if self._first_expected is not None and round_ >= self._first_expected:
+            expected_table(exact, self._counts, *self._priors(round_))
+            return
+        self._counts = sp.csr_array(exact) if self._lists else exact
+        if self._first_expected is None:
+            self._mean.add(self._counts, round_)
+        elif round_ + 1 == self._first_expected:
+            self._counts = self.table.astype(np.float32)
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative, topic by topic in memory."""
-        return self._mean.value.T.toarray(order="C").T
+        counts, n = (self._mean.sum, self._mean.n) if self._first_expected is None else (self._counts, 1)
+        if sp.issparse(counts):
+            return (counts / n).T.toarray(order="C").T
+        return np.divide(counts.T, np.float64(n), order="C").T
 
     def arrays(self):
         """Return the state."""
-        parts = {"table": self._lists, "sum": self._mean.sum}
-        lists = {f"{name}_{part}": getattr(a, part) for name, a in parts.items() for part in LISTS}
-        return {**lists, "n": np.array(self._mean.n)}
+        parts = {"table": self._counts, "sum": self._mean.sum}
+        return {"n": np.array(self._mean.n)} | {
+            name: array for part, a in parts.items() for name, array in arrays_of(part, a).items()
+        }
 
     def restore(self, arrays):
         """Restore the state."""
-        self._lists, self._mean.sum = (
-            sp.csr_array(tuple(arrays[f"{name}_{part}"] for part in LISTS), self._lists.shape)
-            for name in ("table", "sum")
-        )
+        shape = self._counts.shape
+        self._counts, self._mean.sum = (table_of(part, arrays, shape) for part in ("table", "sum"))
         self._mean.n = int(arrays["n"])
+
+
+def arrays_of(name, table):
+    """Return the arrays of a table or of its lists, by names that begin with this one."""
+    return {f"{name}_{part}": getattr(table, part) for part in LISTS} if sp.issparse(table) else {name: table}
+
+
+def table_of(name, arrays, shape):
+    """Return the table that `arrays_of` took apart."""
+    return arrays[name] if name in arrays else sp.csr_array(tuple(arrays[f"{name}_{part}"] for part in LISTS), shape)
 
 
 class SmoothedTables(Tables):
