@@ -96,7 +96,8 @@ def test_a_resumed_run_goes_on():
 @pytest.mark.parametrize(("n_rounds", "first"), [(1, None), (3, None), (4, 3), (30, 23), (100, 92)])
 def test_how_many_rounds(n_rounds, first):
     assert first_expected(n_rounds, 10) == first
-    assert first_expected(n_rounds, 10, lists=True) == (first if n_rounds < 30 else n_rounds - 5)
+    assert first_expected(n_rounds, 5000) == (first if n_rounds < 30 else n_rounds - 4)
+    assert first_expected(n_rounds, 65520) == (first and n_rounds - 1)
     assert first_expected(n_rounds, 65521) is None
 
 

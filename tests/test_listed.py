@@ -1,6 +1,7 @@
 """The sweeps from lists of topics against the exact law of a small document, and the lists against numpy."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -180,7 +181,7 @@ def test_the_estimator_lists_topics_where_there_are_many(monkeypatch):
 
 
 def test_rounds_of_expected_counts_follow_those_of_lists(monkeypatch, tmp_path):
-    """A fit that goes on at any of its last rounds, on more threads or on blocks, is the same."""
+    """A fit that goes on at any of its last rounds, on more threads, is the same."""
     monkeypatch.setattr(_cgs, "LISTED_TOPICS", 3)
     X, path = np.random.default_rng(0).poisson(0.7, (60, 12)), tmp_path / "fit.npz"
     options = {"epsilon": np.inf, "max_iter": 16, "random_state": 0}
@@ -188,12 +189,12 @@ def test_rounds_of_expected_counts_follow_those_of_lists(monkeypatch, tmp_path):
     assert model.components_.sum() == pytest.approx(X.sum() + 6 * 12 * 0.01, abs=1e-2)
     assert (model.components_ % 1 != 0.01).any()  # expected counts are no whole numbers
 
-    def interrupt(report):
+    def interrupt(last, report):
         if report.n_done == last:
             raise KeyboardInterrupt
 
     for last in range(11, 16):
         with pytest.raises(KeyboardInterrupt):
-            PrivateCGSLDA(6, **options, checkpoint=path, callback=interrupt).fit(X)
+            PrivateCGSLDA(6, **options, checkpoint=path, callback=partial(interrupt, last)).fit(X)
         resumed = PrivateCGSLDA(6, **options, checkpoint=path, n_jobs=2).fit(X)
         assert_array_equal(resumed.components_, model.components_)

@@ -100,8 +100,8 @@ class PrivateCGSLDA(BaseRoundsModel):
     max_iter : int or None, default=None
         Number of rounds of topics, each of which spends budget; sweeps for the published forms. None: with Gaussian
         noise 2 to 20, as the first releases tell of signal and noise; 20 with other noise and with samples, 100 with
-        `epsilon=inf`, 300 for the published forms. With `epsilon=inf` the last eight, at most a quarter, draw no
-        topics, but add up their expected counts. Affects privacy: no, the noise is calibrated to it.
+        `epsilon=inf`, 300 for the published forms. With `epsilon=inf` the last eight (fewer above 2500 topics), at most
+        a quarter, draw no topics, but add up their expected counts. Affects privacy: no, the noise is calibrated to it.
     local_sweeps : int or None, default=None
         Gibbs sweeps over a document's tokens within a round that samples. None: 10 with noise, else 1. Affects privacy:
         no.
@@ -402,7 +402,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         """Return the number of the first round of expected counts; None without such rounds."""
         if self._order(plan) is not None or any(self._infers()):
             return None
-        return first_expected(plan.n_rounds, self.n_components, self._lists_topics(plan))
+        return first_expected(plan.n_rounds, self.n_components)
 
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, order = self._doc_topic_prior(), self._topic_word_prior(), self._order(plan)

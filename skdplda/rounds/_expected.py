@@ -6,16 +6,16 @@ from skdplda._kernels._expected import ExpectedCounts, next_table
 
 __all__ = ["ExpectedTopics", "expected_table", "first_expected"]
 
-# Rounds at most, fewer where topics are listed, and of how many rounds one: doc/kernels.rst, "Expected counts".
-EXPECTED_ROUNDS, LISTED_ROUNDS, ONE_OF = 8, 5, 4
+# Rounds at most, times the topics at most, and of how many rounds one: doc/kernels.rst, "Expected counts".
+EXPECTED_ROUNDS, ROUNDS_TOPICS, ONE_OF = 8, 20_000, 4
 MOST_TOPICS = 65520  # that the kernel takes
 BLOCK = 8192  # documents at most of one thread's share of the work
 
 
-def first_expected(n_rounds, n_topics, lists=False):
+def first_expected(n_rounds, n_topics):
     """Return the number of the first round of expected counts, or None: for few rounds, and for too many topics."""
-    most = LISTED_ROUNDS if lists else EXPECTED_ROUNDS
-    return n_rounds - min(most, n_rounds // ONE_OF) if n_rounds >= ONE_OF and n_topics <= MOST_TOPICS else None
+    n_expected = min(EXPECTED_ROUNDS, max(1, ROUNDS_TOPICS // n_topics), n_rounds // ONE_OF)
+    return n_rounds - n_expected if n_expected and n_topics <= MOST_TOPICS else None
 
 
 class ExpectedTopics:
