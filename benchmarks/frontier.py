@@ -30,9 +30,11 @@ The sixth part, --floor, has corpora cut to 2,000 documents: is a model with top
 uniform and private word frequencies, of the same budget? With vectors, and with vectors of the wrong words. Beside is
 the perplexity of ten topics without noise, for points of the share.
 
-The first four parts take about an hour of CPU time on one core, the fifth and the sixth another.
+The seventh part, --short, cuts documents to 3 to 12 words, and asks what an inferred prior of topic proportions does.
 
-    python benchmarks/frontier.py --data FOLDER --frontier --vocabulary --ablation --attack --little --floor
+The first four parts take about an hour of CPU time on one core, the others another.
+
+    python benchmarks/frontier.py --data FOLDER --frontier --vocabulary --ablation --attack --little --floor --short
     python benchmarks/frontier_page.py
 """
 
@@ -199,10 +201,11 @@ def short_mails(data):
     return corpus
 
 
-def some_words(X, rng):
-    """Return presence of SHORT random words of each document, all of which have more."""
-    words = [rng.permutation(X.indices[first:last])[:SHORT] for first, last in pairwise(X.indptr)]
-    rows = np.repeat(np.arange(len(words)), SHORT)
+def some_words(X, rng, n_words=SHORT):
+    """Return presence of so many random words of each document that has them."""
+    bounds = [(first, last) for first, last in pairwise(X.indptr) if last - first >= n_words]
+    words = [rng.permutation(X.indices[first:last])[:n_words] for first, last in bounds]
+    rows = np.repeat(np.arange(len(words)), n_words)
     return sp.csr_array((np.ones(rows.size, np.int64), (rows, np.concatenate(words))), shape=X.shape)
 
 
@@ -790,6 +793,44 @@ def judge_floor(corpus, data, make, row):
     return found | {"unigram": unigram_perplexity(corpus.train, corpus.test), "floor": least, "non-private": exact}
 
 
+LENGTHS, INFERRED = (3, 5, 7, 12), "infer"  # words a document, and what helps: doc_topic_prior="infer"
+
+
+@cache
+def cut(corpus, n_words):
+    """Return the documents cut to so many random words; shorter ones are left out."""
+    rng = np.random.default_rng(SPLIT_SEED)
+    train, test = (some_words((X > 0).astype(np.int64), rng, n_words) for X in (corpus.train, corpus.test))
+    return Corpus(corpus.name, corpus.topics, train, test, corpus.words, train)
+
+
+def short(options):
+    """Yield what there is to measure: texts cut to few words, with and without an inferred prior."""
+    makers = {contender.name: contender.make for contender in CONTENDERS}
+    for seed, name, n_words, epsilon in product(options.seeds, options.corpora, LENGTHS, options.epsilon):
+        corpus = cut(load(name, options.data), n_words)
+        for (model, n_topics), help_ in product(product(BOTH, options.topics or (1, 3, 10)), ("none", INFERRED)):
+            if (options.only and model not in options.only) or (n_topics == 1 and help_ == INFERRED):
+                continue
+            row = {"corpus": name, "topics": n_topics, "model": model, "words": n_words, "help": help_}
+            row |= {"epsilon": epsilon, "seed": seed}
+            row["fingerprint"] = fingerprint(short_model(makers[model], row | {"seed": 0}))
+            yield row, partial(judge_short, corpus, makers[model], row)
+
+
+def short_model(make, row):
+    """Return the estimator of a row."""
+    model = make(row["topics"], row["epsilon"], row["seed"])
+    return model.set_params(doc_topic_prior=INFERRED) if row["help"] == INFERRED else model
+
+
+def judge_short(corpus, make, row):
+    """Fit, and return the values of a row."""
+    model = short_model(make, row)
+    found = {"cpu s": fitted(model, corpus, corpus.train), "perplexity": model.perplexity(corpus.test)}
+    return found | {"unigram": unigram_perplexity(corpus.train, corpus.test)}
+
+
 ATTACKED = ("PrivateCGSLDA", "VIPSLDA", "Zhu et al.")
 
 
@@ -868,6 +909,14 @@ PARTS = {
         (KOS, NIPS, NEWS, TWEETS),
         (0.5, 1.0, 2.0),
         (0,),
+    ),
+    "short": Part(
+        short,
+        (*MODEL, "words", "help", "epsilon", "seed"),
+        (*GAIN, "cpu s", "note"),
+        (KOS, NEWS),
+        (2.0, 10.0),
+        (0, 1),
     ),
     "attack": Part(
         attack,

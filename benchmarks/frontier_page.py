@@ -182,7 +182,7 @@ def draw_units(table, path):
             ax.set_xlabel({"bit": "epsilon of one word", "token": "epsilon of one word"}.get(guarantee[0], "epsilon"))
             ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.2))
         row[0].set_ylabel("share of the gain kept")
-    figure.savefig(path, dpi=130, bbox_inches="tight", pil_kwargs={"optimize": True})
+    figure.savefig(path, dpi=115, bbox_inches="tight", pil_kwargs={"optimize": True})
 
 
 def draw_measures(table, attacks, path):
@@ -397,6 +397,18 @@ def floor_table(table):
     return text.rename(columns=lambda epsilon: f"{epsilon:g}").reset_index()
 
 
+def short_table(table):
+    """Return perplexities of texts of few words: of one topic, and means of more with and without an inferred prior."""
+    table = table[table["perplexity"].notna()]
+    keys = ["corpus", "words", "epsilon"]
+    one = table[(table["topics"] == 1) & (table["model"] == "VIPSLDA")].groupby(keys)["perplexity"].mean()
+    more = table[table["topics"] > 1].groupby([*keys, "model", "help"])["perplexity"].mean().unstack(["model", "help"])
+    columns = {"frequencies": one}
+    for model in reversed(MAIN):
+        columns |= {model: more[model, "none"], f'{model}, "infer"': more[model, "infer"]}
+    return pd.DataFrame(columns).round(0).astype(int).reset_index()
+
+
 def falls(table, deviations=2.0):
     """Return where more epsilon is clearly worse: pairs of settings whose mean shares fall by more than chance.
 
@@ -464,6 +476,7 @@ def main():
         "frontier_attack",
         "frontier_little",
         "frontier_floor",
+        "frontier_short",
     ):
         path = options.results / f"{name}.csv"
         parts[name] = pd.read_csv(path) if path.exists() else None
@@ -487,6 +500,8 @@ def main():
         print(f"clearly worse with more epsilon\n{falls(parts['frontier_little']).to_string(index=False)}\n")
     if parts["frontier_floor"] is not None:
         tables["floor"] = floor_table(parts["frontier_floor"])
+    if parts["frontier_short"] is not None:
+        tables["short"] = short_table(parts["frontier_short"])
     for name, values in tables.items():
         values.to_csv(options.output / f"{name}.csv", index=False, lineterminator="\n")
         print(f"{name}\n{values.to_string(index=False)}\n")

@@ -129,6 +129,11 @@ class MeanTable:
                 self.sum += counts
             self.n += 1
 
+    @property
+    def value(self):
+        """The mean."""
+        return self.sum / self.n
+
 
 class ExactTables(Tables):
     """Without noise, each round starts from the last table; the first one counts nothing.
@@ -182,7 +187,7 @@ class ExactTables(Tables):
         """Return the model, without the prior: (n_words, n_topics), not negative, topic by topic in memory."""
         counts, n = (self._mean.sum, self._mean.n) if self._first_expected is None else (self._counts, 1)
         if sp.issparse(counts):
-            return (counts / n).T.toarray(order="C").T
+            return self._mean.value.T.toarray(order="C").T
         return np.divide(counts.T, np.float64(n), order="C").T
 
     def arrays(self):
