@@ -49,6 +49,7 @@ MAP = {
             "rounds/_estep_gibbs.py:GibbsEStep.restore",  # the counts from which the next sweep goes on
             "rounds/_estep_gibbs.py:StartedGibbsEStep.collect",  # of the two E-steps that it consists of
             "rounds/_expected.py:ExpectedTopics.collect",  # without noise only
+            "rounds/_estep_listed.py:ListedEStep.collect",  # the same
             "rounds/_estep_segments.py:SegmentEStep.collect",
             "rounds/_estep_variational.py:VariationalEStep.collect",
             # Where releases divide the budget; lemmas are those of doc/theory/adaptive.rst.
