@@ -331,7 +331,7 @@ def ablation_table(table):
     wide = wide.loc[:, list(dict.fromkeys(table.sort_values(["corpus", "epsilon"])["setting"]))]
     formatted = wide.map(lambda value: "" if np.isnan(value) else f"{value:+.1f}")
     first = wide.xs("as it is", level="option", drop_level=False)
-    formatted.loc[first.index] = first.map(lambda value: f"{value:.1f} %")
+    formatted.loc[first.index] = first.map(lambda value: "" if np.isnan(value) else f"{value:.1f} %")
     return formatted.reset_index()
 
 
