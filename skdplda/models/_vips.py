@@ -58,8 +58,7 @@ ADAPTIVE_TOPIC_WORD_PRIOR = 0.01
 # rounds" and "no smoothing between rounds" of VIPSLDA.
 ROUNDS_SMOOTHING = 1.0
 # Added to alpha in private rounds that are not adaptive: exp(digamma(x + 1/2)) is about x, so that a topic of few
-# counts in a document is not lost. With alpha = 0.1 the sum is that 1/2; frontier_ablation.csv, row "alpha not raised
-# in rounds".
+# counts in a document is not lost. With alpha = 0.1 the sum is that 1/2.
 OFFSET = 0.4
 FRESH_UPDATES = 50  # most iterations for a document that starts anew
 CUT = "the tokens kept of different documents are drawn independently"
