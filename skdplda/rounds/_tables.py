@@ -25,8 +25,8 @@ __all__ = [
 KEPT_TABLES, LAST_TABLES = 10, 5000
 # Exponential forgetting factor of the averaged releases; frontier_ablation.csv, row "model: no forgetting".
 FORGET = 0.2
-# Smoothing of the next table of `SmoothedTables` towards the word frequencies, in standard deviations of the noise: of drawn
-# topics, which need little.
+# Smoothing of the next table of `SmoothedTables` towards the word frequencies, in standard deviations of the noise: of
+# drawn topics, which need little.
 SMOOTHING = 0.2
 LISTS = ("data", "indices", "indptr")  # the parts of a csr_array
 
