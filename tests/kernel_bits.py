@@ -102,13 +102,13 @@ def variational():
         expected = expected_topics(table, quotients(rng, n_topics), 0.1)
         yield from (expected, exp_digamma(table))
         ways = [(0, -1.0, False), (0, 0.05, False), (1 << 20, 0.05, True)]
-        for (norm, cut, weighted), collapsed in product(ways, (False, True)):
+        for (norm, cut, weighted), (collapsed, relaxation) in product(ways, ((False, 1.0), (True, 1.0), (True, 1.4))):
             out = np.zeros((n_words, n_topics), np.int64)
             state = np.full((n_documents, n_topics), -1, np.float32)
             word_weight = quotients(rng, n_words, np.float32) if weighted else None
             n = e_step(indptr.astype(np.int64), indices, counts, np.arange(n_documents), expected,
                        np.full(n_topics, 0.1, np.float32), None, 1 << 12, norm, 20, 1e-4, cut, out,
-                       word_weight=word_weight, state=state, collapsed=collapsed)  # fmt: skip
+                       word_weight=word_weight, state=state, collapsed=collapsed, relaxation=relaxation)  # fmt: skip
             yield from (out, state, n)
 
 

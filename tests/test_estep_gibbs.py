@@ -8,8 +8,15 @@ from scipy.special import digamma
 
 from skdplda._validation import check_groups
 from skdplda.privacy import Randomness
-from skdplda.rounds._estep_gibbs import INFERRED_ROUNDS, MEAN_CHANGE, GibbsEStep, StartedGibbsEStep
-from skdplda.rounds._estep_variational import REMEMBERED_UPDATES, VariationalEStep
+from skdplda.rounds._estep_gibbs import (
+    INFERRED_ROUNDS,
+    MEAN_CHANGE,
+    RELAXATION,
+    UPDATES,
+    GibbsEStep,
+    StartedGibbsEStep,
+)
+from skdplda.rounds._estep_variational import VariationalEStep
 from skdplda.rounds._sensitivity import GRID, word_weights
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
@@ -125,7 +132,7 @@ def started_step(X, units):
     draws = {"priors": lambda _: (alpha, BETA), "n_sweeps": 2, "soft_counts": soft}
     inferred = VariationalEStep(
         X, units, priors=lambda _: (alpha / 2, 0.0), weighted=soft, exact=False, max_norm=None, max_length=None,
-        max_iter=REMEMBERED_UPDATES, tol=MEAN_CHANGE, remember=True, collapsed=True, **options,
+        max_iter=UPDATES, tol=MEAN_CHANGE, remember=True, collapsed=True, relaxation=RELAXATION, **options,
     )  # fmt: skip
     return StartedGibbsEStep(X, units, **draws, **options), inferred, GibbsEStep(X, units, order=2, **draws, **options)
 

@@ -19,7 +19,7 @@ cdef extern from "variational_step.h" nogil:
         float *state
         int64_t norm
         int32_t token_weight, n_topics, stride, max_iter, collapsed, given
-        float tol, cut
+        float tol, cut, beyond
     ctypedef struct document_scratch:
         pass
     document_scratch *scratch_new(int64_t words, int32_t stride)
@@ -91,13 +91,14 @@ def e_step(
     const float[:, ::1] expected, const float[::1] alpha, const int32_t[::1] weight, int token_weight,
     int64_t norm, int max_iter, double tol, double cut, int64_t[:, ::1] out, int n_threads=1,
     const float[::1] word_weight=None, float[:, ::1] state=None, bint collapsed=False, bint given=False,
+    double relaxation=1.0,
 ):
     """Infer the topics of some documents and sum their expected topic-word counts, on an integer grid.
 
     Equivalent to, for each of the documents, with words `w`, counts `c`, E = expected[w] and `grid` its weight::
 
         gamma = alpha + (c.sum() / K if state is None or state[d, 0] < 0 else state[d])
-        for _ in range(max_iter):
+        for i in range(max_iter):
             theta = gamma if collapsed else exp_digamma(gamma)
             soft = E * theta / (E @ theta)[:, None]
             if collapsed:
@@ -105,9 +106,11 @@ def e_step(
                 soft /= soft.sum(1)[:, None]
             soft *= c[:, None]
             previous, gamma = gamma, alpha + soft.sum(0)
+            if i + 1 < max_iter:
+                gamma = np.maximum(gamma + (relaxation - 1) * (gamma - previous), alpha)
             if abs(gamma - previous).mean() <= tol:
                 break
-        if state is not None: state[d] = soft.sum(0)
+        if state is not None: state[d] = gamma - alpha
         if word_weight is not None: soft *= word_weight[w][:, None]
         if norm: grid = norm / np.linalg.norm(soft)
         out[w] += np.floor(grid * soft)
@@ -146,11 +149,17 @@ def e_step(
     given : bool, default=False
         Whether `state` is what the documents' topics are. They stay, and only soft counts are computed, those of the first
         iteration; needs a norm.
+    relaxation : float, default=1.0
+        Factor of each change of gamma, in [1, 2): over-relaxation, which comes to the same place in fewer iterations [1]_.
 
     Returns
     -------
     n_iterations : int
         Of all documents.
+
+    References
+    ----------
+    .. [1] R. Salakhutdinov, S. Roweis (2003). Adaptive overrelaxed bound optimization methods. ICML.
     """
     cdef variational_problem p
     cdef Py_ssize_t i, n = documents.shape[0], longest = 0, n_words = out.shape[0]
@@ -171,6 +180,8 @@ def e_step(
         raise ValueError("word_weight must have one number a word, state shape (n_documents, n_topics)")
     if not np.min(alpha) > 0 or max_iter < 1 or not 0 <= norm <= 2**24:
         raise ValueError("alpha and max_iter must be positive, norm in [0, 2**24]")
+    if not 1 <= relaxation < 2:
+        raise ValueError("relaxation must be in [1, 2)")
     if given and (state is None or collapsed or not norm):
         raise ValueError("given topics need a state and a norm, and are not collapsed")
     if n == 0 or indices.shape[0] == 0:
@@ -186,7 +197,7 @@ def e_step(
     if word_weight is not None:
         p.word_weight = &word_weight[0]
     p.state = NULL if state is None else &state[0, 0]
-    p.norm, p.token_weight, p.max_iter, p.tol, p.cut = norm, token_weight, max_iter, tol, cut
+    p.norm, p.token_weight, p.max_iter, p.tol, p.cut, p.beyond = norm, token_weight, max_iter, tol, cut, relaxation - 1
     p.n_topics, p.stride, p.collapsed, p.given = n_topics, stride, collapsed, given
     n_threads = max(1, min(n_threads, n))
     others = np.zeros((n_threads - 1, out.shape[0], out.shape[1]), np.int64)

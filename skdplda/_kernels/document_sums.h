@@ -19,24 +19,15 @@ typedef union { TARGET(floats) part[TARGET(REGISTERS)]; float lane[LANES]; } TAR
 #define PICKED(a, b, ...) SHUFFLE(TARGET(ints), a, b, PICK_FOUR(0, __VA_ARGS__))
 #endif
 
-/* Sums over k of theta[k] row[k] of four rows, or of row[k] where theta is NULL, of `n` vectors of sixteen lanes. */
-INLINE v4 TARGET(four_sums)(const float *const *row, const float *theta, int32_t n) {
+/* The sums of the lanes of four rows, of which there are sixteen each. */
+INLINE v4 TARGET(four_totals)(TARGET(floats) sum[TARGET(REGISTERS)][4]) {
     enum { STEP = TARGET(REGISTERS) };
-    const TARGET(floats) *weight = (const TARGET(floats) *)theta;
     TARGET(floats) quarter[STEP];
     for (int32_t part = 0; part < STEP; part++) {
-        TARGET(floats) sum[4], two[2];
-        for (int i = 0; i < 4; i++) {
-            sum[i] = ((const TARGET(floats) *)row[i])[part];
-            if (theta) sum[i] *= weight[part];
-        }
-        for (int32_t j = part + STEP; j < n * STEP; j += STEP) for (int i = 0; i < 4; i++) {
-            TARGET(floats) next = ((const TARGET(floats) *)row[i])[j];
-            if (theta) next *= weight[j];
-            sum[i] += next;
-        }
+        const TARGET(floats) *one = sum[part];
+        TARGET(floats) two[2];
         for (int i = 0; i < 2; i++)
-            two[i] = PICKED(sum[2 * i], sum[2 * i + 1], 0, 4, 1, 5) + PICKED(sum[2 * i], sum[2 * i + 1], 2, 6, 3, 7);
+            two[i] = PICKED(one[2 * i], one[2 * i + 1], 0, 4, 1, 5) + PICKED(one[2 * i], one[2 * i + 1], 2, 6, 3, 7);
         quarter[part] = PICKED(two[0], two[1], 0, 1, 4, 5) + PICKED(two[0], two[1], 2, 3, 6, 7);
     }
 #if SIMD /* quarters 0 and 2, 1 and 3, and then both */
@@ -49,6 +40,19 @@ INLINE v4 TARGET(four_sums)(const float *const *row, const float *theta, int32_t
 #else
     return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
 #endif
+}
+
+/* Sums over k of theta[k] row[k] of four rows, of `n` vectors of sixteen lanes. */
+INLINE v4 TARGET(four_sums)(const float *const *row, const float *theta, int32_t n) {
+    enum { STEP = TARGET(REGISTERS) };
+    const TARGET(floats) *weight = (const TARGET(floats) *)theta;
+    TARGET(floats) sum[STEP][4];
+    for (int32_t part = 0; part < STEP; part++) {
+        for (int i = 0; i < 4; i++) sum[part][i] = ((const TARGET(floats) *)row[i])[part] * weight[part];
+        for (int32_t j = part + STEP; j < n * STEP; j += STEP)
+            for (int i = 0; i < 4; i++) sum[part][i] += ((const TARGET(floats) *)row[i])[j] * weight[j];
+    }
+    return TARGET(four_totals)(sum);
 }
 #undef PICK
 #undef PICK_FOUR

@@ -1,11 +1,25 @@
 /* The E-step of one document; see variational_step.h. Compiled once for each target: TARGET(name) tells them apart. */
 
+/* The larger of two numbers, b where a is no number. */
+INLINE TARGET(floats) TARGET(larger)(TARGET(floats) a, TARGET(floats) b) {
+#if SIMD == 2
+    return (TARGET(floats))_mm512_max_ps((__m512)a, (__m512)b);
+#elif SIMD == 1
+    return (TARGET(floats))_mm256_max_ps((__m256)a, (__m256)b);
+#else
+    const TARGET(ints) more = a > b;
+    return (TARGET(floats))(((TARGET(ints))a & more) | ((TARGET(ints))b & ~more));
+#endif
+}
+
 /* As TARGET(gather) for CVB0, where total[k] is the sum of the words' soft counts. With `keep`, `row` becomes B T' / T, so that
  * T row ratio are the soft counts. */
 INLINE void TARGET(gather_collapsed)(document_scratch *a, int64_t words, int32_t n, int keep) {
-    const int32_t all = n * TARGET(REGISTERS);
+    enum { STEP = TARGET(REGISTERS) };
+    const int32_t all = n * STEP;
     const TARGET(floats) *theta = (TARGET(floats) *)a->theta, *alpha = (TARGET(floats) *)a->alpha;
     const float *other[LANES], *four[4];
+    TARGET(floats) sum[STEP][4];
     for (int32_t i = 0; i < LANES; i++) other[i] = a->other + i * n * LANES;
     memset(a->total, 0, n * LANES * sizeof(float));
     for (int64_t first = 0; first < words; first += LANES) {
@@ -18,14 +32,16 @@ INLINE void TARGET(gather_collapsed)(document_scratch *a, int64_t words, int32_t
             for (int32_t m = 0; m < 4; m++) {
                 const TARGET(floats) *r = (const TARGET(floats) *)four[m];
                 TARGET(floats) *o = (TARGET(floats) *)other[i + m];
-                const float once = inverse[m];
-                for (int32_t j = 0; j < all; j++) {
-                    const TARGET(floats) soft = theta[j] * r[j] * once, left = theta[j] - soft;
-                    const TARGET(ints) more = left > alpha[j]; /* false where `left` is no number */
-                    o[j] = r[j] * (TARGET(floats))(((TARGET(ints))left & more) | ((TARGET(ints))alpha[j] & ~more));
+                TARGET(floats) part[STEP] = {{0}};
+                for (int32_t j = 0; j < all; j += STEP) for (int32_t h = 0; h < STEP; h++) {
+                    const TARGET(floats) soft = theta[j + h] * r[j + h] * inverse[m];
+                    const TARGET(floats) left = r[j + h] * TARGET(larger)(theta[j + h] - soft, alpha[j + h]);
+                    o[j + h] = left;
+                    part[h] += left;
                 }
+                for (int32_t h = 0; h < STEP; h++) sum[h][m] = part[h];
             }
-            *(v4 *)(ratio + i) = (v4)((i4)TARGET(quotients)(a->count + first + i, TARGET(four_sums)(other + i, NULL, n)) & (t > 0));
+            *(v4 *)(ratio + i) = (v4)((i4)TARGET(quotients)(a->count + first + i, TARGET(four_totals)(sum)) & (t > 0));
         }
         TARGET(add_all)(other, ratio, some, n, a->total);
         for (int32_t i = 0; keep && i < some; i++) {
@@ -131,6 +147,7 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
     }
     do {
         const int32_t n = padded(k) / LANES;
+        const float beyond = iteration + 1 < p->max_iter ? p->beyond : 0;
         if (p->collapsed) memcpy(a->theta, a->gamma, n * LANES * sizeof(float));
         else TARGET(exp_digamma_all)(a->gamma, a->theta, n * LANES);
         for (int32_t j = k; j < n * LANES; j++) a->theta[j] = 0;
@@ -140,8 +157,10 @@ static int TARGET(infer)(const variational_problem *p, document_scratch *a, int6
         for (int32_t j = 0; j < n * STEP; j++) {
             TARGET(floats) soft = ((TARGET(floats) *)a->total)[j];
             if (!p->collapsed) soft *= ((TARGET(floats) *)a->theta)[j];
-            const TARGET(floats) next = ((TARGET(floats) *)a->alpha)[j] + soft;
-            const TARGET(floats) by = next - ((TARGET(floats) *)a->gamma)[j];
+            const TARGET(floats) least = ((TARGET(floats) *)a->alpha)[j], before = ((TARGET(floats) *)a->gamma)[j];
+            TARGET(floats) next = least + soft;
+            if (beyond > 0) next = TARGET(larger)(next + beyond * (next - before), least);
+            const TARGET(floats) by = next - before;
             moved.part[j % STEP] += (TARGET(floats))((TARGET(ints))by & 0x7fffffff);
             ((TARGET(floats) *)a->gamma)[j] = next;
         }

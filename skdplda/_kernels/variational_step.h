@@ -30,6 +30,7 @@ typedef struct {              /* shared by all documents */
     int32_t collapsed;        /* CVB0: see above */
     int32_t given;            /* whether `state` has the documents' topics, so that nothing is inferred; with a norm only */
     float tol, cut;           /* mean change of gamma to stop at; counts of a topic to drop */
+    float beyond;             /* over-relaxation: part of its change by which gamma goes further; not in the last iteration */
 } variational_problem;
 
 /* The sum of one thread. Soft counts of a bounded norm are added in 32 bits, half the memory of the sum, and a row is

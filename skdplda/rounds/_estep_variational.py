@@ -58,14 +58,16 @@ class VariationalEStep:
     collapsed : bool, default=False
         Whether topics are inferred by CVB0, where a token does not see itself, in place of mean-field inference.
         Documents of few words need it, and so do tables of large numbers, against which the prior of words is nothing.
+    relaxation : float, default=1.0
+        Factor of each change of a document's topics, as in `skdplda._kernels._variational.e_step`.
     """
 
     def __init__(
         self, X, units=None, *, n_topics, priors, exact, max_norm, max_length, max_iter, tol, randomness, n_threads,
-        weighted=False, remember=False, collapsed=False, first_document=0,
+        weighted=False, remember=False, collapsed=False, relaxation=1.0, first_document=0,
     ):  # fmt: skip
         self._shape, self.priors = (X.shape[1], n_topics), priors
-        self._max_iter, self._tol = max_iter, tol
+        self._max_iter, self._tol, self._relaxation = max_iter, tol, relaxation
         self._norm = GRID if units is None and max_norm is None and not exact else 0
         self._least = None if exact or self._norm else max_norm or 1.0
         self._n_threads, self._weighted, self._collapsed = n_threads, weighted, collapsed
@@ -103,7 +105,7 @@ class VariationalEStep:
             e_step(
                 X.indptr, X.indices, X.data, documents, expected, alpha.astype(np.float32), weight, TOKEN_WEIGHT,
                 self._norm, self._max_iter, self._tol, LEAST_COUNTS, total, self._n_threads,
-                word_weight=word_weight, state=self._state, collapsed=self._collapsed,
+                word_weight=word_weight, state=self._state, collapsed=self._collapsed, relaxation=self._relaxation,
             )  # fmt: skip
         if infers:
             self.priors.update(round_, self._state, total / TOKEN_WEIGHT)
