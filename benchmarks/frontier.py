@@ -609,11 +609,6 @@ OPTIONS = (  # a name, of which models, and what is changed: parameters, or an a
     ("smoothing 0.2 between rounds", BOTH, with_constant(_adaptive, "SMOOTHING", 0.2)),
     ("topics drawn in all rounds", BOTH[:1], with_constant(_estep_gibbs, "INFERRED_ROUNDS", 0)),
     ("topics inferred in all rounds", BOTH[:1], with_constant(_estep_gibbs, "INFERRED_ROUNDS", 1000)),
-    (
-        "16 plain updates a document",
-        BOTH[:1],
-        both(with_constant(_estep_gibbs, "UPDATES", 16), with_constant(_estep_gibbs, "RELAXATION", 1.0)),
-    ),
     ("documents start anew in each round", BOTH[1:], with_e_step(lambda model: {"remember": False, "max_iter": 50})),
     (
         "words weigh alike",

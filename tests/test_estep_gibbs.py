@@ -9,14 +9,15 @@ from scipy.special import digamma
 from skdplda._validation import check_groups
 from skdplda.privacy import Randomness
 from skdplda.rounds._estep_gibbs import (
+    FEW_TOPICS,
+    FEWER_UPDATES,
     INFERRED_ROUNDS,
     MEAN_CHANGE,
     RELAXATION,
-    UPDATES,
     GibbsEStep,
     StartedGibbsEStep,
 )
-from skdplda.rounds._estep_variational import VariationalEStep
+from skdplda.rounds._estep_variational import REMEMBERED_UPDATES, VariationalEStep
 from skdplda.rounds._sensitivity import GRID, word_weights
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
@@ -125,28 +126,32 @@ def test_units_outside_the_sample_contribute_nothing(order, soft_counts, grouped
     np.testing.assert_array_equal(sums["even"] + sums["odd"], sums["all"])
 
 
-def started_step(X, units):
+def started_step(X, units, n_topics):
     """Return an E-step that infers and then draws, and the two that it consists of."""
-    options = {"n_topics": 3, "randomness": Randomness(0), "n_threads": 1}
-    alpha, soft = np.resize(ALPHA, 3), units is None
+    options = {"n_topics": n_topics, "randomness": Randomness(0), "n_threads": 1}
+    alpha, soft = np.resize(ALPHA, n_topics), units is None
+    updates = {"max_iter": REMEMBERED_UPDATES}
+    if n_topics > FEW_TOPICS:
+        updates = {"max_iter": FEWER_UPDATES, "relaxation": RELAXATION}
     draws = {"priors": lambda _: (alpha, BETA), "n_sweeps": 2, "soft_counts": soft}
     inferred = VariationalEStep(
         X, units, priors=lambda _: (alpha / 2, 0.0), weighted=soft, exact=False, max_norm=None, max_length=None,
-        max_iter=UPDATES, tol=MEAN_CHANGE, remember=True, collapsed=True, relaxation=RELAXATION, **options,
+        tol=MEAN_CHANGE, remember=True, collapsed=True, **updates, **options,
     )  # fmt: skip
     return StartedGibbsEStep(X, units, **draws, **options), inferred, GibbsEStep(X, units, order=2, **draws, **options)
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_first_rounds_infer_and_later_ones_draw_also_when_a_fit_goes_on(grouped):
+@pytest.mark.parametrize("n_topics", [3, FEW_TOPICS + 1])
+def test_first_rounds_infer_and_later_ones_draw_also_when_a_fit_goes_on(grouped, n_topics):
     rng = np.random.default_rng(3)
     X = counts_of(rng.poisson(0.6, (30, 8)))
     units = check_groups(np.arange(30) // 3, 30) if grouped else None
-    step, inferred, draws = started_step(X, units)
+    step, inferred, draws = started_step(X, units, n_topics)
     for round_ in range(INFERRED_ROUNDS + 3):
-        table = rng.gamma(1.0, 100.0, (8, 3)).astype(np.float32)
+        table = rng.gamma(1.0, 100.0, (8, n_topics)).astype(np.float32)
         active = (rng.random(step.n_units) < 0.7).astype(np.uint8)
-        resumed = started_step(X, units)[0]
+        resumed = started_step(X, units, n_topics)[0]
         if round_:
             resumed.restore({name: array.copy() for name, array in step.arrays().items()})
         expected = (inferred if round_ < INFERRED_ROUNDS else draws).collect(table, round_, active).copy()

@@ -7,7 +7,7 @@ import numpy as np
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.rounds._estep_variational import HALF, VariationalEStep, round_priors
+from skdplda.rounds._estep_variational import HALF, REMEMBERED_UPDATES, VariationalEStep, round_priors
 from skdplda.rounds._expected import ExpectedTopics
 from skdplda.rounds._inferred import InferredPriors
 from skdplda.rounds._sensitivity import GRID, unit_weights, word_weights
@@ -17,9 +17,10 @@ __all__ = ["GibbsEStep", "StartedGibbsEStep"]
 # Rounds of topics that `StartedGibbsEStep` infers before it draws, chosen on KOS and Enron's mails (doc/frontier.rst,
 # "Topics that settle early").
 INFERRED_ROUNDS = 16
-# Updates of a document in such a round, their over-relaxation, and when it stops: as good as sixteen plain updates, in
-# two thirds of their time; frontier_ablation.csv, row "16 plain updates a document".
-UPDATES, RELAXATION, MEAN_CHANGE = 8, 1.4, 1e-3
+MEAN_CHANGE = 1e-3  # at which a document stops in such a round
+# With more than FEW_TOPICS, updates of a document cost more than draws. There are fewer then, over-relaxed: as good
+# with 50 and 200 topics, and a little worse with 10 (doc/kernels.rst).
+FEW_TOPICS, FEWER_UPDATES, RELAXATION = 32, 8, 1.4
 
 
 class GibbsEStep:
@@ -137,10 +138,11 @@ class StartedGibbsEStep:
     """
 
     def __init__(self, X, units=None, *, n_topics, priors, n_sweeps, soft_counts, **options):
+        updates = (REMEMBERED_UPDATES, 1.0) if n_topics <= FEW_TOPICS else (FEWER_UPDATES, RELAXATION)
         self._now = VariationalEStep(
             X, units, n_topics=n_topics, priors=partial(round_priors, priors), exact=False, max_norm=None,
-            max_length=None, max_iter=UPDATES, tol=MEAN_CHANGE, weighted=soft_counts, remember=True, collapsed=True,
-            relaxation=RELAXATION, **options,
+            max_length=None, max_iter=updates[0], relaxation=updates[1], tol=MEAN_CHANGE, weighted=soft_counts,
+            remember=True, collapsed=True, **options,
         )  # fmt: skip
         draws = {"n_topics": n_topics, "priors": priors, "n_sweeps": n_sweeps, "soft_counts": soft_counts, "order": 2}
         self._draw = partial(GibbsEStep, X, units, **draws, **options)
