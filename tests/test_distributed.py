@@ -31,6 +31,7 @@ from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.distributed import ActorPool, ShardedCounts, tree
 from skdplda.distributed._actor import added
 from skdplda.local import LocalRandomizer
+from skdplda.models._cgs import LISTED_TOPICS
 from skdplda.rounds._plan import NoisePlan
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
@@ -111,6 +112,7 @@ MODELS = {
     "gibbs, sampled": PrivateCGSLDA(4, max_iter=4, local_sweeps=2, sampling_rate=0.4),
     "gibbs, laplace": PrivateCGSLDA(4, max_iter=3, local_sweeps=2, mechanism="laplace"),
     "gibbs, no noise": PrivateCGSLDA(4, max_iter=6, epsilon=np.inf),
+    "gibbs, lists": PrivateCGSLDA(LISTED_TOPICS + 1, max_iter=6, epsilon=np.inf),  # the last round of expected counts
     "variational": VIPSLDA(4, max_iter=3),
     "variational, cut": VIPSLDA(4, max_iter=3, max_doc_length=12, sampling_rate=0.5),
     "variational, online": VIPSLDA(4, max_iter=4, learning_method="online", batch_size=40, nominal_size=400),
@@ -118,6 +120,7 @@ MODELS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:n_components=.* exceeds")
 @pytest.mark.parametrize("name", MODELS)
 def test_equal_to_threads(name, X, shards, client):
     here = clone(MODELS[name]).set_params(random_state=3, n_jobs=2).fit(X)
@@ -335,6 +338,7 @@ def test_bad_blocks(change, message, blocks, client):
     assert forgotten(client)
 
 
+@pytest.mark.filterwarnings("ignore:n_components=.* exceeds")
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_a_damaged_shard_is_refused_and_kills_no_worker(model, blocks, client, tmp_path):
     wait_for(client, 2)
