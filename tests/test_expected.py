@@ -11,7 +11,7 @@ from skdplda import PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
 from skdplda.models import _cgs
 from skdplda.rounds import _expected
-from skdplda.rounds._expected import ExpectedTopics, expected_table, first_expected
+from skdplda.rounds._expected import LEAST_ALPHA, ExpectedTopics, expected_table, first_expected
 
 
 def drawn(X, K, seed=0):
@@ -39,6 +39,16 @@ def test_equivalent_to_numpy(K):
         assert_allclose(table, p.sum(axis=0), rtol=2e-5, atol=1e-4)
         assert table.sum(dtype=float) == pytest.approx(X.sum(), rel=1e-5)
         n = p.sum(axis=1) * drawn_for
+
+
+@pytest.mark.parametrize("n_topics", [3, 40])
+def test_no_alpha_loses_tokens(n_topics):
+    """The grid of the sums has no digits for a smaller alpha than LEAST_ALPHA: then there are no such rounds."""
+    X = corpus(400)
+    for alpha in (1e-12, 1e-6, np.nextafter(LEAST_ALPHA, 0), LEAST_ALPHA):
+        assert (first_expected(40, n_topics, np.array([1.0, alpha])) is None) == (alpha < LEAST_ALPHA)
+        model = PrivateCGSLDA(n_topics, epsilon=np.inf, doc_topic_prior=alpha, topic_word_prior=1e-9, random_state=0)
+        assert model.fit(X).components_.sum() == pytest.approx(X.sum(), rel=1e-3)
 
 
 @pytest.mark.parametrize("K", [1, 40, 600])
@@ -95,10 +105,10 @@ def test_a_resumed_run_goes_on():
 
 @pytest.mark.parametrize(("n_rounds", "first"), [(1, None), (3, None), (4, 3), (30, 23), (100, 92)])
 def test_how_many_rounds(n_rounds, first):
-    assert first_expected(n_rounds, 10) == first
-    assert first_expected(n_rounds, 5000) == (first if n_rounds < 30 else n_rounds - 4)
-    assert first_expected(n_rounds, 65520) == (first and n_rounds - 1)
-    assert first_expected(n_rounds, 65521) is None
+    assert first_expected(n_rounds, 10, 0.1) == first
+    assert first_expected(n_rounds, 5000, 0.1) == (first if n_rounds < 30 else n_rounds - 4)
+    assert first_expected(n_rounds, 65520, 0.1) == (first and n_rounds - 1)
+    assert first_expected(n_rounds, 65521, 0.1) is None
 
 
 @pytest.mark.parametrize("most", [1500, 3])

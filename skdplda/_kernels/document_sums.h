@@ -7,6 +7,18 @@ typedef float TARGET(floats) __attribute__((vector_size(16 << SIMD), may_alias))
 typedef int32_t TARGET(ints) __attribute__((vector_size(16 << SIMD), may_alias));
 typedef union { TARGET(floats) part[TARGET(REGISTERS)]; float lane[LANES]; } TARGET(lanes);
 
+/* The larger of two numbers, b where one is no number. */
+INLINE TARGET(floats) TARGET(larger)(TARGET(floats) a, TARGET(floats) b) {
+#if SIMD == 2
+    return (TARGET(floats))_mm512_max_ps((__m512)a, (__m512)b);
+#elif SIMD == 1
+    return (TARGET(floats))_mm256_max_ps((__m256)a, (__m256)b);
+#else
+    const TARGET(ints) more = a > b;
+    return (TARGET(floats))(((TARGET(ints))a & more) | ((TARGET(ints))b & ~more));
+#endif
+}
+
 /* In each quarter of four lanes, those of a (0 to 3) and of b (4 to 7) that are named. */
 #define PICK(q, e) ((e) < 4 ? 4 * (q) + (e) : (4 << SIMD) + 4 * (q) + (e) - 4)
 #define PICK_FOUR(q, e, f, g, h) PICK(q, e), PICK(q, f), PICK(q, g), PICK(q, h)

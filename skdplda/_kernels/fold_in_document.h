@@ -74,8 +74,7 @@ static int32_t TARGET(iterate)(document_scratch *a, int64_t words, int32_t n, in
             if (!(s < 1e3f)) s = 1;
             for (int32_t j = 0; j < all; j++) {
                 const TARGET(floats) r = once[j] - start[j], v = total[j] - once[j] - r, next = start[j] + s * (r + r + s * v);
-                const TARGET(ints) less = next < alpha[j];
-                theta[j] = (TARGET(floats))(((TARGET(ints))alpha[j] & less) | ((TARGET(ints))next & ~less));
+                theta[j] = TARGET(larger)(alpha[j], next);
             }
         } else for (int32_t j = 0; j < all; j++) theta[j] = total[j];
         if (!moved) break;

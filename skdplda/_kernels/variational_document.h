@@ -1,17 +1,5 @@
 /* The E-step of one document; see variational_step.h. Compiled once for each target: TARGET(name) tells them apart. */
 
-/* The larger of two numbers, b where a is no number. */
-INLINE TARGET(floats) TARGET(larger)(TARGET(floats) a, TARGET(floats) b) {
-#if SIMD == 2
-    return (TARGET(floats))_mm512_max_ps((__m512)a, (__m512)b);
-#elif SIMD == 1
-    return (TARGET(floats))_mm256_max_ps((__m256)a, (__m256)b);
-#else
-    const TARGET(ints) more = a > b;
-    return (TARGET(floats))(((TARGET(ints))a & more) | ((TARGET(ints))b & ~more));
-#endif
-}
-
 /* As TARGET(gather) for CVB0, where total[k] is the sum of the words' soft counts. With `keep`, `row` becomes B T' / T, so that
  * T row ratio are the soft counts. */
 INLINE void TARGET(gather_collapsed)(document_scratch *a, int64_t words, int32_t n, int keep) {
@@ -35,9 +23,9 @@ INLINE void TARGET(gather_collapsed)(document_scratch *a, int64_t words, int32_t
                 TARGET(floats) part[STEP] = {{0}};
                 for (int32_t j = 0; j < all; j += STEP) for (int32_t h = 0; h < STEP; h++) {
                     const TARGET(floats) soft = theta[j + h] * r[j + h] * inverse[m];
-                    const TARGET(floats) left = r[j + h] * TARGET(larger)(theta[j + h] - soft, alpha[j + h]);
-                    o[j + h] = left;
-                    part[h] += left;
+                    const TARGET(floats) rest = r[j + h] * TARGET(larger)(theta[j + h] - soft, alpha[j + h]);
+                    o[j + h] = rest;
+                    part[h] += rest;
                 }
                 for (int32_t h = 0; h < STEP; h++) sum[h][m] = part[h];
             }

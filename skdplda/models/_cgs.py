@@ -402,7 +402,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         """Return the number of the first round of expected counts; None without such rounds."""
         if self._order(plan) is not None or any(self._infers()):
             return None
-        return first_expected(plan.n_rounds, self.n_components)
+        return first_expected(plan.n_rounds, self.n_components, self._doc_topic_prior())
 
     def _make_e_step(self, plan, randomness, data):
         alpha, beta, order = self._doc_topic_prior(), self._topic_word_prior(), self._order(plan)

@@ -19,7 +19,7 @@ __all__ = ["GibbsEStep", "StartedGibbsEStep"]
 INFERRED_ROUNDS = 16
 MEAN_CHANGE = 1e-3  # at which a document stops in such a round
 # With more than FEW_TOPICS, updates of a document cost more than draws. There are fewer then, over-relaxed: as good
-# with 50 and 200 topics, and a little worse with 10 (doc/kernels.rst).
+# with 50 and 200 topics, and worse with 10 (doc/kernels.rst).
 FEW_TOPICS, FEWER_UPDATES, RELAXATION = 32, 8, 1.4
 
 
@@ -138,11 +138,12 @@ class StartedGibbsEStep:
     """
 
     def __init__(self, X, units=None, *, n_topics, priors, n_sweeps, soft_counts, **options):
-        updates = (REMEMBERED_UPDATES, 1.0) if n_topics <= FEW_TOPICS else (FEWER_UPDATES, RELAXATION)
+        few = n_topics <= FEW_TOPICS
         self._now = VariationalEStep(
             X, units, n_topics=n_topics, priors=partial(round_priors, priors), exact=False, max_norm=None,
-            max_length=None, max_iter=updates[0], relaxation=updates[1], tol=MEAN_CHANGE, weighted=soft_counts,
-            remember=True, collapsed=True, **options,
+            max_length=None, max_iter=REMEMBERED_UPDATES if few else FEWER_UPDATES,
+            relaxation=1.0 if few else RELAXATION, tol=MEAN_CHANGE, weighted=soft_counts, remember=True, collapsed=True,
+            **options,
         )  # fmt: skip
         draws = {"n_topics": n_topics, "priors": priors, "n_sweeps": n_sweeps, "soft_counts": soft_counts, "order": 2}
         self._draw = partial(GibbsEStep, X, units, **draws, **options)

@@ -138,7 +138,8 @@ class MeanTable:
 class ExactTables(Tables):
     """Without noise, each round starts from the last table; the first one counts nothing.
 
-    The model is the table of the last round if it is one of expected counts, else a `MeanTable`.
+    The model is the table of the last round if it is one of expected counts, else a `MeanTable`, as with inferred
+    priors.
 
     Parameters
     ----------
@@ -159,7 +160,7 @@ class ExactTables(Tables):
 
     def __init__(self, shape, plan, priors=None, first_expected=None, lists=False):
         self._counts = sp.csr_array(shape, dtype=np.int32) if lists else np.zeros(shape, np.int32)
-        self._mean = MeanTable(shape, plan.n_rounds, lists)
+        self._mean = MeanTable(shape, plan.n_rounds, lists) if first_expected is None else None
         self._priors, self._first_expected, self._lists = priors, first_expected, lists
 
     @property
@@ -178,30 +179,29 @@ class ExactTables(Tables):
             expected_table(exact, self._counts, *self._priors(round_))
             return
         self._counts = sp.csr_array(exact) if self._lists else exact
-        if self._first_expected is None:
+        if self._mean is not None:
             self._mean.add(self._counts, round_)
         elif round_ + 1 == self._first_expected:
             self._counts = self.table.astype(np.float32)
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative, topic by topic in memory."""
-        counts, n = (self._mean.sum, self._mean.n) if self._first_expected is None else (self._counts, 1)
+        counts, n = (self._counts, 1) if self._mean is None else (self._mean.sum, self._mean.n)
         if sp.issparse(counts):
             return self._mean.value.T.toarray(order="C").T
         return np.divide(counts.T, np.float64(n), order="C").T
 
     def arrays(self):
         """Return the state."""
-        parts = {"table": self._counts, "sum": self._mean.sum}
-        return {"n": np.array(self._mean.n)} | {
-            name: array for part, a in parts.items() for name, array in arrays_of(part, a).items()
-        }
+        found = arrays_of("table", self._counts)
+        return found if self._mean is None else found | arrays_of("sum", self._mean.sum) | {"n": np.array(self._mean.n)}
 
     def restore(self, arrays):
         """Restore the state."""
         shape = self._counts.shape
-        self._counts, self._mean.sum = (table_of(part, arrays, shape) for part in ("table", "sum"))
-        self._mean.n = int(arrays["n"])
+        self._counts = table_of("table", arrays, shape)
+        if self._mean is not None:
+            self._mean.sum, self._mean.n = table_of("sum", arrays, shape), int(arrays["n"])
 
 
 def arrays_of(name, table):
