@@ -22,6 +22,7 @@ from skdplda._types import Function
 from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = [
+    "HIDDEN",
     "MOST_THREADS",
     "SEED",
     "FittedTopics",
@@ -50,6 +51,8 @@ __all__ = [
     "unit_of_documents",
 ]
 
+# Control characters, separators of lines, and marks that turn the direction of writing.
+HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 LARGEST_COUNT = 2**31 - 1
 MOST_DIMENSIONS = 2**16  # of an embedding: sums of squares are exact
 SEED = [Interval(Integral, 0, None, closed="left"), bytes, np.random.RandomState, None]  # for random_state

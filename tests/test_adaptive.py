@@ -445,6 +445,21 @@ def test_vectors_that_do_not_fit_leave_the_time_of_the_votes():
     assert parts[0] == parts[1] and "votes" in parts[0]
 
 
+@pytest.mark.parametrize("answer", [-100.0, 100.0])
+def test_vectors_shape_seeded_topics_only_where_they_fit(answer):
+    rng, plan, starts = np.random.default_rng(0), BudgetPlan.of(1.0, 1e-5, least_share(None)), []
+    seeds = {"topics": rng.dirichlet(np.full(400, 0.02), 2), "names": ("a", "b")}
+    for vectors in (None, rng.standard_normal((400, 5))):
+        prior = WordPrior(vectors, **seeds)
+        tables = AdaptiveTables((400, 3), plan, 0, weighted=True, prior=prior)
+        values = {"words": 7.0, "fit": answer}
+        while (kind := kind_of(tables.question)) in values:
+            value = round(plan.deviation(0) * GRID * values[kind])
+            tables.update(np.full(shape_of(tables.question, (400, 3)), value), 0)
+        starts.append(tables.arrays()["start"][:, :2])
+    assert np.allclose(*starts) == (answer < 0)
+
+
 def test_a_plan_refuses_to_spend_too_much():
     plan = BudgetPlan.of(1.0, 1e-5, 0.001)
     refused = [([0.5, 0.5], 0.01), ([], 1.001), ([0.9], 0.1 + 1e-9), ([], 0.0), ([], -0.1), ([], math.nan)]

@@ -117,6 +117,9 @@ def test_pipelines_that_are_told_of_few_words_infer_the_prior():
     for length, model, prior in ((5, None, "infer"), (6, None, None), (3, VIPSLDA(), None)):
         pipeline = make_fdptm_pipeline(3.0, 1e-6, words_per_document=length, model=model)
         assert pipeline["topics"].doc_topic_prior == prior
+    for length, prior in ((7, "infer"), (8, None)):
+        topics = make_fdptm_pipeline(np.inf, words_per_document=length)["topics"]
+        assert (topics.doc_topic_prior, topics.topic_word_prior) == (prior, prior)
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

@@ -1,6 +1,7 @@
 """PCTD: EM over semantic units, smoothing, and the private rounds."""
 
 import warnings
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,11 @@ import scipy.sparse as sp
 from skdplda import PCTD, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PublicPrior
 from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery
-from skdplda.models._pctd_tables import LastTable, consistent
+from skdplda.models._pctd_tables import ConsistentTables, LastTable, consistent
+from skdplda.rounds import WordPrior
 from skdplda.rounds._estep_segments import SegmentEStep
 from skdplda.rounds._sensitivity import GRID, equal_contributions, shortened
+from skdplda.rounds._tables import SmoothedTables
 from skdplda.semantics import UnitMatrix, word_similarity
 
 NOTHING = 1e-30  # a prior that is none
@@ -186,6 +189,15 @@ def test_who_is_left_out_adds_nothing(units):
     half = step.collect(table, 1, active).copy()
     part = e_step(units[::2])
     np.testing.assert_array_equal(half, part.collect(table, 1, None))
+
+
+@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
+def test_topics_are_shrunk_without_public_knowledge_too(units):
+    plain, empty = (PCTD(3, epsilon=1.0, random_state=0, prior=prior).fit(units) for prior in (None, WordPrior()))
+    np.testing.assert_array_equal(plain.components_, empty.components_)
+    with patch.object(ConsistentTables, "pseudo_counts", SmoothedTables.pseudo_counts):
+        noisy = PCTD(3, epsilon=1.0, random_state=0).fit(units)
+    assert plain.perplexity(units) < 0.95 * noisy.perplexity(units)
 
 
 @pytest.mark.parametrize(

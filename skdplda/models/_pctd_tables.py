@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skdplda.rounds._prior import WordPrior
 from skdplda.rounds._seeding import starting_topics
 from skdplda.rounds._shrinkage import floor_of, principal, shrink_frequencies, shrink_topics
 from skdplda.rounds._tables import OneTable, SmoothedTables, initial_table, model_noise
@@ -42,14 +43,15 @@ class LastTable(OneTable):
 class ConsistentTables(SmoothedTables):
     """`SmoothedTables`, and word similarity after each round, as in `consistent`.
 
-    With a `WordPrior`, topics start half from it and half even, and the model is what the releases prove, shrunk
-    towards what the prior says: post-processing of released tables.
+    The model is what the releases prove: topics are shrunk towards word frequencies, and towards what a `WordPrior`
+    says, from which topics start half, and half even. All of it is post-processing of released tables.
     """
 
     def __init__(self, shape, plan, key, similarity, tau, prior=None):
         super().__init__(shape, plan, key)
-        self._similarity, self._tau, self._prior = similarity, tau, prior
-        start = None if prior is None else starting_topics(prior, shape[1], None, key % 2**32)
+        self._similarity, self._tau = similarity, tau
+        self._prior = WordPrior() if prior is None else prior
+        start = starting_topics(self._prior, shape[1], None, key % 2**32)
         if start is not None:
             self.table = ((start * shape[0] + 1) / 2).astype(np.float32)
 
@@ -60,11 +62,8 @@ class ConsistentTables(SmoothedTables):
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
-        counts = super().pseudo_counts() if self._prior is None else self._shrunk()
-        return consistent(counts, self._similarity, self._tau)
-
-    def _shrunk(self):
-        """Return what the releases prove, (n_words, n_topics)."""
+        if self._plan.noiseless:
+            return consistent(super().pseudo_counts(), self._similarity, self._tau)
         counts, prior = self._sum / self._weight, self._prior
         deviation = np.full(len(counts), model_noise(self._plan))
         frequencies = shrink_frequencies(
@@ -72,4 +71,4 @@ class ConsistentTables(SmoothedTables):
         )
         frequencies /= frequencies.sum()
         vectors = None if prior.vectors is None else principal(prior.vectors, frequencies)
-        return shrink_topics(counts, deviation, frequencies, vectors)
+        return consistent(shrink_topics(counts, deviation, frequencies, vectors), self._similarity, self._tau)

@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from skdplda._files import refuse_existing, whole_file
 from skdplda._texts import check_texts, holds_texts
 from skdplda._types import ArrayLike, PathLike, Sequence
-from skdplda._validation import check_prior, is_integer
+from skdplda._validation import HIDDEN, check_prior, is_integer
 from skdplda.models import BaseTopicModel
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.releases import _card, _file
@@ -34,8 +34,6 @@ TEXT_SETTINGS = (
 )
 
 SPACES = "\t\n\r\u2028\u2029"  # stand in n-grams of characters; cards and commands show a space
-# Control characters, separators of lines, and marks that turn the direction of writing.
-HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 LONGEST_NGRAM = 20  # that a file may ask for: longer ones would only take memory
 LETTER = r"(?:[^\W_]|[_\-'’@#&/:;,=]|\\[wWdDsS.\-+*]|\[\^?(?:\\[wWdDsS\-.\]\[^\\+*]|[^\[\]\\])+\])"
 REPEAT = r"(?:[+*]|\{\d{1,3}(?:,\d{0,3})?\})"

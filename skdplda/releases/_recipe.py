@@ -23,6 +23,8 @@ __all__ = ["calibrate", "make_fdptm_pipeline"]
 WORDS_PER_EPSILON = 250
 # Words a document up to which the default prior of topic proportions is too small: guide, "Short texts".
 SHORT_TEXTS = 5
+# The same without noise, where both priors are inferred: frontier page, "Short texts without noise".
+SHORT_WITHOUT_NOISE = 7
 # Size of the vocabulary where a number of topics is suggested and nothing says how many words there will be. Not tuned:
 # the suggestion changes with its fourth root.
 NOMINAL_WORDS = 2000
@@ -88,7 +90,8 @@ def make_fdptm_pipeline(
     words_per_document : float, default=40.0
         For "suggest": a public estimate of the number of different words of a document (user) that are in the
         vocabulary. The suggestion changes with its fourth root. Up to 5, and without a `model`, it sets
-        `doc_topic_prior="infer"`, suggested or not. Affects privacy: no, if public.
+        `doc_topic_prior="infer"`, suggested or not; up to 7, with epsilon=inf, `topic_word_prior="infer"` too. Affects
+        privacy: no, if public.
 
     Returns
     -------
@@ -162,6 +165,8 @@ def make_fdptm_pipeline(
         topics.set_params(n_components=max(topics.n_components, n_seeded) if suggest else n_components)
     if model is None and words_per_document <= SHORT_TEXTS:
         topics.set_params(doc_topic_prior="infer")
+    if model is None and epsilon == math.inf and words_per_document <= SHORT_WITHOUT_NOISE:
+        topics.set_params(doc_topic_prior="infer", topic_word_prior="infer")
     if math.isfinite(epsilon):
         calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
     if isinstance(max_words, str) and max_words == "auto":

@@ -11,6 +11,7 @@ All this is post-processing of what was released, and the shares of the budget a
 """
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -333,26 +334,31 @@ class AdaptiveTables:
             self.table = self._scaled(np.repeat(self._frequencies[:, None], n_topics, axis=1))
             return
         signal = max(words.sum() / np.sqrt(n_words) / self._deviation(1.0), 0.0)
-        n_seeded, informed = len(self._prior.names), self._prior.informed
+        n_seeded = len(self._prior.names)
         apart = APART if self._weighted else APART_USERS
         self._n_apart = min(max(round(apart * math.sqrt(signal)), FEWEST_APART, n_seeded), n_topics)
         self._signal, self._start = signal / self._n_apart, self._start[:, : self._n_apart]
         self._sum = self._sum[:, : self._n_apart]
-        if len(informed):
-            start = starting_topics(self._prior, self._n_apart, self._frequencies, self._seed)
-            self._start[:, informed] = (start / np.maximum(self._frequencies, 1e-300)[:, None])[:, informed]
-        self.table = self._scaled(self._start * self._frequencies[:, None])
+        self._seed_topics(replace(self._prior, vectors=None))  # they have not been asked yet
         if self._prior.vectors is not None and self._signal < MOST_SIGNAL:
             self._vectors = principal(self._prior.vectors, self._frequencies)
             self._todo = [("fit", FIT_SHARE)]
         else:
             self._plan_topics("topics")
 
+    def _seed_topics(self, prior):
+        """Let seeded topics begin with what a prior says of them, and make the table that topics start from."""
+        if len(informed := prior.informed):
+            start = starting_topics(prior, self._n_apart, self._frequencies, self._seed)
+            self._start[:, informed] = (start / np.maximum(self._frequencies, 1e-300)[:, None])[:, informed]
+        self.table = self._scaled(self._start * self._frequencies[:, None])
+
     def _take_fit(self, sums, share):
         if sums[0, 0] < ENOUGH_FIT * self._deviation(share):
             self._vectors = None
             self._plan_topics("topics")
             return
+        self._seed_topics(self._prior)
         if self._signal >= START_SIGNAL:
             self._plan_topics("topics")
             return

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Estimator, Iterable, Sequence
-from skdplda._validation import is_integer
+from skdplda._validation import HIDDEN, is_integer
 
 __all__ = ["PublicPrior", "WordPrior", "checked_numbers", "has_vectors", "seeded_names", "unit_rows"]
 
@@ -32,6 +32,8 @@ BLOCK_ROWS = 500
 # Power iterations of the randomised decomposition. On 20 Newsgroups (8,000 words), 90 of 100 directions are then those
 # of the exact one, up to a cosine of 0.97.
 POWER_STEPS = 4
+RESERVED = re.compile(r"topic_\d+")  # names of topics without one
+SUMS = 1e-5  # that a distribution in single precision may be off
 MOST_VALUE = 1e6  # of a number in a `WordPrior`, whose vectors have length 1 and whose distributions sum to 1
 
 
@@ -74,9 +76,13 @@ class WordPrior:
                 raise ValueError(f"{name} of a WordPrior must be finite numbers up to {MOST_VALUE:g}, not all zero.")
             if name != "vectors" and array.min() < 0:
                 raise ValueError(f"{name} of a WordPrior must not be negative; got {array.min()}.")
+            if name != "vectors" and (wrong := abs(array.sum(axis=-1, dtype=np.float64) - 1)).max() > SUMS:
+                raise ValueError(f"{name} of a WordPrior must sum to 1; got a sum that is {wrong.max():.3g} off.")
         n_topics = 0 if self.topics is None else len(self.topics)
         if len(self.names) != n_topics:
             raise ValueError(f"names of a WordPrior must be one for each of its {n_topics} topics; got {self.names!r}.")
+        if self.names:
+            _distinct("names of a WordPrior", self.names)
         if len(sizes := self._sizes()) > 1:
             raise ValueError(f"arrays of a WordPrior must be for the same words; got some for {sorted(sizes)} words.")
 
@@ -673,6 +679,12 @@ def _frequency_layer(words, counts):
 def _topic_layer(names, words, topics):
     """Return checked names, words and topics (float64), whose rows sum to 1."""
     names, words = _distinct("names of topics", names), _distinct("words of topics", words)
+    for name in names:
+        if not name or RESERVED.fullmatch(name) or HIDDEN.search(name):
+            raise ValueError(
+                "names of topics must not be empty, hold control characters, or be topic_ and a number, as other topics"
+                f" are called; got {name!r}."
+            )
     topics = checked_numbers("topics", topics, (len(names), len(words)), np.float64)
     if (topics < 0).any():
         raise ValueError(f"topics must not be negative; got {float(topics.min())!r}.")
