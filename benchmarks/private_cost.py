@@ -1,20 +1,32 @@
 """What privacy costs in time: the same rounds with and without noise, interleaved in one run.
 
-python benchmarks/private_cost.py --data FOLDER
+And what fewer updates of a document, which fits of many topics have, cost in perplexity.
+
+    python benchmarks/private_cost.py              # times: private_cost.csv
+    python benchmarks/private_cost.py --updates    # perplexity, resumable: private_updates.csv
 """
 
 import argparse
 import os
 import time
+from functools import partial
+from itertools import product
 from pathlib import Path
+from unittest.mock import patch
 
+import frontier
 import numpy as np
 import pandas as pd
-from results import save
+from results import BENCHMARKS, Rows, save
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PrivateCGSLDA
 from skdplda.datasets import load_20newsgroups, load_uci_bow
+from skdplda.metrics import unigram_perplexity
+from skdplda.rounds import _estep_gibbs
+
+ALWAYS = 2**31  # FEW_TOPICS, so that no number of topics is many
+JUDGED = {"20 Newsgroups": "20news", "Enron's mails, 7 words": "enron"}
 
 
 def corpora(data):
@@ -32,32 +44,58 @@ def seconds(X, n_topics, epsilon, rounds, jobs):
     return time.process_time() - begin
 
 
+def measure_times(options):
+    """Print and save the table of times."""
+    rows = []
+    for (name, X), n_topics in product(corpora(options.data), options.topics or (10, 50, 200, 1000)):
+        sizes = (n_topics, options.rounds, options.jobs)
+        times = np.array(
+            [[seconds(X, n_topics, epsilon, *sizes[1:]) for epsilon in (np.inf, 5.0)] for _ in range(options.repeats)]
+        )
+        exact, private = np.median(times, axis=0)
+        rows.append((name, *sizes, options.repeats, exact, private, np.median(times[:, 1] / times[:, 0])))
+        print(*rows[-1], sep="  ", flush=True)
+    columns = ["corpus", "topics", "rounds", "threads", "repeats", "exact_s", "private_s", "ratio"]
+    table = pd.DataFrame(rows, columns=columns)
+    save(table.round(3), options.output / "private_cost.csv", [corpora, seconds], ["20news", "kos"])
+
+
+def perplexity(corpus, n_topics, epsilon, seed, few_topics):
+    """Return the held-out perplexity of one fit, and of word frequencies."""
+    with patch.object(_estep_gibbs, "FEW_TOPICS", few_topics):
+        model = PrivateCGSLDA(n_topics, epsilon=epsilon, random_state=seed).fit(corpus.train)
+    return {"perplexity": model.perplexity(corpus.test), "unigram": unigram_perplexity(corpus.train, corpus.test)}
+
+
+def measure_updates(options):
+    """Keep a row for each fit: with the updates that many topics have, and with those of few topics."""
+    forms = {"eight, over-relaxed": _estep_gibbs.FEW_TOPICS, "sixteen": ALWAYS}
+    rows = Rows(options.output / "private_updates.csv", ["corpus", "topics", "epsilon", "seed", "updates"])
+    for name, n_topics in product(JUDGED, options.topics or (50, 200)):
+        corpus = frontier.load(name, options.data)
+        for epsilon, seed, form in product((1.0, 2.0, 5.0), range(3), forms):
+            cell = {"corpus": name, "topics": n_topics, "epsilon": epsilon, "seed": seed, "updates": form}
+            work = partial(perplexity, corpus, n_topics, epsilon, seed, forms[form])
+            rows.measure(cell, work, [perplexity, PrivateCGSLDA], [JUDGED[name]])
+    means = rows.table.groupby(["corpus", "topics", "epsilon", "updates"])["perplexity"]
+    print(means.agg(["mean", "std", "count"]).round(1).to_string())
+
+
 def main():
-    """Print and save the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SKDPLDA_DATA"))
-    parser.add_argument("--topics", type=int, nargs="+", default=[10, 50, 200])
+    parser.add_argument("--updates", action="store_true", help="perplexity, in place of times")
+    parser.add_argument("--topics", type=int, nargs="+", help="default: 10, 50, 200 and 1000; for --updates 50 and 200")
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--output", type=Path, default=Path("benchmarks/results/private_cost.csv"))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--output", type=Path, default=BENCHMARKS / "results", help="folder")
     options = parser.parse_args()
     if options.data is None:
         parser.error("--data or SKDPLDA_DATA must name the folder of the corpora")
-    rows = []
-    for name, X in corpora(Path(options.data)):
-        for n_topics in options.topics:
-            times = np.array(
-                [
-                    [seconds(X, n_topics, epsilon, options.rounds, options.jobs) for epsilon in (np.inf, 5.0)]
-                    for _ in range(options.repeats)
-                ]
-            )
-            exact, private = np.median(times, axis=0)
-            rows.append((name, n_topics, options.rounds, exact, private, np.median(times[:, 1] / times[:, 0])))
-            print(*rows[-1], sep="  ", flush=True)
-    table = pd.DataFrame(rows, columns=["corpus", "topics", "rounds", "exact_s", "private_s", "ratio"])
-    save(table.round(3), options.output, [corpora, seconds], ["20news", "kos"])
+    options.data = Path(options.data)
+    (measure_updates if options.updates else measure_times)(options)
 
 
 if __name__ == "__main__":

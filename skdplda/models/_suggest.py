@@ -9,7 +9,7 @@ from skdplda.privacy import calibrate_gaussian, check_delta, check_epsilon
 __all__ = ["TopicSuggestion", "suggest_n_components"]
 
 # The best number of topics grew with the root of the signal on 20 pairs of a corpus and an epsilon, at 2 to 60 topics
-# (doc/frontier.rst, "How many topics"): times this, it was within a factor of 1.5 of the best, or as good.
+# (doc/frontier.rst, "How many topics"): times this, it was within a factor of 1.5 of the best, or as good, on most.
 TOPICS_PER_ROOT = 0.36
 # The signal at which about half of the gap between word frequencies and topics without noise is kept; same runs.
 HALF_SIGNAL = 400.0
@@ -24,8 +24,8 @@ class TopicSuggestion(NamedTuple):
         Number of topics.
     expected_share : float
         About which part of the gap in held-out log-perplexity, between word frequencies and topics without noise, such
-        topics will keep: within 0.2 on most corpora that were tried, too much on others of up to 7 words a document.
-        Below 0.2, expect word frequencies.
+        topics will keep: within 0.2 on most corpora that were tried, too much on texts of up to 12 words, on some
+        thousand long documents and on users (doc/frontier.rst). Below 0.2, expect word frequencies.
     signal : float
         Mass of all documents over the noise that the whole budget leaves in a column of words.
     """
