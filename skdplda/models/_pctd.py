@@ -134,6 +134,11 @@ class PCTD(BaseRoundsModel):
     public_perplexity_ : ndarray of shape (n_rounds,)
         Only if `fit` was given public documents: their perplexity after each round (of a resumed fit, each one
         since), under that round's table.
+    signal_to_noise_ : ndarray of shape (n_components, n_words)
+        By how many standard deviations of the noise a released count exceeds that of a topic with the word frequencies
+        of all. Beyond about 4, a word is no noise. Only with noise on "statistics".
+    topic_signal_to_noise_ : ndarray of shape (n_components,)
+        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     n_iter_ : int
         Rounds done.
     n_features_in_ : int
