@@ -16,8 +16,7 @@ What a point really costs stands beside what the paper says of it. The paper's e
 sum over sweeps of noise and draws is `paper_total`. `proven_total` is proven, at delta=1e-5, for everything that an
 attacker of Figure 4 sees; it is infinite where draws or counts are not covered.
 
-What is stored: Figure 4 for all three corpora, three seeds each; Figure 5 for KOS with three seeds, NIPS with two and
-mail with one. `benchmarks/check.py --rows` lists the runs of Figure 5 that are missing.
+What is stored: both figures for all three corpora, three seeds each.
 
 Where we agree. Attack: on plain CGS and on CDP-LDA+ its success rises steeply with the sweeps, to 0.75 and more after
 100, at the smaller epsilon of CDP-LDA+ too; it finds at most 0.015 from HDP-LDA with beta=0.01. Perplexity falls as
@@ -33,8 +32,8 @@ more does not exclude, and with beta=0.01, where the paper's attack finds nothin
 from the published form. Perplexity: the paper has HDP-LDA no worse than CDP-LDA+ at any epsilon, and much better on
 KOS. On KOS after 300 sweeps the published form is worse at each epsilon with each beta of the grid: 886 at 1 and 665 at
 10 at best, CDP-LDA+ 844 and 628 (three seeds, deviations of 1 to 6). The delayed form is much better at small epsilon
-(643 at 1 with beta=0.1) and ahead up to 10 (608 with beta=0.1). NIPS and mail agree: published 933 and 766 at 1 at
-best, CDP-LDA+ 907 and 750, delayed 862 and 557.
+(643 at 1 with beta=0.1) and ahead up to 10 (608 with beta=0.1). NIPS and mail agree: published 933 and 767 at 1 at
+best, CDP-LDA+ 907 and 752, delayed 861 and 558.
 
 Results are kept as they come: run again to go on. A fit of 300 sweeps of KOS takes 5 to 11 s of processor time.
 

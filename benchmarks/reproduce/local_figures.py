@@ -9,7 +9,7 @@ the first.
 
 CDP-LDA ends with the topics of its last sweep; LP-LDA as this package has it draws with a table that is frozen within a
 sweep, and takes a mean of many sweeps. "LP-LDA, last sample" and "CGS, last sample" have CDP-LDA's sampler and its last
-sweep. KOS and NIPS have three seeds, mail one; `benchmarks/check.py --rows` lists what is missing. Documents of
+sweep. All three have three seeds. Documents of
 a stream come once: each user sends one report. A batch has 100 sweeps for KOS, 30 for the others.
 
 Perplexity is measured twice: topic proportions from the test document itself ("fold-in", the papers' way), and from one
@@ -22,24 +22,24 @@ What agrees with the papers, and what does not:
 
 * Figure 6, one sampler for all. By fold-in as printed: CDP-LDA is better at small epsilon, LP-LDA at large. With
   alpha=0.1 they cross at 5.3 on KOS (LP-LDA 434, CDP-LDA 437; 635 and 503 at 1.1) and on NIPS (783 and 785; 843 and
-  815); on mail they meet at 7.6 (318 and 318; 597 and 383). With alpha=1: at 3.7 on KOS (522 and 529), 2.9 on NIPS (809
-  and 814), 7.6 on mail (428 and 432). At 7.6 LP-LDA is near the model without noise everywhere (426 to 425, 781 to 781,
-  318 to 315). By completion CDP-LDA is better at each epsilon on all three (601 to 589, 890 to 878 and 449 to 441 at
+  815); on mail they meet at 7.6 (319 and 318; 601 and 385). With alpha=1: at 3.7 on KOS (522 and 529), 2.9 on NIPS (809
+  and 814), 7.6 on mail (427 and 432). At 7.6 LP-LDA is near the model without noise everywhere (426 to 425, 781 to 781,
+  319 to 316). By completion CDP-LDA is better at each epsilon on all three (601 to 589, 890 to 878 and 448 to 444 at
   7.6): that LP-LDA passes it there, next, is the mean of many sweeps.
 * Figure 6, LP-LDA as the package has it. It falls with epsilon, and reaches the model without noise at 7.6. By fold-in
   with alpha=0.1 the likelihood of the noisy bits is better than the moment estimate where noise is strong, from 2.2 on
-  (KOS 486 to 537, NIPS 799 to 809, mail 412 to 507), and as good at 7.6, where a report has half a wrong bit; at 1.1
-  it is on KOS (574 to 654) and not on mail (656 to 631). At 1.1, by completion, the likelihood with alpha=0.1 is below
+  (KOS 486 to 537, NIPS 799 to 809, mail 412 to 509), and as good at 7.6, where a report has half a wrong bit; at 1.1
+  it is on KOS (574 to 654) and not on mail (651 to 638). At 1.1, by completion, the likelihood with alpha=0.1 is below
   the words alone on KOS (698; 795), and no form of LP-LDA is on NIPS (892) or mail (748): few reports say little.
-* Figure 8, perplexity after each batch. O-LDA falls with the batches (KOS 444 to 441, NIPS 812 to 806, mail 378 to
-  361), and so do the curves of weak noise. OLP-LDA at epsilon=1 and 3 falls on NIPS only (824 to 822, 814 to 811): on
-  KOS (464 to 477, 450 to 459) and mail (410 to 432, 390 to 396) the prior corpus alone is better than what noisy
+* Figure 8, perplexity after each batch. O-LDA falls with the batches (KOS 444 to 441, NIPS 812 to 806, mail 375 to
+  357), and so do the curves of weak noise. OLP-LDA at epsilon=1 and 3 falls on NIPS only (824 to 822, 814 to 811): on
+  KOS (464 to 477, 450 to 459) and mail (407 to 428, 386 to 392) the prior corpus alone is better than what noisy
   batches, reconstructed by the moments, make of it. The paper has all of them fall. The likelihood of the bits keeps
   close to the stream without noise.
-* Figure 9. A larger prior corpus helps, as printed, and most where there is noise (OLP-LDA: KOS 502 to 441, mail 449
-  to 396; O-LDA 457 to 432, 364 to 361; on NIPS O-LDA is at 806 to 810 with any).
+* Figure 9. A larger prior corpus helps, as printed, and most where there is noise (OLP-LDA: KOS 502 to 441, mail 454
+  to 392; O-LDA 457 to 432, 365 to 357; on NIPS O-LDA is at 806 to 810 with any).
 * Figure 10. Without a prior corpus OLP-LDA is far worse, and gains from larger batches (KOS 541 to 519, NIPS 831 to
-  818, mail 493 to 469); with one the size hardly matters. As printed, except that O-LDA gains little from larger
+  818, mail 494 to 470); with one the size hardly matters. As printed, except that O-LDA gains little from larger
   batches here, too.
 
     python benchmarks/reproduce/local_figures.py --figures 6 8 9 10
