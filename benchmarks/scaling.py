@@ -40,6 +40,7 @@ def measure(n_tokens, n_topics, n_words, rounds, jobs):
         "seconds_per_round": elapsed / rounds,
         "million_tokens_per_second": tokens * rounds / elapsed / 1e6,
         "state_bytes_per_token": state / tokens,
+        "fit_bytes_per_token": (peak - before) / tokens,
         "corpus_gigabytes": (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 1e9,
         "peak_before_fit_gigabytes": before / 1e9,
         "peak_gigabytes": peak / 1e9,

@@ -329,8 +329,8 @@ class PublicPrior:
         Raises
         ------
         ValueError
-            If a number is negative or not finite, a row is all zero, words or names are not distinct strings, or
-            shapes do not fit.
+            If a number is negative or not finite, a row is all zero, words or names are not distinct strings, a name
+            is none that a release takes (empty, of control characters, or "topic_" and a number), or shapes do not fit.
 
         Examples
         --------
