@@ -330,7 +330,7 @@ class PublicPrior:
         ------
         ValueError
             If a number is negative or not finite, a row is all zero, words or names are not distinct strings, a name
-            is none that a release takes (empty, of control characters, or "topic_" and a number), or shapes do not fit.
+            is none that a release takes (empty, of control characters, or like ``topic_1``), or shapes do not fit.
 
         Examples
         --------
