@@ -549,6 +549,10 @@ def test_bad_requests_for_starting_topics_are_refused(everything):
         ({"frequencies": np.array([3.0, 1.0])}, "frequencies of a WordPrior must sum to 1; got a sum that is 3 off"),
         ({"topics": np.array([[0.5, 0.5], [0.0, 0.0]]), "names": ("a", "b")}, "topics of a WordPrior must sum to 1"),
         ({"topics": np.full((2, 3), 1 / 3), "names": ("a", "a")}, "names of a WordPrior must be distinct"),
+        (
+            {"topics": np.full((1, 3), 1 / 3), "names": ("topic_1",)},
+            "names of a WordPrior must not.*'topic_1'",
+        ),
         ({"topics": np.full((2, 3), 1 / 3), "names": (1, 2)}, "names of a WordPrior must be strings"),
         ({"topics": np.full((2, 3), 1 / 3)}, r"names of a WordPrior must be one for each of its 2 topics; got \(\)"),
         ({"names": ("a",)}, "names of a WordPrior must be one for each of its 0 topics"),

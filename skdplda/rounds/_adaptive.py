@@ -339,17 +339,20 @@ class AdaptiveTables:
         self._n_apart = min(max(round(apart * math.sqrt(signal)), FEWEST_APART, n_seeded), n_topics)
         self._signal, self._start = signal / self._n_apart, self._start[:, : self._n_apart]
         self._sum = self._sum[:, : self._n_apart]
-        self._seed_topics(replace(self._prior, vectors=None))  # they have not been asked yet
+        self._seed_topics(self._starting(replace(self._prior, vectors=None)))  # not asked yet
         if self._prior.vectors is not None and self._signal < MOST_SIGNAL:
             self._vectors = principal(self._prior.vectors, self._frequencies)
             self._todo = [("fit", FIT_SHARE)]
         else:
             self._plan_topics("topics")
 
-    def _seed_topics(self, prior):
-        """Let seeded topics begin with what a prior says of them, and make the table that topics start from."""
-        if len(informed := prior.informed):
-            start = starting_topics(prior, self._n_apart, self._frequencies, self._seed)
+    def _starting(self, prior):
+        """Return the topics that a prior says to start from, (n_words, number of topics apart), or None."""
+        return starting_topics(prior, self._n_apart, self._frequencies, self._seed)
+
+    def _seed_topics(self, start):
+        """Let seeded topics begin as in `start`, and make the table that topics start from."""
+        if len(informed := self._prior.informed):
             self._start[:, informed] = (start / np.maximum(self._frequencies, 1e-300)[:, None])[:, informed]
         self.table = self._scaled(self._start * self._frequencies[:, None])
 
@@ -358,11 +361,13 @@ class AdaptiveTables:
             self._vectors = None
             self._plan_topics("topics")
             return
-        self._seed_topics(self._prior)
-        if self._signal >= START_SIGNAL:
+        weak = self._signal < START_SIGNAL
+        if weak or len(self._prior.informed):
+            start = self._starting(self._prior)
+            self._seed_topics(start)
+        if not weak:
             self._plan_topics("topics")
             return
-        start = starting_topics(self._prior, self._n_apart, self._frequencies, self._seed)
         self._centres = unit_columns(self._vectors.T @ start)
         self._todo = [("vectors", VECTORS_SHARE / VECTORS_ROUNDS)] * VECTORS_ROUNDS
 

@@ -82,7 +82,7 @@ class WordPrior:
         if len(self.names) != n_topics:
             raise ValueError(f"names of a WordPrior must be one for each of its {n_topics} topics; got {self.names!r}.")
         if self.names:
-            _distinct("names of a WordPrior", self.names)
+            _topic_names("names of a WordPrior", self.names)
         if len(sizes := self._sizes()) > 1:
             raise ValueError(f"arrays of a WordPrior must be for the same words; got some for {sorted(sizes)} words.")
 
@@ -678,13 +678,7 @@ def _frequency_layer(words, counts):
 
 def _topic_layer(names, words, topics):
     """Return checked names, words and topics (float64), whose rows sum to 1."""
-    names, words = _distinct("names of topics", names), _distinct("words of topics", words)
-    for name in names:
-        if not name or RESERVED.fullmatch(name) or HIDDEN.search(name):
-            raise ValueError(
-                "names of topics must not be empty, hold control characters, or be topic_ and a number, as other topics"
-                f" are called; got {name!r}."
-            )
+    names, words = _topic_names("names of topics", names), _distinct("words of topics", words)
     topics = checked_numbers("topics", topics, (len(names), len(words)), np.float64)
     if (topics < 0).any():
         raise ValueError(f"topics must not be negative; got {float(topics.min())!r}.")
@@ -693,6 +687,18 @@ def _topic_layer(names, words, topics):
         raise ValueError(f"topics must not have rows of zeros; got one for {names[int(np.argmin(largest))]!r}.")
     topics = topics / largest  # first, as the sum of large numbers may be infinite
     return names, words, _fixed(topics / topics.sum(axis=1, keepdims=True))
+
+
+def _topic_names(name, names):
+    """Return names of topics as a tuple of distinct strings that a release takes."""
+    names = _distinct(name, names)
+    for one in names:
+        if not one or RESERVED.fullmatch(one) or HIDDEN.search(one):
+            raise ValueError(
+                f"{name} must not be empty, hold control characters, or be topic_ and a number, as other topics are"
+                f" called; got {one!r}."
+            )
+    return names
 
 
 def _distinct(name, words):
