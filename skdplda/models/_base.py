@@ -327,6 +327,13 @@ class TrainingData(NamedTuple):
         """Size of the vocabulary."""
         return self.documents.shape[1]
 
+    @property
+    def mean_length(self):
+        """Tokens of a document, on average; of documents on workers or in a csr_array."""
+        documents = self.documents
+        n_tokens = documents.n_tokens if self.on_workers else documents.data.sum(dtype=np.int64)
+        return int(n_tokens) / documents.shape[0]
+
 
 class BaseRoundsModel(BaseTopicModel):
     """Base of the models that are fitted by the private loop; `fit` is written here once.

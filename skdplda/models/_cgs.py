@@ -392,11 +392,11 @@ class PrivateCGSLDA(BaseRoundsModel):
         """Whether words and documents list their topics, in place of a number for each topic."""
         return self._order(plan) is None and self.n_components > LISTED_TOPICS and not any(self._infers())
 
-    def _exact_priors(self, plan):
+    def _exact_priors(self, plan, data):
         """Return the priors of rounds without noise."""
-        return partial(
-            annealed, self._doc_topic_prior(), self._topic_word_prior(), self.n_components, n_rounds=plan.n_rounds
-        )
+        priors, first = (self._doc_topic_prior(), self._topic_word_prior()), self._first_expected(plan)
+        options = {"n_rounds": plan.n_rounds, "first_expected": first, "mean_length": data.mean_length}
+        return partial(annealed, *priors, self.n_components, **options)
 
     def _first_expected(self, plan):
         """Return the number of the first round of expected counts; None without such rounds."""
@@ -413,7 +413,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         if order is None and any(infers):
             priors = InferredPriors(alpha, FIRST_PRIOR if infers[1] else beta, infers, plan.n_rounds)
         elif order is None:
-            priors = self._exact_priors(plan)
+            priors = self._exact_priors(plan, data)
         n_sweeps = self.local_sweeps or (EXACT_SWEEPS if order is None else PRIVATE_SWEEPS)
         options = {"n_topics": self.n_components, "priors": priors, "n_sweeps": n_sweeps}
         if self._lists_topics(plan):
@@ -427,7 +427,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         shape, key = (data.n_words, self.n_components), randomness.table_key
         if self._order(plan) is None:
             lists = self._lists_topics(plan)
-            return ExactTables(shape, plan, self._exact_priors(plan), self._first_expected(plan), lists)
+            return ExactTables(shape, plan, self._exact_priors(plan, data), self._first_expected(plan), lists)
         if self._adaptive():
             options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._infers()[0]}
             return AdaptiveTables(shape, plan, key, weighted=self._soft_counts(plan, data), **options)

@@ -28,6 +28,8 @@ FORGET = 0.2
 # Smoothing of the next table of `SmoothedTables` towards the word frequencies, in standard deviations of the noise: of
 # drawn topics, which need little.
 SMOOTHING = 0.2
+# What keeps alpha large while many topics are drawn: "How soon" in doc/kernels.rst.
+WARM = 0.4
 LISTS = ("data", "indices", "indptr")  # the parts of a csr_array
 
 
@@ -81,17 +83,36 @@ def initial_table(shape, key, gamma_shape=1.0):
     return np.random.default_rng(key).gamma(gamma_shape, 1 / gamma_shape, shape).astype(np.float32)
 
 
-def annealed(alpha, beta, n_topics, round_, n_rounds):
+def annealed(alpha, beta, n_topics, round_, n_rounds, first_expected=None, mean_length=0.0):
     """Return the priors of a round without noise: large at first, so that topics form before large counts hold them.
 
     They fall linearly to their values over 30 rounds (45 for more than 100 topics), or in half of all rounds: alpha
-    from 0.3, or 0.6 for 101 to 1500 topics; beta from 25 / n_topics, or, if it is less, 5000 / n_topics**2. The numbers
-    come from the tables in "Fewer sweeps" and "How soon" of doc/kernels.rst.
+    from 0.3, or 0.6 for 101 to 1500 topics; beta from 25 / n_topics, or, if it is less, 5000 / n_topics**2. With more
+    than 100 topics and rounds of expected counts, alpha is WARM times the root of a document's tokens a topic before
+    these, 0.6 at most. The numbers come from the tables in "Fewer sweeps" and "How soon" of doc/kernels.rst.
+
+    Parameters
+    ----------
+    alpha : ndarray of shape (n_topics,)
+        Of topic proportions, to end with.
+    beta : float
+        Of words, to end with.
+    n_topics, round_, n_rounds : int
+        Number of topics, of the round and of all rounds.
+    first_expected : int or None, default=None
+        As in `GibbsEStep`.
+    mean_length : float, default=0.0
+        Tokens of a document, on average; used where there is a `first_expected`.
     """
-    length = min(30 if n_topics <= 100 else 45, n_rounds // 2)
+    many = n_topics > 100
+    length = min(45 if many else 30, n_rounds // 2)
     left = max(0.0, 1 - round_ / length) if length else 0.0
-    first_alpha, first_beta = 0.6 if 100 < n_topics <= 1500 else 0.3, min(25 / n_topics, 5000 / n_topics**2)
-    return np.maximum(alpha, first_alpha * left), max(beta, first_beta * left)
+    first_alpha, first_beta = 0.6 if many and n_topics <= 1500 else 0.3, min(25 / n_topics, 5000 / n_topics**2)
+    if many and first_expected is not None:
+        alpha_now = min(0.6, WARM * (mean_length / n_topics) ** 0.5) if round_ < first_expected else 0.0
+    else:
+        alpha_now = first_alpha * left
+    return np.maximum(alpha, alpha_now), max(beta, first_beta * left)
 
 
 def constant(alpha, beta, round_):
@@ -182,7 +203,8 @@ class ExactTables(Tables):
         if self._mean is not None:
             self._mean.add(self._counts, round_)
         elif round_ + 1 == self._first_expected:
-            self._counts = self.table.astype(np.float32)
+            counts = self._counts.astype(np.float32)
+            self._counts = counts.toarray() if self._lists else counts
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative, topic by topic in memory."""
