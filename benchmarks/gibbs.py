@@ -38,6 +38,7 @@ from results import BENCHMARKS, Rows
 
 from skdplda import VIPSLDA, PrivateCGSLDA
 from skdplda.metrics import perplexity
+from skdplda.rounds._estep_listed import ListedEStep
 
 ALPHA, BETA = 0.1, 0.01
 CLOCK = [time.perf_counter]
@@ -47,6 +48,7 @@ EVALUATE = (10, 20, 30, 50, 100, 150, 200, 300, 400)  # after these sweeps
 TOPICS = (50, 200, 1000, 5000, 10000)
 SWEEPS, REPEATS = 400, 5
 SERVED = 100  # topics of the models that serve
+FEW = 100  # topics; fits of more have a trial of their own
 KEYS = ["corpus", "topics", "library", "threads"]
 
 
@@ -227,7 +229,12 @@ def sooner(options):
                 cell = dict(zip(KEYS, (corpus, n_topics, name, threads), strict=True))
                 goal = 0 if name != "skdplda" else goal_of(rows.table, cell)
                 work = partial(judged, function, extra, X, held_out, n_topics, threads, sweeps, goal)
-                attempt(rows, cell, work, [function, load], [corpus])
+                attempt(rows, cell, work, [function, load, *of_many(name, n_topics)], [corpus])
+
+
+def of_many(name, n_topics):
+    """Return what our fits of many topics depend on besides."""
+    return [ListedEStep] if name == "skdplda" and n_topics > FEW else []
 
 
 def attempt(rows, cell, work, roots, data):
@@ -292,7 +299,7 @@ def speed(options):
                 function, extra = PEERS[name][:2] if name in PEERS else (one_fit, {})
                 cell = dict(zip(KEYS, (corpus, n_topics, name, options.threads), strict=True))
                 work = partial(repeated, function, extra, X, n_topics, options.threads, 30)
-                attempt(rows, cell, work, [function, load], [corpus])
+                attempt(rows, cell, work, [function, load, *of_many(name, n_topics)], [corpus])
 
 
 def served(model, method, X):
@@ -347,7 +354,8 @@ def paths(options):
                                ("transform", SERVED), ("score", SERVED)]:  # fmt: skip
             for path in ("avx512", "avx2", "plain"):
                 cell = {"corpus": corpus, "what": what, "topics": n_topics, "path": path}
-                attempt(rows, cell, partial(of_path, options, cell), [of_path, timed, load, PrivateCGSLDA], [corpus])
+                roots = [of_path, timed, load, PrivateCGSLDA, *of_many("skdplda", n_topics)]
+                attempt(rows, cell, partial(of_path, options, cell), roots, [corpus])
 
 
 def of_path(options, cell):

@@ -24,6 +24,7 @@ from skdplda import PrivateCGSLDA
 from skdplda.datasets import load_20newsgroups, load_uci_bow
 from skdplda.metrics import unigram_perplexity
 from skdplda.rounds import _estep_gibbs
+from skdplda.rounds._estep_listed import ListedEStep
 
 ALWAYS = 2**31  # FEW_TOPICS, so that no number of topics is many
 JUDGED = {"20 Newsgroups": "20news", "Enron's mails, 7 words": "enron"}
@@ -57,7 +58,7 @@ def measure_times(options):
         print(*rows[-1], sep="  ", flush=True)
     columns = ["corpus", "topics", "rounds", "threads", "repeats", "exact_s", "private_s", "ratio"]
     table = pd.DataFrame(rows, columns=columns)
-    save(table.round(3), options.output / "private_cost.csv", [corpora, seconds], ["20news", "kos"])
+    save(table.round(3), options.output / "private_cost.csv", [corpora, seconds, ListedEStep], ["20news", "kos"])
 
 
 def perplexity(corpus, n_topics, epsilon, seed, few_topics):

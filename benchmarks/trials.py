@@ -99,7 +99,7 @@ def fits(make, *others):
 
 
 def gibbs():
-    """Collapsed Gibbs sampling: users, a public prior, a sample of documents, inferred priors, lists of topics."""
+    """Collapsed Gibbs sampling: users, a public prior, a sample of documents, inferred priors."""
     X = corpus()
     return fits(
         PrivateCGSLDA,
@@ -109,8 +109,14 @@ def gibbs():
         ({"sampling_rate": 0.3}, X, {}),
         ({"mechanism": "laplace"}, X, {}),
         (NO_NOISE | INFER, X, {}),
-        (NO_NOISE | {"n_components": 1600, "max_iter": 10}, long_texts(), {}),
     )
+
+
+def many_topics():
+    """Collapsed Gibbs sampling of more than 100 topics without noise: a number for each, and lists."""
+    for n_topics in (120, 1600):
+        options = {"max_iter": 12, "doc_topic_prior": 0.1, "random_state": 0}
+        yield from learned(PrivateCGSLDA(n_topics, **NO_NOISE, **options), long_texts())
 
 
 def variational():
@@ -207,6 +213,7 @@ def accounting():
 
 TRIALS = {
     "PrivateCGSLDA": gibbs,
+    "ListedEStep": many_topics,
     "VIPSLDA": variational,
     "HDPLDA": hybrid,
     "LocalPrivateLDA": local,

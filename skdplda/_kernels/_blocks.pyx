@@ -24,7 +24,7 @@ cdef extern from "block_layout.h" nogil:
     int copy_topics(const token_block *b, int64_t *cursor, uint16_t *ordered, int into_block, int32_t n_topics)
     enum: UNASSIGNED, MOST_DOCUMENTS, DENSE_TOPICS, GROUP, KINDS
     uint8_t kind_of(int64_t n_tokens)
-    int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document, int lists)
+    int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document)
 
 cdef enum:
     MOST_TOKENS = 1 << 22  # of a document: its counts are exact in a float
@@ -47,14 +47,12 @@ cdef int check(int error) except -1:
 
 
 cdef class TokenLayout:
-    """The tokens of a corpus and their topics, and their sums; see `TokenBlocks` and `ListedTokens`, which draw them."""
-
-    lists = False  # whether documents list their topics, whatever the number of topics
+    """The tokens of a corpus and their topics, and their sums; see `TokenBlocks`, which draws them."""
 
     def __cinit__(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
                   int n_words, int n_topics, int n_threads=1, int64_t block_documents=0):
         cdef int64_t d, e, i, n, longest = 0, D = indptr.shape[0] - 1
-        cdef bint dense = n_topics <= DENSE_TOPICS and not self.lists
+        cdef bint dense = n_topics <= DENSE_TOPICS
         if not 1 <= n_topics <= 65534:
             raise ValueError("n_topics must lie in [1, 65534]")
         if D < 0 or D >= 2**31 - 1 or n_words < 1:
@@ -105,7 +103,7 @@ cdef class TokenLayout:
         before = np.zeros(D + 1, np.int64)
         np.cumsum(np.diff(self.first_token)[documents], out=before[1:])
         n = before[D]
-        size = min(size or documents_per_block(self.n_topics, n // D + 1, self.lists), MOST_DOCUMENTS)
+        size = min(size or documents_per_block(self.n_topics, n // D + 1), MOST_DOCUMENTS)
         pieces = max(-(-D // size), -(-n // 2**28), min(n_threads, n // 10_000))
         pieces = max(1, -(-pieces // n_threads) * n_threads if n >= 10_000 * n_threads else pieces)
         cuts = np.unique(np.r_[0, np.searchsorted(before, np.linspace(0, n, pieces + 1)[1:-1]), D])

@@ -182,11 +182,9 @@ static inline int copy_topics(const token_block *b, int64_t *cursor, uint16_t *o
 static inline int32_t padded(int32_t n) { return (n + LANES - 1) / LANES * LANES; }
 static inline int32_t padded_pairs(int32_t n) { return (n + 2 * LANES - 1) / (2 * LANES) * 2 * LANES; }
 
-/* A block's documents fill a second-level cache: larger blocks have longer runs of a word. Where documents and words
- * list their topics, and words are entered anew in each block, a third-level cache. */
-static inline int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document, int lists) {
+/* A block's documents fill a second-level cache: larger blocks have longer runs of a word. */
+static inline int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document) {
     int64_t likely = tokens_per_document / 4, slots = padded((int32_t)(likely < n_topics ? likely : n_topics));
-    if (lists) return 8 * CACHE / (6 * slots + 32) + 1;
     return CACHE / (n_topics <= DENSE_TOPICS ? 2 * padded_pairs(n_topics) : 6 * slots + 32) + 1;
 }
 #endif

@@ -1,139 +1,144 @@
-/* Sweep of a block from a table that lists the topics of each word. Compiled once for each target.
+/* Sweep of documents from a table that lists the topics of each word. Compiled once for each target.
  *
  * With T the table, s = scale and n the document's counts, the weight of a topic is a sum of three parts,
- *     (T[w, k] + beta) s[k] n[k],   T[w, k] s[k] alpha[k]   and   beta s[k] alpha[k],
- * over the document's slots, the word's list and all topics: a draw costs the topics that its document has. The second
- * part is the same for all tokens of a word, the third for all tokens; both are searched from a guide.
+ *     T[w, k] s[k] (n[k] + alpha[k]),   beta s[k] n[k]   and   beta s[k] alpha[k],
+ * over the word's list, the document's topics and all topics: a draw costs the topics that its word has. The first part is
+ * weighed anew for each token, of the second the sum is kept, and the third is the same for all tokens.
  */
 
-/* Weights of the words' topics in a row that has beta s elsewhere; sums of the second part. */
-static void TARGET(enter_word)(const delayed_table *f, const listed_table *t, int32_t w, float *row, cumulated *c) {
+/* near[k] of WIDTH topics. (The gather instruction of AVX2 takes longer on Zen 4.) */
+INLINE TARGET(reals) TARGET(nearby)(const float *near, const uint16_t *k) {
+#if SIMD == 2
+    return (TARGET(reals))_mm512_i32gather_ps(_mm512_cvtepu16_epi32(_mm256_load_si256((const __m256i *)k)), near, 4);
+#elif SIMD == 1
+    return (TARGET(reals)){near[k[0]], near[k[1]], near[k[2]], near[k[3]], near[k[4]], near[k[5]], near[k[6]], near[k[7]]};
+#else
+    return (TARGET(reals)){near[k[0]], near[k[1]], near[k[2]], near[k[3]]};
+#endif
+}
+
+/* Weigh a word's topics in the document: sums by lane, in `sum` those up to each block. */
+INLINE lanes TARGET(weigh_word)(const uint16_t *topic, const float *weight, int32_t n_blocks, const float *near, float *sum) {
+    enum { PARTS = LANES / TARGET(WIDTH) };
+    TARGET(reals) total[PARTS] = {{0}};
+    lanes result;
+    for (int32_t i = 0; i < n_blocks; i++, topic += LANES, weight += LANES, sum += LANES)
+        for (int h = 0; h < PARTS; h++) {
+            total[h] += TARGET(nearby)(near, topic + h * TARGET(WIDTH)) * ((const TARGET(reals) *)weight)[h];
+            ((TARGET(reals) *)sum)[h] = total[h];
+        }
+    for (int h = 0; h < PARTS; h++) ((TARGET(reals) *)&result)[h] = total[h];
+    return result;
+}
+
+/* Take `own` from a lane, and make prefix sums: in quarters, because GCC keeps longer vectors in memory. */
+INLINE float TARGET(end_lanes)(lanes *x, float own, int32_t own_lane) {
+    static const i4 number = {0, 1, 2, 3};
+    const v4 zero = {0};
+    v4 end[4], carry;
+    for (int q = 0; q < 4; q++) {
+        end[q] = x->quarter[q] - (v4)((i4)(zero + own) & (number == own_lane - 4 * q));
+        end[q] += SHUFFLE(i4, zero, end[q], 0, 4, 5, 6);
+        end[q] += SHUFFLE(i4, zero, end[q], 0, 1, 4, 5);
+    }
+    end[1] += SHUFFLE(i4, end[0], end[0], 3, 3, 3, 3);
+    end[3] += SHUFFLE(i4, end[2], end[2], 3, 3, 3, 3);
+    carry = SHUFFLE(i4, end[1], end[1], 3, 3, 3, 3);
+    end[2] += carry;
+    end[3] += carry;
+    for (int q = 0; q < 4; q++) x->quarter[q] = end[q];
+    return end[3][3];
+}
+
+/* How many lanes end at the target or before. */
+INLINE int32_t TARGET(ended_lanes)(const lanes *x, float target) {
+    i4 n = {0};
+    for (int q = 0; q < 4; q++) n -= x->quarter[q] <= target;
+    return n[0] + n[1] + (n[2] + n[3]);
+}
+
+/* The topic whose part of the document's tokens, times scale, holds the target. */
+static uint16_t TARGET(find_met)(const delayed_table *f, const listed_scratch *s, int32_t n_met, float target) {
+    uint16_t found = s->met[0];
     float sum = 0;
-    c->n = (int32_t)(t->start[w + 1] - t->start[w]);
-    for (int32_t i = 0; i < c->n; i++) {
-        const int32_t k = t->topic[t->start[w] + i];
-        const float weight = (float)t->count[t->start[w] + i] * f->scale[k];
-        row[k] += weight;
-        c->end[i] = sum += weight * f->alpha[k];
+    for (int32_t i = 0; i < n_met && sum <= target; i++) {
+        const uint16_t k = s->met[i];
+        if (!s->tokens[k]) continue;
+        sum += f->scale[k] * (float)s->tokens[k];
+        found = k;
     }
-    c->total = sum;
+    return found;
 }
 
-static void TARGET(leave_word)(const delayed_table *f, const listed_table *t, int32_t w, float *row) {
-    for (int64_t e = t->start[w]; e < t->start[w + 1]; e++) row[t->topic[e]] = f->beta * f->scale[t->topic[e]];
-}
-
-/* Weigh the slots of the batch's n tokens, which belong to different documents. */
-INLINE void TARGET(weigh_batch)(const token_block *b, const delayed_table *f, listed_scratch *s, int32_t n, uint64_t place) {
-    scratch *a = s->slots;
-    listed_batch *x = s->batch;
-    float *product = s->product;
-    for (int32_t i = 0; i < n; i++) {
-        const int32_t d = b->document[x->token[i]], counted = b->counted[x->token[i]];
-        const int64_t next = (int64_t)x->token[i] + AHEAD, ahead = a->list[next < b->n_tokens ? b->document[next] : d].first;
-        float self = 0;
-        for (int64_t j = 0; j < FETCHED * LANES; j += LANES) {
-            __builtin_prefetch(a->count + ahead + j);
-            if (j % (2 * LANES) == 0) __builtin_prefetch(a->topic + ahead + j);
-        }
-        x->gap[i] = 0;
-        if (counted != UNASSIGNED) { /* the self-count correction: nothing below beta is left of the row */
-            const float most = a->row[counted] - f->beta * f->scale[counted];
-            self = f->self_count * f->scale[counted];
-            self = self < most ? self : most;
-            x->gap[i] = self * f->alpha[counted];
-        }
-        x->rest.lane[i] = s->word.total > x->gap[i] ? s->word.total - x->gap[i] : 0;
-        x->random.lane[i] = (float)(mix64(a->key[d] + place * GOLDEN) >> 40) * 0x1p-24f;
-        x->product[i] = product;
-        x->sum[i].all = (i16)TARGET(weigh_slots)(a, a->list + d, b->topic[x->token[i]], counted, self, product).all;
-        product += (size_t)a->list[d].blocks * LANES;
+/* Draw the topics of one document; `key` names its random numbers. */
+static void TARGET(draw_document)(const listed_tokens *x, const delayed_table *f, const listed_table *t, const topic_cells *c,
+                                  int64_t d, uint64_t key, listed_scratch *s) {
+    float *near = s->near;
+    int32_t *tokens = s->tokens, n_met = 0;
+    int64_t i = x->first[d];
+    double here = 0; /* sum of scale over the document's tokens */
+    for (int64_t j = i; j < x->first[d + 1]; j++) {
+        const uint16_t k = x->topic[j];
+        if (k == UNASSIGNED) continue;
+        if (tokens[k] == NOT_MET) { s->met[n_met++] = k; tokens[k] = 0; }
+        near[k] = (float)++tokens[k] + f->alpha[k];
+        here += f->scale[k];
     }
-}
-
-/* Choose between the document's slots and the rest, and the lane of the slot. */
-INLINE void TARGET(choose_lanes)(listed_batch *x, float all) {
-    for (int h = 0; h < BATCH / TARGET(WIDTH); h++) {
-        TARGET(ints) column[LANES], lane = {0}, in_document;
-        TARGET(reals) *end = (TARGET(reals) *)column, target, below;
-        TARGET(columns)(x->sum + h * TARGET(WIDTH), column);
-        for (int l = 1; l < LANES; l++) end[l] += end[l - 1];
-        target = ((TARGET(reals) *)&x->random)[h] * (end[LANES - 1] + ((TARGET(reals) *)&x->rest)[h] + all);
-        in_document = target < end[LANES - 1];
-        below = end[LANES - 1] - end[LANES - 1];
-        for (int l = 0; l < LANES - 1; l++) {
-            const TARGET(ints) past = end[l] <= target;
-            lane -= past;
-            below = (TARGET(reals))((past & (TARGET(ints))end[l]) | (~past & (TARGET(ints))below));
-        }
-        below = (TARGET(reals))((in_document & (TARGET(ints))below) | (~in_document & (TARGET(ints))end[LANES - 1]));
-        ((TARGET(ints) *)&x->lane)[h] = lane;
-        ((TARGET(ints) *)&x->in_document)[h] = in_document;
-        ((TARGET(reals) *)&x->inside)[h] = target - below;
-    }
-}
-
-/* The slot of a lane that holds the target. */
-INLINE int32_t TARGET(find_in_lane)(const float *product, int32_t n_blocks, int32_t lane, float target) {
-    int32_t j = lane;
-    for (int32_t i = 0; i < n_blocks - 1; i++) {
-        target -= product[lane + i * LANES];
-        j += target >= 0 ? LANES : 0;
-    }
-    if (product[j] <= 0) for (j = 0; product[j] <= 0; j++); /* rounding may point to a vacant slot */
-    return j;
-}
-
-/* Draw the topics of the batch's n tokens of a word, whose list of topics is `listed`. */
-INLINE void TARGET(draw_batch)(const token_block *b, const delayed_table *f, listed_scratch *s, int32_t n, uint64_t place,
-                               const int32_t *listed) {
-    scratch *a = s->slots;
-    listed_batch *x = s->batch;
-    TARGET(weigh_batch)(b, f, s, n, place);
-    TARGET(choose_lanes)(x, s->all.total);
-    for (int32_t i = 0; i < n; i++) {
-        const int32_t counted = b->counted[x->token[i]];
-        slot_list *l = a->list + b->document[x->token[i]];
-        const float target = x->inside.lane[i];
-        int64_t slot;
-        if (x->in_document.lane[i]) {
-            slot = l->first + TARGET(find_in_lane)(x->product[i], l->blocks, x->lane.lane[i], target);
-        } else {
-            int32_t k;
-            if (target < x->rest.lane[i]) { /* the gap is in the cell of `counted`, and the cells behind it move up */
-                k = listed[find_entry(&s->word, target)];
-                if (k >= counted) k = listed[find_entry(&s->word, target + x->gap[i])];
-            } else k = find_entry(&s->all, target - x->rest.lane[i]);
-            slot = TARGET(slot_of)(a, l, (uint16_t)k);
-        }
-        a->count[slot]++;
-        b->topic[x->token[i]] = a->topic[slot];
-    }
-}
-
-static void TARGET(sweep_listed)(const token_block *b, const delayed_table *f, const listed_table *t, int n_sweeps,
-                                 listed_scratch *s) {
-    const uint8_t *active = f->active ? f->active + b->first_document : NULL;
-    for (int32_t k = 0; k < f->n_topics; k++) s->slots->row[k] = f->beta * f->scale[k];
-    for (int sweep = 0; sweep < n_sweeps; sweep++) {
-        occurrences occurrence = {.group = -1};
-        int32_t entered = -1;
-        make_keys(b, f, sweep, s->slots);
-        list_documents(b, f->n_topics, s);
-        for (int64_t g = 0; g < b->n_segments; g++) {
-            const int32_t w = b->word[g];
-            const uint64_t place = place_of(b, &occurrence, w);
-            if (w != entered) {
-                if (entered >= 0) TARGET(leave_word)(f, t, entered, s->slots->row);
-                TARGET(enter_word)(f, t, entered = w, s->slots->row, &s->word);
+    for (int64_t e = x->indptr[d]; e < x->indptr[d + 1]; e++) {
+        const int32_t w = x->word[e], n_blocks = (int32_t)((t->start[w + 1] - t->start[w]) / LANES);
+        const uint16_t *listed = t->topic + t->start[w];
+        const float *weight = t->weight + t->start[w];
+        for (int32_t occurrence = 0; occurrence < x->count[e]; occurrence++, i++) {
+            const uint64_t random = mix64(key + (((uint64_t)w << 32) + (uint64_t)occurrence) * GOLDEN);
+            const int32_t old = x->topic[i], place = x->place[i];
+            int32_t own_lane = -1, own_block = 0;
+            float own = 0, all, before, target;
+            uint16_t k;
+            lanes ends;
+            if (old != UNASSIGNED) { /* the token leaves its document */
+                near[old] = (float)--tokens[old] + f->alpha[old];
+                here -= f->scale[old];
             }
-            for (uint32_t i = b->start[g]; i < b->start[g + 1];) {
-                int32_t n = 0;
-                for (; i < b->start[g + 1] && n < BATCH; i++)
-                    if (!active || active[b->document[i]]) s->batch->token[n++] = i;
-                if (n) TARGET(draw_batch)(b, f, s, n, place, t->topic + t->start[w]);
+            ends = TARGET(weigh_word)(listed, weight, n_blocks, near, s->sum);
+            if (place != UNASSIGNED) { /* and the table: the self-count correction leaves nothing below beta */
+                const int32_t counted = listed[place];
+                const float self = f->self_count * f->scale[counted];
+                own = (self < weight[place] ? self : weight[place]) * near[counted];
+                own_lane = place % LANES;
+                own_block = place / LANES;
             }
+            all = TARGET(end_lanes)(&ends, own, own_lane);
+            before = here > 0 ? f->beta * (float)here : 0;
+            target = (float)(random >> 40) * 0x1p-24f * (all + before + c->total);
+            if (target < all) {
+                const int32_t lane = TARGET(ended_lanes)(&ends, target);
+                const float *sum = s->sum + lane;
+                int32_t block = 0;
+                if (lane) target -= ends.lane[lane - 1];
+                if (lane != own_lane) own = 0;
+                for (int32_t b = 0; b < n_blocks - 1; b++) block += sum[b * LANES] - (b >= own_block ? own : 0) <= target;
+                k = listed[block * LANES + lane];
+            } else if (target - all < before) k = TARGET(find_met)(f, s, n_met, (target - all) / f->beta);
+            else {
+                const uint64_t within = (random & 0xffffffffff) * (uint64_t)f->n_topics; /* the bits that `target` has not */
+                k = (uint16_t)(within >> 40);
+                if ((float)(within >> 16 & 0xffffff) * 0x1p-24f >= c->own[k]) k = c->other[k];
+            }
+            if (tokens[k] == NOT_MET) { s->met[n_met++] = k; tokens[k] = 0; }
+            near[k] = (float)++tokens[k] + f->alpha[k];
+            here += f->scale[k];
+            x->topic[i] = k;
         }
-        if (entered >= 0) TARGET(leave_word)(f, t, entered, s->slots->row);
     }
+    for (int32_t m = 0; m < n_met; m++) {
+        near[s->met[m]] = f->alpha[s->met[m]];
+        tokens[s->met[m]] = NOT_MET;
+    }
+}
+
+static void TARGET(sweep_listed)(const listed_tokens *x, const delayed_table *f, const listed_table *t, const topic_cells *c,
+                                 int n_sweeps, int64_t first, int64_t last, listed_scratch *s) {
+    for (int64_t d = first; d < last; d++)
+        for (int sweep = 0; sweep < n_sweeps && !(f->active && !f->active[d]); sweep++)
+            TARGET(draw_document)(x, f, t, c, d, document_key(f, sweep, d), s);
 }

@@ -1,154 +1,125 @@
 /* Gibbs draws from a table that lists the topics of each word, and such lists of what was drawn.
  *
  * For many topics and tables without noise, where most numbers of a table are zeros: nothing here is of the size of words
- * times topics, neither in bytes nor in steps.
+ * times topics, neither in bytes nor in steps. Documents are drawn one after the other: the numbers of one, and the list of
+ * a word, lie in the first-level cache.
  */
 #ifndef SKDPLDA_LISTED_TOPICS_H
 #define SKDPLDA_LISTED_TOPICS_H
 #include "sweep_scratch.h"
 
-#define AHEAD 6 /* tokens between the fetching of a document's slots and their use */
-#define FETCHED 8 /* lanes of slots */
+typedef struct {              /* the tokens of a corpus, document by document, and in each word by word */
+    const int64_t *indptr;    /* document -> first of its words */
+    const int32_t *word, *count; /* of each word of a document */
+    const int64_t *first;     /* document -> first token */
+    const int64_t *of_word, *begin; /* word -> first of its documents; document of a word -> first token there */
+    const int32_t *many;      /* document of a word -> tokens */
+    uint16_t *topic, *counted, *place; /* token -> topic; the one that it has in the table; where its word's list has this */
+} listed_tokens;
 
-typedef struct {              /* the topics of each word, ascending, and their counts, which are positive */
-    const int64_t *start;     /* word -> first entry; V + 1 */
-    const int32_t *topic, *count;
+typedef struct {              /* the topics of each word, ascending; zeros fill whole lanes */
+    const int64_t *start;     /* word -> first entry, a multiple of LANES; V + 1 */
+    uint16_t *topic;
+    float *weight;            /* count times scale */
 } listed_table;
 
-typedef struct {              /* entries with weights, to be drawn from */
-    int32_t n;
-    float total, *end;        /* of all; entry -> sum of the weights up to it */
-} cumulated;
-
-typedef struct {              /* draws of one word's topic in different documents, side by side */
-    uint32_t token[BATCH];
-    whole_lanes sum[BATCH];   /* draw -> its products, summed by lane */
-    whole_lanes lane, in_document;
-    lanes random, rest, inside; /* the random number; weight of the word's list; where in the lane, or behind the document */
-    float gap[BATCH];         /* what the self-count correction takes from the word's list */
-    float *product[BATCH];    /* draw -> weight of each slot */
-} listed_batch;
+typedef struct {              /* K cells of equal weight, of two topics each at most, to draw from beta scale alpha (Walker) */
+    float total, *own;        /* of all; cell -> the part of it that is the topic's of its number */
+    uint16_t *other;          /* cell -> the topic of the rest */
+} topic_cells;
 
 typedef struct {              /* what one thread works with */
-    scratch *slots;
-    listed_batch *batch;
-    cumulated word, all;      /* topics of a word, and all topics */
-    float *product;
-    uint16_t *topics;         /* of the block's tokens, by document */
-    uint32_t *seen;           /* topic -> tokens of a document, or of a word */
-    uint64_t *used;           /* a bit for each topic */
-    int64_t *next;            /* document -> its next token; block -> its next segment */
+    float *near, *sum;        /* topic -> the document's tokens and alpha; block of a list -> sums by lane up to it */
+    int32_t *tokens;          /* topic -> the document's tokens; NOT_MET before the first */
+    uint16_t *met;            /* the topics that the document has, or had in this sweep */
 } listed_scratch;
 
-/* The entry whose part of the total holds the target: a search without branches, which draws side by side share. */
-static inline int32_t find_entry(const cumulated *c, float target) {
-    int32_t first = 0;
-    for (int32_t n = c->n, half; n > 1; n -= half) {
-        half = n / 2;
-        first += c->end[first + half - 1] <= target ? half : 0;
-    }
-    return first;
-}
+enum { NOT_MET = -1 };
 
 static void listed_free(listed_scratch *s) {
     if (!s) return;
-    scratch_free(s->slots);
-    free(s->word.end); free(s->all.end); free(s->batch); free(s->product);
-    free(s->topics); free(s->seen); free(s->used); free(s->next);
+    free(s->near); free(s->sum); free(s->tokens); free(s->met);
     free(s);
 }
 
-/* Lanes of slots that a block's documents need at most. */
-static int64_t slots_of(const token_block *b, const int64_t *first_token, int32_t n_topics) {
-    int64_t n = 0;
-    for (int64_t d = b->first_document; d < b->first_document + b->n_documents; d++) {
-        const int64_t tokens = first_token[d + 1] - first_token[d];
-        n += padded((int32_t)(tokens < n_topics ? tokens : n_topics));
-    }
-    return n;
-}
-
-/* `documents`, `tokens` and `slots` are the most of a block. */
-static listed_scratch *listed_new(const delayed_table *f, int64_t documents, int64_t tokens, int64_t slots) {
+/* `longest` is the length of the longest list. */
+static listed_scratch *listed_new(const delayed_table *f, int32_t longest) {
     const int32_t K = f->n_topics;
     listed_scratch *s = calloc(1, sizeof(listed_scratch));
-    float sum = 0;
     if (!s) return NULL;
-    s->slots = scratch_new(K, 0, documents + 1);
-    s->topics = malloc((tokens + 1) * sizeof(uint16_t));
-    s->seen = calloc(K, sizeof(uint32_t));
-    s->next = malloc((documents + 2) * sizeof(int64_t));
-    s->word.end = malloc(K * sizeof(float));
-    s->all.end = malloc(K * sizeof(float));
-    s->batch = aligned(sizeof(listed_batch));
-    s->product = aligned(BATCH * (size_t)padded(K) * sizeof(float));
-    if (s->slots) {
-        s->slots->size = slots + LANES;
-        s->slots->count = aligned(s->slots->size * sizeof(float));
-        s->slots->topic = aligned(s->slots->size * sizeof(uint16_t));
+    s->near = aligned(padded(K) * sizeof(float));
+    s->sum = aligned((padded(longest) + LANES) * sizeof(float));
+    s->tokens = malloc(K * sizeof(int32_t));
+    s->met = malloc(K * sizeof(uint16_t));
+    if (!s->near || !s->sum || !s->tokens || !s->met) { listed_free(s); return NULL; }
+    for (int32_t k = 0; k < K; k++) {
+        s->near[k] = f->alpha[k];
+        s->tokens[k] = NOT_MET;
     }
-    if (!s->slots || !s->slots->count || !s->slots->topic || !s->topics || !s->seen || !s->next
-        || !s->word.end || !s->all.end || !s->batch || !s->product) { listed_free(s); return NULL; }
-    memset(s->batch, 0, sizeof(listed_batch));
-    s->all.n = K;
-    for (int32_t k = 0; k < K; k++) s->all.end[k] = sum += f->beta * f->scale[k] * f->alpha[k];
-    s->all.total = sum;
     return s;
 }
 
-/* Make the slots of the block's documents: topics in the order in which their tokens have them. */
-static void list_documents(const token_block *b, int32_t n_topics, listed_scratch *s) {
-    scratch *a = s->slots;
-    int64_t *next = s->next + 1;
-    memset(s->next, 0, (b->n_documents + 2) * sizeof(int64_t));
-    for (int64_t t = 0; t < b->n_tokens; t++) next[b->document[t]]++;
-    for (int64_t d = 0, n = 0; d < b->n_documents; d++) {
-        slot_list *l = a->list + d;
-        l->capacity = padded((int32_t)(next[d] < n_topics ? next[d] : n_topics)) / LANES;
-        l->first = d ? a->list[d - 1].first + (int64_t)a->list[d - 1].capacity * LANES : 0;
-        n += next[d];
-        next[d] = n - next[d];
+/* Fill K cells; `weight` (K) and `order` (K) are scratch. */
+static void fill_cells(const delayed_table *f, topic_cells *c, double *weight, int32_t *order) {
+    const int32_t K = f->n_topics;
+    int32_t small = 0, large = K; /* topics of less than a cell, and of one or more: from the ends of `order` */
+    double total = 0;
+    for (int32_t k = 0; k < K; k++) total += (double)f->scale[k] * f->alpha[k];
+    for (int32_t k = 0; k < K; k++) {
+        weight[k] = (double)f->scale[k] * f->alpha[k] * K / total;
+        if (weight[k] < 1) order[small++] = k;
+        else order[--large] = k;
+        c->other[k] = (uint16_t)k;
+        c->own[k] = 1;
     }
-    for (int64_t t = 0; t < b->n_tokens; t++) s->topics[next[b->document[t]]++] = b->topic[t];
-    for (int64_t d = 0, t = 0; d < b->n_documents; d++) {
-        slot_list *l = a->list + d;
-        int64_t n = l->first;
-        for (; t < next[d]; t++) {
-            const uint16_t k = s->topics[t];
-            if (k == UNASSIGNED) continue;
-            if (!s->seen[k]++) a->topic[n++] = k;
+    while (small && large < K) {
+        const int32_t k = order[--small], rest = order[large];
+        c->own[k] = (float)weight[k];
+        c->other[k] = (uint16_t)rest;
+        weight[rest] -= 1 - weight[k];
+        if (weight[rest] < 1) {
+            large++;
+            order[small++] = rest;
         }
-        for (int64_t i = l->first; i < n; i++) {
-            a->count[i] = (float)s->seen[a->topic[i]];
-            s->seen[a->topic[i]] = 0;
+    }
+    c->total = (float)(total * f->beta);
+}
+
+/* Make the lists of the words [first, last) of a table of topics and counts, and find the tokens' places in them. `rank` (K)
+ * is scratch: zeros. */
+static void enter_words(const delayed_table *f, const listed_tokens *x, const int64_t *start, const int32_t *topics,
+                        const int32_t *counts, int32_t first, int32_t last, listed_table *t, uint16_t *rank) {
+    for (int32_t w = first; w < last; w++) {
+        const int64_t to = t->start[w] - start[w];
+        for (int64_t e = start[w]; e < start[w + 1]; e++) {
+            t->topic[to + e] = (uint16_t)topics[e];
+            t->weight[to + e] = (float)counts[e] * f->scale[topics[e]];
+            rank[topics[e]] = (uint16_t)(e - start[w] + 1);
         }
-        for (; (n - l->first) % LANES; n++) { a->count[n] = 0; a->topic[n] = 0; }
-        l->blocks = (int32_t)((n - l->first) / LANES);
+        for (int64_t e = x->of_word[w]; e < x->of_word[w + 1]; e++)
+            for (int64_t i = x->begin[e]; i < x->begin[e] + x->many[e]; i++) {
+                const uint16_t found = x->counted[i] == UNASSIGNED ? 0 : rank[x->counted[i]];
+                x->place[i] = found ? found - 1 : UNASSIGNED;
+            }
+        for (int64_t e = start[w]; e < start[w + 1]; e++) rank[topics[e]] = 0;
     }
 }
 
 /* List the topics of the words [first, last), each word from entry `room[word]` on, and set the lengths of the lists; the
- * tokens' topics are now those of the sum. `seen` (K zeros), `used` (K bits, zeros) and `next` are scratch. */
-static int list_words(token_block *blocks, int64_t n_blocks, int32_t n_topics, int32_t first, int32_t last,
-                       const int64_t *room, int32_t *topic, int32_t *count, int64_t *length, uint32_t *seen,
-                       uint64_t *used, int64_t *next) {
-    for (int64_t i = 0; i < n_blocks; i++) next[i] = find_word(blocks + i, first);
+ * tokens' topics are now those of the table. `seen` (K) and `used` (a bit for each topic) are scratch: zeros. */
+static void list_words(const listed_tokens *x, int32_t n_topics, int32_t first, int32_t last, const int64_t *room,
+                       int32_t *topic, int32_t *count, int64_t *length, uint32_t *seen, uint64_t *used) {
     for (int32_t w = first; w < last; w++) {
         int64_t n = room[w];
         if (room[w + 1] == room[w]) { length[w] = 0; continue; }
-        for (int64_t i = 0; i < n_blocks; i++) {
-            const token_block *b = blocks + i;
-            int64_t g = next[i];
-            for (; g < b->n_segments && b->word[g] == w; g++)
-                for (uint32_t t = b->start[g]; t < b->start[g + 1]; t++) {
-                    const uint16_t k = b->topic[t];
-                    b->counted[t] = k;
-                    if (k == UNASSIGNED) continue;
-                    seen[k]++;
-                    used[k / 64] |= UINT64_C(1) << k % 64;
-                }
-            next[i] = g;
-        }
+        for (int64_t e = x->of_word[w]; e < x->of_word[w + 1]; e++)
+            for (int64_t i = x->begin[e]; i < x->begin[e] + x->many[e]; i++) {
+                const uint16_t k = x->topic[i];
+                x->counted[i] = k;
+                if (k == UNASSIGNED) continue;
+                seen[k]++;
+                used[k / 64] |= UINT64_C(1) << k % 64;
+            }
         for (int32_t i = 0; i < (n_topics + 63) / 64; i++)
             for (uint64_t bits = used[i]; bits; bits &= bits - 1) {
                 const int32_t k = 64 * i + __builtin_ctzll(bits);
@@ -159,19 +130,17 @@ static int list_words(token_block *blocks, int64_t n_blocks, int32_t n_topics, i
             }
         length[w] = n - room[w];
     }
-    return 0;
 }
 
 #define COPIES "lanes.h"
 #include "simd_copies.h"
-#define COPIES "document_slots.h"
-#include "simd_copies.h"
 #define COPIES "listed_sweep.h"
 #include "simd_copies.h"
 
-static int sweep_listed(const token_block *b, const delayed_table *f, const listed_table *t, int n_sweeps,
-                        listed_scratch *s) {
-    DISPATCH(sweep_listed, b, f, t, n_sweeps, s);
+/* Draw the topics of the documents [first, last). */
+static int sweep_listed(const listed_tokens *x, const delayed_table *f, const listed_table *t, const topic_cells *c,
+                        int n_sweeps, int64_t first, int64_t last, listed_scratch *s) {
+    DISPATCH(sweep_listed, x, f, t, c, n_sweeps, first, last, s);
     return 0;
 }
 #endif

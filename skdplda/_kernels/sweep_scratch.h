@@ -114,8 +114,17 @@ static scratch *scratch_new(int32_t n_topics, int64_t dense, int64_t sparse) {
     return a;
 }
 
+/* What names the random numbers of a sweep; of a document in it. */
+INLINE uint64_t sweep_key(const delayed_table *f, int sweep) {
+    return mix64(mix64(mix64(f->seed + GOLDEN) ^ (f->round + GOLDEN)) ^ ((uint64_t)sweep + GOLDEN));
+}
+
+INLINE uint64_t document_key(const delayed_table *f, int sweep, int64_t d) {
+    return mix64(sweep_key(f, sweep) ^ ((uint64_t)(f->first_document + d) + GOLDEN));
+}
+
 static void make_keys(const token_block *b, const delayed_table *f, int sweep, scratch *a) {
-    a->sweep_key = mix64(mix64(mix64(f->seed + GOLDEN) ^ (f->round + GOLDEN)) ^ ((uint64_t)sweep + GOLDEN));
+    a->sweep_key = sweep_key(f, sweep);
     a->first = (uint64_t)(f->first_document + b->first_document) + GOLDEN;
     for (int64_t d = 0; d < b->n_documents; d++) a->key[d] = mix64(a->sweep_key ^ (a->first + (uint64_t)d));
 }
