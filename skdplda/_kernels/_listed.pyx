@@ -97,7 +97,7 @@ cdef class ListedTokens:
 
     def __init__(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
                  int n_words, int n_topics, int n_threads=1, int64_t block_documents=0):
-        cdef int64_t d, e, at, t = 0, n = indices.shape[0], D = indptr.shape[0] - 1
+        cdef int64_t e, at, t = 0, n = indices.shape[0], D = indptr.shape[0] - 1
         if not 1 <= n_topics <= 65534:
             raise ValueError("n_topics must lie in [1, 65534]")
         if D < 0 or D >= 2**31 - 1 or n_words < 1:

@@ -35,19 +35,23 @@ INLINE u64x8 TARGET(mix)(u64x8 x) { /* mix64 */
     return x ^ (x >> 31);
 }
 
-/* Inclusive prefix sum of numbers. */
-INLINE lanes TARGET(prefix_sum)(lanes x) {
+/* Inclusive prefix sum of sixteen numbers, in quarters. */
+INLINE void TARGET(prefix_quarters)(v4 *x) {
     const v4 zero = {0, 0, 0, 0};
     v4 carry;
     for (int q = 0; q < 4; q++) {
-        x.quarter[q] += SHUFFLE(i4, zero, x.quarter[q], 0, 4, 5, 6);
-        x.quarter[q] += SHUFFLE(i4, zero, x.quarter[q], 0, 1, 4, 5);
+        x[q] += SHUFFLE(i4, zero, x[q], 0, 4, 5, 6);
+        x[q] += SHUFFLE(i4, zero, x[q], 0, 1, 4, 5);
     }
-    x.quarter[1] += SHUFFLE(i4, x.quarter[0], x.quarter[0], 3, 3, 3, 3);
-    x.quarter[3] += SHUFFLE(i4, x.quarter[2], x.quarter[2], 3, 3, 3, 3);
-    carry = SHUFFLE(i4, x.quarter[1], x.quarter[1], 3, 3, 3, 3);
-    x.quarter[2] += carry;
-    x.quarter[3] += carry;
+    x[1] += SHUFFLE(i4, x[0], x[0], 3, 3, 3, 3);
+    x[3] += SHUFFLE(i4, x[2], x[2], 3, 3, 3, 3);
+    carry = SHUFFLE(i4, x[1], x[1], 3, 3, 3, 3);
+    x[2] += carry;
+    x[3] += carry;
+}
+
+INLINE lanes TARGET(prefix_sum)(lanes x) {
+    TARGET(prefix_quarters)(x.quarter);
     return x;
 }
 

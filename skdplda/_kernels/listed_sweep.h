@@ -35,17 +35,9 @@ INLINE lanes TARGET(weigh_word)(const uint16_t *topic, const float *weight, int3
 INLINE float TARGET(end_lanes)(lanes *x, float own, int32_t own_lane) {
     static const i4 number = {0, 1, 2, 3};
     const v4 zero = {0};
-    v4 end[4], carry;
-    for (int q = 0; q < 4; q++) {
-        end[q] = x->quarter[q] - (v4)((i4)(zero + own) & (number == own_lane - 4 * q));
-        end[q] += SHUFFLE(i4, zero, end[q], 0, 4, 5, 6);
-        end[q] += SHUFFLE(i4, zero, end[q], 0, 1, 4, 5);
-    }
-    end[1] += SHUFFLE(i4, end[0], end[0], 3, 3, 3, 3);
-    end[3] += SHUFFLE(i4, end[2], end[2], 3, 3, 3, 3);
-    carry = SHUFFLE(i4, end[1], end[1], 3, 3, 3, 3);
-    end[2] += carry;
-    end[3] += carry;
+    v4 end[4];
+    for (int q = 0; q < 4; q++) end[q] = x->quarter[q] - (v4)((i4)(zero + own) & (number == own_lane - 4 * q));
+    TARGET(prefix_quarters)(end);
     for (int q = 0; q < 4; q++) x->quarter[q] = end[q];
     return end[3][3];
 }
