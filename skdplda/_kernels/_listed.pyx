@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 import numpy as np
+import scipy.sparse as sp
 
 from skdplda._kernels._blocks cimport check
 from skdplda._kernels._simd cimport aligned_zeros, choose_simd
@@ -38,15 +39,14 @@ cdef extern from "listed_topics.h" nogil:
         uint16_t *topic
         float *weight
     ctypedef struct topic_cells:
-        float total
-        float *own
-        uint16_t *other
+        pass
     ctypedef struct listed_scratch:
         pass
     enum: LANES, UNASSIGNED
     listed_scratch *listed_new(const delayed_table *f, int32_t longest)
     void listed_free(listed_scratch *s)
-    void fill_cells(const delayed_table *f, topic_cells *c, double *weight, int32_t *order)
+    topic_cells *new_cells(const delayed_table *f)
+    void free_cells(topic_cells *c)
     void enter_words(const delayed_table *f, const listed_tokens *x, const int64_t *start, const int32_t *topics,
                      const int32_t *counts, int32_t first, int32_t last, listed_table *t, uint16_t *rank)
     int sweep_listed(const listed_tokens *x, const delayed_table *f, const listed_table *t, const topic_cells *c,
@@ -65,25 +65,13 @@ choose_simd()
 cdef class ListedTokens:
     """The tokens of a corpus and their topics, laid out for sweeps from tables that list the topics of each word.
 
-    The law of a sweep is that of `TokenBlocks`; the draws are others. For many topics and tables without noise: no step
-    of a round visits all words times all topics.
-
-    Parameters
-    ----------
-    indptr : int64 array of shape (D + 1,)
-    indices, counts : int32 arrays of shape (nnz,)
-        A document-term matrix by rows, whose words ascend in each row.
-    n_words, n_topics : int
-        V and K.
-    n_threads : int, default=1
-        For which the work is divided.
-    block_documents : int, default=0
-        Documents of a share of the work; 0 chooses.
+    Parameters, and the law of a sweep, are those of `TokenBlocks`; the words of a row must ascend. The draws are others. For
+    many topics and tables without noise: no step of a round visits all words times all topics.
 
     Raises
     ------
     ValueError
-        If the arrays do not describe such a matrix.
+        If the arrays do not describe a document-term matrix, with words in order.
     """
 
     cdef readonly int64_t n_tokens, n_documents
@@ -97,7 +85,7 @@ cdef class ListedTokens:
 
     def __init__(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
                  int n_words, int n_topics, int n_threads=1, int64_t block_documents=0):
-        cdef int64_t e, at, t = 0, n = indices.shape[0], D = indptr.shape[0] - 1
+        cdef int64_t n = indices.shape[0], D = indptr.shape[0] - 1
         if not 1 <= n_topics <= 65534:
             raise ValueError("n_topics must lie in [1, 65534]")
         if D < 0 or D >= 2**31 - 1 or n_words < 1:
@@ -106,10 +94,8 @@ cdef class ListedTokens:
             raise ValueError("indptr must ascend from 0 to the number of entries")
         if counts.shape[0] != n:
             raise ValueError("indices and counts must have the same length")
-        if n and (np.min(indices) < 0 or np.max(indices) >= n_words):
-            check(-2)
-        if n and np.min(counts) < 0:
-            check(-4)
+        check(-2 if n and (np.min(indices) < 0 or np.max(indices) >= n_words) else 0)
+        check(-4 if n and np.min(counts) < 0 else 0)
         ascends = np.diff(indices) > 0
         ascends[np.setdiff1d(np.asarray(indptr)[1:D], (0, n)) - 1] = True  # where a document begins
         if not ascends.all():
@@ -120,16 +106,12 @@ cdef class ListedTokens:
         self.n_documents, self.n_words, self.n_topics, self.n_tokens = D, n_words, n_topics, self.first_token[D]
         self.indptr = indptr
         self.indices, self.counts = (indices, counts) if n else (np.zeros(1, np.int32), np.zeros(1, np.int32))
-        self.of_word = np.append(0, np.cumsum(np.bincount(indices, minlength=n_words)))
         tokens = np.bincount(indices, counts, n_words).astype(np.int64)
         self.room = np.append(0, np.cumsum(np.minimum(tokens, n_topics)))  # as long as lists may become
-        self.begin, self.many = np.empty(n + 1, np.int64), np.empty(n + 1, np.int32)
-        cdef int64_t[::1] after = np.array(self.of_word)
-        for e in range(n):
-            at = after[indices[e]]
-            after[indices[e]] += 1
-            self.begin[at], self.many[at] = t, counts[e]
-            t += counts[e]
+        order = sp.csr_array((np.arange(n), np.asarray(indices), np.asarray(indptr)), (D, n_words)).tocsc()
+        self.of_word = order.indptr.astype(np.int64)
+        self.begin = np.append(0, np.cumsum(counts, dtype=np.int64))[np.append(order.data, n)]
+        self.many = np.append(counts, np.int32(0))[np.append(order.data, n)]
         size = min(n_threads * SHARES, self.n_tokens // SHARED + 1) if n_threads > 1 else 1
         cuts = np.searchsorted(self.first_token, np.linspace(0, self.n_tokens, size, endpoint=False)[1:])
         cuts = np.arange(block_documents, D, block_documents) if block_documents else cuts
@@ -167,7 +149,6 @@ cdef class ListedTokens:
         cdef int64_t i, p, error = 0, missing = 0, n = topics.shape[0]
         cdef delayed_table f
         cdef listed_table t
-        cdef topic_cells cells
         cdef listed_scratch *s
         cdef uint16_t *rank
         if start.shape[0] != self.n_words + 1 or start[0] != 0 or start[self.n_words] != n or counts.shape[0] != n:
@@ -193,13 +174,9 @@ cdef class ListedTokens:
         cdef int32_t longest = np.max(np.diff(first))
         cdef uint16_t[::1] listed = aligned_zeros(first[self.n_words] + LANES, np.uint16)
         cdef float[::1] weight = aligned_zeros(first[self.n_words] + LANES, np.float32)
-        cdef float[::1] own = np.empty(self.n_topics, np.float32)
-        cdef uint16_t[::1] other = np.empty(self.n_topics, np.uint16)
-        cdef double[::1] cell = np.empty(self.n_topics)
-        cdef int32_t[::1] order = np.empty(self.n_topics, np.int32), bounds = self._shares_of_words(n_threads)
+        cdef int32_t[::1] bounds = self._shares_of_words(n_threads)
         t.start, t.topic, t.weight = &first[0], &listed[0], &weight[0]
-        cells.own, cells.other = &own[0], &other[0]
-        fill_cells(&f, &cells, &cell[0], &order[0])
+        cdef topic_cells *cells = new_cells(&f)
         with nogil, parallel(num_threads=n_threads):
             rank = <uint16_t *> calloc(self.n_topics, sizeof(uint16_t))
             for p in prange(bounds.shape[0] - 1, schedule="dynamic", chunksize=1):
@@ -211,9 +188,10 @@ cdef class ListedTokens:
         with nogil, parallel(num_threads=n_threads):
             s = listed_new(&f, longest)
             for i in prange(self.cuts.shape[0] - 1, schedule="dynamic", chunksize=1):
-                error += -1 if s == NULL or missing else sweep_listed(
-                    &self.c, &f, &t, &cells, n_sweeps, self.cuts[i], self.cuts[i + 1], s)
+                error += -1 if s == NULL or cells == NULL or missing else sweep_listed(
+                    &self.c, &f, &t, cells, n_sweeps, self.cuts[i], self.cuts[i + 1], s)
             listed_free(s)
+        free_cells(cells)
         check(-1 if error or missing else 0)
 
     def _shares_of_words(self, int n_threads):
@@ -231,7 +209,7 @@ cdef class ListedTokens:
         topics, counts : int32 arrays of shape (nnz,)
             As there.
         """
-        cdef int64_t p, i, w, error = 0, n = self.room[self.n_words], V = self.n_words
+        cdef int64_t p, error = 0, n = self.room[self.n_words], V = self.n_words
         cdef int32_t[::1] bounds = self._shares_of_words(n_threads)
         cdef int32_t[::1] topic = np.empty(n + 1, np.int32), count = np.empty(n + 1, np.int32)
         cdef int64_t[::1] length = np.zeros(V + 1, np.int64), start
@@ -250,12 +228,8 @@ cdef class ListedTokens:
             free(used)
         check(-1 if error else 0)
         start = np.cumsum(length)
-        cdef int32_t[::1] topics = np.empty(start[V], np.int32), counts = np.empty(start[V], np.int32)
-        for w in prange(V, nogil=True, num_threads=n_threads, schedule="static"):
-            for i in range(start[w + 1] - start[w]):
-                topics[start[w] + i] = topic[self.room[w] + i]
-                counts[start[w] + i] = count[self.room[w] + i]
-        return np.asarray(start), np.asarray(topics), np.asarray(counts)
+        entries = np.arange(start[V]) + np.repeat(np.subtract(self.room, start)[:V], np.diff(start))
+        return np.asarray(start), np.asarray(topic)[entries], np.asarray(count)[entries]
 
     @property
     def topics(self):
@@ -263,16 +237,13 @@ cdef class ListedTokens:
         return np.array(self.topic[:self.n_tokens])
 
     def set_topics(self, topics):
-        """Restore what `topics` returned; the caller's table must hold the sum of these tokens."""
+        """Restore what `topics` returned; the caller's table must hold the sum of these tokens.
+
+        Equivalent to: ``self.topics[:] = topics``.
+        """
         ordered = np.array(topics, np.uint16)
         if ordered.shape != (self.n_tokens,):
             raise ValueError("topics must have one entry a token")
-        if np.any((ordered >= self.n_topics) & (ordered != UNASSIGNED)):
-            check(-5)
+        check(-5 if np.any((ordered >= self.n_topics) & (ordered != UNASSIGNED)) else 0)
         np.asarray(self.topic)[:self.n_tokens] = ordered
         np.asarray(self.counted)[:self.n_tokens] = ordered
-
-    @property
-    def nbytes(self):
-        """Bytes held for the tokens, beside the matrix; a sweep's lists come on top."""
-        return 6 * self.n_tokens + 12 * self.indices.shape[0] + 8 * (self.n_documents + 2 * self.n_words)

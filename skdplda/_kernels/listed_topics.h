@@ -59,11 +59,21 @@ static listed_scratch *listed_new(const delayed_table *f, int32_t longest) {
     return s;
 }
 
-/* Fill K cells; `weight` (K) and `order` (K) are scratch. */
-static void fill_cells(const delayed_table *f, topic_cells *c, double *weight, int32_t *order) {
+static void free_cells(topic_cells *c) {
+    if (!c) return;
+    free(c->own); free(c->other);
+    free(c);
+}
+
+/* NULL if there is not enough memory. */
+static topic_cells *new_cells(const delayed_table *f) {
     const int32_t K = f->n_topics;
     int32_t small = 0, large = K; /* topics of less than a cell, and of one or more: from the ends of `order` */
-    double total = 0;
+    int32_t *order = malloc(K * sizeof(int32_t));
+    double total = 0, *weight = malloc(K * sizeof(double)); /* in cells */
+    topic_cells *c = calloc(1, sizeof(topic_cells));
+    if (c) { c->own = malloc(K * sizeof(float)); c->other = malloc(K * sizeof(uint16_t)); }
+    if (!c || !c->own || !c->other || !order || !weight) { free_cells(c); free(order); free(weight); return NULL; }
     for (int32_t k = 0; k < K; k++) total += (double)f->scale[k] * f->alpha[k];
     for (int32_t k = 0; k < K; k++) {
         weight[k] = (double)f->scale[k] * f->alpha[k] * K / total;
@@ -83,6 +93,8 @@ static void fill_cells(const delayed_table *f, topic_cells *c, double *weight, i
         }
     }
     c->total = (float)(total * f->beta);
+    free(order); free(weight);
+    return c;
 }
 
 /* Make the lists of the words [first, last) of a table of topics and counts, and find the tokens' places in them. `rank` (K)
