@@ -121,6 +121,7 @@ def test_errors():
     for change in [
         {"start": start[:-1]},
         {"start": start[::-1].copy()},
+        {"start": np.array([0, 9, 0, 0]), "topics": topics[:0], "counts": counts[:0]},
         {"topics": topics + 1},
         {"topics": topics - 1},
         {"counts": counts - 1},
@@ -195,3 +196,20 @@ def test_rounds_of_expected_counts_follow_those_of_lists(monkeypatch, tmp_path):
             PrivateCGSLDA(6, **options, checkpoint=path, callback=partial(interrupt, last)).fit(X)
         resumed = PrivateCGSLDA(6, **options, checkpoint=path, n_jobs=2).fit(X)
         assert_array_equal(resumed.components_, model.components_)
+
+
+def test_what_the_self_count_takes_away_drowns_nothing():
+    """A token that is all of its word's count, in a document full of its topic, beside a topic of hardly any weight."""
+    K, n, D, beta = 33, 20_000, 400, 1e-8
+    table, alpha = np.zeros((2, K), np.int32), np.full(K, 1e-9, np.float32)
+    table[0] = n
+    table[1, :17], alpha[[0, 16]] = 1, 5e-4
+    weight = np.where(np.arange(K) == 0, beta, table[1] + beta) * (np.where(np.arange(K) == 0, n, 0) + alpha)
+    weight /= table.sum(axis=0) + 2 * beta
+    b = tokens(np.tile([n, 1], (D, 1)), K)
+    b.set_topics(np.zeros(D * (n + 1), np.uint16))
+    b.sweep(*lists(table), alpha, beta, 1.0, 1, 1, 0)
+    found = (b.topics.reshape(D, -1)[:, n] == 16).mean()
+    expected = weight[16] / weight.sum()
+    assert 0.5 < expected < 0.9  # what takes the other way is as likely
+    assert abs(found - expected) < 5 * (expected * (1 - expected) / D) ** 0.5

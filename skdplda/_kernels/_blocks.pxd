@@ -16,6 +16,10 @@ cdef extern from "block_layout.h" nogil:
         uint16_t *topic
 
 
+cdef enum:
+    MOST_TOKENS = 1 << 22  # of a document: its counts are exact in a float
+
+
 cdef class TokenLayout:
     cdef token_block *blocks
     cdef readonly int64_t n_blocks, n_tokens, n_documents

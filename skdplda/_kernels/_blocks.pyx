@@ -27,7 +27,6 @@ cdef extern from "block_layout.h" nogil:
     int64_t documents_per_block(int32_t n_topics, int64_t tokens_per_document)
 
 cdef enum:
-    MOST_TOKENS = 1 << 22  # of a document: its counts are exact in a float
     WIDE = 16  # the range of a block may have so many times as many documents as a block
 
 cdef dict ERRORS = {

@@ -7,7 +7,7 @@ from libc.stdlib cimport calloc, free
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._kernels._blocks cimport check
+from skdplda._kernels._blocks cimport MOST_TOKENS, check
 from skdplda._kernels._simd cimport aligned_zeros, choose_simd
 
 __all__ = ["ListedTokens"]
@@ -55,7 +55,6 @@ cdef extern from "listed_topics.h" nogil:
                     int32_t *topic, int32_t *count, int64_t *length, uint32_t *seen, uint64_t *used)
 
 cdef enum:
-    MOST_TOKENS = 1 << 22  # of a document: its counts are exact in a float
     SHARES = 16  # of the work, for each thread
     SHARED = 10_000  # tokens of a share, at least
 
@@ -65,8 +64,9 @@ choose_simd()
 cdef class ListedTokens:
     """The tokens of a corpus and their topics, laid out for sweeps from tables that list the topics of each word.
 
-    Parameters, and the law of a sweep, are those of `TokenBlocks`; the words of a row must ascend. The draws are others. For
-    many topics and tables without noise: no step of a round visits all words times all topics.
+    Parameters, and the law of a sweep, are those of `TokenBlocks`, but that the words of a row must ascend, the arrays are
+    kept and must stay as they are, and `block_documents` cuts the work of threads. For many topics and tables without noise:
+    no step of a round visits all words times all topics.
 
     Raises
     ------
@@ -83,8 +83,8 @@ cdef class ListedTokens:
     cdef uint16_t[::1] topic, counted, place
     cdef listed_tokens c
 
-    def __init__(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
-                 int n_words, int n_topics, int n_threads=1, int64_t block_documents=0):
+    def __cinit__(self, const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts,
+                  int n_words, int n_topics, int n_threads=1, int64_t block_documents=0):
         cdef int64_t n = indices.shape[0], D = indptr.shape[0] - 1
         if not 1 <= n_topics <= 65534:
             raise ValueError("n_topics must lie in [1, 65534]")
@@ -156,7 +156,8 @@ cdef class ListedTokens:
         if alpha.shape[0] != self.n_topics or not (np.min(alpha) > 0 and beta > 0 and 0 <= self_count < np.inf
                                                    and np.max(alpha) < np.inf and beta < np.inf):
             raise ValueError("alpha (n_topics,) and beta must be positive, self_count nonnegative")
-        if n and (np.min(np.diff(start)) < 0 or np.min(counts) <= 0 or np.min(topics) < 0 or np.max(topics) >= self.n_topics):
+        if np.min(np.diff(start)) < 0 or (n and (np.min(counts) <= 0 or np.min(topics) < 0
+                                                 or np.max(topics) >= self.n_topics)):
             raise ValueError("topics must lie in [0, n_topics), and counts be positive")
         if active is not None and active.shape[0] != self.n_documents:
             raise ValueError("active must have one flag a document")

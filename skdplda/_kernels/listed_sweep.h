@@ -31,12 +31,10 @@ INLINE lanes TARGET(weigh_word)(const uint16_t *topic, const float *weight, int3
     return result;
 }
 
-/* Take `own` from a lane, and make prefix sums: in quarters, because GCC keeps longer vectors in memory. */
-INLINE float TARGET(end_lanes)(lanes *x, float own, int32_t own_lane) {
-    static const i4 number = {0, 1, 2, 3};
-    const v4 zero = {0};
+/* Make prefix sums, in quarters of registers, because GCC keeps longer vectors in memory; returns the last. */
+INLINE float TARGET(end_lanes)(lanes *x) {
     v4 end[4];
-    for (int q = 0; q < 4; q++) end[q] = x->quarter[q] - (v4)((i4)(zero + own) & (number == own_lane - 4 * q));
+    for (int q = 0; q < 4; q++) end[q] = x->quarter[q];
     TARGET(prefix_quarters)(end);
     for (int q = 0; q < 4; q++) x->quarter[q] = end[q];
     return end[3][3];
@@ -83,23 +81,22 @@ static void TARGET(draw_document)(const listed_tokens *x, const delayed_table *f
         for (int32_t occurrence = 0; occurrence < x->count[e]; occurrence++, i++) {
             const uint64_t random = mix64(key + (((uint64_t)w << 32) + (uint64_t)occurrence) * GOLDEN);
             const int32_t old = x->topic[i], place = x->place[i];
-            int32_t own_lane = -1, own_block = 0;
-            float own = 0, all, before, target;
+            float all, before, target;
             uint16_t k;
             lanes ends;
             if (old != UNASSIGNED) { /* the token leaves its document */
                 near[old] = (float)--tokens[old] + f->alpha[old];
                 here -= f->scale[old];
             }
-            ends = TARGET(weigh_word)(listed, weight, n_blocks, near, s->sum);
-            if (place != UNASSIGNED) { /* and the table: the self-count correction leaves nothing below beta */
-                const int32_t counted = listed[place];
-                const float self = f->self_count * f->scale[counted];
-                own = (self < weight[place] ? self : weight[place]) * near[counted];
-                own_lane = place % LANES;
-                own_block = place / LANES;
+            if (place == UNASSIGNED) ends = TARGET(weigh_word)(listed, weight, n_blocks, near, s->sum);
+            else { /* and the table: its topic weighs less for once. The self-count correction leaves nothing below beta */
+                float *own = near + listed[place];
+                const float self = f->self_count * f->scale[listed[place]], whole = *own;
+                *own *= self < weight[place] ? (weight[place] - self) / weight[place] : 0;
+                ends = TARGET(weigh_word)(listed, weight, n_blocks, near, s->sum);
+                *own = whole;
             }
-            all = TARGET(end_lanes)(&ends, own, own_lane);
+            all = TARGET(end_lanes)(&ends);
             before = here > 0 ? f->beta * (float)here : 0;
             target = (float)(random >> 40) * 0x1p-24f * (all + before + c->total);
             if (target < all) {
@@ -107,8 +104,7 @@ static void TARGET(draw_document)(const listed_tokens *x, const delayed_table *f
                 const float *sum = s->sum + lane;
                 int32_t block = 0;
                 if (lane) target -= ends.lane[lane - 1];
-                if (lane != own_lane) own = 0;
-                for (int32_t b = 0; b < n_blocks - 1; b++) block += sum[b * LANES] - (b >= own_block ? own : 0) <= target;
+                for (int32_t b = 0; b < n_blocks - 1; b++) block += sum[b * LANES] <= target;
                 k = listed[block * LANES + lane];
             } else if (target - all < before) k = TARGET(find_met)(f, s, n_met, (target - all) / f->beta);
             else {

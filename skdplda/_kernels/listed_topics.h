@@ -1,8 +1,8 @@
 /* Gibbs draws from a table that lists the topics of each word, and such lists of what was drawn.
  *
  * For many topics and tables without noise, where most numbers of a table are zeros: nothing here is of the size of words
- * times topics, neither in bytes nor in steps. Documents are drawn one after the other: the numbers of one, and the list of
- * a word, lie in the first-level cache.
+ * times topics, neither in bytes nor in steps. Documents are drawn one after the other, so that the numbers of one stay in a
+ * near cache.
  */
 #ifndef SKDPLDA_LISTED_TOPICS_H
 #define SKDPLDA_LISTED_TOPICS_H

@@ -38,7 +38,7 @@ PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
 # Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of
 # shape 1": hardly any difference.
 GAMMA_SHAPE = 3.0
-# Without noise, documents and words list their topics if there are more: doc/kernels.rst, table of "Lists of topics".
+# Without noise, words list their topics if there are more: doc/kernels.rst, "Lists of topics".
 LISTED_TOPICS = 1500
 CLAIMED = {
     "inherent": "no noise is added. The monitor measures the sampler's randomness on these data; it bounds nothing,"
@@ -112,7 +112,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. "infer": without noise, the most likely
         one, found while topics are, which texts of few words need, if more than 3; with noise, in proportion to the
         topics' released masses, and a tenth of the documents (users) shape no topics and vote for its mean, of 0.1,
-        0.3, 1 and 3 (0.1 with samples and other mechanisms). Take it for texts of up to 5 words. Affects privacy: no.
+        0.3, 1 and 3 (0.1 with samples and other mechanisms). Take it for texts of up to 5 words. Without noise it is
+        larger while topics are found, by the length of documents if there are more than 100. Affects privacy: no.
     topic_word_prior : float, "infer" or None, default=None
         Dirichlet prior of topics, called beta in [1]_. None: 0.01. "infer": without noise, the most likely one; short
         texts need larger ones. With noise 0.01. Affects privacy: no.
@@ -389,7 +390,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         return self._order(plan) == 2 and not data.grouped
 
     def _lists_topics(self, plan):
-        """Whether words and documents list their topics, in place of a number for each topic."""
+        """Whether words list their topics, in place of a number for each topic."""
         return self._order(plan) is None and self.n_components > LISTED_TOPICS and not any(self._infers())
 
     def _exact_priors(self, plan, data):

@@ -13,8 +13,8 @@ __all__ = ["ListedEStep"]
 class ListedEStep:
     """E-step of the loop without noise: local sweeps of delayed-count Gibbs sampling, as `GibbsEStep` with order None.
 
-    The law of the draws is the same. A token costs the topics that its document and its word have, and no step of a
-    round visits all words times all topics.
+    The law of the draws is the same. A token costs the topics that its word has, and no step of a round visits all
+    words times all topics.
 
     Parameters
     ----------

@@ -88,8 +88,9 @@ def annealed(alpha, beta, n_topics, round_, n_rounds, first_expected=None, mean_
 
     They fall linearly to their values over 30 rounds (45 for more than 100 topics), or in half of all rounds: alpha
     from 0.3, or 0.6 for 101 to 1500 topics; beta from 25 / n_topics, or, if it is less, 5000 / n_topics**2. With more
-    than 100 topics and rounds of expected counts, alpha is WARM times the root of a document's tokens a topic before
-    these, 0.6 at most. The numbers come from the tables in "Fewer sweeps" and "How soon" of doc/kernels.rst.
+    than 100 topics and rounds of expected counts, alpha has before these a mean of WARM times the root of a document's
+    tokens a topic, 0.6 at most, and the proportions that it ends with. The numbers come from the tables in "Fewer
+    sweeps" and "How soon" of doc/kernels.rst.
 
     Parameters
     ----------
@@ -108,11 +109,11 @@ def annealed(alpha, beta, n_topics, round_, n_rounds, first_expected=None, mean_
     length = min(45 if many else 30, n_rounds // 2)
     left = max(0.0, 1 - round_ / length) if length else 0.0
     first_alpha, first_beta = 0.6 if many and n_topics <= 1500 else 0.3, min(25 / n_topics, 5000 / n_topics**2)
-    if many and first_expected is not None:
-        alpha_now = min(0.6, WARM * (mean_length / n_topics) ** 0.5) if round_ < first_expected else 0.0
-    else:
-        alpha_now = first_alpha * left
-    return np.maximum(alpha, alpha_now), max(beta, first_beta * left)
+    beta_now = max(beta, first_beta * left)
+    if not many or first_expected is None:
+        return np.maximum(alpha, first_alpha * left), beta_now
+    warm = min(0.6, WARM * (mean_length / n_topics) ** 0.5) if round_ < first_expected else 0.0
+    return alpha * max(1.0, warm / alpha.mean()), beta_now
 
 
 def constant(alpha, beta, round_):
