@@ -18,7 +18,7 @@ all tables and figures of a corpus; one of 256 models goes on from the 128 of an
 those that maximize the likelihood, as in appendix D; thresholds of Huang et al. are there by fold-in as well.
 
 What is stored: TweetRumors with the paper's ten repetitions, NIPS with 10 topics with five, 128 and 256 models each; 20
-Newsgroups with five of 128. NIPSTOPICS `benchmarks/check.py --rows` lists what is missing.
+Newsgroups with five of 128. `benchmarks/check.py --rows` lists what is missing.
 
 Where we agree, in per cent of members found at 0.1 % false alarms, ours and the paper's. Online: TweetRumors 11.9
 (10.5 to 13.3, repetitions 8.6 to 15.5) and 12.8; NIPS 41 (30 to 52, repetitions 30 to 50) and 45. Zeta leads the other
