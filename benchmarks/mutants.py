@@ -999,8 +999,8 @@ MUTANTS = [
     ),
     Mutant(
         "Gibbs: lists of topics, no self-count correction",
-        "self = self < most ? self : most;\n            x->gap",
-        "self = self < most ? self : 0;\n            x->gap",
+        "*own *= self < weight[place] ? (weight[place] - self) / weight[place] : 0;",
+        "*own *= self < weight[place] ? (weight[place] - self) / weight[place] : 1;",
         "draws of another law",
         "test_listed",
     ),
