@@ -100,7 +100,8 @@ cdef class ListedTokens:
         ascends[np.setdiff1d(np.asarray(indptr)[1:D], (0, n)) - 1] = True  # where a document begins
         if not ascends.all():
             raise ValueError("the words of each row must ascend: sum duplicates and sort them first")
-        self.first_token = np.append(0, np.cumsum(counts, dtype=np.int64))[np.asarray(indptr)]
+        before = np.append(0, np.cumsum(counts, dtype=np.int64))  # tokens before each entry
+        self.first_token = before[np.asarray(indptr)]
         if D and np.max(np.diff(self.first_token)) >= MOST_TOKENS:
             raise ValueError(f"documents must have at most {MOST_TOKENS - 1} tokens: cut longer ones first")
         self.n_documents, self.n_words, self.n_topics, self.n_tokens = D, n_words, n_topics, self.first_token[D]
@@ -109,9 +110,8 @@ cdef class ListedTokens:
         tokens = np.bincount(indices, counts, n_words).astype(np.int64)
         self.room = np.append(0, np.cumsum(np.minimum(tokens, n_topics)))  # as long as lists may become
         order = sp.csr_array((np.arange(n), np.asarray(indices), np.asarray(indptr)), (D, n_words)).tocsc()
-        self.of_word = order.indptr.astype(np.int64)
-        self.begin = np.append(0, np.cumsum(counts, dtype=np.int64))[np.append(order.data, n)]
-        self.many = np.append(counts, np.int32(0))[np.append(order.data, n)]
+        self.of_word, entries = order.indptr.astype(np.int64), np.append(order.data, n)
+        self.begin, self.many = before[entries], np.append(counts, np.int32(0))[entries]
         size = min(n_threads * SHARES, self.n_tokens // SHARED + 1) if n_threads > 1 else 1
         cuts = np.searchsorted(self.first_token, np.linspace(0, self.n_tokens, size, endpoint=False)[1:])
         cuts = np.arange(block_documents, D, block_documents) if block_documents else cuts

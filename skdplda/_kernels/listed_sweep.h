@@ -128,5 +128,5 @@ static void TARGET(sweep_listed)(const listed_tokens *x, const delayed_table *f,
                                  int n_sweeps, int64_t first, int64_t last, listed_scratch *s) {
     for (int64_t d = first; d < last; d++)
         for (int sweep = 0; sweep < n_sweeps && !(f->active && !f->active[d]); sweep++)
-            TARGET(draw_document)(x, f, t, c, d, document_key(f, sweep, d), s);
+            TARGET(draw_document)(x, f, t, c, d, document_key(f, sweep_key(f, sweep), d), s);
 }

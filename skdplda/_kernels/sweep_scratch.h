@@ -114,18 +114,18 @@ static scratch *scratch_new(int32_t n_topics, int64_t dense, int64_t sparse) {
     return a;
 }
 
-/* What names the random numbers of a sweep; of a document in it. */
+/* What names the random numbers of a sweep; of a document in the sweep of such a key. */
 INLINE uint64_t sweep_key(const delayed_table *f, int sweep) {
     return mix64(mix64(mix64(f->seed + GOLDEN) ^ (f->round + GOLDEN)) ^ ((uint64_t)sweep + GOLDEN));
 }
 
-INLINE uint64_t document_key(const delayed_table *f, int sweep, int64_t d) {
-    return mix64(sweep_key(f, sweep) ^ ((uint64_t)(f->first_document + d) + GOLDEN));
+INLINE uint64_t document_key(const delayed_table *f, uint64_t sweep, int64_t d) {
+    return mix64(sweep ^ ((uint64_t)(f->first_document + d) + GOLDEN));
 }
 
 static void make_keys(const token_block *b, const delayed_table *f, int sweep, scratch *a) {
     a->sweep_key = sweep_key(f, sweep);
     a->first = (uint64_t)(f->first_document + b->first_document) + GOLDEN;
-    for (int64_t d = 0; d < b->n_documents; d++) a->key[d] = mix64(a->sweep_key ^ (a->first + (uint64_t)d));
+    for (int64_t d = 0; d < b->n_documents; d++) a->key[d] = document_key(f, a->sweep_key, b->first_document + d);
 }
 #endif

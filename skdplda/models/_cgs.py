@@ -428,7 +428,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         shape, key = (data.n_words, self.n_components), randomness.table_key
         if self._order(plan) is None:
             lists = self._lists_topics(plan)
-            return ExactTables(shape, plan, self._exact_priors(plan, data), self._first_expected(plan), lists)
+            priors = partial(constant, self._doc_topic_prior(), self._topic_word_prior())  # of the last rounds
+            return ExactTables(shape, plan, priors, self._first_expected(plan), lists)
         if self._adaptive():
             options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._infers()[0]}
             return AdaptiveTables(shape, plan, key, weighted=self._soft_counts(plan, data), **options)
