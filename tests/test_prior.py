@@ -568,6 +568,15 @@ def test_a_word_prior_of_any_origin_holds_what_it_says(change, said):
         WordPrior(**change)
 
 
+def test_a_word_prior_keeps_what_it_was_given():
+    given = np.array([0.25, 0.75])
+    prior = WordPrior(frequencies=given)
+    given[0] = 0.5
+    assert prior.frequencies.tolist() == [0.25, 0.75]
+    with pytest.raises(ValueError, match="read-only"):
+        prior.frequencies[0] = 0.5
+
+
 # In fits: what is public is refused before anything is spent, and every step hands the words on
 
 TEXTS = [f"{text} tea" for text in planted_texts(1500)]

@@ -78,6 +78,7 @@ class WordPrior:
                 raise ValueError(f"{name} of a WordPrior must not be negative; got {array.min()}.")
             if name != "vectors" and (wrong := abs(array.sum(axis=-1, dtype=np.float64) - 1)).max() > SUMS:
                 raise ValueError(f"{name} of a WordPrior must sum to 1; got a sum that is {wrong.max():.3g} off.")
+            object.__setattr__(self, name, _fixed(array.copy()) if array.flags.writeable else array)
         n_topics = 0 if self.topics is None else len(self.topics)
         if len(self.names) != n_topics:
             raise ValueError(f"names of a WordPrior must be one for each of its {n_topics} topics; got {self.names!r}.")
