@@ -175,6 +175,24 @@ def test_a_worker_killed_in_a_round_changes_nothing(X, shards, client):
     assert_array_equal(model.fit(X).components_, clone(model).set_params(callback=killer).fit(shards).components_)
 
 
+@pytest.mark.filterwarnings("ignore:n_components=.* exceeds")
+@pytest.mark.parametrize("name", ["gibbs, no noise", "gibbs, lists"])
+def test_a_worker_killed_among_rounds_of_expected_counts_changes_nothing(name, X, shards, client, tmp_path):
+    """Each of the last four rounds makes its table in the place of the former; the fit is interrupted there, too."""
+    model = clone(MODELS[name]).set_params(max_iter=16, random_state=5)
+    here = clone(model).fit(X).components_
+    assert_array_equal(here, clone(model).set_params(callback=KillAfter(client, 15)).fit(shards).components_)
+
+    def cancel(report):
+        if report.n_done == 14:
+            raise KeyboardInterrupt
+
+    model.set_params(checkpoint=tmp_path / "fit", callback=cancel)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(shards)
+    assert_array_equal(here, model.set_params(callback=None).fit(shards).components_)
+
+
 def test_a_part_that_is_lost_again_and_again(shards, client, monkeypatch):
     monkeypatch.setattr("skdplda.distributed._pool.MOST_LOSSES", 0)
     with pytest.raises(RuntimeError, match="was lost 1 times; perhaps they need more memory"):

@@ -159,7 +159,7 @@ class RoundReport(NamedTuple):
     n_done, n_rounds : int
         Rounds done and planned.
     table : ndarray of shape (n_words, n_components)
-        The public table that the next round starts from. Do not change it.
+        The public table that the next round starts from. Do not change it; the next round may, so keep a copy.
     """
 
     n_done: int
