@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from skdplda import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA, PublicPrior
@@ -482,3 +483,11 @@ def test_releases_of_topics_have_the_noise_that_is_told(rounds, users, monkeypat
     mean = np.tensordot(weights / weights.sum(), topics, axes=1)
     assert mean.std() == pytest.approx(told["in_model"], rel=0.02)
     assert abs(mean.mean()) < 4 * told["in_model"] / np.sqrt(mean.size)
+
+
+def test_small_alpha_of_short_documents_is_no_worse_with_many_topics():
+    """Over 100 topics alpha is large while topics are drawn: perplexity is that of 100, within 8 %."""
+    X = make_lda_corpus(3000, 400, 40, mean_length=8, doc_topic_prior=0.02, random_state=0).data
+    model = PrivateCGSLDA(epsilon=np.inf, max_iter=40, doc_topic_prior=0.01, random_state=0)
+    few, many = (clone(model).set_params(n_components=k).fit(X[:2500]).perplexity(X[2500:]) for k in (100, 101))
+    assert many < 1.08 * few

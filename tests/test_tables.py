@@ -152,14 +152,15 @@ def test_priors_without_noise_fall_linearly_to_their_values():
     assert annealed(alpha, beta, 50, 0, 1) == (pytest.approx(alpha), beta)
 
 
-def test_many_topics_keep_a_large_alpha_until_expected_counts():
-    """Its mean is 0.4 times the root of a document's tokens a topic, 0.6 at most; beta falls as ever."""
-    alpha, plain = np.array([0.1, 0.5]), partial(annealed, beta=0.01, n_rounds=40)
-    for n_topics, mean_length, expected in [(1000, 1000.0, 0.4), (200, 5000.0, 0.6), (5000, 50.0, 0.04)]:
+def test_many_topics_have_a_large_alpha_until_expected_counts():
+    """0.4 times the root of a document's tokens a topic, 0.6 at most; it falls to the least alpha times tokens / 25."""
+    alpha, plain = np.array([0.02, 0.5]), partial(annealed, beta=0.01, n_rounds=40)
+    cases = [(1000, 1000.0, 0.4, 0.4), (200, 5000.0, 0.6, 0.6), (200, 50.0, 0.2, 0.04)]
+    for n_topics, mean_length, first, last in cases:
         warm = partial(plain, alpha, n_topics=n_topics, first_expected=32, mean_length=mean_length)
-        for round_ in (0, 31):
+        for round_, expected in ((0, first), (16, max(first / 2, last)), (31, last)):
             found, beta = warm(round_=round_)
-            np.testing.assert_allclose(found, alpha * max(1, expected / 0.3))
+            np.testing.assert_allclose(found, [expected, 0.5 if expected < 0.5 else expected])
             assert beta == plain(alpha, n_topics=n_topics, round_=round_)[1]
         np.testing.assert_array_equal(warm(round_=32)[0], alpha)
     few = plain(alpha, n_topics=100, round_=5, first_expected=32, mean_length=1000.0)

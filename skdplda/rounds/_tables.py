@@ -28,8 +28,9 @@ FORGET = 0.2
 # Smoothing of the next table of `SmoothedTables` towards the word frequencies, in standard deviations of the noise: of
 # drawn topics, which need little.
 SMOOTHING = 0.2
-# What keeps alpha large while many topics are drawn: "How soon" in doc/kernels.rst.
-WARM = 0.4
+# What makes alpha large while many topics are drawn, and how many tokens a document needs for it to stay large: "How
+# soon" in doc/kernels.rst.
+WARM, LONG = 0.4, 25
 LISTS = ("data", "indices", "indptr")  # the parts of a csr_array
 
 
@@ -88,9 +89,9 @@ def annealed(alpha, beta, n_topics, round_, n_rounds, first_expected=None, mean_
 
     They fall linearly to their values over 30 rounds (45 for more than 100 topics), or in half of all rounds: alpha
     from 0.3, or 0.6 for 101 to 1500 topics; beta from 25 / n_topics, or, if it is less, 5000 / n_topics**2. With more
-    than 100 topics and rounds of expected counts, alpha has before these a mean of WARM times the root of a document's
-    tokens a topic, 0.6 at most, and the proportions that it ends with. The numbers come from the tables in "Fewer
-    sweeps" and "How soon" of doc/kernels.rst.
+    than 100 topics and rounds of expected counts, alpha falls until these from WARM times the root of a document's
+    tokens a topic, 0.6 at most, but not below the least alpha times a document's tokens over LONG. The numbers come
+    from the tables in "Fewer sweeps" and "How soon" of doc/kernels.rst.
 
     Parameters
     ----------
@@ -112,8 +113,10 @@ def annealed(alpha, beta, n_topics, round_, n_rounds, first_expected=None, mean_
     beta_now = max(beta, first_beta * left)
     if not many or first_expected is None:
         return np.maximum(alpha, first_alpha * left), beta_now
-    warm = min(0.6, WARM * (mean_length / n_topics) ** 0.5) if round_ < first_expected else 0.0
-    return alpha * max(1.0, warm / alpha.mean()), beta_now
+    warm = min(0.6, WARM * (mean_length / n_topics) ** 0.5)
+    stays = min(warm, alpha.min() * mean_length / LONG)
+    warm = max(stays, warm * (1 - round_ / first_expected)) if round_ < first_expected else 0.0
+    return np.maximum(alpha, warm), beta_now
 
 
 def constant(alpha, beta, round_):
