@@ -204,7 +204,6 @@ def test_equation_5_as_printed():
         assert found[word] == pytest.approx(printed if total else 0.0, rel=1e-14)
     assert (sweep_loss(totals, beta) >= found).all()
     assert composed_loss([found, 2 * found]) == pytest.approx(3 * found.max())
-    assert sweep_loss([], beta).shape == (0,)
 
 
 def test_a_word_that_is_gone_loses_more_than_a_replaced_one():
@@ -221,3 +220,21 @@ def test_a_word_that_is_gone_loses_more_than_a_replaced_one():
             topics[i] = trace[i]
         worst = max(worst, abs(loss))
     assert worst > 1.4 * bound
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: replaced_draw_loss([1, 2], [1], 1.0), "other_counts_k must have one number a topic, 2; got 1"),
+        (lambda: replaced_draw_loss([], [], 1.0), "word_counts_k must be an array of 1 axis that is not empty"),
+        (lambda: replaced_draw_loss([1, np.nan], [1, 2], 1.0), "word_counts_k must be .* not negative; got nan"),
+        (lambda: sweep_loss([3, -1], 1.0), "word_totals must be .* not negative; got -1"),
+        (lambda: sweep_loss([3, 1], 1.0, largest=-1), "largest must be a number, finite and not negative; got -1"),
+        (lambda: sweep_loss([3, 1], -1.0), "beta must be a number from 1e-30 to 1e30; got -1"),
+        (lambda: related_draw_loss(0), "beta must be a number from 1e-30 to 1e30; got 0"),
+        (lambda: composed_loss([1, 2, 3]), r"losses must be an array of 2 axes .* got an array of shape \(3,\)"),
+    ],
+)
+def test_what_losses_refuse(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

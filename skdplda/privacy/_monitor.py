@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from skdplda._types import ArrayLike
+from skdplda._validation import check_prior
 
 __all__ = [
     "InherentPrivacyHistory",
@@ -210,6 +211,19 @@ def exact_draw_loss(
 # --- one word in the place of another: Zhao et al. (2021), section IV-C ---------------------------------
 
 
+def _checked(name, values, n_axes=1):
+    """Return counts or losses as an array of floats, or raise ValueError."""
+    array = np.asarray(values, dtype=np.float64)
+    wrong = array[~(np.isfinite(array) & (array >= 0))]
+    if array.ndim != n_axes or not array.size or wrong.size:
+        got = wrong[0] if wrong.size else f"an array of shape {array.shape}"
+        axes = (
+            "a number" if n_axes == 0 else f"an array of {n_axes} {'axis' if n_axes == 1 else 'axes'} that is not empty"
+        )
+        raise ValueError(f"{name} must be {axes}, finite and not negative; got {got}.")
+    return array
+
+
 def replaced_draw_loss(word_counts_k: ArrayLike, other_counts_k: ArrayLike, beta: float) -> float:
     r"""Bound the loss of the draw of a token whose word is replaced by another.
 
@@ -230,6 +244,11 @@ def replaced_draw_loss(word_counts_k: ArrayLike, other_counts_k: ArrayLike, beta
     loss : float
         In nats, for this draw alone.
 
+    Raises
+    ------
+    ValueError
+        If counts are not finite numbers from 0, as many of each word, or beta is not positive.
+
     References
     ----------
     .. [1] Zhao, Ren, Yang, Han, Zhao and Yang (2021). Latent Dirichlet Allocation Model Training With Differential
@@ -241,7 +260,10 @@ def replaced_draw_loss(word_counts_k: ArrayLike, other_counts_k: ArrayLike, beta
     >>> round(replaced_draw_loss([4, 0], [0, 4], beta=1.0), 4)
     3.2189
     """
-    word, other = (np.asarray(counts, dtype=np.float64) + beta for counts in (word_counts_k, other_counts_k))
+    beta = check_prior("beta", beta, None)
+    word, other = _checked("word_counts_k", word_counts_k) + beta, _checked("other_counts_k", other_counts_k) + beta
+    if len(word) != len(other):
+        raise ValueError(f"other_counts_k must have one number a topic, {len(word)}; got {len(other)}.")
     return float(2 * np.abs(np.log(other / word)).max())
 
 
@@ -260,6 +282,11 @@ def related_draw_loss(beta: float) -> float:
     loss : float
         In nats, for this draw alone.
 
+    Raises
+    ------
+    ValueError
+        If beta is not positive.
+
     References
     ----------
     .. [1] As of `replaced_draw_loss`, Proposition 2.
@@ -270,7 +297,7 @@ def related_draw_loss(beta: float) -> float:
     >>> round(related_draw_loss(beta=0.01), 4)
     9.2302
     """
-    return float(2 * np.log1p(1 / beta))
+    return float(2 * np.log1p(1 / check_prior("beta", beta, None)))
 
 
 def sweep_loss(word_totals: ArrayLike, beta: float, *, largest: float | None = None) -> np.ndarray:
@@ -294,6 +321,11 @@ def sweep_loss(word_totals: ArrayLike, beta: float, *, largest: float | None = N
     losses : ndarray of shape (n_words,)
         In nats; 0 for a word without tokens.
 
+    Raises
+    ------
+    ValueError
+        If totals or `largest` are not finite numbers from 0, or beta is not positive.
+
     References
     ----------
     .. [1] As of `replaced_draw_loss`, Theorem 1, equation (5).
@@ -304,13 +336,12 @@ def sweep_loss(word_totals: ArrayLike, beta: float, *, largest: float | None = N
     >>> sweep_loss([3, 2, 0], beta=1.0).round(2).tolist()
     [8.32, 8.32, 0.0]
     """
-    totals = np.asarray(word_totals, dtype=np.float64)
-    largest = totals.max(initial=0.0) if largest is None else largest
+    totals, related = _checked("word_totals", word_totals), related_draw_loss(beta)
+    largest = totals.max() if largest is None else float(_checked("largest", largest, 0))
     order = np.argsort(-totals, kind="stable")
-    others = np.full(len(totals), totals[order[0]] if len(totals) else 0.0)
-    if len(totals):
-        others[order[0]] = totals[order[1]] if len(totals) > 1 else 0.0  # of another word than the replaced one
-    related = (others + totals - 1) * related_draw_loss(beta)
+    others = np.full(len(totals), totals[order[0]])
+    others[order[0]] = totals[order[1]] if len(totals) > 1 else 0.0  # of another word than the replaced one
+    related *= others + totals - 1
     return np.where(totals > 0, 2 * np.log1p(largest / beta) + related, 0.0)
 
 
@@ -330,6 +361,11 @@ def composed_loss(losses: ArrayLike) -> float:
     loss : float
         In nats.
 
+    Raises
+    ------
+    ValueError
+        If losses are not finite numbers from 0 in an array of two axes.
+
     References
     ----------
     .. [1] As of `replaced_draw_loss`, Theorem 2, equation (6).
@@ -340,4 +376,4 @@ def composed_loss(losses: ArrayLike) -> float:
     >>> composed_loss([[2.0, 1.0], [0.5, 3.0]])
     4.0
     """
-    return float(np.asarray(losses, dtype=np.float64).sum(axis=0).max(initial=0.0))
+    return float(_checked("losses", losses, 2).sum(axis=0).max())
