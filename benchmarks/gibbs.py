@@ -188,6 +188,7 @@ def pyrmallet(X, n_topics, n_threads, n_sweeps):
 
 
 PEERS = {  # name -> function, options, most sweeps, most topics, whether it uses more than one thread
+    "skdplda, 60 rounds": (one_fit, {}, 60, 1000, True),
     "warplda": (warplda, {}, SWEEPS, 10**6, True),
     "tomotopy": (tomotopy, {}, 200, 1000, True),
     "tomotopy, copy-merge": (tomotopy, {"scheme": "COPY_MERGE"}, 200, 1000, True),
@@ -234,7 +235,7 @@ def sooner(options):
 
 def of_many(name, n_topics):
     """Return what our fits of many topics depend on besides."""
-    return [ListedEStep] if name == "skdplda" and n_topics > FEW else []
+    return [ListedEStep] if name.startswith("skdplda") and n_topics > FEW else []
 
 
 def attempt(rows, cell, work, roots, data):
