@@ -188,7 +188,7 @@ def pyrmallet(X, n_topics, n_threads, n_sweeps):
 
 
 PEERS = {  # name -> function, options, most sweeps, most topics, whether it uses more than one thread
-    "skdplda, 60 rounds": (one_fit, {}, 60, 1000, True),
+    "skdplda, 200 rounds": (one_fit, {}, 200, 1000, True),
     "warplda": (warplda, {}, SWEEPS, 10**6, True),
     "tomotopy": (tomotopy, {}, 200, 1000, True),
     "tomotopy, copy-merge": (tomotopy, {"scheme": "COPY_MERGE"}, 200, 1000, True),

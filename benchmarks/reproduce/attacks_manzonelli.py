@@ -291,14 +291,15 @@ def draw_topics(folders, path, ran):
 
 
 def cells(corpora=tuple(TOPICS), topics=None, models=None, repetitions=None):
-    """Return what there is to measure: Tables 1 and 2 with 128 models, and appendix D with 256."""
+    """Return what there is to measure: Tables 1 and 2 with 128 models, appendix D with 256, and Table 4, which pools."""
     found = []
     for name in corpora:
         for count in topics or ((5, 10, 15, 20, 25) if name == "nips" else TOPICS[name]):
             for n in models or ((128, 256) if count in TOPICS[name] else (128,)):
                 found.append((name, count, n, repetitions or REPETITIONS[name]))
     found = [dict(zip(KEYS, one, strict=True)) for one in found]
-    return {"attacks_lira": found, "attacks_normality": found}
+    pooled = [dict(zip(KEYS, ("pooled", 0, n, 1), strict=True)) for n in models or (128, 256)]
+    return {"attacks_lira": found, "attacks_normality": found + pooled}
 
 
 def main():
