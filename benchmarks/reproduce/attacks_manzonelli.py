@@ -291,7 +291,7 @@ def draw_topics(folders, path, ran):
 
 
 def cells(corpora=tuple(TOPICS), topics=None, models=None, repetitions=None):
-    """Return what there is to measure: Tables 1 and 2 with 128 models, appendix D with 256, and Table 4, which pools."""
+    """Return what there is to measure: Tables 1 and 2 with 128 models, appendix D with 256, Table 4 pooled."""
     found = []
     for name in corpora:
         for count in topics or ((5, 10, 15, 20, 25) if name == "nips" else TOPICS[name]):
