@@ -241,7 +241,9 @@ def draw(table, path):
             ax.set(xscale="log", yscale="log")
             for axis in (ax.xaxis, ax.yaxis):
                 axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-                axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+                axis.set_major_formatter(
+                    FuncFormatter(lambda value, _: f"{value / 1000:,.0f}k" if value >= 10_000 else f"{value:,.0f}")
+                )
                 axis.set_minor_formatter(NullFormatter())
             ax.axhline(of_corpus.words_alone.iloc[0], color="#999999", ls=":", lw=1, label="words alone")
             ax.grid(alpha=0.2)
