@@ -21,8 +21,8 @@ Our proven form predicts nothing: 0.504 up to an epsilon of 7, 0.516 at 10, with
 class, and nothing for the attack to find (0.497 to 0.500). A target is trained on 489 posts. Up to 7 its documents'
 vote finds no topics that explain them better than word frequencies do: all 50 topics are these, each document gets the
 proportions 1/50, and a classifier of them can but name the larger class. At 10 topics come out in some fits, and the
-proportions differ between documents by 0.002 only, which a logistic regression with C=100 makes next to nothing of; with
-proportions scaled to a deviation of 1, two of three such fits had 0.71 and 0.74 (a trial that is not stored).
+proportions differ between documents by 0.002 only, which a logistic regression with C=100 makes next to nothing of;
+with proportions scaled to a deviation of 1, two of three such fits had 0.71 and 0.74 (a trial that is not stored).
 
 The default makes some 500 fits; --quick takes half a minute. Each line of the table is kept as soon as it is known: the
 same command goes on.

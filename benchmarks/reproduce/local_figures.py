@@ -24,8 +24,8 @@ What agrees with the papers, and what does not:
   alpha=0.1 they cross at 5.3 on KOS (LP-LDA 434, CDP-LDA 437; 635 and 503 at 1.1) and on NIPS (783 and 785; 843 and
   815); on mail they meet at 7.6 (319 and 318; 601 and 385). With alpha=1: at 3.7 on KOS (522 and 529), 2.9 on NIPS (809
   and 814), 7.6 on mail (427 and 432). At 7.6 LP-LDA is near the model without noise everywhere (426 to 425, 781 to 781,
-  319 to 316; alpha=1: 495 to 495, 797 to 797, 427 to 425). By completion CDP-LDA is better at each epsilon on all three (601 to 589, 890 to 878 and 448 to 444 at
-  7.6): that LP-LDA passes it there, next, is the mean of many sweeps.
+  319 to 316; alpha=1: 495 to 495, 797 to 797, 427 to 425). By completion CDP-LDA is better at each epsilon on all three
+  (601 to 589, 890 to 878 and 448 to 444 at 7.6): that LP-LDA passes it there, next, is the mean of many sweeps.
 * Figure 6, LP-LDA as the package has it. It falls with epsilon, and reaches the model without noise at 7.6. By fold-in
   with alpha=0.1 the likelihood of the noisy bits is better than the moment estimate where noise is strong, from 2.2 on
   (KOS 486 to 537, NIPS 799 to 809, mail 412 to 509), and as good at 7.6, where a report has half a wrong bit; at 1.1
