@@ -95,7 +95,7 @@ FITS = [
 ]
 FITS = list(dict.fromkeys(FITS))
 KEYS = ["corpus", "method", "epsilon", "beta", "seed", "run"]  # a run of so many sweeps
-SWEEPS, ATTACK_SWEEPS = 300, 100
+SWEEPS, ATTACK_SWEEPS = 300, 300
 
 
 def cells(corpora=tuple(N_TRAIN), seeds=(0, 1, 2), sweeps=SWEEPS, attack_sweeps=ATTACK_SWEEPS):
@@ -171,7 +171,7 @@ def totals(method, epsilon, sweeps):
 
 def attack(X, test, method, epsilon, beta, seed, run):
     """Return one row for each of some sweeps: how well both rules do by then."""
-    seen = {1, 2, 3, 5, *range(10, run + 1, 10)}
+    seen = {1, 2, 3, 5, 10, *range(20, run + 1, 20)}
     words = tokens_of(X)[1]
     tokens = np.random.default_rng(seed).choice(len(words), ATTACKED, replace=False)
     tokens[-1] = len(words) - 1  # the paper attacks the last word
