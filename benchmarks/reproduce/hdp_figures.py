@@ -9,8 +9,8 @@ as in the paper's Table II.
 
 HDP-LDA bounds the draws by C / beta = e^5 - 1 = 147.4. The paper says that it takes a larger beta there, but not
 which: a grid has 0.01, 0.1, 1 and 5, and C follows. "published" is Algorithm 1, "delayed" its sound form (delayed
-counts, as in AD-LDA) with the same two epsilons a sweep. A run of Figure 5 has 300 sweeps (the paper names 300 for its
-non-private model, and none here), one of Figure 4 has 100; both have three seeds.
+counts, as in AD-LDA) with the same two epsilons a sweep. A run has 300 sweeps (the paper names 300 for its non-private
+model, and none here), and three seeds.
 
 What a point really costs stands beside what the paper says of it. The paper's epsilon counts one sweep's noise; its own
 sum over sweeps of noise and draws is `paper_total`. `proven_total` is proven, at delta=1e-5, for everything that an
@@ -19,24 +19,26 @@ attacker of Figure 4 sees; it is infinite where draws or counts are not covered.
 What is stored: both figures for all three corpora, three seeds each.
 
 Where we agree. Attack: on plain CGS and on CDP-LDA+ its success rises steeply with the sweeps, to 0.75 and more after
-100, at the smaller epsilon of CDP-LDA+ too; it finds at most 0.015 from HDP-LDA with beta=0.01. Perplexity falls as
-epsilon grows, and limiting the draws costs quality even without noise (KOS, 300 sweeps: 600 at best, beta=0.1; CGS
-480). One form does not fall: the delayed one with beta=1 rises on KOS from 624 to 630 between 6 and 10, and is level
-from 4 on elsewhere (NIPS 850, mail 537 to 539): what costs quality there are the limited draws.
+100 and 0.77 to 1.0 after 300, at the smaller epsilon of CDP-LDA+ too; it finds at most 0.015 from HDP-LDA with
+beta=0.01. Perplexity falls as epsilon grows, and limiting the draws costs quality even without noise (KOS, 300 sweeps:
+600 at best, beta=0.1; CGS 480). One form does not fall: the delayed one with beta=1 rises on KOS from 624 to 630
+between 6 and 10, and is level from 4 on elsewhere (NIPS 850, mail 537 to 539): what costs quality there are the limited
+draws.
 
 Where we do not. With beta=1 the published HDP-LDA does not withstand the attack: at noise epsilon 1 it succeeds as on
-CGS (0.99 and more on KOS and NIPS, 0.78 on mail), since noise that stays in the counts gives each word a mark of its
-own, and at 10 it rises to 0.11 (mail), 0.34 (KOS) and 0.66 (NIPS); the delayed form, whose noise is fresh, stays below
-0.16. Nor does eq. (24) show what can be known: it counts how frequent words are once a sweep. Naive Bayes on the same
-trace finds 0.66 to 0.98 of the words from the delayed form with beta=1 after 100 sweeps, which an epsilon of 899 and
-more does not exclude, and with beta=0.01, where the paper's attack finds nothing, 0.4 (mail), 0.6 (NIPS) and 0.8 (KOS)
-from the published form. Perplexity: the paper has HDP-LDA no worse than CDP-LDA+ at any epsilon, and much better on
-KOS. On KOS after 300 sweeps the published form is worse at each epsilon with each beta of the grid: 885 at 1 and 665 at
-10 at best, CDP-LDA+ 844 and 628 (three seeds, deviations of 2 to 4). The delayed form is much better at small epsilon
-(643 at 1 with beta=0.1) and ahead up to 10 (607 with beta=0.1). NIPS and mail agree: published 934 and 766 at 1 at
-best, CDP-LDA+ 907 and 752, delayed 861 and 558.
+CGS and more (0.99 and more on all after 300 sweeps), since noise that stays in the counts gives each word a mark of its
+own, and at 10 it rises to 0.30 (mail), 0.67 (KOS) and 0.95 (NIPS); the delayed form, whose noise is fresh, stays below
+0.2. Nor does eq. (24) show what can be known: it counts how frequent words are once a sweep. Naive Bayes on the same
+trace finds 0.74 to 1.0 of the words from the delayed form with beta=1 after 300 sweeps, which an epsilon of 2,471 and
+more does not exclude, and with beta=0.01, where the paper's attack finds nothing, 0.62 (mail), 0.91 (NIPS) and 0.94
+(KOS) from the published form. Perplexity: the paper has HDP-LDA no worse than CDP-LDA+ at any epsilon, and much better
+on KOS. On KOS after 300 sweeps the published form is worse at each epsilon with each beta of the grid: 885 at 1 and 665
+at 10 at best, CDP-LDA+ 844 and 628 (three seeds, deviations of 2 to 4). The delayed form is much better at small
+epsilon (643 at 1 with beta=0.1) and ahead up to 10 (607 with beta=0.1). NIPS and mail agree: published 934 and 766 at 1
+at best, CDP-LDA+ 907 and 752, delayed 861 and 558.
 
-Results are kept as they come: run again to go on. A fit of 300 sweeps of KOS takes 4 to 12 s of processor time.
+Results are kept as they come: run again to go on. A fit of 300 sweeps of KOS takes 4 to 12 s of processor time, an
+attack on mail up to 25.
 
     python benchmarks/reproduce/hdp_figures.py
 """
