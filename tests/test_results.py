@@ -1,6 +1,8 @@
 """Results that know their code: fingerprints of source, tables that grow cell by cell, and what pages say of them."""
 
 import importlib
+import inspect
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -136,7 +138,8 @@ def test_estimators_stand_for_what_they_make_of_the_trials(results, trials, monk
     found = {}
     for root in ("PrivateCGSLDA", "metrics.perplexity", "privacy.calibrate_gaussian", "models._base.BaseRoundsModel"):
         results.reach(*results.split_root(f"skdplda.{root}"), found)
-    assert set(found) == {("trial", name) for name in ("PrivateCGSLDA", "metrics", "privacy", "BaseRoundsModel")}
+    tried = {("trial", name) for name in ("PrivateCGSLDA", "metrics", "privacy", "BaseRoundsModel")}
+    assert set(found) == tried | {("skdplda.metrics._gensim", "")}  # by its source
     before = {name: results.digest((f"skdplda.{name}",)) for name in ("PrivateCGSLDA", "VIPSLDA")}
     monkeypatch.setitem(trials.TRIALS, "PrivateCGSLDA", lambda: [[1.0001]])
     trials.letters.cache_clear()
@@ -159,11 +162,107 @@ def letters(trials, monkeypatch):
 
 def test_letters_differ_for_an_estimator_that_learns_otherwise(trials, letters, monkeypatch):
     before = letters("DPVocabularySelector")
-    assert before == letters("DPVocabularySelector") == letters("DPCountVectorizer") != letters("metrics")
+    assert before == letters("DPVocabularySelector") != letters("metrics")
     constants = trials.DPVocabularySelector.__init__.__kwdefaults__
     monkeypatch.setitem(constants, "max_words_per_unit", 40)
     assert letters("DPVocabularySelector") != before
     assert set(trials.kept) >= {"PrivateCGSLDA", "VIPSLDA", "HDPLDA", "LocalPrivateLDA", "PCTD", "EmbeddingTopics"}
+
+
+DEFEATS = [  # a trial, its part, and an edit of a module that no former trial saw
+    ("privacy", "monitor", "privacy._monitor", "float(2 * max(", "float(3 * max("),
+    ("privacy", "shares", "privacy._composition", "return epsilon / steps", "return 0.5 * epsilon / steps"),
+    ("LocalPrivateLDA", "reports", "models._local", "n_documents, self.prior_weight)", "n_documents, 0.99)"),
+    ("PrivateCGSLDA", "published", "models._published_gibbs", "form.noise_of_last / ", "10 * form.noise_of_last / "),
+    ("PrivateCGSLDA", "published", "models._published_gibbs", "(form.noise / ", "(9 * form.noise / "),
+    ("VIPSLDA", "bounded", "models._vips", "else float(self.max_norm)", "else 1.5 * float(self.max_norm)"),
+    ("VIPSLDA", "bounded", "rounds._estep_variational", "max_length=max_length", "max_length=None"),
+    ("DPVocabularySelector", "selection", "privacy._partition", "np.full(most, grid)", "np.full(most, 3 * grid)"),
+    ("DPVocabularySelector", "selection", "privacy._partition", "log(1 / (2 * delta))", "log(1 / (90 * delta))"),
+]
+
+
+@pytest.fixture
+def edit(monkeypatch):
+    """A call gives the functions of a module of skdplda the code that they have where its source is edited."""
+
+    def edited(name, old, new):
+        module = importlib.import_module(f"skdplda.{name}")
+        source = Path(module.__file__).read_text(encoding="utf-8")
+        assert old in source
+        other = dict(vars(module))
+        exec(compile(source.replace(old, new), module.__file__, "exec"), other)
+        n_changed = 0
+        for key, value in other.items():
+            pairs = [(getattr(module, key, None), value)]
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                pairs = [(vars(pairs[0][0]).get(each), made) for each, made in vars(value).items()]
+            for before, after in pairs:
+                before, after = inspect.unwrap(before), inspect.unwrap(after)
+                if inspect.isfunction(after) and before.__code__ != after.__code__:
+                    monkeypatch.setattr(before, "__code__", after.__code__)
+                    n_changed += 1
+        assert n_changed
+        forget()
+
+    def forget():
+        for module in [module for key, module in sys.modules.items() if key.startswith("skdplda.")]:
+            for each in vars(module).values():
+                if callable(getattr(each, "cache_clear", None)):
+                    each.cache_clear()
+
+    yield edited
+    monkeypatch.undo()
+    forget()
+
+
+@pytest.fixture(scope="module")
+def known():
+    """The letters of parts of trials, as the code is."""
+    return {}
+
+
+@pytest.mark.parametrize(("name", "part", "module", "old", "new"), DEFEATS)
+def test_letters_differ_after_an_edit_of_each_part(trials, edit, known, monkeypatch, name, part, module, old, new):
+    kept = trials.kept[name]
+    assert part == kept.__name__ or part in kept.__code__.co_names
+    monkeypatch.setitem(trials.TRIALS, name, getattr(trials, part))
+    if part not in known:
+        trials.letters.cache_clear()
+        known[part] = trials.letters(name)
+    edit(module, old, new)
+    trials.letters.cache_clear()
+    assert trials.letters(name) != known[part]
+
+
+@pytest.mark.parametrize(
+    ("root", "file", "old", "new", "seen"),
+    [
+        ("metrics.coherence", "metrics/_gensim.py", "_EPSILON = 1e-12", "_EPSILON = 2e-12", True),
+        ("metrics.coherence", "metrics/_gensim.py", "# gensim's pseudo-count", "# the pseudo-count", False),
+        ("attacks.max_log_likelihood", "_kernels/mixture_weights.h", "#define PASSES 6", "#define PASSES 1", True),
+        ("attacks.max_log_likelihood", "_kernels/mixture_weights.h", "#ifndef", "#ifdef", True),
+        ("attacks.max_log_likelihood", "_kernels/mixture_weights.h", "/* Sums over", "/* All sums over", False),
+        (
+            "attacks.max_log_likelihood",
+            "_kernels/_zeta.pyx",
+            "import numpy as np",
+            "import numpy as np  # first",
+            False,
+        ),
+    ],
+)
+def test_fingerprints_see_edits_of_sources(results, trials, monkeypatch, tmp_path, root, file, old, new, seen):
+    before = results.digest((f"skdplda.{root}",))
+    shutil.copytree(results.ROOTS[0] / "skdplda", tmp_path / "skdplda", ignore=shutil.ignore_patterns("*.so", "*.c"))
+    path = tmp_path / "skdplda" / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    monkeypatch.setattr(results, "ROOTS", (tmp_path, *results.ROOTS[1:]))
+    for cached in (results.path_of, results.module_of, results.digest):
+        cached.cache_clear()
+    assert (results.digest((f"skdplda.{root}",)) != before) == seen
 
 
 def test_letters_do_not_tell_of_the_last_bit_of_a_logarithm(letters, monkeypatch):
@@ -264,6 +363,7 @@ def test_every_page_says_which_of_its_results_are_not_of_this_code(check, monkey
 
 def test_a_page_asks_stored_rows_for_seconds_and_seeds(check, tmp_path, monkeypatch):
     monkeypatch.setattr(check, "RESULTS", tmp_path)
+    monkeypatch.setattr(check, "pages", dict)
     rows = {"corpus": list("aab"), "run": [9, 9, 1], "seed": [0, 1, 0], "cpu s": [1000.4, 1.2, None]}
     pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
     asked = "{seconds t run=9}, {seconds t}, {seconds t run=1}; {seeds t}, {seeds t corpus=a}"
