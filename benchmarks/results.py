@@ -2,8 +2,8 @@
 
 Each row of a table in `results/` may end with two columns. `code` names the functions and classes that measured the
 row, and has a digest of what these reach by name: in benchmarks/ of the source of each definition, constants and base
-classes included; of what has a trial in `trials.py` (estimators, measures, accounting, rounds) of what it makes of made-up
-corpora there; of the source of all else in skdplda, whole kernels with their headers included. Comments, docstrings,
+classes included; of what has a trial in `trials.py` (estimators, measures, accounting, rounds) of what it makes of corpora that
+are made up there; of the source of all else in skdplda, whole kernels with their headers included. Comments, docstrings,
 formatting, what an error says, and the modules of SILENT, which take no part in a number, do not count. `data` names
 the corpora, with the digests of `corpora.py`. So `state` tells by the row alone whether it is of the present code, as
 far as trials go: one stands for a whole class, or for all of a package, and does not see a change of what it does not

@@ -4,9 +4,10 @@
 
 The fingerprints of `results.py` have these letters in place of the source of estimators, measures and accounting. A
 faster kernel, another error or a base class that was divided leave the letters as they are, and with them the stored
-results. A trial says nothing of an option that it does not set: who measures with a new one adds it here. Another processor or numpy, whose logarithms differ in
-their last bit, is not another estimator. So numbers are compared to five digits; and since one such bit would give a
-fit other noise, and other draws, a trial has noise of the round's number alone, and coarse tables of draws.
+results. A trial says nothing of an option that it does not set: who measures with a new one adds it here. Another
+processor or numpy, whose logarithms differ in their last bit, is not another estimator. So numbers are compared to five
+digits; and since one such bit would give a fit other noise, and other draws, a trial has noise of the round's number
+alone, and coarse tables of draws.
 """
 
 import argparse
