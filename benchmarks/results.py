@@ -2,14 +2,15 @@
 
 Each row of a table in `results/` may end with two columns. `code` names the functions and classes that measured the
 row, and has a digest of what these reach by name: in benchmarks/ of the source of each definition, constants and base
-classes included; of what has a trial in `trials.py` (estimators, measures, accounting, rounds) of what it makes of corpora that
-are made up there; of the source of all else in skdplda, whole kernels with their headers included. Comments, docstrings,
+classes included; where `trials.py` has a trial (estimators, measures, accounting, rounds) of what the code makes of
+made-up corpora; of the source of all else in skdplda, whole kernels with their headers included. Comments, docstrings,
 formatting, what an error says, and the modules of SILENT, which take no part in a number, do not count. `data` names
-the corpora, with the digests of `corpora.py`. So `state` tells by the row alone whether it is of the present code, as
-far as trials go: one stands for a whole class, or for all of a package, and does not see a change of what it does not
-run, nor one below five digits. It runs the options that the programs here set, and each published form; a test edits
-such parts. Modules that no trial can run are named in `trials.SOURCES`, and count by their source beside the trial. Of
-other packages, scikit-learn among them, nothing is known here. A setting is a column of the row.
+the corpora, with the digests of `corpora.py`. So `state` tells by the row alone whether it is of the present code.
+
+It tells as much as trials do. One trial stands for a whole class, or for all of a package, and does not see a change of
+what it does not run, nor one below five digits. It runs the options that the programs here set, and each published
+form; tests edit such parts. What a trial cannot run is named in `trials.SOURCES`, and counts by its source beside it.
+Of other packages, scikit-learn among them, nothing is known here. A setting is a column of the row.
 
 A program keeps its table like this; it goes on where it was stopped, and measures again what is older than the code:
 

@@ -2,7 +2,9 @@
 
 import importlib
 import inspect
+import os
 import shutil
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -348,6 +350,7 @@ def check(monkeypatch):
 def test_every_page_says_which_of_its_results_are_not_of_this_code(check, monkeypatch):
     known = (check.FRESH,), (check.FRESH, check.STALE), (check.UNKNOWN,)
     monkeypatch.setattr(check, "states_of", lambda path: known[len(path.stem) % 3])
+    monkeypatch.setattr(check, "absent_cells", lambda: {"vips_table1": [{"seed": 0}] * 7, "pctd_table1": []})
     shown = check.pages()
     if not shown:
         pytest.skip("the documentation is not beside the tests")
@@ -356,7 +359,9 @@ def test_every_page_says_which_of_its_results_are_not_of_this_code(check, monkey
         text = check.with_note(page, "Page\n====\n")
         for stem in tables:
             older = set(check.states_of(check.RESULTS / f"{stem}.csv")) - {check.FRESH}
-            assert (f"``{stem}.csv``" in text) == bool(older), (page, stem)
+            lacks = stem == "vips_table1"
+            assert (f"``{stem}.csv``" in text) == bool(older or lacks), (page, stem)
+            assert ("7 cells were not measured" in text) == ("vips_table1" in tables)
     assert check.with_note("no_such_page.rst", "text") == "text"
     assert 'app.connect("source-read", say_which_code)' in (check.DOC / "conf.py").read_text(encoding="utf-8")
 
@@ -371,17 +376,77 @@ def test_a_page_asks_stored_rows_for_seconds_and_seeds(check, tmp_path, monkeypa
 
 
 def test_a_built_page_that_does_not_say_so_is_found(check, tmp_path, monkeypatch):
-    monkeypatch.setattr(check, "pages", lambda: {"a.rst": ["old", "new"], "b/c.rst": ["old"], "gone.rst": ["new"]})
+    shown = {"a.rst": ["old", "new"], "b/c.rst": ["old"], "d.rst": ["few"], "gone.rst": ["new"]}
+    monkeypatch.setattr(check, "pages", lambda: shown)
+    monkeypatch.setattr(check, "absent_cells", lambda: {"few": [{"seed": 0}]})
     monkeypatch.setattr(check, "RESULTS", tmp_path)
     monkeypatch.setattr(check, "states_of", lambda path: (check.STALE if path.stem == "old" else check.FRESH,))
     (tmp_path / "b").mkdir()
     (tmp_path / "a.html").write_text("old.csv, a figure. Which code the numbers are of: <code>old.csv</code> (1)")
     (tmp_path / "b" / "c.html").write_text("old.csv, a figure, and nothing else")
-    assert check.silent_pages(tmp_path) == [("b/c.rst", "old")]
+    (tmp_path / "d.html").write_text("few.csv. Which code the numbers are of: all is of this code")
+    assert check.silent_pages(tmp_path) == [("b/c.rst", "old"), ("d.rst", "few")]
     monkeypatch.setattr(sys, "argv", ["check.py", "--built", str(tmp_path)])
     with pytest.raises(SystemExit) as end:
         check.main()
     assert end.value.code == 1
+
+
+def test_a_shallow_clone_names_no_commits(check, tmp_path):
+    def git(*given, cwd):
+        who = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a"}
+        subprocess.run(["git", *given], cwd=cwd, check=True, capture_output=True, env=os.environ | who)
+
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    git("init", "-q", cwd=whole)
+    for name in "ab":
+        (whole / f"{name}.csv").write_text(name)
+        git("add", ".", cwd=whole)
+        git("commit", "-qm", name, cwd=whole)
+    git("clone", "-q", "--depth", "1", whole.as_uri(), "shallow", cwd=tmp_path)
+    assert " of 2" in check.stored(whole / "a.csv")
+    assert check.stored(whole / "a.csv") != check.stored(whole / "b.csv")
+    assert check.stored(tmp_path / "shallow" / "a.csv") == ""
+
+
+def rows_of(check, stem):
+    """Return a table that the pages speak of."""
+    path = check.RESULTS / f"{stem}.csv"
+    if not path.is_file() or not check.DOC.is_dir():
+        pytest.skip("the results, or the pages, are not beside the tests")
+    return pd.read_csv(path)
+
+
+def test_the_page_on_audits_has_the_numbers_of_its_rows(check):
+    rows = rows_of(check, "audit")
+    text = (check.DOC / "attacks.rst").read_text(encoding="utf-8")
+    assert "\n{table audit}\n" in text
+    table = check.ASKED.sub(check.told, "{table audit}").splitlines()
+    assert len(table) == rows["estimator"].nunique() + 4
+    width = table[0].index(" ")
+    for estimator, found in rows[rows["bound"] == "independent noise"].groupby("estimator"):
+        line = next(line for line in table if line[:width].rstrip() == estimator)[width:]
+        assert all(f" {share:.0f} " in f"{line} " for share in found["per cent"])
+    per_cent = rows.loc[(rows["bound"] == "any dependence") & (rows["attack"] == "white-box"), "per cent"]
+    seconds = rows.groupby(["estimator", "epsilon"])["cpu s"].sum()
+    words = " ".join(text.split())
+    assert f"white-box numbers are {per_cent.min():.0f} to {per_cent.max():.0f}." in words
+    assert f"{seconds.min() + 1e-9:.1f} to {seconds.max():.0f} s of processor time" in words
+
+
+def test_the_readme_has_the_numbers_of_its_rows(check):
+    rows = rows_of(check, "frontier_little").query("corpus == '20 Newsgroups' and topics == 10 and model == 'VIPSLDA'")
+    gain = 100 * (rows["unigram"] - rows["perplexity"]) / (rows["unigram"] - rows["non-private"])
+    gain = gain.groupby([rows["help"], rows["epsilon"]]).mean()
+    words = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
+    for help_, text in (
+        ("none", "keep {}, {}, {} and {} % with `VIPSLDA`"),
+        ("vectors", "{}, {}, {} and {} % with public"),
+    ):
+        assert text.format(*(f"{gain[help_, epsilon]:.0f}" for epsilon in (0.5, 1.0, 2.0, 5.0))) in words
 
 
 def test_every_stored_table_and_figure_has_a_program(check):
