@@ -38,6 +38,7 @@ from skdplda.datasets import make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.models import _hdp_sampler
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
+from skdplda.rounds._prior import WordPrior
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
 DIGITS = 5
@@ -102,6 +103,16 @@ def fits(make, *others):
         yield from learned(make(**{"n_components": 3, "epsilon": 1.0, "random_state": 0} | options), X, **more)
 
 
+def helped(kind=VIPSLDA):
+    """Yield what a private estimator learns with public vectors that fit, and with an inferred prior."""
+    made = make_lda_corpus(2000, 1000, 4, mean_length=25, random_state=0)
+    vectors = np.log(made.topic_word.T + 1e-4)
+    prior, who = WordPrior(vectors - vectors.mean(axis=0)), np.arange(2000) // 2
+    for options in ({"prior": prior}, {"doc_topic_prior": "infer"}):
+        yield from learned(kind(4, epsilon=2.0, random_state=0, **options), made.data)
+        yield from learned(kind(4, epsilon=4.0, random_state=0, **options), made.data, groups=who)
+
+
 def gibbs():
     """Collapsed Gibbs sampling: users, a public prior, a sample of documents, inferred priors."""
     X = corpus()
@@ -115,6 +126,7 @@ def gibbs():
         (NO_NOISE | INFER, X, {}),
         (PRIORS | {"max_iter": 6, "local_sweeps": 2}, X, {}),
     )
+    yield from helped(PrivateCGSLDA)
     yield from published()
 
 
@@ -153,6 +165,7 @@ def variational():
         (online | NO_NOISE, X, {}),
         ({"sampling_rate": 0.3}, X, {}),
     )
+    yield from helped(VIPSLDA)
     yield from bounded()
 
 
@@ -323,6 +336,9 @@ def events():
     for event in made:
         yield privacy.epsilon_of(event, 1e-5)
         yield privacy.delta_of(event, 3.0)
+    parts = [VIPSLDA(epsilon=epsilon).privacy_cost() for epsilon in (1.0, 2.0)]
+    both = parts[0].compose(parts[1])
+    yield from (both.epsilon, both.delta, both.epsilon_at(1e-6), both.delta_at(1.0), parts[0].for_group(2).epsilon)
 
 
 def monitor():
