@@ -400,7 +400,7 @@ def rounded(numbers):
 
 @cache
 def letters(name):
-    """Return the letters of a trial; those of the error where it fails."""
+    """Return the letters of a trial; raise what it raises."""
     found = hashlib.sha256()
     noise, draws = (
         patch.object(privacy.Randomness, "noise", noise_key),
