@@ -9,9 +9,10 @@
 The state of a row is what `results.py` says of it. A table without the columns `code` and `data` has no fingerprint:
 its rows are of unknown code, not newer than the commit that stored them. Cells that are absent are those of the lists
 that programs declare by a function `cells()`. `doc/conf.py` puts the paragraph of `with_note` at the end of each page
-that shows a table or figure, so that none shows a row of other code without saying so; `--built` looks whether that is
-so. In a page, `{seconds hdp_figure5 corpus=KOS}` stands for the processor time of these rows, `{seeds ...}` for the
-number of their seeds on a corpus.
+that shows a table or figure, so that none shows a row of other code, or lacks a cell, without saying so; `--built`
+looks whether it is there. In a page, `{seconds hdp_figure5 corpus=KOS}` stands for the processor time of these rows,
+`{seeds ...}` for the number of their seeds on a corpus, `{table audit}` for the table of these rows. Other numbers of
+the text are not compared with rows, but for those that tests/test_results.py names.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from results import BENCHMARKS, FRESH, STALE, UNKNOWN, Rows, state
 
 RESULTS, DOC = BENCHMARKS / "results", BENCHMARKS.parent / "doc"
 STATES = (FRESH, STALE, UNKNOWN)
-ASKED = re.compile(r"\{(seconds|seeds) (\w+)((?: [\w.]+=[\w.]+)*)\}")
+ASKED = re.compile(r"\{(seconds|seeds|table) (\w+)((?: [\w.]+=[\w.]+)*)\}")
 SHADOWS = "--directory shadows"  # keeps what an attack has done so far
 COMMANDS = {  # beginning of the names of tables and figures: the program that makes them, where its name is another
     "attacks_": f"reproduce/attacks_manzonelli.py {SHADOWS}",
@@ -78,6 +79,14 @@ def command_of(stem):
     return known[max(fitting, key=len)] if fitting else None
 
 
+def writes(stem):
+    """Whether the program of a table names it, whole or by what follows the name of the program."""
+    command = command_of(stem)
+    path = BENCHMARKS / (command or "check.py").split()[0]
+    text = path.read_text(encoding="utf-8")
+    return stem in f"{command} {text}" or f'"{stem.removeprefix(f"{path.stem}_")}"' in text
+
+
 def tables(folder=RESULTS):
     """Return {stem: states of its rows} of all tables."""
     return {path.stem: states_of(path) for path in sorted(Path(folder).glob("*.csv"))}
@@ -91,14 +100,16 @@ def states_of(path):
 
 @cache
 def stored(path):
-    """Return the last commit that changed a file and its day, or nothing where there is no history."""
+    """Return the last commit that changed a file and its day, or nothing where there is no history, or a part of it."""
+
+    def git(*given):
+        return subprocess.run(["git", *given], cwd=path.parent, capture_output=True, text=True).stdout.strip()
+
     try:
-        found = subprocess.run(
-            ["git", "log", "-1", "--format=%h of %as", "--", path.name], cwd=path.parent, capture_output=True, text=True
-        )
+        whole = git("rev-parse", "--is-shallow-repository") == "false"
+        return git("log", "-1", "--format=%h of %as", "--", path.name) if whole else ""
     except OSError:
         return ""
-    return found.stdout.strip()
 
 
 @cache
@@ -119,14 +130,36 @@ def pages():
     return found
 
 
+def audit_table(rows):
+    """Return per cents of the claimed epsilon, and in brackets those that can be shown at most; as reStructuredText."""
+    rows = rows[rows["bound"] == "independent noise"].astype({"epsilon": float, "per cent": float, "attainable": float})
+    most = 100 * rows["attainable"] / rows["epsilon"]
+    shown = rows["per cent"].map("{:.0f}".format) + most.map(lambda part: f" ({part:.0f})" if part < 100 else "")
+    columns = rows["attack"] + rows["epsilon"].map(", {:g}".format)
+    table = pd.DataFrame({"estimator": rows["estimator"], "column": columns, "shown": shown})
+    order = [f"{attack}, {epsilon}" for attack in ("white-box", "black-box") for epsilon in (1, 5)]
+    table = table.pivot(index="estimator", columns="column", values="shown")
+    table = table.loc[rows["estimator"].unique(), order].fillna("not measured").reset_index()
+    lines = [list(table), *table.to_numpy().tolist()]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    rule = " ".join("=" * width for width in widths)
+    text = [" ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+    return "\n".join([rule, text[0], rule, *text[1:], rule])
+
+
+TABLES = {"audit": audit_table}
+
+
 def told(match):
-    """Return what a page asks of stored rows: their seconds, or the number of their seeds."""
+    """Return what a page asks of stored rows: their seconds, the number of their seeds, or a table."""
     what, stem, wanted = match.groups()
     if not (RESULTS / f"{stem}.csv").is_file():
         return "none stored"
     rows = pd.read_csv(RESULTS / f"{stem}.csv", dtype=str)
     for key, value in (pair.split("=") for pair in wanted.split()):
         rows = rows[rows[key] == value]
+    if what == "table":
+        return TABLES[stem](rows)
     if what == "seeds":
         seeds = rows.groupby("corpus" if "corpus" in rows else rows["seed"].isna())["seed"].nunique()
         return " to ".join(sorted({str(seeds.min()), str(seeds.max())}, key=int))
@@ -143,14 +176,15 @@ def with_note(page, text):
     older, shown = [], pages().get(page, [])
     for stem in shown:
         path = RESULTS / f"{stem}.csv"
-        count = Counter(states_of(path))
-        if set(count) - {FRESH}:
+        count, missing = Counter(states_of(path)), len(absent_cells().get(stem, ()))
+        if missing or set(count) - {FRESH}:
             rows = ", ".join(f"{count[one]} {one}" for one in STATES if count[one])
+            rows += f"; {missing} cells were not measured" if missing else ""
             older.append(f"``{stem}.csv`` ({rows}{f'; stored by {commit}' if (commit := stored(path)) else ''})")
     if not shown:
         return text
     if older:
-        said = f"""Not all numbers and figures of this page are of the code that it was built from. Rows of
+        said = f"""Not all numbers and figures of this page are of the code that it was built from, or whole. Rows of
    ``benchmarks/results``: {"; ".join(older)}. Those of older code were measured before what they depend on changed;
    of those of unknown code, commit and time of measurement were not kept: they are not newer than the commit that
    stored them. ``python benchmarks/check.py --rows`` lists them."""
@@ -160,7 +194,7 @@ def with_note(page, text):
 
 
 def silent_pages(folder):
-    """Return [(page, table)]: tables that a page in a folder of HTML shows, not all of this code, without saying so."""
+    """Return [(page, table)] where HTML shows rows of other code, or a table that lacks cells, and does not say so."""
     found = []
     for page, stems in pages().items():
         path = Path(folder, page).with_suffix(".html")
@@ -169,18 +203,25 @@ def silent_pages(folder):
         found += [
             (page, stem)
             for stem in stems
-            if set(states_of(RESULTS / f"{stem}.csv")) - {FRESH} and f"{stem}.csv" not in said
+            if (set(states_of(RESULTS / f"{stem}.csv")) - {FRESH} or absent_cells().get(stem))
+            and f"{stem}.csv" not in said
         ]
     return found
 
 
+@cache
 def absent_cells():
-    """Return {stem: cells not measured} of the programs that say what there is to measure."""
+    """Return {stem: cells not measured} of the programs that say what there is to measure, and can be imported."""
     found = {}
+    sys.path[:0] = [str(BENCHMARKS / "reproduce")]
     for name, path in programs().items():
         if "\ndef cells(" not in path.read_text(encoding="utf-8"):
             continue
-        for stem, cells in importlib.import_module(name).cells().items():
+        try:
+            program = importlib.import_module(name)
+        except ImportError:  # of a package that a benchmark needs
+            continue
+        for stem, cells in program.cells().items():
             found[stem] = Rows(RESULTS / f"{stem}.csv", list(cells[0])).absent(cells)
     return found
 
@@ -206,7 +247,6 @@ def main():
     parser.add_argument("--built", metavar="FOLDER", help="the HTML of doc/")
     parser.add_argument("--trial", action="store_true", help="fit what frontier*.csv has fingerprints of; minutes")
     args = parser.parse_args()
-    sys.path[:0] = [str(BENCHMARKS / "reproduce")]
     for name in args.make or ():
         command = command_of(Path(name).stem)
         if command is None:
@@ -222,7 +262,7 @@ def main():
     if args.built:
         silent = silent_pages(args.built)
         for page, stem in silent:
-            print(f"{page} shows {stem}.csv, which is not all of this code, and does not say so")
+            print(f"{page} shows {stem}.csv, which is not all of this code or not whole, and does not say so")
         print(f"{len(pages())} pages show results; {len(silent)} tables are shown as if they were of this code")
         sys.exit(bool(silent))
     absent, lines = absent_cells(), []
@@ -238,6 +278,8 @@ def main():
         if stem not in tables()
     ]
     print(pd.DataFrame(lines).to_string(index=False))
+    if orphans := [stem for stem in tables() if not writes(stem)]:
+        print("tables that no program seems to write:", *orphans)
     if args.rows:
         for stem, states in tables().items():
             if not set(states) & {FRESH, STALE}:

@@ -2,11 +2,15 @@
 
 Each row of a table in `results/` may end with two columns. `code` names the functions and classes that measured the
 row, and has a digest of what these reach by name: in benchmarks/ of the source of each definition, constants and base
-classes included; of estimators, measures and accounting of what they make of the made-up corpora of `trials.py`; of the
-source of all else in skdplda, whole kernels included. Comments, docstrings, formatting, what an error says, and the
-modules of SILENT, which take no part in a number, do not count. `data` names the corpora, with the digests of
-`corpora.py`. So `state` tells by the row alone whether it is of the present code. Of other packages, scikit-learn among
-them, nothing is known here. A setting is a column of the row.
+classes included; where `trials.py` has a trial (estimators, measures, accounting, rounds) of what the code makes of
+made-up corpora; of the source of all else in skdplda, whole kernels with their headers included. Comments, docstrings,
+formatting, what an error says, and the modules of SILENT, which take no part in a number, do not count. `data` names
+the corpora, with the digests of `corpora.py`. So `state` tells by the row alone whether it is of the present code.
+
+It tells as much as trials do. One trial stands for a whole class, or for all of a package, and does not see a change of
+what it does not run, nor one below five digits. It runs the options that the programs here set, and each published
+form; tests edit such parts. What a trial cannot run is named in `trials.SOURCES`, and counts by its source beside it.
+Of other packages, scikit-learn among them, nothing is known here. A setting is a column of the row.
 
 A program keeps its table like this; it goes on where it was stopped, and measures again what is older than the code:
 
@@ -131,7 +135,8 @@ def kernel(path, found):
     for file in (path, path.with_suffix(".pxd")):
         if file.is_file() and file.name not in found:
             text = file.read_text(encoding="utf-8")
-            found[file.name] = re.sub(r"\s+", " ", re.sub(r"(?m)#(?!include).*$", "", text))
+            comment = r"/\*(?s:.*?)\*/|//.*" if file.suffix == ".h" else r"(?m)#( .*)?$"  # not #define
+            found[file.name] = re.sub(r"\s+", " ", re.sub(comment, "", text))
             for header, module in KERNEL.findall(text):
                 for other in (path.parent / (header or f"{module}.pyx"), path.parent / f"{header or module}.pxd"):
                     if other.is_file():
@@ -165,6 +170,9 @@ def reach(module, name, found):
     tried = tried_as(module, name)
     if tried:
         found["trial", tried] = trials().letters(tried)
+        for source in trials().SOURCES.get(tried, ()):
+            text = path_of(f"skdplda.{source}").read_text(encoding="utf-8")
+            found[f"skdplda.{source}", ""] = plain(ast.parse(text))
         return
     if path.suffix == ".pyx":
         kernel(path, found)

@@ -4,9 +4,10 @@
 
 The fingerprints of `results.py` have these letters in place of the source of estimators, measures and accounting. A
 faster kernel, another error or a base class that was divided leave the letters as they are, and with them the stored
-results. A trial says nothing of an option that it does not set. Another processor or numpy, whose logarithms differ in
-their last bit, is not another estimator. So numbers are compared to five digits; and since one such bit would give a
-fit other noise, and other draws, a trial has noise of the round's number alone, and coarse tables of draws.
+results. A trial says nothing of an option that it does not set: who measures with a new one adds it here. Another
+processor or numpy, whose logarithms differ in their last bit, is not another estimator. So numbers are compared to five
+digits; and since one such bit would give a fit other noise, and other draws, a trial has noise of the round's number
+alone, and coarse tables of draws.
 """
 
 import argparse
@@ -36,7 +37,9 @@ from skdplda._kernels._released import released_sweep
 from skdplda.datasets import make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.models import _hdp_sampler
-from skdplda.semantics import word_similarity
+from skdplda.models._published_gibbs import PUBLISHED, fit_published
+from skdplda.rounds._prior import WordPrior
+from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
 DIGITS = 5
 UNEVEN = math.pi / 3  # makes numbers such as 1/256, which have no sixth digit to round, rare
@@ -44,6 +47,7 @@ NOTHING = 1e-9  # of the largest number: what is left where equal numbers were s
 COARSE = 2**12  # of 2**30: what is left of the tables that topics are drawn from
 SEEN = 20  # documents that a fitted model is shown
 N_WORDS = 80
+PRIORS = {"doc_topic_prior": 0.5, "topic_word_prior": 0.3}
 INFER = {"doc_topic_prior": "infer", "topic_word_prior": "infer"}
 NO_NOISE = {"epsilon": math.inf}
 
@@ -86,6 +90,7 @@ def learned(model, X, **more):
     model.fit(X, **more)
     yield model.topic_word_
     yield model.transform(X[:SEEN])
+    yield model.perplexity(X[:SEEN])
 
 
 def fits(make, *others):
@@ -98,10 +103,20 @@ def fits(make, *others):
         yield from learned(make(**{"n_components": 3, "epsilon": 1.0, "random_state": 0} | options), X, **more)
 
 
+def helped(kind=VIPSLDA):
+    """Yield what a private estimator learns with public vectors that fit, and with an inferred prior."""
+    made = make_lda_corpus(2000, 1000, 4, mean_length=25, random_state=0)
+    vectors = np.log(made.topic_word.T + 1e-4)
+    prior, who = WordPrior(vectors - vectors.mean(axis=0)), np.arange(2000) // 2
+    for options in ({"prior": prior}, {"doc_topic_prior": "infer"}):
+        yield from learned(kind(4, epsilon=2.0, random_state=0, **options), made.data)
+        yield from learned(kind(4, epsilon=4.0, random_state=0, **options), made.data, groups=who)
+
+
 def gibbs():
     """Collapsed Gibbs sampling: users, a public prior, a sample of documents, inferred priors."""
     X = corpus()
-    return fits(
+    yield from fits(
         PrivateCGSLDA,
         (MANY, corpus(2000, 1000, 25), {}),
         ({}, X, {"groups": users()}),
@@ -109,7 +124,23 @@ def gibbs():
         ({"sampling_rate": 0.3}, X, {}),
         ({"mechanism": "laplace"}, X, {}),
         (NO_NOISE | INFER, X, {}),
+        (PRIORS | {"max_iter": 6, "local_sweeps": 2}, X, {}),
     )
+    yield from helped(PrivateCGSLDA)
+    yield from published()
+
+
+def published():
+    """Sequential collapsed Gibbs sampling: the published forms, and the monitor."""
+    for mechanism in PUBLISHED:
+        options = {"epsilon": 1.0, "mechanism": mechanism, "max_iter": 5, "random_state": 0}
+        model = PrivateCGSLDA(3, **options)
+        yield from learned(model, corpus())
+        yield model.privacy_guarantee_.epsilon
+    found = fit_published(
+        corpus(), 3, mechanism="inherent", doc_topic_prior=0.1, topic_word_prior=0.01, max_iter=5, seed=0
+    )
+    yield from found.monitor.values()
 
 
 def many_topics():
@@ -123,7 +154,7 @@ def variational():
     """Variational inference: users, a public prior, other accountings, inferred priors, mini-batches."""
     X = corpus()
     online = {"learning_method": "online", "batch_size": 50, "nominal_size": X.shape[0]}
-    return fits(
+    yield from fits(
         VIPSLDA,
         (MANY, corpus(2000, 1000, 25), {}),
         ({}, X, {"groups": users()}),
@@ -134,16 +165,40 @@ def variational():
         (online | NO_NOISE, X, {}),
         ({"sampling_rate": 0.3}, X, {}),
     )
+    yield from helped(VIPSLDA)
+    yield from bounded()
 
 
-def base():
-    """The base class of the estimators of rounds, by two of them."""
-    return ([int(letter, 16) for letter in letters(name)] for name in ("PrivateCGSLDA", "VIPSLDA"))
+def bounded():
+    """Variational inference as its paper has it: bounded norms and lengths, mini-batches, each accounting, streams."""
+    steps = {"learning_method": "online", "batch_size": 60, "nominal_size": 120, "max_iter": 8}
+    paper = steps | {"max_norm": 5.0, "max_doc_length": 40, "epsilon": 4.0, "random_state": 0} | PRIORS
+    for options in (
+        *({"accounting": accounting} for accounting in privacy.ACCOUNTINGS),
+        {"max_norm": None},
+        {"max_doc_length": None},
+        {"epsilon": math.inf},
+        {"learning_offset": 1.0, "learning_decay": 0.5, "max_doc_update_iter": 5, "mean_change_tol": 1e-2},
+        {"learning_method": "batch", "batch_size": None, "nominal_size": None, "max_iter": 3},
+    ):
+        yield from learned(VIPSLDA(3, **paper | options), long_texts())
+    model = VIPSLDA(3, **paper)
+    for begin in (0, 60):
+        model.partial_fit(long_texts()[begin : begin + 60])
+    yield model.topic_word_
 
 
 def hybrid():
     """Hybrid private sampling: both forms of the table."""
-    return fits(HDPLDA, *(({"table": table, "max_iter": 10}, corpus(), {}) for table in ("delayed", "sequential")))
+    options = [{"table": table, "max_iter": 10} for table in ("delayed", "sequential")]
+    options += [{"noise_share": 0.75}, {"count_clip": 20.0}, PRIORS, {"mechanism": "laplace"}]
+    by_sweep = {"epsilon": None, "noise_epsilon": 1.0, "inherent_epsilon": 10.0, "max_iter": 5}
+    options += [by_sweep, by_sweep | {"table": "sequential"}]
+    yield from fits(HDPLDA, *((one, corpus(), {}) for one in options))
+    for one in options:
+        model = HDPLDA(3, **{"epsilon": 1.0} | one)
+        yield model.privacy_cost().epsilon
+    yield HDPLDA(3, epsilon=1.0, max_iter=10).document_cost(20).epsilon
 
 
 def local():
@@ -154,14 +209,37 @@ def local():
     options += [{"epsilon": None, "randomizer": randomizer}]
     yield from fits(LocalPrivateLDA, *((one | {"max_iter": 20}, X, {}) for one in options))
     yield LocalPrivateLDA(3, epsilon=2.0, random_state=0).partial_fit(X[:200]).partial_fit(X[200:]).topic_word_
+    yield from reports()
+
+
+def reports():
+    """Randomized reports in batches: what is known before, its weight, reports that are made elsewhere."""
+    X = corpus()
+    known = {"prior_weight": 0.5, "correlation": 0.8} | PRIORS
+    for options in ({"reconstruction": "bayes"}, {"reconstruction": "bayes"} | known, known):
+        model = LocalPrivateLDA(3, epsilon=2.0, max_iter=10, random_state=0, **options).fit_prior(X[:100])
+        yield model.partial_fit(X[100:250]).partial_fit(X[250:]).topic_word_
+    randomizer = LocalRandomizer(2.0, random_state=0)
+    made = randomizer.fit_transform(X)
+    model = LocalPrivateLDA(3, randomizer=randomizer, input="reports", max_iter=10, random_state=0)
+    yield from (made.indices, model.fit(made).topic_word_)
+    model = LocalPrivateLDA(3, epsilon=300.0, epsilon_unit="document", max_iter=10, random_state=0).fit(X)
+    yield from (model.topic_word_, model.privacy_guarantee_.epsilon, model.bit_guarantee_.epsilon)
 
 
 def semantic():
     """Semantic units: similar words, noise on units."""
     X = corpus()
     similar = {"similarity": round(word_similarity(vectors(), vectors()), 6)}
-    units = [similar | {"noise": noise} for noise in ("statistics", "units")]
-    return fits(PCTD, *((one, X, {}) for one in units), ({"prior": prior()}, X, {}), ({}, X, {"groups": users()}))
+    units = [similar | {"noise": noise} for noise in ("statistics", "units", "units-each-iteration")]
+    observed = similar | {"noise": "units-each-iteration", "noise_support": "observed", "tau": 0.5}
+    units += [observed | {"noise_scale": 0.25, "max_iter": 5}, PRIORS | {"max_iter": 3, "local_updates": 2}]
+    units += [{"sampling_rate": 0.3}]
+    yield from fits(PCTD, *((one, X, {}) for one in units), ({"prior": prior()}, X, {}), ({}, X, {"groups": users()}))
+    cut = SemanticUnitVectorizer(3).fit_transform([[f"w{i}" for i in np.repeat(x.indices, x.data)] for x in X])
+    for epsilon in (2.0, math.inf):
+        yield from learned(PCTD(3, epsilon=epsilon, max_iter=5, random_state=0), cut)
+    yield word_similarity(vectors(), vectors(), normalize=False).toarray()
 
 
 def clusters():
@@ -169,24 +247,42 @@ def clusters():
     X = corpus()
     embedded = X @ vectors()
     embedded = embedded[np.linalg.norm(embedded, axis=1) > 0]
-    for options in ({}, {"assignment": "hard"}, {"init": embedded[:100]}, {"projection": 4}, NO_NOISE):
+    start = {"init": embedded[:100]}
+    for options in (
+        {},
+        {"assignment": "hard"},
+        start,
+        start | {"init_weight": np.arange(1.0, 101.0), "max_iter": 3},
+        {"projection": 4},
+        {"centre": np.full(8, 0.1)},
+        NO_NOISE,
+    ):
         model = EmbeddingTopics(3, random_state=0).set_params(**options)
         yield model.fit(embedded).cluster_centers_
         yield model.transform(embedded[:SEEN])
     model = EmbeddingTopics(3, random_state=0).fit(X @ vectors() + 1e-3, groups=users(), counts=X)
     yield from (model.cluster_centers_, model.topic_word_)
+    yield model.set_params(keyword_share=0.8).fit(X @ vectors() + 1e-3, counts=X).topic_word_
 
 
 def selection():
     """Private vocabularies: each mechanism, documents and users, with public words."""
     X = long_texts()
-    for mechanism in ("sieve", "weighted_gaussian", "policy_gaussian", "mad2r"):
+    wide = {"mechanism": "mad2r", "max_words_per_unit": 20, "cutoff": 2.0}
+    for options in (
+        *({"mechanism": mechanism} for mechanism in privacy.PartitionPlan.MECHANISMS),
+        wide,
+        {"max_words": 9},
+    ):
         for groups in (None, np.arange(X.shape[0]) // 3):
-            selector = DPVocabularySelector(5.0, delta=1e-3, mechanism=mechanism, random_state=0)
+            selector = DPVocabularySelector(5.0, delta=1e-3, random_state=0).set_params(**options)
             yield selector.fit(X, groups=groups).get_support()
     texts = [" ".join(f"word{chr(97 + i % 26)}" for i in range(n, n + 9)) for n in range(200)]
-    chosen = DPCountVectorizer(5.0, random_state=0).fit(texts).get_feature_names_out()
-    yield np.frombuffer(" ".join(chosen).encode(), np.uint8)
+    for options in ({}, {"ngram_range": (1, 2)}, {"max_words": 5}, {"stop_words": ["wordc"], "token_pattern": r"\w+"}):
+        vectorizer = DPCountVectorizer(5.0, random_state=0).set_params(**options)
+        counts = vectorizer.fit_transform(texts)
+        yield np.frombuffer(" ".join(vectorizer.get_feature_names_out()).encode(), np.uint8)
+        yield counts.sum(axis=0)
 
 
 def measures():
@@ -195,7 +291,16 @@ def measures():
     for method in ("document-completion", "fold-in"):
         yield metrics.held_out_log_likelihood(X, topics, method=method)
         yield metrics.unigram_perplexity(X[:300], X[300:], method=method)
-    yield metrics.u_mass_coherence(topics, X)
+        yield metrics.perplexity(X, topics, method=method, doc_topic_prior=0.5)
+        yield metrics.score(X, topics, method=method)
+        yield metrics.score_samples(X, topics, method=method)
+    proportions = np.random.default_rng(2).dirichlet(np.ones(4), size=X.shape[0])
+    yield metrics.log_likelihood(X, topics, proportions)
+    for n_top in (10, 30):
+        yield metrics.u_mass_coherence(topics, X, n_top=n_top)
+    yield metrics.token_mass(X, np.arange(20))
+    yield metrics.missing_mass(X, np.arange(20))
+    yield metrics.missing_mass(X, np.arange(20), users())
     yield metrics.topic_distances(topics)
     yield metrics.topic_diversity(topics)
     yield metrics.topic_relevance(topics, 0.6)
@@ -209,6 +314,50 @@ def accounting():
         yield privacy.epsilon_of(privacy.gaussian_event(sigma, steps, rate), 1e-5)
     for draw in (privacy.discrete_gaussian, privacy.discrete_laplace, privacy.rounded_gaussian):
         yield draw(12.5, 1000, random_state=0)
+    yield from shares()
+    yield from events()
+    yield from monitor()
+
+
+def shares():
+    """What each accounting asks of noise."""
+    for accounting in privacy.ACCOUNTINGS:
+        for epsilon, steps, rate in ((0.5, 10, 0.3), (4.0, 40, 0.01)):
+            yield privacy.noise_multiplier(accounting, epsilon, 1e-4, steps, rate)
+    for steps, delta in ((1, 0.0), (20, 0.0), (20, 1e-6)):
+        yield privacy.calibrate_laplace(2.0, steps, delta)
+
+
+def events():
+    """What other noise than Gaussian costs, alone and together."""
+    made = [privacy.laplace_event(3.0, 5), privacy.pure_event(0.5, 3), privacy.zcdp_event(0.05)]
+    made += [privacy.bounded_range_event(0.5, 4), privacy.selection_event(privacy.gaussian_event(5.0), 4.0)]
+    made += [privacy.compose_events([made[0], privacy.gaussian_event(4.0, 3)])]
+    for event in made:
+        yield privacy.epsilon_of(event, 1e-5)
+        yield privacy.delta_of(event, 3.0)
+    parts = [VIPSLDA(epsilon=epsilon).privacy_cost() for epsilon in (1.0, 2.0)]
+    both = parts[0].compose(parts[1])
+    yield from (both.epsilon, both.delta, both.epsilon_at(1e-6), both.delta_at(1.0), parts[0].for_group(2).epsilon)
+
+
+def monitor():
+    """What the monitor of collapsed Gibbs sampling says of draws."""
+    counts, totals, documents = np.array([[3, 0, 5], [20, 9, 31], [2, 1, 0]])
+    for n_removed in (1, 25):
+        yield privacy.monitor_draw(counts, totals, documents, n_removed, 0.1, 0.01, 1000)
+    for twins in (0, np.array([1, 0, 0])):
+        yield privacy.exact_draw_loss(counts, totals, documents, 0.1, 0.01, 1000, twin_counts_k=twins)
+    yield privacy.replaced_draw_loss(counts, documents, 0.01)
+    yield privacy.related_draw_loss(0.01)
+    losses = [privacy.sweep_loss(totals, 0.01, largest=largest) for largest in (None, 5.0)]
+    yield from (*losses, privacy.composed_loss(losses))
+    yield privacy.InherentPrivacyHistory(*np.arange(12.0).reshape(4, 3)).to_frame()
+
+
+def as_of(*names):
+    """Return the trial of what other trials run."""
+    return lambda: ([int(letter, 16) for letter in letters(name)] for name in names)
 
 
 TRIALS = {
@@ -220,11 +369,14 @@ TRIALS = {
     "PCTD": semantic,
     "EmbeddingTopics": clusters,
     "DPVocabularySelector": selection,
-    "DPCountVectorizer": selection,
-    "BaseRoundsModel": base,
-    "rounds": semantic,  # the loop, by an estimator that adds least to it
+    "DPCountVectorizer": as_of("DPVocabularySelector"),
+    "BaseRoundsModel": as_of("PrivateCGSLDA", "VIPSLDA"),
+    "rounds": as_of("PCTD"),  # the loop, by an estimator that adds least to it
     "metrics": measures,
     "privacy": accounting,
+}
+SOURCES = {  # modules that a trial stands for and does not run: they count by their source
+    "metrics": ("metrics._gensim",),  # which needs another package
 }
 
 
@@ -248,7 +400,7 @@ def rounded(numbers):
 
 @cache
 def letters(name):
-    """Return the letters of a trial; those of the error where it fails."""
+    """Return the letters of a trial; raise what it raises."""
     found = hashlib.sha256()
     noise, draws = (
         patch.object(privacy.Randomness, "noise", noise_key),

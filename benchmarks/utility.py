@@ -96,6 +96,16 @@ def judge(estimator, data, cell, jobs):
     }
 
 
+def cells(seeds=(0, 1, 2), models=tuple(MODELS), topics=(10, 20), epsilons=(0.5, 1.0, 2.0, 5.0, 10.0)):
+    """Return what there is to measure: {name of the table: list of cells}."""
+    found = [
+        dict(zip(KEYS, (name, n_topics, epsilon, kind, seed), strict=True))
+        for seed, name, n_topics in product(seeds, models, topics)
+        for epsilon, kind in product(epsilons, PRIORS)
+    ]
+    return {"utility": found}
+
+
 def main():
     """Print and save the table."""
     formatter = argparse.RawDescriptionHelpFormatter
@@ -111,13 +121,9 @@ def main():
     if arguments.data is None:
         parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
 
-    cells = [
-        dict(zip(KEYS, (name, n_topics, epsilon, kind, seed), strict=True))
-        for seed, name, n_topics in product(arguments.seeds, arguments.models, arguments.topics)
-        for epsilon, kind in product(arguments.epsilon, PRIORS)
-    ]
+    planned = cells(arguments.seeds, arguments.models, arguments.topics, arguments.epsilon)["utility"]
     rows = Rows(arguments.output or Path(tempfile.mkdtemp(), "utility.csv"), KEYS)
-    for cell in cells:
+    for cell in planned:
         estimator = MODELS[cell["model"]]
         work = partial(judge, estimator, arguments.data, cell, arguments.jobs)
         rows.measure(cell, work, [judge, estimator], ["20news", "glove"])

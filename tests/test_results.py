@@ -1,6 +1,10 @@
 """Results that know their code: fingerprints of source, tables that grow cell by cell, and what pages say of them."""
 
 import importlib
+import inspect
+import os
+import shutil
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -136,7 +140,8 @@ def test_estimators_stand_for_what_they_make_of_the_trials(results, trials, monk
     found = {}
     for root in ("PrivateCGSLDA", "metrics.perplexity", "privacy.calibrate_gaussian", "models._base.BaseRoundsModel"):
         results.reach(*results.split_root(f"skdplda.{root}"), found)
-    assert set(found) == {("trial", name) for name in ("PrivateCGSLDA", "metrics", "privacy", "BaseRoundsModel")}
+    tried = {("trial", name) for name in ("PrivateCGSLDA", "metrics", "privacy", "BaseRoundsModel")}
+    assert set(found) == tried | {("skdplda.metrics._gensim", "")}  # by its source
     before = {name: results.digest((f"skdplda.{name}",)) for name in ("PrivateCGSLDA", "VIPSLDA")}
     monkeypatch.setitem(trials.TRIALS, "PrivateCGSLDA", lambda: [[1.0001]])
     trials.letters.cache_clear()
@@ -159,11 +164,108 @@ def letters(trials, monkeypatch):
 
 def test_letters_differ_for_an_estimator_that_learns_otherwise(trials, letters, monkeypatch):
     before = letters("DPVocabularySelector")
-    assert before == letters("DPVocabularySelector") == letters("DPCountVectorizer") != letters("metrics")
+    assert before == letters("DPVocabularySelector") != letters("metrics")
     constants = trials.DPVocabularySelector.__init__.__kwdefaults__
     monkeypatch.setitem(constants, "max_words_per_unit", 40)
     assert letters("DPVocabularySelector") != before
     assert set(trials.kept) >= {"PrivateCGSLDA", "VIPSLDA", "HDPLDA", "LocalPrivateLDA", "PCTD", "EmbeddingTopics"}
+
+
+DEFEATS = [  # a trial, its part, and an edit of a module that no former trial saw
+    ("privacy", "monitor", "privacy._monitor", "float(2 * max(", "float(3 * max("),
+    ("privacy", "shares", "privacy._composition", "return epsilon / steps", "return 0.5 * epsilon / steps"),
+    ("LocalPrivateLDA", "reports", "models._local", "n_documents, self.prior_weight)", "n_documents, 0.99)"),
+    ("PrivateCGSLDA", "published", "models._published_gibbs", "form.noise_of_last / ", "10 * form.noise_of_last / "),
+    ("PrivateCGSLDA", "published", "models._published_gibbs", "(form.noise / ", "(9 * form.noise / "),
+    ("VIPSLDA", "bounded", "models._vips", "else float(self.max_norm)", "else 1.5 * float(self.max_norm)"),
+    ("VIPSLDA", "bounded", "rounds._estep_variational", "max_length=max_length", "max_length=None"),
+    ("VIPSLDA", "helped", "rounds._adaptive", "_centres = unit_columns(sums)", "_centres = unit_columns(-sums)"),
+    ("DPVocabularySelector", "selection", "privacy._partition", "np.full(most, grid)", "np.full(most, 3 * grid)"),
+    ("DPVocabularySelector", "selection", "privacy._partition", "log(1 / (2 * delta))", "log(1 / (90 * delta))"),
+]
+
+
+@pytest.fixture
+def edit(monkeypatch):
+    """A call gives the functions of a module of skdplda the code that they have where its source is edited."""
+
+    def edited(name, old, new):
+        module = importlib.import_module(f"skdplda.{name}")
+        source = Path(module.__file__).read_text(encoding="utf-8")
+        assert old in source
+        other = dict(vars(module))
+        exec(compile(source.replace(old, new), module.__file__, "exec"), other)
+        n_changed = 0
+        for key, value in other.items():
+            pairs = [(getattr(module, key, None), value)]
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                pairs = [(vars(pairs[0][0]).get(each), made) for each, made in vars(value).items()]
+            for before, after in pairs:
+                before, after = inspect.unwrap(before), inspect.unwrap(after)
+                if inspect.isfunction(after) and before.__code__ != after.__code__:
+                    monkeypatch.setattr(before, "__code__", after.__code__)
+                    n_changed += 1
+        assert n_changed
+        forget()
+
+    def forget():
+        for module in [module for key, module in sys.modules.items() if key.startswith("skdplda.")]:
+            for each in vars(module).values():
+                if callable(getattr(each, "cache_clear", None)):
+                    each.cache_clear()
+
+    yield edited
+    monkeypatch.undo()
+    forget()
+
+
+@pytest.fixture(scope="module")
+def known():
+    """The letters of parts of trials, as the code is."""
+    return {}
+
+
+@pytest.mark.parametrize(("name", "part", "module", "old", "new"), DEFEATS)
+def test_letters_differ_after_an_edit_of_each_part(trials, edit, known, monkeypatch, name, part, module, old, new):
+    kept = trials.kept[name]
+    assert part == kept.__name__ or part in kept.__code__.co_names
+    monkeypatch.setitem(trials.TRIALS, name, getattr(trials, part))
+    if part not in known:
+        trials.letters.cache_clear()
+        known[part] = trials.letters(name)
+    edit(module, old, new)
+    trials.letters.cache_clear()
+    assert trials.letters(name) != known[part]
+
+
+@pytest.mark.parametrize(
+    ("root", "file", "old", "new", "seen"),
+    [
+        ("metrics.coherence", "metrics/_gensim.py", "_EPSILON = 1e-12", "_EPSILON = 2e-12", True),
+        ("metrics.coherence", "metrics/_gensim.py", "# gensim's pseudo-count", "# the pseudo-count", False),
+        ("attacks.max_log_likelihood", "_kernels/mixture_weights.h", "#define PASSES 6", "#define PASSES 1", True),
+        ("attacks.max_log_likelihood", "_kernels/mixture_weights.h", "#ifndef", "#ifdef", True),
+        ("attacks.max_log_likelihood", "_kernels/mixture_weights.h", "/* Sums over", "/* All sums over", False),
+        (
+            "attacks.max_log_likelihood",
+            "_kernels/_zeta.pyx",
+            "import numpy as np",
+            "import numpy as np  # first",
+            False,
+        ),
+    ],
+)
+def test_fingerprints_see_edits_of_sources(results, trials, monkeypatch, tmp_path, root, file, old, new, seen):
+    before = results.digest((f"skdplda.{root}",))
+    shutil.copytree(results.ROOTS[0] / "skdplda", tmp_path / "skdplda", ignore=shutil.ignore_patterns("*.so", "*.c"))
+    path = tmp_path / "skdplda" / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    monkeypatch.setattr(results, "ROOTS", (tmp_path, *results.ROOTS[1:]))
+    for cached in (results.path_of, results.module_of, results.digest):
+        cached.cache_clear()
+    assert (results.digest((f"skdplda.{root}",)) != before) == seen
 
 
 def test_letters_do_not_tell_of_the_last_bit_of_a_logarithm(letters, monkeypatch):
@@ -249,6 +351,7 @@ def check(monkeypatch):
 def test_every_page_says_which_of_its_results_are_not_of_this_code(check, monkeypatch):
     known = (check.FRESH,), (check.FRESH, check.STALE), (check.UNKNOWN,)
     monkeypatch.setattr(check, "states_of", lambda path: known[len(path.stem) % 3])
+    monkeypatch.setattr(check, "absent_cells", lambda: {"vips_table1": [{"seed": 0}] * 7, "pctd_table1": []})
     shown = check.pages()
     if not shown:
         pytest.skip("the documentation is not beside the tests")
@@ -257,13 +360,16 @@ def test_every_page_says_which_of_its_results_are_not_of_this_code(check, monkey
         text = check.with_note(page, "Page\n====\n")
         for stem in tables:
             older = set(check.states_of(check.RESULTS / f"{stem}.csv")) - {check.FRESH}
-            assert (f"``{stem}.csv``" in text) == bool(older), (page, stem)
+            lacks = stem == "vips_table1"
+            assert (f"``{stem}.csv``" in text) == bool(older or lacks), (page, stem)
+            assert ("7 cells were not measured" in text) == ("vips_table1" in tables)
     assert check.with_note("no_such_page.rst", "text") == "text"
     assert 'app.connect("source-read", say_which_code)' in (check.DOC / "conf.py").read_text(encoding="utf-8")
 
 
 def test_a_page_asks_stored_rows_for_seconds_and_seeds(check, tmp_path, monkeypatch):
     monkeypatch.setattr(check, "RESULTS", tmp_path)
+    monkeypatch.setattr(check, "pages", dict)
     rows = {"corpus": list("aab"), "run": [9, 9, 1], "seed": [0, 1, 0], "cpu s": [1000.4, 1.2, None]}
     pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
     asked = "{seconds t run=9}, {seconds t}, {seconds t run=1}; {seeds t}, {seeds t corpus=a}"
@@ -271,17 +377,77 @@ def test_a_page_asks_stored_rows_for_seconds_and_seeds(check, tmp_path, monkeypa
 
 
 def test_a_built_page_that_does_not_say_so_is_found(check, tmp_path, monkeypatch):
-    monkeypatch.setattr(check, "pages", lambda: {"a.rst": ["old", "new"], "b/c.rst": ["old"], "gone.rst": ["new"]})
+    shown = {"a.rst": ["old", "new"], "b/c.rst": ["old"], "d.rst": ["few"], "gone.rst": ["new"]}
+    monkeypatch.setattr(check, "pages", lambda: shown)
+    monkeypatch.setattr(check, "absent_cells", lambda: {"few": [{"seed": 0}]})
     monkeypatch.setattr(check, "RESULTS", tmp_path)
     monkeypatch.setattr(check, "states_of", lambda path: (check.STALE if path.stem == "old" else check.FRESH,))
     (tmp_path / "b").mkdir()
     (tmp_path / "a.html").write_text("old.csv, a figure. Which code the numbers are of: <code>old.csv</code> (1)")
     (tmp_path / "b" / "c.html").write_text("old.csv, a figure, and nothing else")
-    assert check.silent_pages(tmp_path) == [("b/c.rst", "old")]
+    (tmp_path / "d.html").write_text("few.csv. Which code the numbers are of: all is of this code")
+    assert check.silent_pages(tmp_path) == [("b/c.rst", "old"), ("d.rst", "few")]
     monkeypatch.setattr(sys, "argv", ["check.py", "--built", str(tmp_path)])
     with pytest.raises(SystemExit) as end:
         check.main()
     assert end.value.code == 1
+
+
+def test_a_shallow_clone_names_no_commits(check, tmp_path):
+    def git(*given, cwd):
+        who = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a"}
+        subprocess.run(["git", *given], cwd=cwd, check=True, capture_output=True, env=os.environ | who)
+
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    git("init", "-q", cwd=whole)
+    for name in "ab":
+        (whole / f"{name}.csv").write_text(name)
+        git("add", ".", cwd=whole)
+        git("commit", "-qm", name, cwd=whole)
+    git("clone", "-q", "--depth", "1", whole.as_uri(), "shallow", cwd=tmp_path)
+    assert " of 2" in check.stored(whole / "a.csv")
+    assert check.stored(whole / "a.csv") != check.stored(whole / "b.csv")
+    assert check.stored(tmp_path / "shallow" / "a.csv") == ""
+
+
+def rows_of(check, stem):
+    """Return a table that the pages speak of."""
+    path = check.RESULTS / f"{stem}.csv"
+    if not path.is_file() or not check.DOC.is_dir():
+        pytest.skip("the results, or the pages, are not beside the tests")
+    return pd.read_csv(path)
+
+
+def test_the_page_on_audits_has_the_numbers_of_its_rows(check):
+    rows = rows_of(check, "audit")
+    text = (check.DOC / "attacks.rst").read_text(encoding="utf-8")
+    assert "\n{table audit}\n" in text
+    table = check.ASKED.sub(check.told, "{table audit}").splitlines()
+    assert len(table) == rows["estimator"].nunique() + 4
+    width = table[0].index(" ")
+    for estimator, found in rows[rows["bound"] == "independent noise"].groupby("estimator"):
+        line = next(line for line in table if line[:width].rstrip() == estimator)[width:]
+        assert all(f" {share:.0f} " in f"{line} " for share in found["per cent"])
+    per_cent = rows.loc[(rows["bound"] == "any dependence") & (rows["attack"] == "white-box"), "per cent"]
+    seconds = rows.groupby(["estimator", "epsilon"])["cpu s"].sum()
+    words = " ".join(text.split())
+    assert f"white-box numbers are {per_cent.min():.0f} to {per_cent.max():.0f}." in words
+    assert f"{seconds.min() + 1e-9:.1f} to {seconds.max():.0f} s of processor time" in words
+
+
+def test_the_readme_has_the_numbers_of_its_rows(check):
+    rows = rows_of(check, "frontier_little").query("corpus == '20 Newsgroups' and topics == 10 and model == 'VIPSLDA'")
+    gain = 100 * (rows["unigram"] - rows["perplexity"]) / (rows["unigram"] - rows["non-private"])
+    gain = gain.groupby([rows["help"], rows["epsilon"]]).mean()
+    words = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
+    for help_, text in (
+        ("none", "keep {}, {}, {} and {} % with `VIPSLDA`"),
+        ("vectors", "{}, {}, {} and {} % with public"),
+    ):
+        assert text.format(*(f"{gain[help_, epsilon]:.0f}" for epsilon in (0.5, 1.0, 2.0, 5.0))) in words
 
 
 def test_every_stored_table_and_figure_has_a_program(check):
