@@ -294,6 +294,7 @@ class Rows:
     def __init__(self, path, keys):
         self.path, self.keys = Path(path), list(keys)
         self.table = pd.read_csv(self.path, dtype=dict.fromkeys(STAMP, str)) if self.path.exists() else pd.DataFrame()
+        self._states = None
         missing = [key for key in self.keys if key not in self.table] if len(self.table) else []
         if missing:
             raise ValueError(f"{self.path.name} has no columns {missing}: it is of another program, or older; move it")
@@ -302,12 +303,13 @@ class Rows:
         return tuple(f"{row[k]:.6g}" if isinstance(row[k], (int, float)) else str(row[k]) for k in self.keys)
 
     def states(self):
-        """Return the state of each cell that is there: that of its oldest row."""
-        found = {}
-        for row in self.table.to_dict("records"):
-            name, one = self._name(row), state(row)
-            found[name] = one if found.get(name, FRESH) == FRESH else found[name]
-        return found
+        """Return the state of each cell that is there: that of its oldest row when the table was read, or measured."""
+        if self._states is None:
+            self._states = {}
+            for row in self.table.to_dict("records"):
+                name, one = self._name(row), state(row)
+                self._states[name] = one if self._states.get(name, FRESH) == FRESH else self._states[name]
+        return self._states
 
     def absent(self, cells):
         """Return the cells that have no row."""
@@ -336,4 +338,5 @@ class Rows:
         rest = [column for column in new if column not in STAMP]
         self.table = new[[*rest, *STAMP]]
         write(self.table, self.path)
+        self._states[self._name(cell)] = FRESH
         print(*self._name(cell), values[-1], f"{seconds:.1f} s CPU", flush=True)
