@@ -231,6 +231,22 @@ def test_a_cancelled_fit_goes_on_from_its_checkpoint(name, n_done, X, shards, cl
     assert not os.listdir(tmp_path)
 
 
+def test_a_checkpoint_is_resumed_on_another_number_of_workers(X, shards, client, tmp_path, monkeypatch):
+    """What tells the data of a checkpoint does not depend on which blocks lie on one worker."""
+
+    def cancel(report):
+        if report.n_done == 2:
+            raise KeyboardInterrupt
+
+    model = clone(MODELS["gibbs, sampled"]).set_params(random_state=5, checkpoint=tmp_path / "fit", callback=cancel)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(shards)
+    addresses = ActorPool._addresses
+    monkeypatch.setattr(ActorPool, "_addresses", lambda self: dict(list(addresses(self).items())[:1]))
+    model.set_params(callback=None).fit(shards)
+    assert_array_equal(clone(model).set_params(checkpoint=None).fit(X).components_, model.components_)
+
+
 def test_full_disk_on_checkpoint(X, shards, client, tmp_path, monkeypatch):
     """The former checkpoint stays whole: the fit goes on from it when there is room, and spends once."""
     savez, saved = np.savez, []

@@ -2,6 +2,7 @@
 
 import hashlib
 from importlib import import_module
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ class Part(NamedTuple):
     n_tokens : int
         Of all documents.
     digest : str
-        Of the content, if it was asked for.
+        Of the content, if it was asked for: those of the blocks that have documents, whatever blocks are beside them.
     n_counted : int or None, default=None
         Size of the vocabulary of counts beside embeddings.
     words : tuple of str or None, default=None
@@ -82,11 +83,9 @@ class Actor:
         n_tokens, told = 0, vocabulary_of(X) if embedded else ()
         if not embedded:
             n_tokens = int(counts_of(X).data.sum(dtype=np.int64))
-        sha = hashlib.sha256()
-        for array in arrays_of(X) if digest else ():
-            sha.update(f"{array.dtype}{array.shape}".encode())
-            sha.update(array.data)
-        return Part(tuple(sizes), X.shape[1], n_tokens, sha.hexdigest() if digest else "", *told)
+        blocks = pairwise(np.cumsum([0, *sizes]).tolist()) if digest else ()
+        digests = [digest_of(X[first:last]) for first, last in blocks if first < last]
+        return Part(tuple(sizes), X.shape[1], n_tokens, "".join(digests), *told)
 
     def build(self, part, make, n_words, arguments):
         """Make the state of a part from its documents, which are not kept."""
@@ -118,6 +117,15 @@ class Actor:
         return added(results + wait(calls, still_here))
 
 
+def digest_of(X):
+    """Return the SHA-256 of documents."""
+    sha = hashlib.sha256()
+    for array in arrays_of(X):
+        sha.update(f"{array.dtype}{array.shape}".encode())
+        sha.update(array.data)
+    return sha.hexdigest()
+
+
 def arrays_of(X):
     """Yield the arrays that documents consist of."""
     if isinstance(X, EmbeddedTexts):
@@ -127,8 +135,13 @@ def arrays_of(X):
         yield np.ascontiguousarray(X)
     else:
         matrix = counts_of(X)
-        yield from (X.start, X.counts.indptr) if isinstance(X, UnitMatrix) else ()
-        yield from (np.array(matrix.shape), matrix.indptr, matrix.indices, matrix.data)
+        yield from (X.start, X.counts.indptr.astype(np.int64)) if isinstance(X, UnitMatrix) else ()
+        yield from (
+            np.array(matrix.shape),
+            matrix.indptr.astype(np.int64),
+            matrix.indices.astype(np.int64),
+            matrix.data,
+        )
 
 
 def direct(actor):
