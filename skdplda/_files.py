@@ -1,5 +1,6 @@
-"""Files that are either whole or not there, and archives that hold what they say."""
+"""Files that are either whole or not there, archives that hold what they say, and what tells data apart."""
 
+import hashlib
 import math
 import os
 import secrets
@@ -12,7 +13,7 @@ from io import BytesIO
 
 import numpy as np
 
-__all__ = ["DAMAGE", "PRIVATE", "read_array", "read_stored", "refuse_existing", "whole_file"]
+__all__ = ["DAMAGE", "PRIVATE", "fingerprint", "read_array", "read_stored", "refuse_existing", "whole_file"]
 
 # What reading a damaged or forged archive raises, nested JSON and lengths that nothing could hold included.
 DAMAGE = (
@@ -92,3 +93,12 @@ def read_array(content):
     if dtype.hasobject or any(size < 0 for size in shape) or math.prod(shape) * dtype.itemsize != left:
         raise ValueError(f"an array of shape {shape} does not have {left} bytes")
     return np.frombuffer(content, dtype, offset=file.tell()).reshape(shape, order="F" if by_columns else "C").copy()
+
+
+def fingerprint(*arrays):
+    """Return a hexadecimal digest of arrays, to tell whether a checkpoint belongs to these data."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

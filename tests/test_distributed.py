@@ -107,6 +107,16 @@ def kill_one(client):
         os.kill(pid, signal.SIGKILL)
 
 
+def cancel_after(n_done):
+    """Return a callback that cancels a fit after so many rounds."""
+
+    def cancel(report):
+        if report.n_done == n_done:
+            raise KeyboardInterrupt
+
+    return cancel
+
+
 MODELS = {
     "gibbs": PrivateCGSLDA(4, max_iter=4, local_sweeps=2),
     "gibbs, sampled": PrivateCGSLDA(4, max_iter=4, local_sweeps=2, sampling_rate=0.4),
@@ -183,11 +193,7 @@ def test_a_worker_killed_among_rounds_of_expected_counts_changes_nothing(name, X
     here = clone(model).fit(X).components_
     assert_array_equal(here, clone(model).set_params(callback=KillAfter(client, 15)).fit(shards).components_)
 
-    def cancel(report):
-        if report.n_done == 14:
-            raise KeyboardInterrupt
-
-    model.set_params(checkpoint=tmp_path / "fit", callback=cancel)
+    model.set_params(checkpoint=tmp_path / "fit", callback=cancel_after(14))
     with pytest.raises(KeyboardInterrupt):
         model.fit(shards)
     assert_array_equal(here, model.set_params(callback=None).fit(shards).components_)
@@ -212,11 +218,8 @@ def test_no_worker_left(shards, client, monkeypatch):
     [("gibbs, sampled", 2), ("variational", 1), ("variational", 2), ("gibbs", 4), ("variational", 7), ("gibbs", 9)],
 )
 def test_a_cancelled_fit_goes_on_from_its_checkpoint(name, n_done, X, shards, client, tmp_path):
-    def cancel(report):
-        if report.n_done == n_done:
-            raise KeyboardInterrupt
 
-    model = clone(MODELS[name]).set_params(random_state=5, checkpoint=tmp_path / "fit", callback=cancel)
+    model = clone(MODELS[name]).set_params(random_state=5, checkpoint=tmp_path / "fit", callback=cancel_after(n_done))
     with PrivacyAccountant(epsilon=10, delta=0.1, accept_claimed=True) as accountant:
         with pytest.raises(KeyboardInterrupt):
             model.fit(shards)
@@ -234,11 +237,9 @@ def test_a_cancelled_fit_goes_on_from_its_checkpoint(name, n_done, X, shards, cl
 def test_a_checkpoint_is_resumed_on_another_number_of_workers(X, shards, client, tmp_path, monkeypatch):
     """What tells the data of a checkpoint does not depend on which blocks lie on one worker."""
 
-    def cancel(report):
-        if report.n_done == 2:
-            raise KeyboardInterrupt
-
-    model = clone(MODELS["gibbs, sampled"]).set_params(random_state=5, checkpoint=tmp_path / "fit", callback=cancel)
+    model = clone(MODELS["gibbs, sampled"]).set_params(
+        random_state=5, checkpoint=tmp_path / "fit", callback=cancel_after(2)
+    )
     with pytest.raises(KeyboardInterrupt):
         model.fit(shards)
     addresses = ActorPool._addresses
@@ -306,12 +307,8 @@ def test_full_disk_on_checkpoint(X, shards, client, tmp_path, monkeypatch):
 def test_checkpoints_of_shards_hold_no_documents(name, arrays, shards, tmp_path):
     """Nor their topics: the tables that workers were asked, and what was released."""
 
-    def cancel(report):
-        if report.n_done == n_done:
-            raise KeyboardInterrupt
-
     n_done = 1 if name == "gibbs, laplace" else 9  # a budget that releases divide has words first, then frequent ones
-    model = clone(MODELS[name]).set_params(checkpoint=tmp_path / "fit", callback=cancel)
+    model = clone(MODELS[name]).set_params(checkpoint=tmp_path / "fit", callback=cancel_after(n_done))
     with pytest.raises(KeyboardInterrupt):
         model.fit(shards)
     with np.load(tmp_path / "fit") as file:
@@ -639,11 +636,7 @@ class TestEmbeddings:
         shards = ShardedCounts(self.parts(V, X, sizes=(50,) * 8), client=client)
         here = clone(self.MODEL).fit(V, counts=X)
 
-        def cancel(report):
-            if report.n_done == n_done:
-                raise KeyboardInterrupt
-
-        there = clone(self.MODEL).set_params(checkpoint=tmp_path / "fit", callback=cancel)
+        there = clone(self.MODEL).set_params(checkpoint=tmp_path / "fit", callback=cancel_after(n_done))
         with pytest.raises(KeyboardInterrupt):
             there.fit(shards)
         with np.load(tmp_path / "fit") as file:

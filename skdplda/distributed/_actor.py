@@ -1,6 +1,5 @@
 """The worker's half: parts of a corpus, and what calls to workers have in common."""
 
-import hashlib
 from importlib import import_module
 from itertools import pairwise
 from typing import NamedTuple
@@ -8,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._files import fingerprint
 from skdplda._validation import MOST_THREADS, counts_of
 from skdplda.distributed._shards import join_blocks, vocabulary_of
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
@@ -84,7 +84,7 @@ class Actor:
         if not embedded:
             n_tokens = int(counts_of(X).data.sum(dtype=np.int64))
         blocks = pairwise(np.cumsum([0, *sizes]).tolist()) if digest else ()
-        digests = [digest_of(X[first:last]) for first, last in blocks if first < last]
+        digests = [fingerprint(*arrays_of(X[first:last])) for first, last in blocks if first < last]
         return Part(tuple(sizes), X.shape[1], n_tokens, "".join(digests), *told)
 
     def build(self, part, make, n_words, arguments):
@@ -117,22 +117,13 @@ class Actor:
         return added(results + wait(calls, still_here))
 
 
-def digest_of(X):
-    """Return the SHA-256 of documents."""
-    sha = hashlib.sha256()
-    for array in arrays_of(X):
-        sha.update(f"{array.dtype}{array.shape}".encode())
-        sha.update(array.data)
-    return sha.hexdigest()
-
-
 def arrays_of(X):
     """Yield the arrays that documents consist of."""
     if isinstance(X, EmbeddedTexts):
         for matrix in (X.vectors, X.counts):
             yield from () if matrix is None else arrays_of(matrix)
     elif isinstance(X, np.ndarray):
-        yield np.ascontiguousarray(X)
+        yield X
     else:
         matrix = counts_of(X)
         yield from (X.start, X.counts.indptr.astype(np.int64)) if isinstance(X, UnitMatrix) else ()

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
+from skdplda._files import fingerprint
 from skdplda._kernels._foldin_rows import fold_in_rows, word_rows
 from skdplda._texts import words_of
 from skdplda._types import ArrayLike, Matrix
@@ -33,7 +34,7 @@ from skdplda.models._periods import PeriodsMixin
 from skdplda.models._topics import TopicsMixin, warn_of_noise
 from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._adaptive import FEWEST_APART, MOST_OTHERS, AdaptiveTables, audited_question, in_proportion
-from skdplda.rounds._checkpoint import fingerprint, interrupted
+from skdplda.rounds._checkpoint import interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.rounds._loop import run_rounds

@@ -1,6 +1,5 @@
 """A fit in progress on disk: one file of arrays and a JSON header, written atomically, without pickle."""
 
-import hashlib
 import json
 import os
 import zipfile
@@ -9,19 +8,10 @@ import numpy as np
 
 from skdplda._files import DAMAGE, PRIVATE, read_array, read_stored, whole_file
 
-__all__ = ["fingerprint", "interrupted", "load", "save"]
+__all__ = ["interrupted", "load", "save"]
 
 FORMAT = "skdplda.checkpoint"
 VERSION = 9
-
-
-def fingerprint(*arrays):
-    """Return a hexadecimal digest of arrays, to tell whether a checkpoint belongs to these data."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(f"{array.dtype}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def save(path, header, arrays):

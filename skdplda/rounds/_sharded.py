@@ -57,10 +57,11 @@ class ShardedEStep:
     def collect(self, question, round_, active):
         """Return the sum of the active units' contributions."""
         flags, question = None if active is None else np.packbits(active), dense(question)
-        if not self._stateless and isinstance(question, np.ndarray):
+        moves = not self._stateless and isinstance(question, np.ndarray)
+        if moves:
             question = question.copy()  # the next table may be made in its place
         total = self._documents.pool.total(*self._call(question, round_, flags))
-        if not self._stateless and isinstance(question, np.ndarray):
+        if moves:
             self._history.append((question, round_, flags))
         return total
 
