@@ -35,8 +35,7 @@ SHADOWS = "--directory shadows"  # keeps what an attack has done so far
 COMMANDS = {  # beginning of the names of tables and figures: the program that makes them, where its name is another
     "attacks_": f"reproduce/attacks_manzonelli.py {SHADOWS}",
     "attacks_classifier": "reproduce/attacks_classifier.py",
-    "attacks_fdptm": f"reproduce/attacks_fdptm.py --repetitions 1 {SHADOWS}",
-    "attacks_fdptm_words": f"reproduce/attacks_fdptm.py --both-ways --repetitions 10 {SHADOWS}",
+    "attacks_fdptm": f"reproduce/attacks_fdptm.py {SHADOWS}",
     "attacks_few_shadows": f"few_shadows.py --output benchmarks/results/attacks_few_shadows.csv {SHADOWS}",
     "attacks_zeta": "attacks.py --output benchmarks/results/attacks_zeta.csv",
     "audit": "audits.py bounds",
