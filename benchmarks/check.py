@@ -59,6 +59,7 @@ COMMANDS = {  # beginning of the names of tables and figures: the program that m
     "pctd_table": "reproduce/pctd_figures.py",
     "private_updates": "private_cost.py --updates",
     "vips_table": "reproduce/vips_figure1.py --table",
+    "vocabulary_scale": "vocabulary_scale.py --folder scratch --output benchmarks/results",
     "utility": "utility.py --epsilon 0.5 1 2 5 10 --topics 10 20 --output benchmarks/results/utility.csv",
     "vocabulary_measures": "vocabulary_unseen.py",
 }

@@ -31,6 +31,7 @@ import argparse
 import json
 import lzma
 import math
+import os
 import re
 import subprocess
 import sys
@@ -433,12 +434,14 @@ def cells():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True, help="folder of the corpora")
+    parser.add_argument("--data", default=os.environ.get("SKDPLDA_DATA"), help="folder of the corpora")
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--sentences", help="file that sentences.py made; without it that part is left out")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--output", type=Path, default=RESULTS)
     args = parser.parse_args()
+    if args.data is None:
+        parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
     warnings.simplefilter("ignore")  # of seeds, and of clusters that noise hides
     # The public start is the same in all fits of a program.
     _clusters.PublicStart.of_rows = staticmethod(remembered(_clusters.PublicStart.of_rows))

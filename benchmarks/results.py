@@ -10,7 +10,8 @@ the corpora, with the digests of `corpora.py`. So `state` tells by the row alone
 It tells as much as trials do. One trial stands for a whole class, or for all of a package, and does not see a change of
 what it does not run, nor one below five digits. It runs the options that the programs here set, and each published
 form; tests edit such parts. What a trial cannot run is named in `trials.SOURCES`, and counts by its source beside it.
-Of other packages, scikit-learn among them, nothing is known here. A setting is a column of the row.
+Of other packages, scikit-learn among them, nothing is known here. A setting should be a column of the row: what a
+`main` passes to the code beside the columns, is not seen, and how it makes a corpus only where the code names it.
 
 A program keeps its table like this; it goes on where it was stopped, and measures again what is older than the code:
 
