@@ -4,7 +4,6 @@
     python benchmarks/check.py --rows                # and each row that is not of this code
     python benchmarks/check.py --make hdp_figure5    # run the program that makes a table or figure; it goes on
     python benchmarks/check.py --built doc/html      # fail where a built page shows other rows and does not say so
-    python benchmarks/check.py --trial               # compare the fingerprints of frontier*.csv with new trials
 
 The state of a row is what `results.py` says of it. A table without the columns `code` and `data` has no fingerprint:
 its rows are of unknown code, not newer than the commit that stored them. Cells that are absent are those of the lists
@@ -44,8 +43,8 @@ COMMANDS = {  # beginning of the names of tables and figures: the program that m
     "frontier": "frontier.py --frontier",
     "frontier_ablation": "frontier.py --ablation",
     "frontier_attack": "frontier.py --attack",
-    "frontier_floor": "frontier.py --floor --topics 1 3 10 20",
-    "frontier_little": "frontier.py --little --seeds 0 1 2",
+    "frontier_floor": "frontier.py --floor",
+    "frontier_little": "frontier.py --little",
     "frontier_short": "frontier.py --short",
     "frontier_vocabulary": "frontier.py --vocabulary",
     "gibbs": "gibbs.py sooner --warplda warplda",
@@ -226,26 +225,12 @@ def absent_cells():
     return found
 
 
-def trial():
-    """Print how many rows of frontier*.csv are of an estimator that learns otherwise today."""
-    import frontier
-
-    for name, part in frontier.PARTS.items():
-        stem = "frontier" if name == "frontier" else f"frontier_{name}"
-        options = {"data": Path(frontier.os.environ["SKDPLDA_DATA"]), "only": None, "topics": None, "shadows": 32}
-        options |= {"corpora": part.corpora, "epsilon": part.epsilon, "seeds": part.seeds}
-        rows = frontier.Rows(RESULTS / f"{stem}.csv", part.keys, part.values)
-        found = Counter(rows.missing(row) for row, _ in part.tasks(argparse.Namespace(**options)))
-        print(f"{stem}: {found[False]} rows as today's trial, {found[True]} older or absent", flush=True)
-
-
 def main():
     """Tell the state of the results, or make some again."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", action="store_true", help="list each row that is not of this code")
     parser.add_argument("--make", nargs="+", metavar="NAME", help="tables or figures to make again")
     parser.add_argument("--built", metavar="FOLDER", help="the HTML of doc/")
-    parser.add_argument("--trial", action="store_true", help="fit what frontier*.csv has fingerprints of; minutes")
     args = parser.parse_args()
     for name in args.make or ():
         command = command_of(Path(name).stem)
@@ -255,9 +240,6 @@ def main():
         program, *rest = shlex.split(command)
         subprocess.run([sys.executable, str(BENCHMARKS / program), *rest], cwd=BENCHMARKS.parent, check=True)
     if args.make:
-        return
-    if args.trial:
-        trial()
         return
     if args.built:
         silent = silent_pages(args.built)

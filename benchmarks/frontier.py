@@ -1,11 +1,9 @@
 """The privacy-utility frontier: how good topics are at each epsilon, by every estimator and mechanism, on four corpora.
 
 One row a fit goes into `frontier.csv` as soon as it is measured. Run the same command again to go on; rows that are
-there are kept, unless they are of older code (`results.py`), or the estimator has changed since (each row has a
-fingerprint: what the same estimator makes of a synthetic corpus), so that new defaults are measured by running again.
-The other parts are kept alike: --vocabulary (words private too, by `make_fdptm_pipeline`), --ablation (one option
-changed at a time), --attack (the likelihood ratio attack, online, on random halves). `frontier_page.py` makes the
-tables and pictures of the documentation from them.
+there are kept, unless they are of older code (`results.py`). The other parts are kept alike: --vocabulary (words
+private too, by `make_fdptm_pipeline`), --ablation (one option changed at a time), --attack (the likelihood ratio
+attack, online, on random halves). `frontier_page.py` makes the tables and pictures of the documentation from them.
 
 Corpora, each with 1,000 words taken as public, those of most training documents, English stop words apart:
 
@@ -39,14 +37,12 @@ The first four parts take about an hour of CPU time on one core, the others anot
 """
 
 import argparse
-import hashlib
 import json
 import lzma
 import math
 import os
 import time
 import warnings
-from collections import namedtuple
 from dataclasses import dataclass
 from functools import cache, cached_property, partial, reduce
 from itertools import pairwise, product
@@ -54,9 +50,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
-from results import FRESH, STAMP, code_of, data_of, state
+from results import Rows
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -87,7 +82,8 @@ from skdplda.semantics import SemanticUnitVectorizer
 EPSILONS, DELTA, N_WORDS, SPLIT_SEED = (0.5, 1.0, 2.0, 5.0, 10.0, math.inf), 1e-5, 1000, 0
 DOCUMENT_TOKENS = 50  # of the document for which a guarantee for tokens is translated
 FPR = 0.001  # at which attacks are compared
-BOTH = ("PrivateCGSLDA", "VIPSLDA")
+KINDS = {"PrivateCGSLDA": PrivateCGSLDA, "VIPSLDA": VIPSLDA}
+BOTH = tuple(KINDS)
 NEWS, TWEETS, NIPS, ENRON, KOS = "20 Newsgroups", "TweetRumors", "NIPS", "Enron, by sender", "KOS"
 ALL_TWEETS = "TweetRumors, all words"
 SHORT_MAILS, SHORT = "Enron's mails, 7 words", 7
@@ -105,7 +101,6 @@ class Corpus:
     """
 
     name: str
-    topics: tuple
     train: object
     test: object
     words: object
@@ -142,16 +137,13 @@ class Corpus:
         return {}
 
 
-TYPES = {"fingerprint": str, "epsilon": float} | dict.fromkeys(STAMP, str)
-
-
 def split(n):
     """Return the numbers of training and test documents: a random tenth is the test set."""
     order = np.random.default_rng(SPLIT_SEED).permutation(n)
     return order[n // 10 :], order[: n // 10]
 
 
-def corpus_of_texts(name, topics, texts, parts, least, labels=None, users=None, n_words=N_WORDS, **options):
+def corpus_of_texts(name, texts, parts, least, labels=None, users=None, n_words=N_WORDS, **options):
     """Return the corpus of the words that most training documents have."""
     vectorizer = CountVectorizer(stop_words="english", max_features=n_words, binary=True, **options)
     vectorizer.fit([texts[i] for i in parts[0]])
@@ -162,7 +154,6 @@ def corpus_of_texts(name, topics, texts, parts, least, labels=None, users=None, 
     parts = [part[long] for part, long in zip(parts, kept, strict=True)]
     return Corpus(
         name,
-        topics,
         (counts > 0).astype(np.int64),
         (test > 0).astype(np.int64),
         vectorizer.get_feature_names_out(),
@@ -177,13 +168,13 @@ def corpus_of_texts(name, topics, texts, parts, least, labels=None, users=None, 
 def newsgroups(data):
     """Bodies of posts."""
     posts = load_20newsgroups("all", path=data / "20news_bydate_raw.jsonl.xz")
-    return corpus_of_texts(NEWS, (10, 20), posts.data, split(len(posts.data)), 10, posts.target)
+    return corpus_of_texts(NEWS, posts.data, split(len(posts.data)), 10, posts.target)
 
 
 def tweets(data, name=TWEETS, n_words=N_WORDS):
     """Cleaned tweets."""
     texts = json.loads((data / "pheme_clean.json").read_text(encoding="utf-8"))["text"]
-    return corpus_of_texts(name, (5,), texts, split(len(texts)), 2, n_words=n_words, token_pattern=r"\S+")
+    return corpus_of_texts(name, texts, split(len(texts)), 2, n_words=n_words, token_pattern=r"\S+")
 
 
 def mails_of(data):
@@ -195,7 +186,7 @@ def mails_of(data):
 def short_mails(data):
     """Mails, each its own unit, cut to random words."""
     texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails_of(data)]
-    corpus = corpus_of_texts(SHORT_MAILS, (10,), texts, split(len(texts)), 10)
+    corpus = corpus_of_texts(SHORT_MAILS, texts, split(len(texts)), 10)
     rng = np.random.default_rng(SPLIT_SEED)
     corpus.train, corpus.test = (some_words(X, rng) for X in (corpus.train, corpus.test))
     return corpus
@@ -215,7 +206,7 @@ def enron(data):
     senders, users = np.unique([mail["frm"] for mail in mails], return_inverse=True)
     parts = [np.flatnonzero(np.isin(users, part)) for part in split(len(senders))]
     texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails]
-    return corpus_of_texts(ENRON, (10,), texts, parts, 10, users=users)
+    return corpus_of_texts(ENRON, texts, parts, 10, users=users)
 
 
 def uci(data, name, binary):
@@ -225,7 +216,7 @@ def uci(data, name, binary):
     chosen = np.argsort(-np.diff(bag.data[train].tocsc().indptr), kind="stable")[:N_WORDS]
     counts = bag.data.tocsc()[:, chosen].tocsr()
     X = (counts > 0).astype(np.int64) if binary else counts
-    return Corpus(name, (10,), X[train], X[test], bag.feature_names[chosen], counts[train])
+    return Corpus(name, X[train], X[test], bag.feature_names[chosen], counts[train])
 
 
 CORPORA = {
@@ -237,8 +228,7 @@ CORPORA = {
     KOS: partial(uci, name=KOS, binary=True),
     SHORT_MAILS: short_mails,
 }
-
-
+TOPICS = dict.fromkeys(CORPORA, (10,)) | {NEWS: (10, 20), TWEETS: (5,), ALL_TWEETS: (5,)}
 FILES = {  # of `corpora.py`
     NEWS: "20news",
     TWEETS: "tweets",
@@ -248,17 +238,9 @@ FILES = {  # of `corpora.py`
     KOS: "kos",
     SHORT_MAILS: "enron",
 }
-ESTIMATORS = {  # beginnings of the names of models
-    "PrivateCGSLDA": PrivateCGSLDA,
-    "VIPS": VIPSLDA,
-    "PCTD": PCTD,
-    "HDPLDA": HDPLDA,
-    "LocalPrivateLDA": LocalPrivateLDA,
-    "CDP-LDA": PrivateCGSLDA,
-    "Zhu": PrivateCGSLDA,
-}
 
 
+@cache
 def plain(kind, **options):
     """Return a maker of an estimator with options beside topics, budget and seed."""
 
@@ -274,29 +256,42 @@ def local(n_topics, epsilon, seed):
     return LocalPrivateLDA(n_topics, randomizer=LocalRandomizer(epsilon), random_state=seed.to_bytes(32), n_jobs=1)
 
 
-Contender = namedtuple("Contender", "name make corpora all_topics", defaults=((NEWS, TWEETS), False))
 online = partial(plain, VIPSLDA, learning_method="online", sampling_rate=0.1)
 sequential = partial(plain, PrivateCGSLDA, max_iter=100)
+CONTENDERS = {
+    **{name: plain(kind) for name, kind in KINDS.items()},
+    "PCTD, sentences": plain(PCTD),
+    "PCTD, 3 words": plain(PCTD),
+    "VIPSLDA, mini-batches": online(),
+    "PrivateCGSLDA, Laplace": plain(PrivateCGSLDA, mechanism="laplace"),
+    "HDPLDA": plain(HDPLDA),
+    "PCTD, 3 words, units": plain(PCTD, noise="units"),
+    "LocalPrivateLDA": local,
+    "CDP-LDA": sequential(mechanism="laplace-first"),
+    "CDP-LDA+": sequential(mechanism="laplace-every"),
+    "Zhu et al.": sequential(mechanism="laplace-last"),
+    "HDPLDA, published": plain(HDPLDA, table="sequential"),
+    "PCTD, 3 words, published": plain(PCTD, noise="units-each-iteration"),
+    "VIPS, zcdp": online(accounting="zcdp"),
+    "VIPS, advanced": online(accounting="advanced"),
+    "VIPS, linear": online(accounting="linear"),
+}
 MAIN = (NEWS, TWEETS, ALL_TWEETS, NIPS, ENRON)
-CONTENDERS = [
-    Contender("PrivateCGSLDA", plain(PrivateCGSLDA), MAIN, True),
-    Contender("VIPSLDA", plain(VIPSLDA), MAIN, True),
-    Contender("PCTD, sentences", plain(PCTD), (NEWS, ENRON)),
-    Contender("PCTD, 3 words", plain(PCTD), (NEWS, TWEETS, ENRON)),
-    Contender("VIPSLDA, mini-batches", online()),
-    Contender("PrivateCGSLDA, Laplace", plain(PrivateCGSLDA, mechanism="laplace")),
-    Contender("HDPLDA", plain(HDPLDA)),
-    Contender("PCTD, 3 words, units", plain(PCTD, noise="units"), (TWEETS,)),
-    Contender("LocalPrivateLDA", local),
-    Contender("CDP-LDA", sequential(mechanism="laplace-first")),
-    Contender("CDP-LDA+", sequential(mechanism="laplace-every")),
-    Contender("Zhu et al.", sequential(mechanism="laplace-last")),
-    Contender("HDPLDA, published", plain(HDPLDA, table="sequential")),
-    Contender("PCTD, 3 words, published", plain(PCTD, noise="units-each-iteration"), (TWEETS,)),
-    Contender("VIPS, zcdp", online(accounting="zcdp")),
-    Contender("VIPS, advanced", online(accounting="advanced")),
-    Contender("VIPS, linear", online(accounting="linear")),
-]
+JUDGED = dict.fromkeys(CONTENDERS, (NEWS, TWEETS)) | {  # on which corpora
+    "PrivateCGSLDA": MAIN,
+    "VIPSLDA": MAIN,
+    "PCTD, sentences": (NEWS, ENRON),
+    "PCTD, 3 words": (NEWS, TWEETS, ENRON),
+    "PCTD, 3 words, units": (TWEETS,),
+    "PCTD, 3 words, published": (TWEETS,),
+}
+
+
+def made_by(model):
+    """Return the maker of a model, and what this depends on."""
+    if model in KINDS:
+        return plain(KINDS[model]), [plain, KINDS[model]]
+    return CONTENDERS[model], ["frontier.CONTENDERS"]
 
 
 def true_epsilon(model, guarantee):
@@ -320,96 +315,6 @@ def document_epsilon(model, guarantee):
 
 
 @cache
-def synthetic():
-    """Return the corpus of the fingerprints."""
-    return make_lda_corpus(300, 60, 3, mean_length=20, random_state=0).data
-
-
-def fingerprint(model, *more):
-    """Return letters that change when an estimator learns otherwise, and not when only its text changes."""
-    model = clone(model).set_params(n_components=3, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            found = np.round(model.fit(synthetic()).topic_word_, 6).tobytes()
-        except ValueError as error:
-            found = str(error).encode()
-    return hashlib.sha256(found + repr(more).encode()).hexdigest()[:8]
-
-
-class Rows:
-    """Rows in a file, one a fit.
-
-    Parameters
-    ----------
-    path : Path
-        Of the CSV file.
-    keys : tuple of str
-        Columns that name a row. A later row of the same name replaces the earlier.
-    values : tuple of str
-        The other columns.
-    """
-
-    def __init__(self, path, keys, values):
-        self.path, self.keys, self.columns = path, list(keys), [*keys, "fingerprint", *values, *STAMP]
-        self.table = pd.DataFrame(columns=self.columns)
-        if path.exists():
-            self.table = pd.read_csv(path, dtype=TYPES).reindex(columns=self.columns)
-            if list(pd.read_csv(path, nrows=0)) != self.columns:  # of an earlier form of this program
-                self.table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
-        rows = [row for row in self.table.to_dict("records") if state(row) == FRESH]
-        self._known = {self._name(row): row["fingerprint"] for row in rows}
-
-    def _name(self, row):
-        return tuple(str(row[key]) for key in self.keys)
-
-    def missing(self, row):
-        """Whether there is no such row, or one of older code, or of an estimator that has changed since."""
-        return self._known.get(self._name(row)) != row["fingerprint"]
-
-    def add(self, row):
-        """Write a row at once."""
-        table = pd.DataFrame([row], columns=self.columns)
-        table.to_csv(self.path, mode="a", header=not self.path.exists(), index=False, float_format="%.6g")
-        self._known[self._name(row)] = row["fingerprint"]
-
-    def tidy(self):
-        """Leave the last row of each name, in order."""
-        if self.path.exists():
-            table = pd.read_csv(self.path, dtype=TYPES)
-            table = table.drop_duplicates(self.keys, keep="last").sort_values(self.keys, kind="stable")
-            table.to_csv(self.path, index=False, float_format="%.6g", lineterminator="\n")
-
-
-def work_off(rows, tasks, fresh=False):
-    """Measure what is missing; a fit that is refused leaves a row that says why."""
-    begin, there = time.process_time(), 0
-    for row, measure in tasks:
-        if not fresh and not rows.missing(row):
-            there += 1
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                row = row | measure()
-            except ValueError as error:
-                row = row | {"note": str(error)[:200]}
-        rows.add(row | stamp(row, measure.func))
-        print(*(row[key] for key in rows.keys), end=": ", sep=", ")
-        minutes = (time.process_time() - begin) / 60
-        print(f"{row.get('perplexity', row.get('TPR', math.nan)):.4g}, after {minutes:.1f} CPU minutes", flush=True)
-    print(f"{rows.path.name}: {there} rows were there", flush=True)
-    rows.tidy()
-
-
-def stamp(row, judged):
-    """Return the code and the corpora of a row, as in `results.py`."""
-    estimators = [kind for name, kind in ESTIMATORS.items() if row["model"].startswith(name)]
-    vectors = ["glove"] if row.get("help") in (VECTORS, PERMUTED) else []
-    return dict(zip(STAMP, (code_of(judged, *estimators), data_of(FILES[row["corpus"]], *vectors)), strict=True))
-
-
-@cache
 def load(name, data):
     """Return a corpus."""
     return CORPORA[name](data)
@@ -425,28 +330,25 @@ def vectors_of(corpus, data):
     return prior.for_words(corpus.words)
 
 
-def chosen(options, all_topics=True):
-    """Yield (corpus, number of topics), corpus by corpus."""
-    for name in options.corpora:
-        corpus = load(name, options.data)
-        for n_topics in corpus.topics if all_topics else corpus.topics[:1]:
-            if not options.topics or n_topics in options.topics:
-                yield corpus, n_topics
+def chosen(options, models=BOTH, all_topics=True):
+    """Return the cells of some models: each corpus with its numbers of topics, or the first, at each epsilon."""
+    models = [name for name in models if not options.only or name in options.only]
+    sizes = [(name, k) for name in options.corpora for k in TOPICS[name][: None if all_topics else 1]]
+    sizes = [(name, k) for name, k in sizes if not options.topics or k in options.topics]
+    columns = "corpus", "topics", "model", "epsilon"
+    settings = product(sizes, models, options.epsilon)
+    return [dict(zip(columns, (*size, *rest), strict=True)) for size, *rest in settings]
+
+
+def seeded(found, options):
+    """Return the cells with each seed; all of one seed first."""
+    return [cell | {"seed": seed} for seed in options.seeds for cell in found]
 
 
 def frontier(options):
-    """Yield what there is to measure: every estimator and mechanism."""
-    for corpus, n_topics in chosen(options):
-        for contender, epsilon in product(CONTENDERS, options.epsilon):
-            if corpus.name not in contender.corpora or (n_topics != corpus.topics[0] and not contender.all_topics):
-                continue
-            if options.only and contender.name not in options.only:
-                continue
-            mark = fingerprint(contender.make(n_topics, epsilon, 0))
-            for seed in options.seeds:
-                model = contender.make(n_topics, epsilon, seed)
-                row = {"corpus": corpus.name, "topics": n_topics, "model": contender.name, "epsilon": epsilon}
-                yield row | {"seed": seed, "fingerprint": mark}, partial(judge, corpus, contender.name, model)
+    """Return what there is to measure: every estimator and mechanism; more topics of the main two alone."""
+    found = [cell for cell in chosen(options, CONTENDERS) if cell["corpus"] in JUDGED[cell["model"]]]
+    return seeded([c for c in found if c["topics"] == TOPICS[c["corpus"]][0] or c["model"] in BOTH], options)
 
 
 def fitted(model, corpus, X):
@@ -456,8 +358,9 @@ def fitted(model, corpus, X):
     return time.process_time() - begin
 
 
-def judge(corpus, contender, model):
+def judge(data, make, corpus, topics, model, epsilon, seed):
     """Fit, and return the values of a row."""
+    corpus, contender, model = load(corpus, data), model, make(topics, epsilon, seed)
     seconds = fitted(model, corpus, corpus.training(contender))
     guarantee = getattr(model, "bit_guarantee_", model.privacy_guarantee_)
     found = {
@@ -482,17 +385,14 @@ def judge(corpus, contender, model):
 
 
 def vocabulary(options):
-    """Yield what there is to measure: words and topics private, for one budget."""
-    for corpus, n_topics in chosen(options):
-        for name, epsilon in product(BOTH, options.epsilon):
-            if options.only and name not in options.only:
-                continue
-            pipeline = private_pipeline(corpus, name, n_topics, epsilon, 0)
-            mark = fingerprint(pipeline["topics"], pipeline["words"])
-            for seed in options.seeds:
-                row = {"corpus": corpus.name, "topics": n_topics, "model": name, "epsilon": epsilon, "seed": seed}
-                pipeline = private_pipeline(corpus, name, n_topics, epsilon, seed)
-                yield row | {"fingerprint": mark}, partial(judge_pipeline, corpus, pipeline)
+    """Return what there is to measure: words and topics private, for one budget."""
+    return seeded(chosen(options), options)
+
+
+def judge_words(data, _, corpus, topics, model, epsilon, seed):
+    """Fit the recipe, and return the values of a row."""
+    corpus = load(corpus, data)
+    return judge_pipeline(corpus, private_pipeline(corpus, model, topics, epsilon, seed))
 
 
 def private_pipeline(corpus, name, n_topics, epsilon, seed):
@@ -501,7 +401,7 @@ def private_pipeline(corpus, name, n_topics, epsilon, seed):
     recipe = partial(make_fdptm_pipeline, epsilon, DELTA, n_components=n_topics, vectorizer=words)
     pipeline = recipe()
     if type(pipeline["topics"]).__name__ != name:
-        pipeline = recipe(model={"PrivateCGSLDA": PrivateCGSLDA, "VIPSLDA": VIPSLDA}[name]())
+        pipeline = recipe(model=KINDS[name]())
     return pipeline.set_params(words__random_state=1000 + seed, topics__random_state=seed)
 
 
@@ -639,36 +539,33 @@ OPTIONS = (  # a name, of which models, and what is changed: parameters, or an a
 
 
 def ablation(options):
-    """Yield what there is to measure: one option changed at a time."""
-    makers = {contender.name: contender.make for contender in CONTENDERS}
-    for corpus, n_topics in chosen(options, all_topics=False):
-        for (option, models, changes), epsilon in product(OPTIONS, options.epsilon):
-            for name in models:
-                if options.only and name not in options.only:
-                    continue
-                make = partial(changed, makers[name], n_topics, epsilon, changes)
-                mark = mark_of_option(makers[name], n_topics, epsilon, option, changes)
-                for seed in options.seeds:
-                    row = {"corpus": corpus.name, "topics": n_topics, "model": name, "option": option}
-                    row |= {"epsilon": epsilon, "seed": seed, "fingerprint": mark}
-                    X = corpus.counts if changes == COUNTS else corpus.train
-                    yield row, partial(judge_option, corpus, X, partial(make, seed), makers[name], n_topics, seed)
+    """Return what there is to measure: one option changed at a time."""
+    found = chosen(options, all_topics=False)
+    return seeded([c | {"option": name} for name, models, _ in OPTIONS for c in found if c["model"] in models], options)
 
 
 def changed(make, n_topics, epsilon, changes, seed):
-    """Return the estimator, as changed."""
+    """Return the estimator, as changed; raise RuntimeError if an ablation changes nothing."""
     model = make(n_topics, epsilon, seed)
     if not callable(changes):
         return model.set_params(**{} if changes == COUNTS else changes)
-    return changes(type(model))(**model.get_params(deep=False))
+    found = changes(type(model))(**model.get_params(deep=False))
+    if math.isfinite(epsilon) and np.array_equal(trial(found), trial(model)):
+        raise RuntimeError(f"an ablation leaves {model} as it is: mend it")
+    return found
 
 
-def mark_of_option(make, n_topics, epsilon, option, changes):
-    """Return the fingerprint of a changed estimator; raise RuntimeError if an ablation changes nothing."""
-    mark = fingerprint(changed(make, n_topics, epsilon, changes, 0))
-    if callable(changes) and math.isfinite(epsilon) and mark == fingerprint(make(n_topics, epsilon, 0)):
-        raise RuntimeError(f"{option!r} leaves {make(n_topics, epsilon, 0)} as it is: mend this ablation")
-    return mark
+@cache
+def synthetic():
+    """Return the corpus on which an ablation must differ."""
+    return make_lda_corpus(300, 60, 3, mean_length=20, random_state=0).data
+
+
+def trial(model):
+    """Return the topics that an estimator finds in it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the seed
+        return clone(model).set_params(n_components=3, random_state=0).fit(synthetic()).topic_word_
 
 
 @cache
@@ -679,11 +576,14 @@ def exact_perplexity(corpus, make, n_topics, seed):
     return model.perplexity(corpus.test)
 
 
-def judge_option(corpus, X, change, make, n_topics, seed):
+def judge_option(data, make, corpus, topics, model, option, epsilon, seed):
     """Fit, and return the values of a row."""
-    model = change()
+    corpus = load(corpus, data)
+    changes = next(changes for name, models, changes in OPTIONS if name == option and model in models)
+    model = changed(make, topics, epsilon, changes, seed)
+    X = corpus.counts if changes == COUNTS else corpus.train
     found = {"cpu s": fitted(model, corpus, X), "perplexity": model.perplexity(corpus.test)}
-    exact = exact_perplexity(corpus, make, n_topics, seed)
+    exact = exact_perplexity(corpus, make, topics, seed)
     return found | {"unigram": unigram_perplexity(corpus.train, corpus.test), "non-private": exact}
 
 
@@ -715,31 +615,20 @@ LITTLE = (  # models, and what helps them
 
 
 def little(options):
-    """Yield what there is to measure: small epsilon, with and without public vectors; all of one seed first."""
-    makers = {contender.name: contender.make for contender in CONTENDERS}
-    for seed in options.seeds:
-        tasks = ((*setting, *rest) for setting in chosen(options) for rest in product(LITTLE, options.epsilon))
-        for corpus, n_topics, (name, help_), epsilon in tasks:
-            if (options.only and name not in options.only) or (options.aids and help_ not in options.aids):
-                continue
-            model = makers[name](n_topics, epsilon, 0)
-            if help_ == VECTORS:
-                words = synthetic().shape[1]
-                model.set_params(prior=WordPrior(np.random.default_rng(SPLIT_SEED).standard_normal((words, 5))))
-            row = {"corpus": corpus.name, "topics": n_topics, "model": name, "help": help_, "epsilon": epsilon}
-            row |= {"seed": seed, "fingerprint": fingerprint(model, help_)}
-            yield row, partial(judge_little, corpus, options.data, makers[name], row, seed)
+    """Return what there is to measure: small epsilon, with and without public vectors."""
+    aided = [(model, aid) for model, aid in LITTLE if not options.aids or aid in options.aids]
+    return seeded([c | {"help": aid} for c in chosen(options) for name, aid in aided if c["model"] == name], options)
 
 
-def judge_little(corpus, data, make, row, seed):
+def judge_little(data, make, corpus, topics, model, help, epsilon, seed):
     """Fit, and return the values of a row."""
-    model = make(row["topics"], row["epsilon"], seed)
-    if row["help"] == EXACT_ROUNDS:
+    corpus, model = load(corpus, data), make(topics, epsilon, seed)
+    if help == EXACT_ROUNDS:
         model = ExactRounds(**model.get_params(deep=False))
-    elif row["help"] == VECTORS:
+    elif help == VECTORS:
         model.set_params(prior=vectors_of(corpus, data))
     found = {"cpu s": fitted(model, corpus, corpus.train), "perplexity": model.perplexity(corpus.test)}
-    exact = exact_perplexity(corpus, make, row["topics"], seed)
+    exact = exact_perplexity(corpus, make, topics, seed)
     unigram = unigram_perplexity(corpus.train, corpus.test)
     return found | {"unigram": unigram, "non-private": exact, "releases": model.n_iter_}
 
@@ -751,7 +640,7 @@ def few_documents(corpus):
     if corpus.groups is not None or n <= FEW:
         return corpus
     train = corpus.train[np.sort(np.random.default_rng(SPLIT_SEED).permutation(n)[:FEW])]
-    return Corpus(corpus.name, corpus.topics, train, corpus.test, corpus.words, train)
+    return Corpus(corpus.name, train, corpus.test, corpus.words, train)
 
 
 @cache
@@ -763,33 +652,31 @@ def least_perplexity(corpus, make, epsilon, seed):
     return min(perplexity(corpus.test, w * uniform + (1 - w) * words) for w in MIXTURES)
 
 
+def sized(options, sizes):
+    """Return the cells of both models with numbers of topics that are not the corpus's own."""
+    free = argparse.Namespace(**vars(options) | {"topics": None})
+    found = chosen(free, all_topics=False)
+    return [cell | {"topics": k} for cell in found for k in options.topics or sizes]
+
+
 def floor(options):
-    """Yield what there is to measure: few documents, against the best mixture of word frequencies."""
-    makers = {contender.name: contender.make for contender in CONTENDERS}
-    for seed in options.seeds:
-        for corpus_name, epsilon, help_ in product(options.corpora, options.epsilon, ("none", VECTORS, PERMUTED)):
-            corpus = load(corpus_name, options.data)
-            for name, n_topics in product(BOTH, options.topics or (10,)):
-                if options.only and name not in options.only:
-                    continue
-                model = makers[name](n_topics, epsilon, 0)
-                row = {"corpus": corpus.name, "topics": n_topics, "model": name, "help": help_, "epsilon": epsilon}
-                row |= {"seed": seed, "fingerprint": fingerprint(model, help_)}
-                yield row, partial(judge_floor, few_documents(corpus), options.data, makers[name], row)
+    """Return what there is to measure: few documents, against the best mixture of word frequencies."""
+    aids = "none", VECTORS, PERMUTED
+    return seeded([cell | {"help": aid} for cell in sized(options, (1, 3, 10, 20)) for aid in aids], options)
 
 
-def judge_floor(corpus, data, make, row):
+def judge_floor(data, make, corpus, topics, model, help, epsilon, seed):
     """Fit, and return the values of a row."""
-    model = make(row["topics"], row["epsilon"], row["seed"])
-    if row["help"] != "none":
+    corpus, model = few_documents(load(corpus, data)), make(topics, epsilon, seed)
+    if help != "none":
         prior = vectors_of(corpus, data)
-        if row["help"] == PERMUTED:
+        if help == PERMUTED:
             order = np.random.default_rng(SPLIT_SEED).permutation(len(corpus.words))
             prior = WordPrior(prior.vectors[order])
         model.set_params(prior=prior)
     found = {"cpu s": fitted(model, corpus, corpus.train), "perplexity": model.perplexity(corpus.test)}
-    least = least_perplexity(corpus, make, row["epsilon"], row["seed"])
-    exact = exact_perplexity(corpus, make, YARDSTICK, row["seed"])
+    least = least_perplexity(corpus, make, epsilon, seed)
+    exact = exact_perplexity(corpus, make, YARDSTICK, seed)
     return found | {"unigram": unigram_perplexity(corpus.train, corpus.test), "floor": least, "non-private": exact}
 
 
@@ -801,130 +688,101 @@ def cut(corpus, n_words):
     """Return the documents cut to so many random words; shorter ones are left out."""
     rng = np.random.default_rng(SPLIT_SEED)
     train, test = (some_words((X > 0).astype(np.int64), rng, n_words) for X in (corpus.train, corpus.test))
-    return Corpus(corpus.name, corpus.topics, train, test, corpus.words, train)
+    return Corpus(corpus.name, train, test, corpus.words, train)
 
 
 def short(options):
-    """Yield what there is to measure: texts cut to few words, with and without an inferred prior."""
-    makers = {contender.name: contender.make for contender in CONTENDERS}
-    for seed, name, n_words, epsilon in product(options.seeds, options.corpora, LENGTHS, options.epsilon):
-        corpus = cut(load(name, options.data), n_words)
-        for (model, n_topics), help_ in product(product(BOTH, options.topics or (1, 3, 10)), ("none", INFERRED)):
-            if (options.only and model not in options.only) or (n_topics == 1 and help_ == INFERRED):
-                continue
-            row = {"corpus": name, "topics": n_topics, "model": model, "words": n_words, "help": help_}
-            row |= {"epsilon": epsilon, "seed": seed}
-            row["fingerprint"] = fingerprint(short_model(makers[model], row | {"seed": 0}))
-            yield row, partial(judge_short, corpus, makers[model], row)
+    """Return what there is to measure: texts cut to few words, with and without an inferred prior."""
+    lengths = [cell | {"words": n} for cell in sized(options, (1, 3, 10)) for n in LENGTHS]
+    found = [cell | {"help": aid} for cell in lengths for aid in ("none", INFERRED)]
+    return seeded([cell for cell in found if cell["topics"] > 1 or cell["help"] == "none"], options)
 
 
-def short_model(make, row):
-    """Return the estimator of a row."""
-    model = make(row["topics"], row["epsilon"], row["seed"])
-    return model.set_params(doc_topic_prior=INFERRED) if row["help"] == INFERRED else model
-
-
-def judge_short(corpus, make, row):
+def judge_short(data, make, corpus, topics, model, words, help, epsilon, seed):
     """Fit, and return the values of a row."""
-    model = short_model(make, row)
+    corpus, model = cut(load(corpus, data), words), make(topics, epsilon, seed)
+    if help == INFERRED:
+        model.set_params(doc_topic_prior=INFERRED)
     found = {"cpu s": fitted(model, corpus, corpus.train), "perplexity": model.perplexity(corpus.test)}
     return found | {"unigram": unigram_perplexity(corpus.train, corpus.test)}
 
 
-ATTACKED = ("PrivateCGSLDA", "VIPSLDA", "Zhu et al.")
-
-
 def attack(options):
-    """Yield what there is to measure: members found at 0.1 % false alarms."""
-    for corpus, n_topics in chosen(options, all_topics=False):
-        for contender, epsilon in product(CONTENDERS, options.epsilon):
-            if contender.name in ATTACKED:
-                model = contender.make(n_topics, epsilon, 0)
-                row = {"corpus": corpus.name, "topics": n_topics, "model": contender.name, "epsilon": epsilon}
-                row["fingerprint"] = fingerprint(model, options.shadows)
-                yield row, partial(attack_once, corpus, model, options.shadows)
+    """Return what there is to measure: members found at 0.1 % false alarms."""
+    found = chosen(options, (*BOTH, "Zhu et al."), all_topics=False)
+    return [cell | {"models": options.shadows} for cell in found]
 
 
-def attack_once(corpus, model, shadows):
+def judge_attack(data, make, corpus, topics, model, epsilon, models):
     """Attack, and return the values of a row."""
-    begin = time.process_time()
+    X = load(corpus, data).train
     results = membership_experiment(
-        model, corpus.train, n_models=shadows, thresholds=(), vocabulary="given", random_state=0
+        make(topics, epsilon, 0), X, n_models=models, thresholds=(), vocabulary="given", random_state=0
     )
     result = results["LiRA online (zeta)"]
     at = result.tpr_at(FPR)
-    found = {"documents": corpus.train.shape[0], "models": shadows, "TPR": at.rate, "low": at.low, "high": at.high}
-    return found | {"AUC": result.auc, "cpu s": time.process_time() - begin}
+    return {"documents": X.shape[0], "TPR": at.rate, "low": at.low, "high": at.high, "AUC": result.auc}
 
 
 @dataclass(frozen=True)
 class Part:
-    """A table: what is measured, which columns name a row, which hold values, and the defaults of the command line."""
+    """A table: what is measured, how, which columns name a row, and the defaults of the command line."""
 
-    tasks: object
+    cells: object
+    judge: object
     keys: tuple
-    values: tuple
     corpora: tuple
     epsilon: tuple = EPSILONS
     seeds: tuple = (0, 1, 2)
 
 
-MODEL, GAIN = ("corpus", "topics", "model"), ("unigram", "perplexity")
+MODEL = ("corpus", "topics", "model")
 PARTS = {
-    "frontier": Part(
-        frontier,
-        (*MODEL, "epsilon", "seed"),
-        ("unit", "adjacency", "trust", "status", "true epsilon", "document epsilon", "delta")
-        + (*GAIN, "c_npmi", "accuracy", "cpu s", "note"),
-        MAIN,
-    ),
-    "vocabulary": Part(
-        vocabulary,
-        (*MODEL, "epsilon", "seed"),
-        ("words", "tokens kept", "tokens kept of fixed", "true epsilon", "delta", "epsilon of topics")
-        + (*GAIN, "non-private", "cpu s", "note"),
-        (NEWS, TWEETS),
-        (1.0, 2.0, 5.0, 10.0),
-    ),
+    "frontier": Part(frontier, judge, (*MODEL, "epsilon", "seed"), MAIN),
+    "vocabulary": Part(vocabulary, judge_words, (*MODEL, "epsilon", "seed"), (NEWS, TWEETS), (1.0, 2.0, 5.0, 10.0)),
     "ablation": Part(
-        ablation,
-        (*MODEL, "option", "epsilon", "seed"),
-        (*GAIN, "non-private", "cpu s", "note"),
-        (NEWS, KOS, TWEETS),
-        (1.0, 5.0),
-        (0, 1),
+        ablation, judge_option, (*MODEL, "option", "epsilon", "seed"), (NEWS, KOS, TWEETS), (1.0, 5.0), (0, 1)
     ),
     "little": Part(
         little,
+        judge_little,
         (*MODEL, "help", "epsilon", "seed"),
-        (*GAIN, "non-private", "releases", "cpu s", "note"),
         (TWEETS, SHORT_MAILS, NIPS, NEWS, ENRON, ALL_TWEETS),
         (0.5, 1.0, 2.0, 5.0),
-        (0, 1),
     ),
-    "floor": Part(
-        floor,
-        (*MODEL, "help", "epsilon", "seed"),
-        (*GAIN, "floor", "non-private", "cpu s", "note"),
-        (KOS, NIPS, NEWS, TWEETS),
-        (0.5, 1.0, 2.0),
-        (0,),
-    ),
-    "short": Part(
-        short,
-        (*MODEL, "words", "help", "epsilon", "seed"),
-        (*GAIN, "cpu s", "note"),
-        (KOS, NEWS),
-        (2.0, 10.0),
-        (0, 1),
-    ),
-    "attack": Part(
-        attack,
-        (*MODEL, "epsilon"),
-        ("documents", "models", "TPR", "low", "high", "AUC", "cpu s", "note"),
-        (TWEETS,),
-    ),
+    "floor": Part(floor, judge_floor, (*MODEL, "help", "epsilon", "seed"), (KOS, NIPS, NEWS, TWEETS), (0.5, 1.0, 2.0)),
+    "short": Part(short, judge_short, (*MODEL, "words", "help", "epsilon", "seed"), (KOS, NEWS), (2.0, 10.0), (0, 1)),
+    "attack": Part(attack, judge_attack, (*MODEL, "epsilon", "models"), (TWEETS,)),
 }
+SHADOWS = 32
+
+
+def wanted(name, options):
+    """Return the cells of a part; what the options leave open is the part's."""
+    part = PARTS[name]
+    open_ = {key: getattr(part, key) for key in ("corpora", "epsilon", "seeds") if not getattr(options, key)}
+    return part.cells(argparse.Namespace(**vars(options) | open_))
+
+
+def cells():
+    """Return what there is to measure, of all parts."""
+    free = dict.fromkeys(("corpora", "epsilon", "seeds", "only", "aids", "topics"))
+    return {table_of(name): wanted(name, argparse.Namespace(**free, shadows=SHADOWS)) for name in PARTS}
+
+
+def table_of(name, quick=False):
+    """Return the name of the table of a part."""
+    return "_".join(["frontier"] + ["quick"] * quick + [name] * (name != "frontier"))
+
+
+def measured(judge, data, make, **cell):
+    """Return the values of a row; a fit that is refused leaves a row that says why."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return judge(data, make, **cell)
+        except ValueError as error:
+            return {"note": str(error)[:200]}
 
 
 def main():
@@ -940,23 +798,22 @@ def main():
     parser.add_argument("--topics", type=int, nargs="+")
     parser.add_argument("--epsilon", type=float, nargs="+")
     parser.add_argument("--seeds", type=int, nargs="+")
-    parser.add_argument("--shadows", type=int, default=32, help="models of the attack (default: 32)")
-    parser.add_argument("--fresh", action="store_true", help="measure again what is there")
+    parser.add_argument("--shadows", type=int, default=SHADOWS, help=f"models of the attack (default: {SHADOWS})")
     parser.add_argument("--quick", action="store_true", help="tweets, two epsilons, one seed; into frontier_quick*.csv")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
     if options.data is None:
         parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-    options.data = Path(options.data)
-    options.output.mkdir(parents=True, exist_ok=True)
     if options.quick:
         options.corpora, options.epsilon, options.seeds, options.shadows = (TWEETS,), (5.0, math.inf), (0,), 4
     for name in options.parts or ["frontier"]:
         part = PARTS[name]
-        defaults = {key: getattr(part, key) for key in ("corpora", "epsilon", "seeds") if not getattr(options, key)}
-        stem = "_".join(["frontier"] + ["quick"] * options.quick + [name] * (name != "frontier"))
-        rows = Rows(options.output / f"{stem}.csv", part.keys, part.values)
-        work_off(rows, part.tasks(argparse.Namespace(**vars(options) | defaults)), options.fresh)
+        rows = Rows(options.output / f"{table_of(name, options.quick)}.csv", part.keys)
+        for cell in wanted(name, options):
+            make, roots = made_by(cell["model"])
+            corpora = [FILES[cell["corpus"]], *["glove"] * (cell.get("help") in (VECTORS, PERMUTED))]
+            work = partial(measured, part.judge, Path(options.data), make, **cell)
+            rows.measure(cell, work, [part.judge, *roots], corpora)
 
 
 if __name__ == "__main__":

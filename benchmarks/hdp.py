@@ -139,7 +139,7 @@ def main():
     print()
     table = utility(train, test, arguments.epsilon, arguments.seeds)
     print(table.to_string(index=False, float_format="{:.3f}".format))
-    save(table, arguments.output / "hdp_utility.csv", [utility], ["kos"])
+    save(table, arguments.output / "hdp_utility.csv", [utility, kos], ["kos"])
 
 
 if __name__ == "__main__":

@@ -71,8 +71,9 @@ def measure_times(options):
     save(table.round(3), options.output / "private_cost.csv", [corpora, seconds, ListedEStep], ["20news", "kos"])
 
 
-def perplexity(corpus, n_topics, epsilon, seed, few_topics):
+def perplexity(name, data, n_topics, epsilon, seed, few_topics):
     """Return the held-out perplexity of one fit, and of word frequencies."""
+    corpus = frontier.load(name, data)
     with patch.object(_estep_gibbs, "FEW_TOPICS", few_topics):
         model = PrivateCGSLDA(n_topics, epsilon=epsilon, random_state=seed).fit(corpus.train)
     return {"perplexity": model.perplexity(corpus.test), "unigram": unigram_perplexity(corpus.train, corpus.test)}
@@ -83,10 +84,9 @@ def measure_updates(options):
     forms = {"eight, over-relaxed": _estep_gibbs.FEW_TOPICS, "sixteen": ALWAYS}
     rows = Rows(options.output / "private_updates.csv", ["corpus", "topics", "epsilon", "seed", "updates"])
     for name, n_topics in product(JUDGED, options.topics or (50, 200)):
-        corpus = frontier.load(name, options.data)
         for epsilon, seed, form in product((1.0, 2.0, 5.0), range(3), forms):
             cell = {"corpus": name, "topics": n_topics, "epsilon": epsilon, "seed": seed, "updates": form}
-            work = partial(perplexity, corpus, n_topics, epsilon, seed, forms[form])
+            work = partial(perplexity, name, options.data, n_topics, epsilon, seed, forms[form])
             rows.measure(cell, work, [perplexity, PrivateCGSLDA], [JUDGED[name]])
     means = rows.table.groupby(["corpus", "topics", "epsilon", "updates"])["perplexity"]
     print(means.agg(["mean", "std", "count"]).round(1).to_string())

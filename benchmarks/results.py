@@ -234,7 +234,9 @@ def name_of(root):
     if isinstance(root, str):
         return root
     module = root.__module__
-    return f"{Path(inspect.getsourcefile(root)).stem if module == '__main__' else module}.{root.__qualname__}"
+    if module == "__main__":
+        module = Path(inspect.getsourcefile(inspect.unwrap(root))).stem
+    return f"{module}.{root.__qualname__}"
 
 
 def code_of(*roots):

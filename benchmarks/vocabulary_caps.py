@@ -16,15 +16,14 @@ import warnings
 from functools import cache, partial
 from pathlib import Path
 
-from frontier import DELTA, NEWS, corpus_of_texts, judge_pipeline, mails_of, newsgroups, private_pipeline, split
+from frontier import DELTA, KINDS, NEWS, corpus_of_texts, judge_pipeline, mails_of, newsgroups, private_pipeline, split
 from results import Rows
 from sklearn.base import clone
 from vocabulary_unseen import inside
 
-from skdplda import VIPSLDA, PrivacyLeakWarning, PrivateCGSLDA, make_fdptm_pipeline
+from skdplda import PrivacyLeakWarning, make_fdptm_pipeline
 from skdplda.metrics import unigram_perplexity
 
-KINDS = {"VIPSLDA": VIPSLDA, "PrivateCGSLDA": PrivateCGSLDA}
 MAILS, HEALTH = "Enron's mails", "Health tweets"
 KEYS = ["corpus", "model", "topics", "total epsilon", "cap", "seed"]
 
@@ -32,13 +31,13 @@ KEYS = ["corpus", "model", "topics", "total epsilon", "cap", "seed"]
 def mails(data, wheels):
     """Subjects and bodies of mails."""
     texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails_of(data)]
-    return corpus_of_texts(MAILS, (10, 20), texts, split(len(texts)), 10)
+    return corpus_of_texts(MAILS, texts, split(len(texts)), 10)
 
 
 def health(data, wheels):
     """Short posts of news outlets."""
     texts = [row["text"] for row in inside(wheels, "en/healthtweets")]
-    return corpus_of_texts(HEALTH, (10, 20), texts, split(len(texts)), 2)
+    return corpus_of_texts(HEALTH, texts, split(len(texts)), 2)
 
 
 def news(data, wheels):

@@ -268,6 +268,30 @@ def test_fingerprints_see_edits_of_sources(results, trials, monkeypatch, tmp_pat
     assert (results.digest((f"skdplda.{root}",)) != before) == seen
 
 
+@pytest.mark.parametrize(
+    ("root", "file", "old", "new"),
+    [
+        ("frontier.judge_short", "frontier.py", "split(len(posts.data)), 10,", "split(len(posts.data)), 8,"),
+        ("frontier.judge_short", "frontier.py", "name=KOS, binary=True", "name=KOS, binary=False"),
+        ("attacks_manzonelli.experiment", "attacks_manzonelli.py", "LDA(topics, random_state=0)", "LDA(topics, max_iter=2)"),
+    ],
+)
+def test_fingerprints_see_edits_of_settings_and_of_how_corpora_are_read(
+    results, trials, monkeypatch, tmp_path, root, file, old, new
+):
+    before = results.digest((root,))
+    for folder in results.ROOTS[1:]:
+        for path in folder.glob("*.py"):
+            shutil.copy(path, tmp_path)
+    text = (tmp_path / file).read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (tmp_path / file).write_text(text.replace(old, new), encoding="utf-8")
+    monkeypatch.setattr(results, "ROOTS", (results.ROOTS[0], tmp_path))
+    for cached in (results.path_of, results.module_of, results.digest):
+        cached.cache_clear()
+    assert results.digest((root,)) != before
+
+
 def test_letters_do_not_tell_of_the_last_bit_of_a_logarithm(letters, monkeypatch):
     before, random = letters("HDPLDA"), np.random.default_rng(0)
 

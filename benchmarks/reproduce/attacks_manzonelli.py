@@ -168,6 +168,34 @@ class Notes:
             self.histograms = four_documents(documents, shadows)
 
 
+@cache
+def counts(corpus, quick=False):
+    """Return the counts of a corpus in the folder that SKDPLDA_DATA names."""
+    X = read_corpus(Path(os.environ["SKDPLDA_DATA"]), corpus, 300 if quick else None)
+    print(f"{NAMES[corpus]}: {X.shape[0]:,} documents, {X.shape[1]:,} words, {X.sum() / X.shape[0]:.1f} a document")
+    return X
+
+
+def experiment(place, jobs, quick, corpus, topics, models, repetitions):
+    """Return the results of all attacks, and the notes; `place` is where the folder of the shadow models is."""
+    X, notes = counts(corpus, quick), Notes()
+    results = membership_experiment(
+        CompiledLDA(topics, random_state=0),
+        X,
+        n_models=models,
+        repetitions=repetitions,
+        statistics=STATISTICS,
+        thresholds=(),
+        proportions="maximum",
+        directory=place(X),
+        n_jobs=jobs,
+        random_state=0,
+        callback=notes,
+        verbose=sys.stderr.isatty(),
+    )
+    return results, notes
+
+
 def rejections(p_values):
     """Return the share of Shapiro-Wilk tests rejected at a false discovery rate of 5 %, for each statistic."""
     shares = [float((false_discovery_control(column) <= 0.05).mean()) for column in p_values.T]
@@ -322,38 +350,20 @@ def main():
     if args.quick:
         args.models, args.repetitions = [8], 1
     matplotlib.use("Agg")
-    roots = [read_corpus, CompiledLDA, rows_of, Notes, membership_experiment]
+    roots = [experiment, rows_of]
     # The folder of the models names the code: those of older code are not taken for these.
     code = code_of(read_corpus, CompiledLDA, membership_experiment).rpartition("@")[2]
     stem = "attacks_quick" if args.quick else "attacks_lira"
     table, normal = Rows(args.output / f"{stem}.csv", KEYS), Rows(args.output / f"{stem[:8]}normality.csv", KEYS)
 
-    @cache
-    def counts(name):
-        X = read_corpus(Path(os.environ["SKDPLDA_DATA"]), name, 300 if args.quick else None)
-        words = X.sum() / X.shape[0]
-        print(f"{NAMES[name]}: {X.shape[0]:,} documents, {X.shape[1]:,} words, {words:.1f} a document", flush=True)
-        return X
-
     def kept(corpus, topics, models, repetitions, what):
         return args.directory / f"{what}_{corpus}_{topics}_{models}_{repetitions}_{code}.npz"
 
     def attack(corpus, topics, models, repetitions):
-        X, notes = counts(corpus), Notes()
-        results = membership_experiment(
-            CompiledLDA(topics, random_state=0),
-            X,
-            n_models=models,
-            repetitions=repetitions,
-            statistics=STATISTICS,
-            thresholds=(),
-            proportions="maximum",
-            directory=args.directory / f"{corpus}_{topics}_{X.shape[0]}_{code}",
-            n_jobs=args.jobs,
-            random_state=0,
-            callback=notes,
-            verbose=sys.stderr.isatty(),
-        )
+        def place(X):
+            return args.directory / f"{corpus}_{topics}_{X.shape[0]}_{code}"
+
+        results, notes = experiment(place, args.jobs, args.quick, corpus, topics, models, repetitions)
         np.savez(kept(corpus, topics, models, repetitions, "normality"), p_values=notes.p_values)
         offline = results["LiRA offline (zeta)"]
         np.savez(kept(corpus, topics, models, repetitions, "offline"), scores=offline.scores, labels=offline.labels)

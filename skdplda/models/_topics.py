@@ -18,8 +18,8 @@ from skdplda.metrics import topic_distances, topic_relevance
 __all__ = ["RELEVANCE", "TopicsMixin", "warn_of_noise"]
 
 # Default of `relevance`. The less lift, the better the NPMI of top words at epsilon 2, on 20 Newsgroups, where this was
-# chosen, as on news articles: relevance.csv. At 0.8 it is 0.003 to 0.021 below that of probabilities, at 0.6 (Sievert
-# and Shirley's choice, without noise) 0.013 to 0.061. Some lift keeps words that all topics share from leading them.
+# chosen, as on news articles: relevance.csv. At 0.8 it is 0.007 to 0.017 below that of probabilities, at 0.6 (Sievert
+# and Shirley's choice, without noise) 0.027 to 0.048. Some lift keeps words that all topics share from leading them.
 RELEVANCE = 0.8
 # A topic below this signal-to-noise ratio holds more noise than topic. The ratio is a mean over all words, which a few
 # clear words among many cannot lift, so that a topic also counts where all of so many top words are clear.
