@@ -273,7 +273,12 @@ def test_fingerprints_see_edits_of_sources(results, trials, monkeypatch, tmp_pat
     [
         ("frontier.judge_short", "frontier.py", "split(len(posts.data)), 10,", "split(len(posts.data)), 8,"),
         ("frontier.judge_short", "frontier.py", "name=KOS, binary=True", "name=KOS, binary=False"),
-        ("attacks_manzonelli.experiment", "attacks_manzonelli.py", "LDA(topics, random_state=0)", "LDA(topics, max_iter=2)"),
+        (
+            "attacks_manzonelli.experiment",
+            "attacks_manzonelli.py",
+            "LDA(topics, random_state=0)",
+            "LDA(topics, max_iter=2)",
+        ),
     ],
 )
 def test_fingerprints_see_edits_of_settings_and_of_how_corpora_are_read(
