@@ -12,8 +12,9 @@ Each is attacked by shadow models that select words of their own, and by ones th
 was released, as the authors' do; the picture is of these. A model's statistic leaves out words that it did not select.
 Beside them plain sampling with the vocabulary of the target's half.
 
-What is stored: the paper's ten repetitions, 21 settings. Intervals are over repetitions. A setting takes one to two
-minutes of processor time; every shadow model is kept in --directory, so that the same command goes on.
+What is stored: the paper's ten repetitions, 21 settings. Intervals are over repetitions. Noise has no seed here, so that
+a second run has other numbers: of two settings areas moved by 0.002 and 0.005. A setting takes one to two minutes of
+processor time; every shadow model is kept in --directory, so that the same command goes on.
 
     python benchmarks/reproduce/attacks_fdptm.py --directory shadows
 """
@@ -78,7 +79,7 @@ def setting(family, first, second, words):
 
 
 def attack(folder, sample, models, repetitions, place, *cell):
-    """Return the values of a row; shadow models, and the scores of all repetitions, are kept in a folder."""
+    """Return the values of a row; shadow models are kept in a folder, and the scores of all repetitions beside it."""
     estimator, options = setting(*cell)
     found = membership_experiment(
         estimator,
@@ -93,7 +94,7 @@ def attack(folder, sample, models, repetitions, place, *cell):
         **options,
     )
     at, each = found.tpr_at(ATTACK, FPR), [run[ATTACK].auc for run in found.runs]
-    np.savez(place / "scores.npz", scores=found[ATTACK].scores, labels=found[ATTACK].labels)
+    np.savez(f"{place}.npz", scores=found[ATTACK].scores, labels=found[ATTACK].labels)
     return {
         "repetitions": repetitions,
         "models": models,
@@ -154,7 +155,7 @@ def main():
         return args.directory / "_".join(["fdptm", *map(str, cell), str(sample), code]).replace(" ", "_")
 
     def curve(cell, name):
-        with np.load(place(cell) / "scores.npz") as kept:
+        with np.load(f"{place(cell)}.npz") as kept:
             return AttackResult(kept["scores"], kept["labels"], name)
 
     rows = Rows(args.output / f"attacks_fdptm{'_quick' if args.quick else ''}.csv", KEYS)
@@ -165,7 +166,7 @@ def main():
         work = partial(attack, data, sample, args.models, args.repetitions, place(values), *values)
         rows.measure(cell, work, roots, ["tweets"])
     print(rows.table.drop(columns=["code", "data"]).to_string(index=False, float_format="{:.3f}".format))
-    if all((place(tuple(cell.values())) / "scores.npz").exists() for cell in wanted):
+    if all(Path(f"{place(tuple(cell.values()))}.npz").exists() for cell in wanted):
         draw(curve, args.repetitions, args.output / "attacks_fdptm.png")
 
 
