@@ -43,7 +43,7 @@ from skdplda import (
     release,
 )
 from skdplda.datasets import make_lda_corpus
-from skdplda.model_selection import PrivateSearchCV, _search, search_cost
+from skdplda.model_selection import PrivateSearchCV, _search, _trials, search_cost
 from skdplda.model_selection._trials import GRID, draw_trials, private_score
 from skdplda.privacy import PrivacyGuarantee, epsilon_of, gaussian_event, mechanism_of
 
@@ -650,7 +650,7 @@ RNG = np.random.default_rng(0)
 @pytest.mark.parametrize("users", [RNG.permutation(40), RNG.integers(15, size=40)])
 def test_users_in_any_order_are_held_out_and_scored_with_their_own_documents(users, monkeypatch):
     """Units stand in the order of their names, documents in theirs; also where each user has one document."""
-    seen, fit_trial = {}, _search.fit_trial
+    seen, fit_trial = {}, _trials.fit_trial
 
     def noted_fit(trial, X, groups):
         seen["training"], seen["groups"] = X.argmax(axis=1), groups
@@ -660,7 +660,7 @@ def test_users_in_any_order_are_held_out_and_scored_with_their_own_documents(use
         seen["gains"], seen["units"] = gains, units
         return 0.0
 
-    monkeypatch.setattr(_search, "fit_trial", noted_fit)
+    monkeypatch.setattr(_trials, "fit_trial", noted_fit)
     monkeypatch.setattr(_search, "private_score", noted_score)
     monkeypatch.setattr(PrivateCGSLDA, "score_samples", lambda self, X: np.asarray(X).argmax(axis=1))
     search(validation_fraction=0.5).fit(3 * np.eye(40, dtype=int), groups=users)  # a document is known by its word

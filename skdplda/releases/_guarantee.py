@@ -55,8 +55,10 @@ SIDE_BY_SIDE = (
     "it fits private steps side by side ({}), and their joint guarantee is not computed here. Put them one after"
     " the other in a pipeline, or compose what privacy_guarantee says of each by PrivacyGuarantee.compose"
 )
-LEARNED = "{!r} ({}) learns its words in the same fit, with {}: as these stand, they leave no word out"
-ORDERED = "{!r} ({}) learns its words in the same fit, with sort=True"
+LEARNED = (
+    "{!r} ({}) learns its words in the same fit as the selector after it, and has there the settings that it has now,"
+    " which {}"
+)
 UNSORTED = (
     "sort=False puts words into the order in which documents use them first, and that order would be released. Set"
     " sort=True"
@@ -180,8 +182,7 @@ def _read_count_vectorizer(known, name, step):
     known.names_columns = True
     if step.vocabulary is None:
         limits = ", ".join(f"{limit}={getattr(step, limit)!r}" for limit in _unlimited(name, step))
-        known.learner = name, step
-        known.assumptions.append(LEARNED.format(name, type(step).__name__, limits))
+        _read_learner(known, name, step, f"leave no word out: {limits}")
     elif known.fitted:
         _check_given(name, step)
 
@@ -191,8 +192,13 @@ def _read_dict_vectorizer(known, name, step):
     if not step.sort:
         raise _void(name, step, UNSORTED)
     known.names_columns = True
+    _read_learner(known, name, step, "sort its words: sort=True")
+
+
+def _read_learner(known, name, step, settings):
+    """Note a vectorizer that learns all words, and what is assumed of its fit: it keeps no record of its settings."""
     known.learner = name, step
-    known.assumptions.append(ORDERED.format(name, type(step).__name__))
+    known.assumptions.append(LEARNED.format(name, type(step).__name__, settings))
 
 
 def _read_public_columns(known, name, step):

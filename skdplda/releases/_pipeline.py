@@ -173,6 +173,24 @@ class PrivatePipeline(Pipeline):
         """
         return super().fit_predict(X, y, **self._handed(X, groups, params))
 
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Set the container of what the last step returns; what steps hand to each other stays as it is.
+
+        Counts of words are sparse, and no data frame.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None, default=None
+            As in scikit-learn's pipeline. None changes nothing.
+
+        Returns
+        -------
+        self : PrivatePipeline
+            The pipeline.
+        """
+        Pipeline(self.steps[-1:]).set_output(transform=transform)
+        return self
+
     def get_metadata_routing(self) -> Any:
         """Return scikit-learn's routing, in which every private step requests groups.
 
@@ -181,7 +199,12 @@ class PrivatePipeline(Pipeline):
         routing : MetadataRouter
             As of scikit-learn's pipeline.
         """
-        return _asking(super().get_metadata_routing(), self.steps)
+        router = super().get_metadata_routing()
+        steps = dict(self.steps)
+        for name, (_, request) in router:
+            if is_private(steps.get(name)):
+                request.fit.add_request(param="groups", alias=True)
+        return router
 
     def _handed(self, X, groups, params):
         """Return the parameters of scikit-learn's `fit`, with the same groups for each private step."""
@@ -204,6 +227,12 @@ class PrivatePipeline(Pipeline):
         groups = _same([*([] if groups is None else [groups]), *by_step.values()], _n_documents(X))
         self._check_costs(private)
         if get_config()["enable_metadata_routing"]:
+            if strangers := _strangers(self):
+                raise ValueError(
+                    f"steps {strangers} must each be a PrivatePipeline, where metadata routing is on: a pipeline of"
+                    " scikit-learn hands groups to the steps that request them, and to no others. Nothing was read or"
+                    " spent."
+                )
             return {**params, "groups": groups}
         return {**params, **dict.fromkeys([f"{name}{SUFFIX}" for name in private], groups)}
 
@@ -256,12 +285,12 @@ def _n_documents(X):
     return len(X) if hasattr(X, "__len__") else None
 
 
-def _asking(router, steps):
-    """Return the router of a pipeline after its private steps, nested ones too, were made to request groups."""
-    inner = {name: pair.router for name, pair in router}
-    for name, step in steps:
+def _strangers(pipeline, prefix=""):
+    """Return the names of the nested pipelines of scikit-learn that hold private steps."""
+    found = []
+    for name, step in pipeline.steps:
         if isinstance(step, Pipeline):
-            _asking(inner[name], step.steps)
-        elif is_private(step):
-            inner[name].fit.add_request(param="groups", alias=True)
-    return router
+            private = any(is_private(inner) for _, inner in flat_steps(step))
+            found += [prefix + name] if private and not isinstance(step, PrivatePipeline) else []
+            found += _strangers(step, f"{prefix}{name}__")
+    return found
