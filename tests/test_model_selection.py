@@ -597,7 +597,8 @@ def test_a_trial_that_fails_is_the_worst(corpus, monkeypatch):
             found.fit(corpus.data, X_public=corpus.data[:50])
         except RuntimeError:  # all twelve had three topics
             continue
-        assert found.best_params_["n_components"] != 3
+        break
+    assert found.best_params_["n_components"] != 3  # false alarm: 3^-60
     only = search(grid={"n_components": [3]}, scoring=scoring)
     with PrivacyAccountant(5.0, 1e-5) as ledger, pytest.raises(RuntimeError, match="three topics") as error:
         only.fit(corpus.data, X_public=corpus.data[:50])
@@ -619,8 +620,9 @@ def test_a_selection_that_finds_nothing_is_an_outcome(monkeypatch):
             found.fit(texts)
         except EmptySelectionError:  # once in a thousand all ten look for beryl
             continue
-        assert found.best_params_["words__token_pattern"] != "beryl"
-        assert release(found).vocabulary_.tolist() == ["apple", "iron", "pear", "zinc"]
+        break
+    assert found.best_params_["words__token_pattern"] != "beryl"  # false alarm: 1e-9
+    assert release(found).vocabulary_.tolist() == ["apple", "iron", "pear", "zinc"]
 
 
 @pytest.mark.parametrize("name", ["callback", "checkpoint"])
