@@ -809,6 +809,49 @@ MUTANTS = [
         "words are released before they are paid for",
         "test_accountant test_vocabulary",
     ),
+    # --- users and searches ---
+    Mutant(
+        "steps get other users",
+        "if not all(map(np.array_equal, units, check_groups(other, size))):",
+        "if len(other) != size:",
+        "a step protects documents where the statement says users",
+        "test_pipeline",
+    ),
+    Mutant(
+        "one step gets no users",
+        "if groups is None and missing:",
+        "if groups is None and not by_step:",
+        "a step protects documents, after the others were paid for",
+        "test_pipeline",
+    ),
+    Mutant(
+        "fitted steps of other users are composed",
+        "        if other != users:",
+        "        if other is None:",
+        "a plain pipeline is stated for users whom no step protects whole",
+        "test_pipeline test_pipeline_guarantee",
+    ),
+    Mutant(
+        "folds keep users whole",
+        "whole = unit != PrivacyUnit.USER or type(cv) in TOGETHER",
+        "whole = True",
+        "a user is in one training set more than is counted",
+        "test_model_selection",
+    ),
+    Mutant(
+        "trials are heard",
+        "                if best is None or found.rank > best.rank:",
+        "                found.tell(stacklevel=3)\n                if best is None or found.rank > best.rank:",
+        "warnings tell of trials that are not released, and of their number",
+        "test_model_selection",
+    ),
+    Mutant(
+        "names in the order of their use",
+        "    if not step.sort:",
+        "    if step.sort is None:",
+        "the order of released words tells which document came first",
+        "test_pipeline_guarantee",
+    ),
     # --- releases ---
     Mutant(
         "seeded fits are released",

@@ -33,7 +33,7 @@ print(df.head(3))
 # All the work: private words and topics, their release, the page, and the file with its card.
 
 pipeline = make_fdptm_pipeline(2.0, 1e-6, n_components=8, max_words="auto", groups=True)
-pipeline.fit(df["text"], words__groups=df["patient"], topics__groups=df["patient"])
+pipeline.fit(df["text"], groups=df["patient"])
 topics = release(pipeline)
 report(topics, "topics.html", title="What the notes are about")
 topics.save("topics.zip", overwrite=True)

@@ -65,7 +65,7 @@ pipeline = make_fdptm_pipeline(
     vectorizer=DPCountVectorizer(stop_words="english", token_pattern=r"(?u)\b[^\W\d_]\w{2,}\b"),
 )
 with PrivacyAccountant(epsilon=8.0, delta=1e-6, unit="user") as accountant:
-    pipeline.fit(texts, words__groups=senders, topics__groups=senders)
+    pipeline.fit(texts, groups=senders)
 words = pipeline["words"].get_feature_names_out()
 print(repr(privacy_guarantee(pipeline)))
 print(f"{len(words):,} words named; spent epsilon {accountant.total.epsilon:.2f}")

@@ -1,18 +1,19 @@
 """Checks of what users pass. The only file that names scikit-learn's semi-private helpers."""
 
+import hashlib
 import os
 import re
 import warnings
 from collections.abc import Callable
 from copy import copy
 from numbers import Integral, Real
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import joblib
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn import config_context
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils._param_validation import Interval, Options, StrOptions
@@ -44,7 +45,9 @@ __all__ = [
     "effective_n_jobs",
     "fit_context",
     "fitted_parameter",
+    "note_groups",
     "note_parameters",
+    "noted_groups",
     "refuse_bags",
     "take_rows",
     "tokens_of",
@@ -57,6 +60,8 @@ LARGEST_COUNT = 2**31 - 1
 MOST_DIMENSIONS = 2**16  # of an embedding: sums of squares are exact
 SEED = [Interval(Integral, 0, None, closed="left"), bytes, np.random.RandomState, None]  # for random_state
 MOST_THREADS = 4 * (os.cpu_count() or 1)  # more do not help; from some ten thousands on, processes die
+# By fitted estimator, for as long as this process keeps it: its guarantee, and a digest of who wrote which document.
+FITTED_GROUPS: WeakKeyDictionary[Any, tuple[Any, bytes]] = WeakKeyDictionary()
 Method = TypeVar("Method", bound=Function)
 
 
@@ -317,6 +322,23 @@ def fitted_parameter(estimator, name, default=None):
     return getattr(estimator, "_fitted_parameters", {}).get(name, getattr(estimator, name, default))
 
 
+def note_groups(estimator, units):
+    """Remember, outside of the estimator, which documents belonged together in its fit; None makes it forget.
+
+    Two steps of a pipeline can so be compared. Who wrote what is data: nothing of it is in the estimator or its pickle.
+    """
+    FITTED_GROUPS.pop(estimator, None)
+    if units is not None:
+        digest = hashlib.blake2b(unit_of_documents(units).tobytes(), digest_size=16).digest()
+        FITTED_GROUPS[estimator] = estimator.privacy_guarantee_, digest
+
+
+def noted_groups(estimator):
+    """Return what tells the users of an estimator's fit from others; None where this process does not know them."""
+    guarantee, digest = FITTED_GROUPS.get(estimator, (None, None))
+    return digest if guarantee is getattr(estimator, "privacy_guarantee_", None) else None  # else it was fitted again
+
+
 def check_counts(estimator, X, *, reset):
     """Return X as CSR of int32 counts with int64 pointers and int32 indices, duplicates summed, X untouched.
 
@@ -469,20 +491,13 @@ def _sorted(groups):
         return sorted(names, key=lambda name: (str(type(name)), repr(name)))
 
 
-def request_groups(*steps):
-    """Have steps ask for groups: where metadata routing is on they get them, and else they miss them aloud."""
-    with config_context(enable_metadata_routing=True):  # scikit-learn refuses the request without
-        for step in steps:
-            step.set_fit_request(groups=True)
-
-
 def warn_of_missing_groups(estimator, groups, stacklevel=4):
-    """Warn the caller of `fit` that groups were asked for by `request_groups`, and none came."""
+    """Warn the caller of `fit` that groups were asked for by `set_fit_request`, and none came."""
     request = vars(estimator).get("_metadata_request")
     if groups is None and request is not None and request.fit.requests.get("groups") is True:
         warnings.warn(
             f"{type(estimator).__name__} was to get groups, and fit got none: the guarantee is for single documents,"
-            " and weaker for users of several. Fit a pipeline with STEP__groups=users for each private step;"
+            " and weaker for users of several. skdplda.releases.PrivatePipeline takes fit(texts, groups=users);"
             " cross-validation and searches pass groups on only after"
             " sklearn.set_config(enable_metadata_routing=True).",
             PrivacyLeakWarning,

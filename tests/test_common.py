@@ -37,6 +37,7 @@ CHECKED_ELSEWHERE = {
     "BaseRoundsModel": "is a base class; test_new_estimator.py",
     "BaseTopicModel": "is a base class",
     "DPCountVectorizer": "takes texts; test_vocabulary.py",
+    "PrivatePipeline": "needs steps; test_pipeline.py",
     "PrivateSearchCV": "needs an estimator and a grid; test_model_selection.py",
     "ReleasedClusterModel": "is loaded, not fitted; test_released_clusters.py",
     "ReleasedTopicModel": "is loaded, not fitted; test_releases.py",

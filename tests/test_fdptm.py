@@ -46,7 +46,7 @@ def texts():
 
 
 def plain_pipeline():
-    """Three steps; only claimed after the fit, since CountVectorizer does not record how it learned its words."""
+    """Three steps of which scikit-learn's CountVectorizer is the first: FDPTM as the paper draws it."""
     return Pipeline(
         [
             ("counts", CountVectorizer(ngram_range=(1, 2))),
@@ -85,7 +85,7 @@ def numbers_in(value):
 
 def test_the_word_of_one_document_is_in_a_pickled_pipeline_and_not_in_a_release(plain, texts, tmp_path):
     assert CANARY.encode() in pickle.dumps(plain)  # why release exists
-    model = release(plain, allow_unproven=True)  # the vectorizer does not record what it was fitted with
+    model = release(plain)
     for content in (written(model, tmp_path), pickle.dumps(model), str(model.privacy_guarantee_).encode()):
         for encoding in ("utf-8", "utf-16-le", "utf-32-le"):
             assert CANARY.encode(encoding) not in content
@@ -100,7 +100,7 @@ def test_the_word_of_one_document_is_in_a_pickled_pipeline_and_not_in_a_release(
 def test_a_release_has_these_values_and_no_others(plain):
     values = {"topic_word_", "vocabulary_", "privacy_guarantee_", "doc_topic_prior_", "n_features_in_"}  # of the fit
     values |= {"topic_sizes_", "topic_names_", "signal_to_noise_"}
-    assert set(vars(release(plain, allow_unproven=True))) == values | {"text_", "details_", "n_jobs"}  # parameters
+    assert set(vars(release(plain))) == values | {"text_", "details_", "n_jobs"}  # parameters
 
 
 def test_the_recipe_holds_no_other_words_even_pickled(recipe, tmp_path):
@@ -111,7 +111,7 @@ def test_the_recipe_holds_no_other_words_even_pickled(recipe, tmp_path):
 def test_a_release_does_what_either_pipeline_does(plain, recipe, tmp_path):
     new = ["plum apple pear", "zinc copper and zinc", CANARY, ""]
     for pipeline in (plain, recipe):
-        release(pipeline, allow_unproven=pipeline is plain).save(tmp_path / "model.zip", overwrite=True)
+        release(pipeline).save(tmp_path / "model.zip", overwrite=True)
         model = load_released(tmp_path / "model.zip")
         np.testing.assert_array_equal(model.transform(new), pipeline.transform(new))
         assert model.vocabulary_.tolist() == pipeline[:-1].get_feature_names_out().tolist()
@@ -190,8 +190,10 @@ def test_the_budget_is_what_the_ledger_sees(texts):
 
 
 def test_a_pipeline_for_users_that_gets_no_groups_warns():
-    """As in cross-validation without metadata routing, which splits by groups and does not pass them on."""
-    pipeline = clone(make_fdptm_pipeline(8.0, 1e-6, n_components=2, groups=True))
+    """A plain one, as in cross-validation without metadata routing, which splits by groups and passes none on."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        steps = [(name, step.set_fit_request(groups=True)) for name, step in make_fdptm_pipeline(8.0, 1e-6).steps]
+    pipeline = clone(Pipeline(steps)).set_params(topics__n_components=2)
     with pytest.warns(PrivacyLeakWarning, match="was to get groups, and fit got none") as record:
         pipeline.fit(["pear plum", "zinc iron"] * 300)
     assert {str(warning.message).split()[0] for warning in record} >= {"DPCountVectorizer", "VIPSLDA"}
@@ -203,7 +205,7 @@ def test_users(texts):
     pipeline = make_fdptm_pipeline(8.0, 1e-6, n_components=2, groups=True)
     before = privacy_guarantee(pipeline, groups=True)
     assert before.unit == "user"
-    pipeline.fit(texts, words__groups=users, topics__groups=users)
+    pipeline.fit(texts, groups=users)
     assert privacy_guarantee(pipeline) == before
     with sklearn.config_context(enable_metadata_routing=True):
         routed = make_fdptm_pipeline(8.0, 1e-6, n_components=2, groups=True).fit(texts, groups=users)

@@ -315,7 +315,7 @@ def test_words_of_a_column_are_selected(texts, library):
     columns = ColumnTransformer([("words", DPCountVectorizer(epsilon=50.0), "text")])
     assert columns.fit_transform(frame).shape[0] == 120
     pipe = make_fdptm_pipeline(50.0, n_components=2, groups=True)
-    pipe.fit(frame["text"], words__groups=frame["user"], topics__groups=frame["user"])
+    pipe.fit(frame["text"], groups=frame["user"])
     assert privacy_guarantee(pipe).unit == "user"
 
 

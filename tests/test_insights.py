@@ -83,7 +83,7 @@ def test_texts_become_clusters_and_keywords_for_one_budget(texts, public, tmp_pa
         3.0, 1e-5, embedder=WordVectorEmbedder(VECTORS), n_components=2, vocabulary=words, groups=True
     )
     promised = privacy_guarantee(pipeline, groups=True)
-    pipeline.fit(texts, texts__groups=USERS, topics__groups=USERS)
+    pipeline.fit(texts, groups=USERS)
     total = privacy_guarantee(pipeline)
     assert (total.epsilon, total.unit, total.status) == (promised.epsilon, "user", "proven")
     assert 2.99 < total.epsilon <= 3 and total.delta <= 1e-5

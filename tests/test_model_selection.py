@@ -3,6 +3,7 @@
 import itertools
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -15,9 +16,12 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    GroupShuffleSplit,
     HalvingGridSearchCV,
     KFold,
+    LeaveOneGroupOut,
     LeaveOneOut,
+    LeavePGroupsOut,
     ParameterSampler,
     PredefinedSplit,
     RandomizedSearchCV,
@@ -27,12 +31,14 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
     StratifiedKFold,
     TimeSeriesSplit,
+    check_cv,
 )
 from sklearn.pipeline import Pipeline
 
 from skdplda import (
     HDPLDA,
     BudgetExceededError,
+    EmptySelectionError,
     IncompatibleGuaranteeError,
     PrivacyAccountant,
     PrivacyLeakWarning,
@@ -43,7 +49,7 @@ from skdplda import (
     release,
 )
 from skdplda.datasets import make_lda_corpus
-from skdplda.model_selection import PrivateSearchCV, _search, search_cost
+from skdplda.model_selection import PrivateSearchCV, _search, _trials, search_cost
 from skdplda.model_selection._trials import GRID, draw_trials, private_score
 from skdplda.privacy import PrivacyGuarantee, epsilon_of, gaussian_event, mechanism_of
 
@@ -533,6 +539,127 @@ def test_bad_parameters_are_refused_before_data_are_read(change, message):
         search(**change).fit("not looked at")
 
 
+# --- nothing of the trials that are not released is heard ----------------------------------------------------------
+
+
+class Told(UserWarning):
+    """What a trial says."""
+
+
+def talking(monkeypatch, trials=8):
+    """Run so many trials, whose fits warn of their candidates; return a scorer to which fewer topics are better."""
+    fit = PrivateCGSLDA.fit
+
+    def aloud(self, X, y=None, groups=None):
+        for _ in range(2):
+            warnings.warn(f"{self.n_components} topics", Told, stacklevel=2)
+        return fit(self, X, y, groups)
+
+    monkeypatch.setattr(PrivateCGSLDA, "fit", aloud)
+    monkeypatch.setattr(_search, "draw_trials", lambda *_: trials)
+    return lambda fitted, X: -fitted.n_components
+
+
+def test_trials_that_are_not_released_warn_of_nothing(corpus, monkeypatch):
+    """How many there were, and what they saw, would be told beside the best: it is not accounted."""
+    scoring = talking(monkeypatch)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        found = search(scoring=scoring).fit(corpus.data, X_public=corpus.data[:50])
+    (told,) = heard
+    assert str(told.message) == f"{found.best_params_['n_components']} topics"
+    assert told.filename == __file__  # of the caller
+
+
+def test_what_was_paid_is_kept_where_warnings_are_errors(corpus, monkeypatch):
+    scoring = talking(monkeypatch)
+    found = search(scoring=scoring)
+    with PrivacyAccountant(5.0, 1e-5) as ledger, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(Told):
+            found.fit(corpus.data, X_public=corpus.data[:50])
+    assert [entry.guarantee for entry in ledger.ledger] == [found.privacy_guarantee_]
+    assert release(found, feature_names=list(corpus.feature_names)).privacy_guarantee_.epsilon == 5.0
+
+
+def test_a_trial_that_fails_is_the_worst(corpus, monkeypatch):
+    monkeypatch.setattr(_search, "draw_trials", lambda *_: 12)
+
+    def scoring(fitted, X):
+        if fitted.n_components == 3:
+            raise RuntimeError("three topics of a trial that nobody is to hear of")
+        return -math.inf if fitted.n_components == 2 else math.nan
+
+    grid = {"n_components": [2, 3, 4]}
+    found = search(grid=grid, scoring=scoring)
+    for _ in range(5):
+        try:
+            found.fit(corpus.data, X_public=corpus.data[:50])
+        except RuntimeError:  # all twelve had three topics
+            continue
+        break
+    assert found.best_params_["n_components"] != 3  # false alarm: 3^-60
+    only = search(grid={"n_components": [3]}, scoring=scoring)
+    with PrivacyAccountant(5.0, 1e-5) as ledger, pytest.raises(RuntimeError, match="three topics") as error:
+        only.fit(corpus.data, X_public=corpus.data[:50])
+    assert len(ledger.ledger) == 1 and "paid for" in error.value.__notes__[0]
+    assert not hasattr(only, "best_estimator_")
+
+
+def test_a_selection_that_finds_nothing_is_an_outcome(monkeypatch):
+    """Words of a trial come out empty now and then, and what a trial shows is released of the best alone."""
+    monkeypatch.setattr(_search, "draw_trials", lambda *_: 10)
+    texts, recipe = (
+        ["apple pear", "iron zinc"] * 400,
+        make_fdptm_pipeline(2.0, 1e-6, model=PrivateCGSLDA(2, max_iter=2)),
+    )
+    grid = {"words__token_pattern": [r"(?u)\b\w\w+\b", "beryl"]}
+    found = search(recipe, grid, epsilon=8.0, delta=1e-5)
+    for _ in range(3):
+        try:
+            found.fit(texts)
+        except EmptySelectionError:  # once in a thousand all ten look for beryl
+            continue
+        break
+    assert found.best_params_["words__token_pattern"] != "beryl"  # false alarm: 1e-9
+    assert release(found).vocabulary_.tolist() == ["apple", "iron", "pear", "zinc"]
+
+
+@pytest.mark.parametrize("name", ["callback", "checkpoint"])
+def test_nobody_looks_on_while_trials_are_fitted(name, corpus, tmp_path):
+    watched = {"callback": print, "checkpoint": str(tmp_path / "trial")}[name]
+    model = PrivateCGSLDA(max_iter=2, **{name: watched})
+    with PrivacyAccountant(5.0, 1e-5) as ledger:
+        for estimator, parameter in ((model, "epsilon"), (Pipeline([("lda", model)]), "lda__epsilon")):
+            grid = {parameter.replace("epsilon", "n_components"): [2]}
+            with pytest.raises(ValueError, match=f"{name} of the estimator must be None: nothing of a trial"):
+                search(estimator, grid, epsilon_parameter=parameter).fit(corpus.data)
+    assert not ledger.ledger and not list(tmp_path.iterdir())
+
+
+def test_a_bar_does_not_count_trials(corpus, monkeypatch, capsys):
+    shown = []
+    for trials in (1, 7):
+        monkeypatch.setattr(_search, "draw_trials", lambda *_, trials=trials: trials)
+        model = PrivateCGSLDA(max_iter=3, verbose=1)
+        found = search(Pipeline([("lda", model)], verbose=True), {"lda__n_components": [2]}, verbose=1)
+        found.set_params(epsilon_parameter="lda__epsilon").fit(corpus.data)
+        out, err = capsys.readouterr()
+        shown.append((out, [line.partition("|")[0] for line in err.split("\r")]))
+        assert found.best_estimator_.verbose is True and found.best_estimator_[0].verbose == 1
+    assert shown[0] == shown[1]
+    assert shown[0][0] == "" and any("100%" in line for line in shown[0][1])
+
+
+def test_trials_draw_words_of_their_own(tmp_path, monkeypatch):
+    """With a pipeline's memory the second trial had the words of the first: one draw, accounted as several."""
+    monkeypatch.setattr(_search, "draw_trials", lambda *_: 3)
+    recipe = make_fdptm_pipeline(8.0, 1e-6, model=PrivateCGSLDA(2, max_iter=2)).set_params(memory=str(tmp_path))
+    found = search(recipe, {"topics__n_components": [2]}, epsilon=8.0, delta=1e-6).fit(TEXTS)
+    assert not list(tmp_path.iterdir())
+    assert found.best_estimator_.transform(TEXTS[:2]).shape == (2, 2)
+
+
 def test_a_grid_search_costs_all_its_fits():
     model = PrivateCGSLDA(epsilon=1.0)
     grid = GridSearchCV(model, {"n_components": [5, 10, 20]}, cv=3)
@@ -602,6 +729,60 @@ def test_only_partitions_keep_a_document_out_of_a_fit(cv, fits):
     assert fits_of(GridSearchCV(model, {"n_components": [5]}, cv=cv, refit=False), model) == fits
 
 
+@pytest.mark.parametrize(
+    ("cv", "fits"),
+    [
+        (None, 5),
+        (2, 2),
+        (KFold(3), 3),
+        (KFold(5, shuffle=True, random_state=0), 5),
+        (StratifiedKFold(4), 4),
+        (GroupKFold(3), 2),
+        (GroupKFold(4), 3),
+        (StratifiedGroupKFold(3), 2),
+        (RepeatedKFold(n_splits=3, n_repeats=2, random_state=0), 6),
+        (RepeatedStratifiedKFold(n_splits=2, n_repeats=3, random_state=0), 6),
+        (GroupShuffleSplit(4, random_state=0), 4),
+        (ShuffleSplit(3, random_state=0), 3),
+        (PredefinedSplit(np.arange(60) // 20), 3),
+        (PredefinedSplit(np.arange(60) % 15 % 3), 3),  # keeps users together; nobody asks, and more is counted
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored by:UserWarning")
+def test_a_user_is_in_all_training_sets_but_of_splitters_that_keep_users_together(cv, fits):
+    """Against the splits themselves: no user may meet more training sets of a candidate than are counted."""
+    model, users, y = PrivateCGSLDA(epsilon=1.0), np.arange(60) % 15, np.arange(60) // 2 % 2
+    grid = GridSearchCV(model, {"n_components": [5]}, cv=cv, refit=False)
+    one, cost = model.privacy_cost(groups=True), search_cost(grid, groups=True)
+    assert cost.unit == "user"
+    assert cost.epsilon == one.compose(*[one] * (fits - 1)).epsilon
+    met = np.zeros(15, int)
+    for training, _ in check_cv(cv, y).split(np.zeros((60, 1)), y, users):
+        met[np.unique(users[training])] += 1
+    assert met.max() <= fits
+    if not isinstance(cv, (GroupShuffleSplit, PredefinedSplit)):
+        assert met.max() == fits
+    told = any("is given the same groups as the fits" in item for item in cost.assumptions)
+    assert told == isinstance(cv, (GroupKFold, StratifiedGroupKFold))
+
+
+def test_the_numbers_of_a_search_for_users():
+    model = PrivateCGSLDA(epsilon=1.0)
+    for folds, epsilon in ((2, 1.4), (3, 1.709), (5, 2.202)):
+        grid = GridSearchCV(model, {"n_components": [5]}, cv=folds, refit=False)
+        assert search_cost(grid, groups=True).epsilon == pytest.approx(epsilon, abs=1e-3)
+        assert search_cost(grid).epsilon < search_cost(grid, groups=True).epsilon
+    for cv in (LeaveOneGroupOut(), LeavePGroupsOut(2)):  # as many splits as users, or more
+        with pytest.raises(ValueError, match="without data"):
+            search_cost(GridSearchCV(model, {"n_components": [5]}, cv=cv), groups=True)
+
+
+def test_folds_divide_no_token():
+    """A model that protects tokens is told of no users: each token is in one document, which no fold divides."""
+    grid = GridSearchCV(HDPLDA(epsilon=1e4), {"n_components": [5]}, cv=3, refit=False)
+    assert search_cost(grid, groups=True) == search_cost(grid)
+
+
 def test_a_randomized_search_costs_as_many_candidates_as_it_draws():
     model = PrivateCGSLDA(epsilon=1.0)
     randomized = RandomizedSearchCV(model, {"n_components": [5, 6, 7, 8]}, n_iter=3, cv=4)
@@ -650,7 +831,7 @@ RNG = np.random.default_rng(0)
 @pytest.mark.parametrize("users", [RNG.permutation(40), RNG.integers(15, size=40)])
 def test_users_in_any_order_are_held_out_and_scored_with_their_own_documents(users, monkeypatch):
     """Units stand in the order of their names, documents in theirs; also where each user has one document."""
-    seen, fit_trial = {}, _search.fit_trial
+    seen, fit_trial = {}, _trials.fit_trial
 
     def noted_fit(trial, X, groups):
         seen["training"], seen["groups"] = X.argmax(axis=1), groups
@@ -660,7 +841,7 @@ def test_users_in_any_order_are_held_out_and_scored_with_their_own_documents(use
         seen["gains"], seen["units"] = gains, units
         return 0.0
 
-    monkeypatch.setattr(_search, "fit_trial", noted_fit)
+    monkeypatch.setattr(_trials, "fit_trial", noted_fit)
     monkeypatch.setattr(_search, "private_score", noted_score)
     monkeypatch.setattr(PrivateCGSLDA, "score_samples", lambda self, X: np.asarray(X).argmax(axis=1))
     search(validation_fraction=0.5).fit(3 * np.eye(40, dtype=int), groups=users)  # a document is known by its word

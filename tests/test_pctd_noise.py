@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 from itertools import permutations
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from scipy import stats
 from scipy.special import softmax
+from sklearn.base import clone
 
 from skdplda import PCTD, PrivacyAccountant, PrivacyGuarantee, PrivacyLeakWarning
 from skdplda.models import _pctd_noise
@@ -155,6 +157,11 @@ def test_noise_that_drowns_every_word_is_said():
     with pytest.warns(UserWarning, match="no word stands out"):
         model = PCTD(2, noise="units", epsilon=1.0, max_iter=1).fit(random_units(6000))
     np.testing.assert_allclose(model.topic_word_, 1 / 30)
+    again = clone(model)
+    with warnings.catch_warnings(), pytest.raises(UserWarning, match="no word stands out"):
+        warnings.simplefilter("error")
+        again.fit(random_units(6000))
+    assert again.privacy_guarantee_ == model.privacy_guarantee_  # it was paid for, and is not lost
 
 
 def test_one_word_in_the_place_of_another_is_what_is_protected():

@@ -1,7 +1,7 @@
 """The guarantee of a pipeline as a whole: steps composed, and everything that voids the guarantee refused."""
 
 import math
-from dataclasses import replace
+import pickle
 from functools import partial
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import LatentDirichletAllocation
+from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, SelectorMixin
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -18,12 +19,14 @@ from sklearn.preprocessing import Binarizer, FunctionTransformer, StandardScaler
 from skdplda import (
     HDPLDA,
     PCTD,
+    VIPSLDA,
     DPCountVectorizer,
     DPVocabularySelector,
     IncompatibleGuaranteeError,
     LocalPrivateLDA,
     PrivacyGuarantee,
     PrivateCGSLDA,
+    load_released,
     release,
 )
 from skdplda.local import LocalRandomizer
@@ -91,7 +94,7 @@ def test_before_and_after_the_fit():
     pipeline = make_pipeline(CountVectorizer(), Selector(), lda())
     before = privacy_guarantee(pipeline)
     after = privacy_guarantee(pipeline.fit(TEXTS))
-    assert replace(after, status="proven", reason="") == before
+    assert after == before
     pipeline.set_params(privatecgslda__epsilon=0.1)  # what was fitted was fitted
     assert privacy_guarantee(pipeline) == after
     with pytest.raises(ValueError, match=r"\['selector'\] are fitted and \['privatecgslda'\] are not"):
@@ -130,18 +133,82 @@ def test_columns_of_unknown_origin_stay_open():
 )
 def test_what_is_accepted(first):
     pipeline = make_pipeline(*first, lda())
-    assert privacy_guarantee(pipeline).status == "proven"
+    before = privacy_guarantee(pipeline)
+    assert before.status == "proven"
+    assert privacy_guarantee(pipeline.fit(TEXTS)) == before
     learned = any(type(s) is CountVectorizer and s.vocabulary is None for _, s in releases.flat_steps(pipeline))
-    assert privacy_guarantee(pipeline.fit(TEXTS)).status == ("claimed" if learned else "proven")
+    assert any("learns its words in the same fit" in item for item in before.assumptions) == learned
 
 
-def test_what_a_vectorizer_was_fitted_with_is_not_what_its_parameters_say():
-    pipeline = make_pipeline(CountVectorizer(min_df=5), Selector(), lda()).fit(TEXTS)
-    pipeline.set_params(countvectorizer__min_df=1)
-    guarantee = privacy_guarantee(pipeline)
-    assert guarantee.status == "claimed"
-    assert "does not record with which min_df" in guarantee.reason
-    assert privacy_guarantee(make_pipeline(DPCountVectorizer(), lda()).fit(TEXTS)).status == "proven"
+@pytest.mark.parametrize("fitted", [False, True])
+def test_what_a_vectorizer_was_fitted_with_is_an_assumption(fitted):
+    """It keeps no record: the statement says which settings it is about, and others void it."""
+    pipeline = make_pipeline(CountVectorizer(), DPVocabularySelector(4.0, delta=5e-6), lda())
+    pipeline = pipeline.fit(TEXTS) if fitted else pipeline
+    told = privacy_guarantee(pipeline)
+    assert told.status == "proven" and told.reason == ""
+    (said,) = (item for item in told.assumptions if item.startswith("'countvectorizer' (CountVectorizer) learns its"))
+    assert "in the same fit as the selector after it" in said
+    assert "min_df=1, max_df=1.0, max_features=None" in said
+    for limit in ({"min_df": 5}, {"max_df": 0.9}, {"max_features": 3}):
+        pipeline.set_params(**{f"countvectorizer__{name}": value for name, value in limit.items()})
+        with pytest.raises(ValueError, match=r"voids the guarantee: .* keeps or drops a word for all documents"):
+            privacy_guarantee(pipeline)
+        pipeline.set_params(countvectorizer__min_df=1, countvectorizer__max_df=1.0, countvectorizer__max_features=None)
+    assert not any(
+        "same fit" in item for item in privacy_guarantee(make_pipeline(DPCountVectorizer(), lda())).assumptions
+    )
+
+
+HIDDEN = ["aardvark", "mycanary", "zzz"]  # words of one document each: before, between and after those of all
+
+
+def with_hidden(texts):
+    return [*(f"{text} {word}" for text, word in zip(texts, HIDDEN, strict=False)), *texts[len(HIDDEN) :]]
+
+
+def test_a_plain_pipeline_is_released_with_its_covered_words_only(tmp_path):
+    model = VIPSLDA(2, epsilon=4.0, delta=5e-6)
+    pipeline = make_pipeline(CountVectorizer(), DPVocabularySelector(4.0, delta=5e-6), model)
+    planned = privacy_guarantee(pipeline)
+    pipeline.fit(with_hidden(TEXTS * 5))
+    assert set(HIDDEN) < set(pipeline[0].vocabulary_)
+    released = release(pipeline)
+    assert released.privacy_guarantee_ == privacy_guarantee(pipeline) == planned
+    assert released.vocabulary_.tolist() == sorted(PUBLIC)  # in the order of the alphabet, whatever came first
+    np.testing.assert_array_equal(pipeline[:-1].get_feature_names_out(), released.vocabulary_)
+    released.save(tmp_path / "topics.zip")
+    content = b"".join(path.read_bytes() for path in tmp_path.iterdir()) + pickle.dumps(released)
+    for word in HIDDEN:
+        assert word.encode() not in content
+    np.testing.assert_array_equal(
+        load_released(tmp_path / "topics.zip").transform(["pear zzz"]), pipeline.transform(["pear zzz"])
+    )
+    pipeline[0].fit(TEXTS)  # columns are others now, and the selector's places mean nothing
+    with pytest.raises(ValueError, match="length"):
+        release(pipeline)
+
+
+def test_names_of_counts_are_learned_as_words_are():
+    """DictVectorizer, the other one that learns without counting documents."""
+    rows = [{"pear": 2, "plum": 1}, {"zinc": 1, "iron": 3}] * 300
+    rows[0] = {"mycanary": 1, **rows[0]}
+    pipeline = make_pipeline(DictVectorizer(), DPVocabularySelector(4.0, delta=5e-6), lda(epsilon=4.0))
+    told = privacy_guarantee(pipeline.fit(rows))
+    assert told.status == "proven"
+    assert any("(DictVectorizer) learns its words" in item and "sort=True" in item for item in told.assumptions)
+    assert any("every word of the documents" in item for item in told.not_covered)
+    assert release(pipeline).vocabulary_.tolist() == sorted(PUBLIC)
+    with pytest.raises(ValueError, match="sort=False puts words into the order in which documents use them"):
+        privacy_guarantee(pipeline.set_params(dictvectorizer__sort=False))
+    with pytest.raises(ValueError, match="every word of the documents"):
+        privacy_guarantee(make_pipeline(DictVectorizer(), lda()))
+
+
+@pytest.mark.parametrize("vectorizer", [TfidfVectorizer(use_idf=False, norm=None), SemanticUnitVectorizer()])
+def test_other_vectorizers_that_learn_words_stay_refused(vectorizer):
+    with pytest.raises(ValueError, match=r"document frequencies|every word of the documents"):
+        privacy_guarantee(make_pipeline(vectorizer, DPVocabularySelector(), lda()))
 
 
 def test_a_learned_vocabulary_does_not_become_public_by_a_parameter():

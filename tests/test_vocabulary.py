@@ -3,6 +3,7 @@
 import pickle
 import pickletools
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -625,6 +626,16 @@ def test_parameters_are_checked(estimator, wrong, counts, texts):
         estimator(**wrong).fit(counts if estimator is DPVocabularySelector else texts)
     with pytest.raises(ValueError, match=name):
         estimator(**wrong).privacy_cost()
+
+
+def test_a_selector_that_selects_nothing_is_fitted_where_warnings_are_errors():
+    selector = DPVocabularySelector()
+    with PrivacyAccountant(1.0, 1e-5) as ledger, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="No word was used by enough"):
+            selector.fit(np.ones((5, 3), int))
+    assert [entry.guarantee for entry in ledger.ledger] == [selector.privacy_guarantee_]
+    assert selector.get_support().tolist() == [False] * 3
 
 
 def test_a_selector_that_selects_nothing_has_no_columns_and_says_so():

@@ -11,8 +11,8 @@ Figure 4: words selected with epsilon_1, topics without noise. Figure 5: one of 
 varies, the other is 3. M1 is "item_frequency_published", the authors' with its printed threshold, which breaks its
 delta; "item_frequency", the same with a threshold that keeps it; or the package's default. M2 is "laplace-last" (Zhu et
 al. 2016), the authors', whose claimed epsilon_2 does not hold, or "gaussian", proven for documents at delta=1e-5. The
-table has the total of words and topics, accounted jointly, and its status, which is "claimed" in each row: the counts
-are scikit-learn's CountVectorizer, which does not record how it learned its words (DPCountVectorizer does).
+table has the total of words and topics, accounted jointly, and its status, which was "claimed" in each row when these
+were measured: scikit-learn's CountVectorizer does not record how it learned its words, now an assumption of the proof.
 
 Figure 4 agrees in level and shape by the authors' measure: with their M1 and scikit-learn's topics we have -1321,
 -1235 and -1202 at epsilon_1 = 1, 3, 10 (three seeds, standard deviations 12, 17, 27), the paper -1380, -1242 and

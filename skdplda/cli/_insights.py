@@ -152,8 +152,7 @@ def _insights(args):
     )
     texts = list(documents)
     refuse_foreign(texts, pipeline[0])
-    users = {} if args.users is None else {"texts__groups": documents.users, "topics__groups": documents.users}
-    pipeline.fit(texts, **users)
+    pipeline.fit(texts, groups=documents.users)
     model = pipeline[-1]
     if args.release is not None:
         release(pipeline).save(args.release, overwrite=args.overwrite)

@@ -22,12 +22,13 @@ from sklearn.model_selection import (
 
 from skdplda._types import Estimator
 from skdplda._validation import is_integer
-from skdplda.privacy import PrivacyGuarantee, Status
+from skdplda.privacy import PrivacyGuarantee, PrivacyUnit, Status
 from skdplda.releases import privacy_guarantee
 
 __all__ = ["search_cost"]
 
 PARTITIONS = (KFold, StratifiedKFold, GroupKFold, StratifiedGroupKFold)  # each sample is held out exactly once
+TOGETHER = (GroupKFold, StratifiedGroupKFold)  # with all others of its group; the other splitters divide users
 REPEATED = (RepeatedKFold, RepeatedStratifiedKFold)  # and these once in each repetition
 SEARCHES = (GridSearchCV, RandomizedSearchCV)  # each candidate is fitted once a split; nothing else is
 
@@ -38,8 +39,10 @@ def search_cost(search: Estimator, *, groups: bool = False) -> PrivacyGuarantee:
     """What scikit-learn's grid or randomized search costs when it is run on private data, to spend it in a ledger.
 
     Such a search fits each candidate once a split, and the best again on everything. Each fit spends its own guarantee.
-    Where the splits are a partition into folds (a number, None or scikit-learn's K-fold splitters) a unit is in all
-    training sets of a candidate but one; with any other splitter it may be in all of them. Both hold only if which
+    Where the splits are a partition into folds (a number, None or scikit-learn's K-fold splitters) a document is in all
+    training sets of a candidate but one, and so is a user with `GroupKFold` and `StratifiedGroupKFold`, which keep a
+    user's documents together. Other splitters of documents divide users, who may then be in all training sets, as any
+    unit with any other splitter. All of this holds only if which
     splits a unit is in does not depend on the other units. scikit-learn's splitters go by position or by a
     permutation, which one unit more shifts, so the result is claimed. Splits that are given (a list, a
     `PredefinedSplit`) keep the status of the fits, and whoever made them answers for the assumption. The ledger of a
@@ -52,7 +55,7 @@ def search_cost(search: Estimator, *, groups: bool = False) -> PrivacyGuarantee:
         data. A randomized search needs lists of values, or an integer as its `random_state`, for its candidates to be
         known.
     groups : bool, default=False
-        Whether the fits are given groups.
+        Whether the fits are given groups, the users of documents. The splitter must be given the same.
 
     Returns
     -------
@@ -78,34 +81,34 @@ def search_cost(search: Estimator, *, groups: bool = False) -> PrivacyGuarantee:
             f"search must be a GridSearchCV or a RandomizedSearchCV; got {type(search).__name__}, and how often that"
             " fits on a document is not known here. Add up the guarantees of its fits by PrivacyAccountant.spend."
         )
-    passes = _passes(search.cv)
     costs = [
         privacy_guarantee(clone(search.estimator).set_params(**parameters), groups=groups)
         for parameters in _candidates(search)
     ]
+    passes = _passes(search.cv, costs[0].unit)
     fits = [cost for cost in _dearest(search, costs) for _ in range(passes)]
     if search.refit:  # of which candidate, the data decide
         fits += _distinct(costs)
     total = fits[0].compose(*fits[1:])
     unpriced = "cross-validation scores, and the choice made by them: they come from private documents without noise"
-    total = replace(
-        total,
-        not_covered=(*total.not_covered, unpriced),
-        assumptions=(*total.assumptions, "which splits a unit is in does not depend on other units"),
-    )
+    assumptions = [*total.assumptions, "which splits a unit is in does not depend on other units"]
+    if total.unit == PrivacyUnit.USER and type(search.cv) in TOGETHER:
+        assumptions.append(f"{type(search.cv).__name__} is given the same groups as the fits")
+    total = replace(total, not_covered=(*total.not_covered, unpriced), assumptions=tuple(assumptions))
     if isinstance(search.cv, (list, tuple)) or type(search.cv) is PredefinedSplit:
         return total
     status = Status.CLAIMED if total.status == Status.PROVEN else total.status
     return replace(total, status=status, reason="; ".join(filter(None, [total.reason, MOVED])))
 
 
-def _passes(cv):
+def _passes(cv, unit):
     """Return in how many training sets of a candidate a unit may be."""
     if cv is None or isinstance(cv, Integral):
         cv = check_cv(cv)
-    if type(cv) in PARTITIONS:
+    whole = unit != PrivacyUnit.USER or type(cv) in TOGETHER  # else the fold of one document leaves a user in the rest
+    if whole and type(cv) in PARTITIONS:
         return max(cv.get_n_splits() - 1, 1)
-    if type(cv) in REPEATED:
+    if whole and type(cv) in REPEATED:
         folds = cv.get_n_splits() // cv.n_repeats
         return cv.n_repeats * max(folds - 1, 1)
     if isinstance(cv, Iterator):

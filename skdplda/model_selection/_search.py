@@ -17,13 +17,31 @@ from tqdm import tqdm
 
 from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Estimator, Function, Matrix, Seed
-from skdplda._validation import SEED, Interval, check_groups, check_is_fitted, fit_context, names_of, take_rows
-from skdplda.model_selection._trials import draw_trials, fit_trial, is_seed, private_score, private_steps, seed_all
+from skdplda._validation import (
+    SEED,
+    Interval,
+    check_groups,
+    check_is_fitted,
+    fit_context,
+    names_of,
+    note_groups,
+    take_rows,
+)
+from skdplda.model_selection._trials import (
+    Outcome,
+    draw_trials,
+    is_seed,
+    is_witness,
+    private_score,
+    private_steps,
+    seed_all,
+)
 from skdplda.privacy import (
     MOST_DRAWS,
     BudgetCharge,
     LedgerAwareMixin,
     PrivacyGuarantee,
+    PrivacyUnit,
     Randomness,
     Status,
     calibrate_gaussian,
@@ -102,7 +120,8 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         Anything but None makes the search reproducible, and its guarantee assume that the seed stays secret; proven
         only for 16 random bytes or more. Affects privacy: yes.
     verbose : int, default=0
-        Progress bar if positive; it shows the number of trials, which is not to be published. Affects privacy: no.
+        A bar of the search as a whole if positive. How many trials there are is not told, nor what they show of their
+        own. Affects privacy: no.
 
     Attributes
     ----------
@@ -200,11 +219,16 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
             If an open accountant cannot afford the search. No data were read.
         ValueError
             For parameters that are not as described, a grid that mixes laws whose costs cannot be compared, or no trial
-            drawn.
+            drawn. What a trial raises is raised if all fail, and is one of theirs: a trial that fails is the worst.
         IncompatibleGuaranteeError
             If candidates differ in privacy unit, adjacency or trust model.
         """
         candidates, epsilon, deviation, guarantee = self._plan(groups is not None, X_public is not None)
+        if groups is None and guarantee.unit == PrivacyUnit.USER:
+            raise ValueError(
+                "groups must be given, the user of each document: the estimator was made with groups=True. Write"
+                " fit(X, groups=users). Nothing was read or spent."
+            )
         budget = self._budgets(groups is not None)(epsilon)
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
         charge.check()
@@ -212,6 +236,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         X, X_public = self._checked(X, "X"), None if X_public is None else self._checked(X_public, "X_public")
         n_documents = X.shape[0] if hasattr(X, "shape") else len(X)
         start, documents = check_groups(groups, n_documents)
+        users = None if groups is None else (start, documents)
         validation = None
         if X_public is None:
             held_out = rng.random(len(start) - 1) < self.validation_fraction
@@ -222,30 +247,38 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
             groups = None if groups is None else names_of(groups)[training]
         charge.charge(uuid4().hex)
         best = None
-        with prepaid():
-            for _ in tqdm(range(draw_trials(self.mean_trials, self.shape, rng)), disable=not self.verbose):
+        with prepaid(), tqdm(total=1, desc=type(self).__name__, disable=not self.verbose) as bar:
+            for _ in range(draw_trials(self.mean_trials, self.shape, rng)):
                 parameters = candidates[rng.integers(len(candidates))]
                 trial = self._trial(parameters, budget)
                 if self.random_state is not None:
                     seed_all(trial, rng)
-                fit_trial(trial, X, groups)
-                if X_public is not None:
-                    score = float(trial.score(X_public) if self.scoring is None else self.scoring(trial, X_public))
-                else:
-                    seed = None if self.random_state is None else rng.bytes(32)
-                    gains = trial.score_samples(validation_X) if len(validation) else np.zeros(0)  # of few units, none
-                    score = private_score(gains, trial, units, deviation, seed)
-                if best is None or score > best[0] or math.isnan(best[0]):
-                    best = score, parameters, trial
+                seed = None if self.random_state is None or X_public is not None else rng.bytes(32)
+
+                def judge(fitted, seed=seed):
+                    if X_public is not None:
+                        return float(fitted.score(X_public) if self.scoring is None else self.scoring(fitted, X_public))
+                    gains = fitted.score_samples(validation_X) if len(validation) else np.zeros(0)  # of few units, none
+                    return private_score(gains, fitted, units, deviation, seed)
+
+                found = Outcome.of(parameters, trial, X, groups, judge)
+                if best is None or found.rank > best.rank:
+                    best = found
+            bar.update()
         if best is None:
             raise ValueError(
                 f"shape={self.shape!r} drew no trial, which happens with probability {math.exp(-self.mean_trials):.2g};"
                 " the search is paid for. Search again, or use a finite shape, which draws at least one."
             )
-        self.best_score_, self.best_params_, self.best_estimator_ = best
+        if best.error is not None:
+            best.error.add_note("The search is paid for, and none of its trials was better than this one.")
+            raise best.error
+        self.best_score_, self.best_params_, self.best_estimator_ = best.score, best.parameters, best.trial
         for step in private_steps(self.best_estimator_):
             step.privacy_guarantee_ = step._shared_guarantee = guarantee  # never the smaller one of a single trial
         self.privacy_guarantee_ = guarantee
+        note_groups(self, users)
+        best.tell(stacklevel=3)
         return self
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -374,11 +407,17 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
                     f" epsilon={self.epsilon!r}."
                 )
             trial = self._trial(parameters, budget(1.0))
-            seeds = {name: seed for name, seed in trial.get_params().items() if is_seed(name)}
+            known = trial.get_params()
+            seeds = {name: seed for name, seed in known.items() if is_seed(name)}
             if any(seed is not None for seed in seeds.values()):
                 raise ValueError(
                     f"random_state of the estimator must be None, got {seeds}: trials need noise of their own. Give"
                     " random_state to the search instead."
+                )
+            if seen := sorted(name for name, value in known.items() if is_witness(name) and value is not None):
+                raise ValueError(
+                    f"{seen[0]} of the estimator must be None: nothing of a trial may be seen or kept, because the best"
+                    " one alone is released."
                 )
         if math.isinf(self.epsilon):
             guarantee = self._cost_of(candidates[0], budget(math.inf), groups)

@@ -2,17 +2,17 @@
 
 import hashlib
 import math
+import warnings
 from functools import lru_cache
-from inspect import signature
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from sklearn import get_config
 
 from skdplda.privacy import mechanism_of
-from skdplda.releases import flat_steps
+from skdplda.releases import PrivatePipeline, flat_steps
 
-__all__ = ["draw_trials", "fit_trial", "is_seed", "private_score", "private_steps", "seed_all"]
+__all__ = ["Outcome", "draw_trials", "fit_trial", "is_seed", "is_witness", "private_score", "private_steps", "seed_all"]
 
 GRID = 2**20  # of a unit's score: sums are integers
 
@@ -46,7 +46,17 @@ def success_probability(shape, mean):
 
 def is_seed(name):
     """Whether a parameter, maybe of a nested estimator, is a random_state."""
-    return name.rpartition("__")[2] == "random_state"
+    return last_part(name) == "random_state"
+
+
+def is_witness(name):
+    """Whether a parameter, maybe of a nested estimator, shows or keeps what a fit does on its way."""
+    return last_part(name) in ("callback", "checkpoint")
+
+
+def last_part(name):
+    """Return the name that a parameter of a nested estimator has there."""
+    return name.rpartition("__")[2]
 
 
 def seed_all(estimator, rng):
@@ -64,14 +74,52 @@ def private_steps(estimator):
 
 
 def fit_trial(trial, X, groups):
-    """Fit, with groups for the steps that take them."""
-    if groups is None:
-        trial.fit(X)
-    elif not hasattr(trial, "steps") or get_config()["enable_metadata_routing"]:
-        trial.fit(X, groups=groups)
-    else:
-        takers = [name for name, step in flat_steps(trial) if "groups" in signature(step.fit).parameters]
-        trial.fit(X, **{f"{name}__groups": groups for name in takers})
+    """Fit the steps of a trial, each with the same groups.
+
+    Not by the trial's own pipeline: what that remembers of other trials, or shows of its progress, is of no trial's.
+    """
+    steps = [(str(place), step) for place, (_, step) in enumerate(flat_steps(trial))]
+    PrivatePipeline(steps, groups=groups is not None).fit(X, groups=groups)
+
+
+class Outcome(NamedTuple):
+    """What came of a trial. One that failed is worse than all others, and one whose score is nan than the rest.
+
+    Of the search's trials the best alone is released. So all that a trial says while it runs, warnings and errors
+    included, is part of its outcome, and goes nowhere if another one is better.
+    """
+
+    score: float
+    parameters: dict
+    trial: Any
+    error: Exception | None
+    warnings: list
+
+    @property
+    def rank(self):
+        """Larger is better."""
+        return self.error is None, -math.inf if math.isnan(self.score) else self.score
+
+    @classmethod
+    def of(cls, parameters, trial, X, groups, judge):
+        """Fit a trial in silence, and judge it by a function of the fitted trial."""
+        loud = {name: value for name, value in trial.get_params().items() if last_part(name) == "verbose"}
+        score, error = math.nan, None
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            try:
+                fit_trial(trial.set_params(**dict.fromkeys(loud, False)), X, groups)
+                score = judge(trial)
+            except Exception as failure:
+                error = failure
+            trial.set_params(**loud)
+        return cls(score, parameters, trial, error, [one.message for one in heard])
+
+    def tell(self, stacklevel):
+        """Warn the caller of what the trial warned of, each once."""
+        told = {(type(message), str(message)): message for message in self.warnings}
+        for message in told.values():
+            warnings.warn(message, stacklevel=stacklevel + 1)
 
 
 def private_score(log_likelihoods, trial, units, deviation, seed):

@@ -23,6 +23,7 @@ from skdplda._validation import (
     check_prior,
     effective_n_jobs,
     fit_context,
+    note_groups,
     note_parameters,
     warn_of_missing_groups,
 )
@@ -494,6 +495,7 @@ class BaseRoundsModel(BaseTopicModel):
 
         watched = callback if observers else None  # a report may cost a table
         self._set_fitted(guarantee, **self._run(plan, randomness, data, charge, watched))
+        note_groups(self, data.units)
         warn_of_noise(self, stacklevel=5)
         return self
 

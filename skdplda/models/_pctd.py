@@ -501,6 +501,17 @@ class PCTD(BaseRoundsModel):
         run_rounds(e_step, tables, no_noise, randomness, n_threads=n_threads, callback=callback, verbose=self.verbose)
         return self._model_of(tables, rounds)
 
+    def _set_fitted(self, guarantee, components_, **attributes):
+        super()._set_fitted(guarantee, components_, **attributes)
+        if self.noise == "units" and np.isfinite(self.epsilon) and np.ptp(components_) == 0:
+            warnings.warn(
+                f"no word stands out of noise of standard deviation {self._plan().multipliers[0] * TOKEN_L2:.3g} on"
+                " each count: the topics are noise. Use noise='statistics', or a larger epsilon, a smaller vocabulary"
+                " or longer units.",
+                UserWarning,
+                stacklevel=5,
+            )
+
 
 def shuffled_segments(X, randomness):
     """Return the tokens of word counts as semantic units of one word each, in a secret random order.

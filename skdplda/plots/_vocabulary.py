@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from sklearn import get_config
 from sklearn.base import clone
 
 from skdplda.exceptions import EmptySelectionError
@@ -278,9 +277,7 @@ def _topics(estimator, X, X_test, model, groups):
         pipeline = make_fdptm_pipeline(
             selector.epsilon, selector.delta, vectorizer=selector, model=model, groups=groups is not None
         )
-        keys = ["groups"] if get_config()["enable_metadata_routing"] else ["words__groups", "topics__groups"]
-        options = {} if groups is None else dict.fromkeys(keys, groups)
-        if _fitted(pipeline, X, options) is None:
+        if _fitted(pipeline, X, {"groups": groups}) is None:
             return 0.0
         train, test = (pipeline["words"].transform(texts) for texts in (X, X_test))
         gained = np.log(unigram_perplexity(train, test)) - np.log(pipeline["topics"].perplexity(test))

@@ -5,10 +5,12 @@ from skdplda.releases._guarantee import flat_steps, privacy_guarantee
 from skdplda.releases._insights import make_insights_pipeline
 from skdplda.releases._load import load_released
 from skdplda.releases._model import ReleasedTopicModel
+from skdplda.releases._pipeline import PrivatePipeline
 from skdplda.releases._recipe import make_fdptm_pipeline
 from skdplda.releases._release import release
 
 __all__ = [
+    "PrivatePipeline",
     "ReleasedClusterModel",
     "ReleasedTopicModel",
     "flat_steps",

@@ -9,12 +9,13 @@ from inspect import signature
 from numbers import Integral
 
 import numpy as np
+from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer
 
 from skdplda._types import Estimator
-from skdplda._validation import check_public_words, fitted_parameter, is_integer
+from skdplda._validation import check_public_words, fitted_parameter, is_integer, noted_groups
 from skdplda.exceptions import IncompatibleGuaranteeError
 from skdplda.models import BaseRoundsModel
 from skdplda.privacy import PrivacyGuarantee, Status, is_guessable_seed
@@ -54,9 +55,13 @@ SIDE_BY_SIDE = (
     "it fits private steps side by side ({}), and their joint guarantee is not computed here. Put them one after"
     " the other in a pipeline, or compose what privacy_guarantee says of each by PrivacyGuarantee.compose"
 )
-UNRECORDED = (
-    "{!r} ({}) does not record with which min_df, max_df and max_features it learned its words, and they may have been"
-    " set since. DPCountVectorizer, which counts and selects in one step, does"
+LEARNED = (
+    "{!r} ({}) learns its words in the same fit as the selector after it, and has there the settings that it has now,"
+    " which {}"
+)
+UNSORTED = (
+    "sort=False puts words into the order in which documents use them first, and that order would be released. Set"
+    " sort=True"
 )
 BOUNDED = "the E-step of {!r} ({}), which is not of this package, bounds contributions as BaseRoundsModel asks"
 STATED_BY_BASE = ("fit", "privacy_cost", "_fit", "_run", "_plan", "_guarantee", "_set_fitted")
@@ -82,7 +87,8 @@ def privacy_guarantee(
     estimator : Pipeline or private estimator
         Fitted or not; pipelines may be nested.
     groups : bool, default=False
-        Whether `fit` will be given groups. Only asked before the fit.
+        Whether `fit` will be given groups. Only asked before the fit, and not where a `PrivatePipeline` was made for
+        them.
     trusted : tuple of type, default=()
         Classes outside of this package whose guarantees you take for proven. Those of other classes, subclasses
         included, are claimed.
@@ -102,7 +108,8 @@ def privacy_guarantee(
         finds in no text, no step is private, some of the private steps are fitted and some not, or two share a
         `random_state`.
     IncompatibleGuaranteeError
-        If the private steps differ in unit, adjacency or trust model.
+        If the private steps differ in unit, adjacency or trust model, or were fitted in this process with different
+        groups.
 
     References
     ----------
@@ -122,7 +129,7 @@ def privacy_guarantee(
     ValueError: step 'countvectorizer' (CountVectorizer) voids the guarantee: max_features=2 ...
     """
     steps = flat_steps(estimator)
-    known = Known(_is_fitted(estimator, steps), groups, trusted)
+    known = Known(_is_fitted(estimator, steps), groups or _wants_groups(estimator), trusted)
     for name, step in steps:
         if known.learner is not None and not (selects(step) or type(step) is Binarizer):
             raise _void(*known.learner, LEARNS_WORDS)
@@ -153,7 +160,7 @@ class Known:
 
 def _read_private(known, name, step):
     """Take the guarantee of a private step, and what the pipeline knows of its columns."""
-    guarantee = step.privacy_guarantee_ if known.fitted else _cost(step, known.groups)
+    guarantee = step.privacy_guarantee_ if known.fitted else cost_of(step, known.groups)
     if _is_on_the_loop(step):
         known.assumptions.append(BOUNDED.format(name, type(step).__name__))
     elif not (type(step).__module__.partition(".")[0] == "skdplda" or type(step) in known.trusted):
@@ -174,12 +181,24 @@ def _read_count_vectorizer(known, name, step):
     """Accept public words, or all words of the documents where a private selector follows."""
     known.names_columns = True
     if step.vocabulary is None:
-        _check_unlimited(name, step)
-        known.learner = name, step
-        if known.fitted:
-            known.doubts.append(UNRECORDED.format(name, type(step).__name__))
+        limits = ", ".join(f"{limit}={getattr(step, limit)!r}" for limit in _unlimited(name, step))
+        _read_learner(known, name, step, f"leave no word out: {limits}")
     elif known.fitted:
         _check_given(name, step)
+
+
+def _read_dict_vectorizer(known, name, step):
+    """Accept all names that the documents have, in the order of the alphabet, where a private selector follows."""
+    if not step.sort:
+        raise _void(name, step, UNSORTED)
+    known.names_columns = True
+    _read_learner(known, name, step, "sort its words: sort=True")
+
+
+def _read_learner(known, name, step, settings):
+    """Note a vectorizer that learns all words, and what is assumed of its fit: it keeps no record of its settings."""
+    known.learner = name, step
+    known.assumptions.append(LEARNED.format(name, type(step).__name__, settings))
 
 
 def _read_public_columns(known, name, step):
@@ -199,6 +218,7 @@ def _refuse(known, name, step):
 
 HANDLERS = {  # by exact class: a subclass may do anything
     CountVectorizer: _read_count_vectorizer,
+    DictVectorizer: _read_dict_vectorizer,
     HashingVectorizer: _read_public_columns,
     SemanticUnitVectorizer: _read_public_columns,
     Binarizer: _read_binarizer,
@@ -208,6 +228,7 @@ HANDLERS = {  # by exact class: a subclass may do anything
 def _is_fitted(estimator, steps):
     """Whether the private steps are fitted; refuse steps that cannot be composed, whatever stands between them."""
     private = {name: step for name, step in steps if is_private(step)}
+    _check_groups_of(private)
     for name, step in steps:
         if inner := _private_inside(step):
             raise _void(name, step, SIDE_BY_SIDE.format(", ".join(map(repr, inner))))
@@ -222,6 +243,19 @@ def _is_fitted(estimator, steps):
         raise ValueError(f"of the private steps {fitted} are fitted and {missing} are not: fit the whole pipeline.")
     _check_seeds(private)
     return bool(fitted)
+
+
+def _check_groups_of(private):
+    """Refuse steps that were fitted with different users, where this process knows it."""
+    noted = {name: noted_groups(step) for name, step in private.items()}
+    (first, users), *others = [(name, users) for name, users in noted.items() if users is not None] or [(None, None)]
+    for name, other in others:
+        if other != users:
+            raise IncompatibleGuaranteeError(
+                f"the private steps do not protect the same thing: {first!r} and {name!r} were fitted with different"
+                " groups, so that neither protects the users of the other. Fit the whole pipeline again with one array"
+                " for all steps; skdplda.releases.PrivatePipeline takes fit(texts, groups=users)."
+            )
 
 
 def _total(known, steps):
@@ -267,12 +301,19 @@ def flat_steps(estimator: Estimator, name: str | None = None) -> list[tuple[str,
     return [(name or type(estimator).__name__.lower(), estimator)]
 
 
+def _wants_groups(estimator):
+    """Whether a pipeline, or one within it, was made to be given groups."""
+    if not isinstance(estimator, Pipeline):
+        return False
+    return bool(getattr(estimator, "groups", False)) or any(_wants_groups(step) for _, step in estimator.steps)
+
+
 def is_private(step):
     """Whether a step states a guarantee."""
     return hasattr(step, "privacy_cost")
 
 
-def _cost(step, groups):
+def cost_of(step, groups):
     """Return the guarantee that a step will give. Some know no groups: their unit is the same with and without."""
     return (
         step.privacy_cost(groups=groups) if "groups" in signature(step.privacy_cost).parameters else step.privacy_cost()
@@ -366,8 +407,8 @@ def _check_given(name, step):
         )
 
 
-def _check_unlimited(name, step):
-    """Refuse a vectorizer whose words depend on how many documents use them."""
+def _unlimited(name, step):
+    """Return the limits of a vectorizer, none of which leaves out words by counting the documents that use them."""
     least = step.min_df <= 1 if isinstance(step.min_df, Integral) else step.min_df == 0
     most = isinstance(step.max_df, float) and step.max_df >= 1.0  # the integer 1 is one document
     limits = {"min_df": least, "max_df": most, "max_features": step.max_features is None}
@@ -380,6 +421,7 @@ def _check_unlimited(name, step):
                 f" one document changes the rows of others. Leave {limit} at its default and select words privately"
                 " (DPVocabularySelector, DPCountVectorizer), or give public words as vocabulary",
             )
+    return limits
 
 
 def _check_vocabulary(name, step):
@@ -421,5 +463,6 @@ def _compose(parts):
         found = ", ".join(f"{name!r}: {g.unit}, {g.adjacency}, {g.trust}" for name, g in parts.items())
         raise IncompatibleGuaranteeError(
             f"the private steps do not protect the same thing ({found}): {error}. Give groups to all of them"
-            " (step__groups=...) or to none, and use one adjacency and one trust model."
+            " or to none (skdplda.releases.PrivatePipeline takes them once: fit(texts, groups=users)), and use one"
+            " adjacency and one trust model."
         ) from None

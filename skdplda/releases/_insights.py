@@ -4,12 +4,12 @@ import math
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from skdplda._types import Estimator, Sequence
-from skdplda._validation import is_real, request_groups
+from skdplda._validation import is_real
 from skdplda.models import EmbeddingTopics
 from skdplda.privacy import check_delta, check_epsilon
+from skdplda.releases._pipeline import PrivatePipeline
 from skdplda.releases._recipe import calibrate
 from skdplda.vocabulary import DPCountVectorizer, TextEmbedder
 
@@ -50,14 +50,13 @@ def make_insights_pipeline(
     model : EmbeddingTopics or None, default=None
         Its budget is replaced, and, where the embedder has `public_rows`, its `init`, unless it is an array.
     groups : bool, default=False
-        Whether `fit` will be given groups. Where metadata routing is on, both steps request them; where
-        it is off, a fit without them warns.
+        Whether `fit` will be given groups, the users of documents. A fit without them is then refused.
 
     Returns
     -------
-    pipeline : Pipeline
-        Unfitted, with steps "texts" and "topics". `privacy_guarantee(pipeline)` tells its total; give groups as
-        `texts__groups` and `topics__groups`.
+    pipeline : PrivatePipeline
+        Unfitted, with steps "texts" and "topics". `privacy_guarantee(pipeline)` tells its total. Groups are given
+        once: `pipeline.fit(texts, groups=users)`.
 
     Raises
     ------
@@ -92,6 +91,4 @@ def make_insights_pipeline(
         if math.isfinite(epsilon):
             calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
     texts = TextEmbedder(embedder, words, topics._n_features_of_public())
-    if groups:
-        request_groups(texts, topics)
-    return Pipeline([("texts", texts), ("topics", topics)])
+    return PrivatePipeline([("texts", texts), ("topics", topics)], groups=groups)

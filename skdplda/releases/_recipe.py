@@ -6,13 +6,13 @@ from typing import Any, Literal
 import numpy as np
 from scipy.optimize import brentq
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from skdplda._types import Estimator
-from skdplda._validation import is_integer, is_real, request_groups
+from skdplda._validation import is_integer, is_real
 from skdplda.exceptions import BudgetExceededError
 from skdplda.models import VIPSLDA, suggest_n_components
 from skdplda.privacy import active_accountant, check_delta, check_epsilon
+from skdplda.releases._pipeline import PrivatePipeline
 from skdplda.rounds import PublicPrior, WordPrior, seeded_names
 from skdplda.vocabulary import DPCountVectorizer
 
@@ -82,8 +82,7 @@ def make_fdptm_pipeline(
         Public knowledge of words and topics, for the model. It meets the words once they are selected, and there must
         be as many topics as it names; "suggest" takes at least as many.
     groups : bool, default=False
-        Whether `fit` will be given groups. Where metadata routing is on, both steps request them; where
-        it is off, a fit without them warns.
+        Whether `fit` will be given groups, the users of documents. A fit without them is then refused.
     n_documents : int or None, default=None
         For "suggest": a public estimate of the number of documents, of users with `groups`. Affects privacy: no, if it
         was not counted in the private texts.
@@ -95,9 +94,9 @@ def make_fdptm_pipeline(
 
     Returns
     -------
-    pipeline : Pipeline
-        Unfitted, with steps "words" and "topics". `privacy_guarantee(pipeline)` tells its total; give groups as
-        `words__groups` and `topics__groups`.
+    pipeline : PrivatePipeline
+        Unfitted, with steps "words" and "topics". `privacy_guarantee(pipeline)` tells its total. Groups are given
+        once: `pipeline.fit(texts, groups=users)`.
 
     Raises
     ------
@@ -180,9 +179,7 @@ def make_fdptm_pipeline(
         suggestion = suggest_n_components(topics.epsilon, topics.delta, n_documents, length, n_words)
         topics.set_params(n_components=max(suggestion.n_components, n_seeded))
     topics.privacy_cost(groups=groups)  # the model refuses what it cannot fit before the words are paid for
-    if groups:
-        request_groups(words, topics)
-    return Pipeline([("words", words), ("topics", topics)])
+    return PrivatePipeline([("words", words), ("topics", topics)], groups=groups)
 
 
 def _for_the_rest(epsilon, delta, options):

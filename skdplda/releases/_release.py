@@ -4,6 +4,7 @@ import math
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import Pipeline
 
@@ -152,7 +153,7 @@ def _opened(estimator):
 def _words(steps, words):
     """Return the words of the model's columns, from `words` of the first step's, if it takes counts."""
     for name, step in steps:
-        if hasattr(step, "build_analyzer"):
+        if hasattr(step, "build_analyzer") or type(step) is DictVectorizer:
             if words is not None:
                 raise ValueError(f"feature_names must be None: {name!r} names the columns.")
             words = step.get_feature_names_out() if hasattr(step, "get_feature_names_out") else None

@@ -8,9 +8,10 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from skdplda._texts import WordColumnsMixin
 from skdplda._types import ArrayLike, Estimator, Function, Iterable
-from skdplda._validation import check_is_fitted, note_parameters
+from skdplda._validation import check_is_fitted, note_groups, note_parameters
 from skdplda.privacy import PrivacyGuarantee, active_accountant
 from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
+from skdplda.vocabulary._selection import users_of
 from skdplda.vocabulary._vectorizer import DPCountVectorizer
 
 __all__ = ["TextEmbedder"]
@@ -94,6 +95,7 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, BaseEstimator):
         self._embedding()
         self.vectorizer_ = clone(self._words()).fit(raw_documents, groups=groups)
         note_parameters(self)
+        note_groups(self, users_of(self, groups))
         return self
 
     def fit_transform(self, raw_documents: Any, y: Any = None, groups: ArrayLike | None = None) -> EmbeddedTexts:

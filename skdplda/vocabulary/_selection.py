@@ -32,7 +32,7 @@ from skdplda.privacy import (
     select_words,
 )
 
-__all__ = ["PrivateSelection"]
+__all__ = ["PrivateSelection", "users_of"]
 
 CLAIMED = {
     "item_frequency_published": "its threshold counts on one new word a unit, but noise is on every word: of 100 words"
@@ -221,6 +221,12 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             if math.isfinite(epsilon):
                 text += f" Words that {n_units:,} such units use need about epsilon={epsilon:.2g}."
         return text + " A public_vocabulary costs nothing."
+
+
+def users_of(estimator, groups):
+    """Return the documents of each user for `note_groups`, or None: not known, or not asked for."""
+    asked = estimator.public_vocabulary is None and hasattr(groups, "__len__")
+    return check_groups(groups, len(groups)) if asked and not hasattr(type(groups), "__dask_graph__") else None
 
 
 def unit_words(X, groups, counted=False):

@@ -16,13 +16,14 @@ from skdplda._validation import (
     check_public_words,
     fit_context,
     is_integer,
+    note_groups,
     note_parameters,
     warn_of_missing_groups,
 )
 from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import has_levels
 from skdplda.vocabulary._levels import LONGEST_WORD, Tokens
-from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
+from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions, users_of
 
 __all__ = ["DPCountVectorizer"]
 
@@ -238,6 +239,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
             self.noisy_weights_ = weights
         self.privacy_guarantee_ = charge.guarantee
         note_parameters(self)
+        note_groups(self, users_of(self, groups))
         return self
 
     def fit_transform(self, raw_documents: Any, y: Any = None, groups: ArrayLike | None = None) -> Any:
