@@ -502,8 +502,9 @@ class BaseRoundsModel(BaseTopicModel):
         e_step, tables = self._e_step(plan, randomness, data), self._make_tables(plan, randomness, data)
         identity = ""
         if self.checkpoint is not None:
-            # A prior says other things of other columns.
-            identity = f"{type(self).__name__} {settings_of(self)} {fingerprint(*data.contents)} {data.prior!r}"
+            # Of other columns, a prior says other things.
+            held = settings_of(self), data.documents.shape, data.contents, data.prior
+            identity = f"{type(self).__name__} {fingerprint(*held)}"
         with closing(e_step) if hasattr(e_step, "close") else nullcontext():
             run_rounds(
                 e_step,
@@ -689,18 +690,9 @@ class BaseRoundsModel(BaseTopicModel):
 
 
 def settings_of(estimator):
-    """Return, as text, the parameters that another run of the same fit must not change.
-
-    A generator counts by its type: its address and its state are others in each run. Arrays count by their content,
-    because their text is abbreviated.
-    """
-    settings = {name: value for name, value in estimator.get_params().items() if name not in MAY_CHANGE}
-    if isinstance(settings["random_state"], np.random.RandomState):
-        settings["random_state"] = np.random.RandomState
-    for name, value in settings.items():
-        if isinstance(value, np.ndarray | list | tuple):
-            settings[name] = fingerprint(np.asarray(value))
-    return str(sorted(settings.items()))
+    """Return, as text, the parameters that another run of the same fit must not change, by what they hold."""
+    settings = estimator.get_params(deep=False)
+    return fingerprint({name: value for name, value in settings.items() if name not in MAY_CHANGE})
 
 
 def warn_of_spare_topics(n_components, n_words, stacklevel=4):

@@ -352,7 +352,7 @@ class VIPSLDA(BaseRoundsModel):
             randomness.warn_if_seeded(self, stacklevel=4)
         tables = self._make_tables(plan, randomness, data)
         if stream["n_done"]:
-            tables.restore({"table": stream["table"], "n": stream["n_done"]})
+            tables.restore({"table": stream["table"], "n": np.array(stream["n_done"])})
         charge.charge(stream["run"])
         e_step = self._e_step(plan, randomness, data)
         run_round(e_step, tables, plan, randomness, stream["n_done"], n_threads=effective_n_jobs(self.n_jobs))

@@ -256,8 +256,8 @@ def run_rounds(
                 " delete it or give another path."
             )
         first, run, randomness.root = header["n_done"], header["run"], bytes.fromhex(header["key"])
-        e_step.restore({name[2:]: a for name, a in arrays.items() if name.startswith("e_")})
-        tables.restore({name[2:]: a for name, a in arrays.items() if name.startswith("r_")})
+        states = [{name[2:]: a for name, a in arrays.items() if name.startswith(prefix)} for prefix in ("e_", "r_")]
+        _checkpoint.restore(checkpoint, (e_step, states[0]), (tables, states[1]))
         if not plan.holds(first, tables) or not same_noise(header["multipliers"], plan.spent(first, tables)):
             raise ValueError(
                 f"checkpoint {os.fspath(checkpoint)!r} has other releases, or noise, than this version makes in the"
@@ -283,5 +283,5 @@ def run_rounds(
         if callback is not None:
             callback(RoundReport(round_, progress.total, tables.table))
     progress.close()
-    if checkpoint is not None and os.path.exists(checkpoint):
-        os.remove(checkpoint)
+    if checkpoint is not None:
+        _checkpoint.discard(checkpoint)
