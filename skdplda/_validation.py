@@ -55,9 +55,19 @@ __all__ = [
 HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 LARGEST_COUNT = 2**31 - 1
 MOST_DIMENSIONS = 2**16  # of an embedding: sums of squares are exact
-SEED = [Interval(Integral, 0, None, closed="left"), bytes, np.random.RandomState, None]  # for random_state
 MOST_THREADS = 4 * (os.cpu_count() or 1)  # more do not help; from some ten thousands on, processes die
 Method = TypeVar("Method", bound=Function)
+
+
+class IntegerSeed(Interval):
+    """An integer that is no bool: True would be the seed 1."""
+
+    def is_satisfied_by(self, val):
+        """Whether a value is one."""
+        return is_integer(val) and super().is_satisfied_by(val)
+
+
+SEED = [IntegerSeed(Integral, 0, None, closed="left"), bytes, np.random.RandomState, None]  # for random_state
 
 
 class FittedTopics(NamedTuple):

@@ -167,11 +167,16 @@ class RoundReport(NamedTuple):
     table: np.ndarray
 
 
-def run_round(e_step, tables, plan, randomness, round_, active=None, n_threads=1):
-    """Run one round: collect, add noise, update. The parameters are those of `run_rounds`."""
+def run_round(e_step, tables, plan, randomness, round_, active=None, n_threads=1, before_noise=None):
+    """Run one round: collect, add noise, update. The parameters are those of `run_rounds`.
+
+    `before_noise` is called with a digest of the sum, keyed by the secret of the fit, and may raise.
+    """
     multiplier, question = plan.multiplier(round_, tables), tables.question
     total = e_step.collect(question, round_, active)
     if not plan.noiseless:
+        if before_noise is not None:
+            before_noise(randomness.digest(round_, plan.mechanism, multiplier, total))
         key = randomness.noise(round_, plan.mechanism, multiplier, total)
         noisy = plan.draw(multiplier, total.shape, key, n_threads)
         noisy += total  # in place: these are the largest arrays of a fit, and the sum belongs to the E-step
