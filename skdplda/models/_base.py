@@ -472,7 +472,8 @@ class BaseRoundsModel(BaseTopicModel):
     def _fit(self, X, groups, watch=None):
         """Plan, check the budget, read, warn, charge and run; then change all fitted attributes at once.
 
-        `watch` is called with the report of each round, as `callback` is, and has a method `check(n_words)`.
+        `watch` is called with the report of each round, as `callback` is, and has the methods `check(n_words)` and
+        `attributes()`, which returns fitted attributes.
         """
         plan = self._plan()
         guarantee = self._guarantee("document" if groups is None else "user", plan)
@@ -493,8 +494,9 @@ class BaseRoundsModel(BaseTopicModel):
                 observer(report)
 
         watched = callback if observers else None  # a report may cost a table
-        self._set_fitted(guarantee, **self._run(plan, randomness, data, charge, watched))
-        warn_of_noise(self, stacklevel=5)
+        attributes = self._run(plan, randomness, data, charge, watched)
+        self._set_fitted(guarantee, **attributes, **({} if watch is None else watch.attributes()))
+        self._warn_fitted(stacklevel=6)
         return self
 
     def _run(self, plan, randomness, data, charge, callback):
@@ -612,6 +614,10 @@ class BaseRoundsModel(BaseTopicModel):
     def _warn(self, plan, guarantee, n_words, stacklevel=5):
         """Warn the caller of `fit`; `stacklevel` is that of the caller, counted from here."""
         warn_of_spare_topics(self.n_components, n_words, stacklevel + 1)
+
+    def _warn_fitted(self, stacklevel):
+        """Warn the caller of `fit` of what the releases tell: what was paid for is stored, even if this raises."""
+        warn_of_noise(self, stacklevel)
 
     def _randomness(self):
         """Return the `Randomness` of a fit, which is that of the interrupted run if there is a checkpoint.

@@ -235,9 +235,10 @@ ShardedCounts
         UserWarning
             If the released sizes of clusters do not stand out of the noise.
         """
-        self._fit((X, counts), groups)
-        if self.words_ is not None and hasattr(self, "topic_word_"):
-            self.name_topics()
+        return self._fit((X, counts), groups)
+
+    def _warn_fitted(self, stacklevel):
+        super()._warn_fitted(stacklevel + 1)
         clear = int(self._clear_clusters().sum())
         if clear < self.n_components:
             most = f"{clear} clusters" if clear > 1 else "1 cluster"
@@ -246,9 +247,8 @@ ShardedCounts
                 f" noise: their released sizes are below {CLEAR:g} standard deviations, {self.size_deviation_:.4g}"
                 f" each. Use at most {most}, a larger epsilon, or more texts.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=stacklevel - 1,
             )
-        return self
 
     def audit_contributions(  # type: ignore[override]
         self,
@@ -498,6 +498,8 @@ ShardedCounts
             super()._set_fitted(guarantee, components_, **attributes)
         if self.topic_word_ is None:
             del self.topic_word_
+        elif self.words_ is not None:
+            self.name_topics()
 
 
 def projected_e_step(X, units=None, *, projection, n_words, **options):

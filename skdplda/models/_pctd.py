@@ -265,9 +265,7 @@ class PCTD(BaseRoundsModel):
         watch = PublicPerplexity(
             public, self._doc_topic_prior(), self._topic_word_prior(), effective_n_jobs(self.n_jobs)
         )
-        self._fit(X, groups, watch)
-        self.public_perplexity_ = np.array(watch.history)
-        return self
+        return self._fit(X, groups, watch)
 
     def transform(self, X: Any) -> np.ndarray:
         """Topic proportions of documents under the fitted topics.
@@ -501,6 +499,17 @@ class PCTD(BaseRoundsModel):
         run_rounds(e_step, tables, no_noise, randomness, n_threads=n_threads, callback=callback, verbose=self.verbose)
         return self._model_of(tables, rounds)
 
+    def _set_fitted(self, guarantee, components_, **attributes):
+        super()._set_fitted(guarantee, components_, **attributes)
+        if self.noise == "units" and np.isfinite(self.epsilon) and np.ptp(components_) == 0:
+            warnings.warn(
+                f"no word stands out of noise of standard deviation {self._plan().multipliers[0] * TOKEN_L2:.3g} on"
+                " each count: the topics are noise. Use noise='statistics', or a larger epsilon, a smaller vocabulary"
+                " or longer units.",
+                UserWarning,
+                stacklevel=5,
+            )
+
 
 def shuffled_segments(X, randomness):
     """Return the tokens of word counts as semantic units of one word each, in a secret random order.
@@ -532,6 +541,10 @@ class PublicPerplexity:
             perplexity(self._X, np.full((1, n_words), 1 / n_words))
         except ValueError as error:
             raise ValueError(f"public cannot be followed: {error}") from None
+
+    def attributes(self):
+        """Return what a fit stores."""
+        return {"public_perplexity_": np.array(self.history)}
 
     def __call__(self, report):
         """Note the perplexity after a round."""

@@ -1,7 +1,5 @@
 """Noise on the word counts of segments: once for every word of the vocabulary, or in each iteration as published."""
 
-import warnings
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -51,13 +49,6 @@ def noisy_segments(X, sigma, randomness, n_threads):
     row, column, value = (np.concatenate(parts) for parts in (rows, columns, values))
     count = _probable(value, _rates(totals, n_segments, sigma)[column], sigma)
     kept = count > 0
-    if not kept.any():
-        warnings.warn(
-            f"no word stands out of noise of standard deviation {sigma:.3g} on each count: the topics are noise. Use"
-            " noise='statistics', or a larger epsilon, a smaller vocabulary or longer units.",
-            UserWarning,
-            stacklevel=6,
-        )
     counts = sp.coo_array((count[kept], (row[kept], column[kept])), shape=X.counts.shape)
     return UnitMatrix(X.start, counts)
 

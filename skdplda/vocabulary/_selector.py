@@ -195,10 +195,11 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
             X, self.n_features_in_ = sharded, sharded.shape[1]
         with nullcontext() if sharded is None else closing(sharded.pool):
+            nothing = None  # or why no word was selected
             if self.public_vocabulary is not None:
                 chosen, weights = self._public_columns(X.shape[1]), None
             else:
-                chosen, weights = self._select_or_warn(X, groups, charge)
+                chosen, weights, nothing = self._select_or_none(X, groups, charge)
         self.support_ = np.zeros(X.shape[1], dtype=bool)
         self.support_[chosen] = True
         self.__dict__.pop("noisy_weights_", None)  # of an earlier fit
@@ -206,6 +207,8 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
             self.noisy_weights_ = weights
         self.privacy_guarantee_ = charge.guarantee
         note_parameters(self)
+        if nothing is not None:
+            warnings.warn(f"{nothing} transform returns no columns.", UserWarning, stacklevel=3)
         return self
 
     def transform(self, X: Matrix) -> Any:
@@ -237,15 +240,14 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
             found.words = self.get_feature_names_out()
         return found
 
-    def _select_or_warn(self, X, groups, charge):
-        """Select; where nothing is selected, warn as scikit-learn's selectors do."""
+    def _select_or_none(self, X, groups, charge):
+        """Return the selected columns, their weights and None; where nothing is selected, no columns and why."""
         try:
             chosen, weights, rounds = self._select(X, groups, charge, self._start())
         except EmptySelectionError as error:
-            warnings.warn(f"{error} transform returns no columns.", UserWarning, stacklevel=4)
-            return np.zeros(0, int), np.zeros(0)
+            return np.zeros(0, int), np.zeros(0), str(error)
         kept = self._heaviest(chosen, weights, rounds)
-        return chosen[kept], weights[kept]
+        return chosen[kept], weights[kept], None
 
     def _get_support_mask(self):
         check_is_fitted(self)
