@@ -35,6 +35,7 @@ __all__ = [
     "check_groups",
     "check_is_fitted",
     "check_matrix",
+    "check_memory",
     "check_prior",
     "check_public_words",
     "check_same_rows",
@@ -174,6 +175,20 @@ def check_public_words(vectorizer, words, name, places=None):
             " released, so they must be words, not documents. Leave these out, or change how texts are cut"
             " (token_pattern, ngram_range, lowercase, stop_words)"
         )
+
+
+def check_memory(n_topics, n_words):
+    """Raise MemoryError where a model of so many topics and words cannot be held, before a budget is charged for it.
+
+    Memory that is asked for and not written to takes no time. What a fit needs beside the model is not known here.
+    """
+    try:
+        np.empty((2, n_topics, n_words))  # `components_` and `topic_word_`
+    except MemoryError:
+        raise MemoryError(
+            f"a model of {n_topics} topics and {n_words} words takes {2 * 8 * n_topics * n_words / 2**30:.3g} GiB, more"
+            " than there is. Use fewer topics (n_components) or fewer words. Nothing was spent."
+        ) from None
 
 
 def check_matrix(estimator, X, *, reset=True, finite=True):

@@ -20,6 +20,7 @@ from skdplda._validation import (
     check_counts,
     check_groups,
     check_is_fitted,
+    check_memory,
     check_prior,
     effective_n_jobs,
     fit_context,
@@ -484,6 +485,7 @@ class BaseRoundsModel(BaseTopicModel):
         data = self._training_data(X, groups, plan, randomness)
         if watch is not None:
             watch.check(data.n_words)
+        check_memory(self.n_components, data.n_words)
         self._warn(plan, guarantee, data.n_words)
         if plan is not None and not plan.noiseless:
             randomness.warn_if_seeded(self)

@@ -17,6 +17,7 @@ from skdplda._validation import (
     StrOptions,
     check_counts,
     check_groups,
+    check_memory,
     check_prior,
     check_same_rows,
     fit_context,
@@ -443,6 +444,7 @@ ShardedCounts
         counts = None if data.on_workers else data.documents.counts
         n_words = data.documents.pool.n_counted if data.on_workers else None if counts is None else counts.shape[1]
         n_dimensions = self._n_dimensions(self.n_features_in_)
+        check_memory(self.n_components, n_words or n_dimensions)
         init, key = self._public("init"), randomness.table_key
         if init is None:
             start = PublicStart.spread(self.n_components, n_dimensions, key)

@@ -18,6 +18,7 @@ from skdplda._validation import (
     StrOptions,
     check_counts,
     check_groups,
+    check_memory,
     effective_n_jobs,
     fit_context,
 )
@@ -378,6 +379,7 @@ class VIPSLDA(BaseRoundsModel):
         charge.check(stream.run)
         X = shortened(check_counts(self, X, reset=stream.n_done == 0))
         data = TrainingData(X, None if groups is None else check_groups(groups, X.shape[0]), groups is not None, ())
+        check_memory(self.n_components, data.n_words)
         if stream.n_done == 0:
             self._warn(plan, guarantee, data.n_words, stacklevel=4)
         if not plan.noiseless:
@@ -534,7 +536,7 @@ class VIPSLDA(BaseRoundsModel):
         warn_of_large_delta(self.delta, self.nominal_size, stacklevel + 1)
 
     def _keeps_seeds(self):
-        """Whether a pickle is to hold secret seeds: as long as the estimator, or its stream, is not fitted to the end."""
+        """Whether a pickle is to hold secret seeds: as long as the estimator, or its stream, is not at its end."""
         stream = getattr(self, "_stream", None)
         return super()._keeps_seeds() or (stream is not None and stream.key is not None)
 
