@@ -324,9 +324,11 @@ class VIPSLDA(BaseRoundsModel):
     def partial_fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Take one step, with one mini-batch of a stream. Only for `learning_method="online"`.
 
-        The first call charges the budget of all `max_iter` steps. The model holds released values only: pickle it
-        between steps, and a stream that was killed goes on from there without spending again. Go on from one copy, the
-        last: a step that is taken twice makes two releases, and only one is charged.
+        The first call charges the budget of all `max_iter` steps. Pickle the model between steps, and a stream that
+        was killed goes on from there without spending again. Until the last step the pickle holds the key of the noise,
+        and is as private as the data. A step that is taken again, by a copy, with the same batch is the same release;
+        with another batch it is refused, as far as this process or an open accountant knows of the first one. Go on
+        from one copy, the last.
 
         There is no gain from sampling: a document (user) may come in every batch, or in at most `max_visits`. In which
         batch it comes must depend neither on other documents (users) nor on the model: cut a stream by time, or by a
@@ -350,7 +352,8 @@ class VIPSLDA(BaseRoundsModel):
         Raises
         ------
         BudgetExceededError
-            If `max_iter` steps have been taken, or an open accountant cannot afford the stream. No data were read.
+            If `max_iter` steps have been taken, or an open accountant cannot afford the stream; no data were read. Or
+            if this step has been taken with another batch; nothing was released.
         ValueError
             For parameters or counts that are not as described, or changed between steps.
         """
