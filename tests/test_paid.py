@@ -14,13 +14,11 @@ from skdplda import (
     VIPSLDA,
     DPVocabularySelector,
     EmbeddingTopics,
-    LocalPrivateLDA,
     PrivacyAccountant,
     PrivateCGSLDA,
 )
 from skdplda.datasets import make_lda_corpus
 from skdplda.exceptions import NoisyTopicsWarning
-from skdplda.local import LocalRandomizer
 from skdplda.semantics import UnitMatrix
 
 X = make_lda_corpus(40, 30, 2, mean_length=5, random_state=0).data  # so few that all of it is noise
@@ -33,7 +31,6 @@ LOUD = {  # fits that warn of what they released
     "PrivateCGSLDA, laplace": PrivateCGSLDA(3, epsilon=0.1, mechanism="laplace", max_iter=2),
     "PCTD, units": PCTD(3, epsilon=0.1, noise="units", max_iter=2),
     "EmbeddingTopics": EmbeddingTopics(3, epsilon=0.1),
-    "LocalPrivateLDA": LocalPrivateLDA(12, randomizer=LocalRandomizer(1e-4), max_iter=2),
     "DPVocabularySelector": DPVocabularySelector(epsilon=0.1),
 }
 
@@ -46,7 +43,7 @@ def test_a_fit_that_was_paid_is_stored_where_warnings_are_errors(name):
     data = X
     if name == "PCTD, units":
         data = UNITS
-    cost = estimator.privacy_cost(n_words=30) if name == "LocalPrivateLDA" else estimator.privacy_cost()
+    cost = estimator.privacy_cost()
     terms = {"unit": cost.unit, "adjacency": cost.adjacency, "trust": cost.trust}
     with PrivacyAccountant(np.inf, 0.5, **terms) as ledger, warnings.catch_warnings():
         warnings.simplefilter("error")
