@@ -60,12 +60,13 @@ class HiddenSeedsMixin:
         return {name: _hidden(name, value) for name, value in super().get_params(deep).items()}  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        if not self._keeps_seeds():
-            state = {name: _forgotten(name, value) for name, value in state.items()}
-            if "_fitted_parameters" in state:
-                given = state["_fitted_parameters"].items()
-                state["_fitted_parameters"] = {name: _forgotten(name, value, _digest) for name, value in given}
+        state: dict[str, Any] = super().__getstate__()
+        if self._keeps_seeds():
+            return state
+        state = {name: _forgotten(name, value) for name, value in state.items()}
+        if "_fitted_parameters" in state:
+            given = state["_fitted_parameters"].items()
+            state["_fitted_parameters"] = {name: _forgotten(name, value, _digest) for name, value in given}
         return state
 
     def _keeps_seeds(self) -> bool:
