@@ -36,6 +36,7 @@ __all__ = [
     "check_groups",
     "check_is_fitted",
     "check_matrix",
+    "check_memory",
     "check_prior",
     "check_public_words",
     "check_same_rows",
@@ -58,11 +59,21 @@ __all__ = [
 HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 LARGEST_COUNT = 2**31 - 1
 MOST_DIMENSIONS = 2**16  # of an embedding: sums of squares are exact
-SEED = [Interval(Integral, 0, None, closed="left"), bytes, np.random.RandomState, None]  # for random_state
 MOST_THREADS = 4 * (os.cpu_count() or 1)  # more do not help; from some ten thousands on, processes die
 # By fitted estimator, for as long as this process keeps it: its guarantee, and a digest of who wrote which document.
 FITTED_GROUPS: WeakKeyDictionary[Any, tuple[Any, bytes]] = WeakKeyDictionary()
 Method = TypeVar("Method", bound=Function)
+
+
+class IntegerSeed(Interval):
+    """An integer that is no bool: True would be the seed 1."""
+
+    def is_satisfied_by(self, val):
+        """Whether a value is one."""
+        return is_integer(val) and super().is_satisfied_by(val)
+
+
+SEED = [IntegerSeed(Integral, 0, None, closed="left"), bytes, np.random.RandomState, None]  # for random_state
 
 
 class FittedTopics(NamedTuple):
@@ -169,6 +180,20 @@ def check_public_words(vectorizer, words, name, places=None):
             " released, so they must be words, not documents. Leave these out, or change how texts are cut"
             " (token_pattern, ngram_range, lowercase, stop_words)"
         )
+
+
+def check_memory(n_topics, n_words):
+    """Raise MemoryError where a model of so many topics and words cannot be held, before a budget is charged for it.
+
+    Memory that is asked for and not written to takes no time. What a fit needs beside the model is not known here.
+    """
+    try:
+        np.empty((2, n_topics, n_words))  # `components_` and `topic_word_`
+    except MemoryError:
+        raise MemoryError(
+            f"a model of {n_topics} topics and {n_words} words takes {2 * 8 * n_topics * n_words / 2**30:.3g} GiB, more"
+            " than there is. Use fewer topics (n_components) or fewer words. Nothing was spent."
+        ) from None
 
 
 def check_matrix(estimator, X, *, reset=True, finite=True):

@@ -15,7 +15,10 @@ class PrivacyLeakWarning(UserWarning):
 
 
 class NoisyTopicsWarning(UserWarning):
-    """Most topics of a fit hold more noise than topic; said from what the fit released."""
+    """Most topics of a fit hold more noise than topic; said from what the fit released.
+
+    Where it is about counts of topics, its attribute `counts` has them: they are paid for, also if warnings are errors.
+    """
 
 
 class BudgetExceededError(ValueError):

@@ -330,7 +330,7 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
                 assert np.isfinite(array).all()
             assert (tables.table > 0).all() and model.min() >= 0
             assert math.fsum(tables.spent) <= 1 + 1e-12
-            restored = AdaptiveTables(shape, plan, 0, weighted=weighted, n_rounds=n_rounds)
+            restored = AdaptiveTables(shape, plan, 0, weighted=weighted, n_rounds=n_rounds, infers=bool(i % 2))
             restored.restore(tables.arrays())
             assert restored.mean_prior == tables.mean_prior
             assert (restored.next_share, restored.n_planned) == (tables.next_share, tables.n_planned)

@@ -1,5 +1,6 @@
 """Interrupted fits: what is on disk, what resumes, what is refused, what is paid."""
 
+import json
 import os
 import signal
 import stat
@@ -13,6 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from skdplda import PCTD, VIPSLDA, EmbeddingTopics, PrivacyAccountant, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
@@ -194,7 +196,9 @@ def test_a_checkpoint_whose_shares_are_damaged_is_refused(path, n_rounds, damage
         model(path, callback=interrupt_after(n_rounds)).fit(X)
     header, arrays = _checkpoint.load(path)
     _checkpoint.save(path, header, arrays | {"r_spent": damage(arrays["r_spent"])})
-    with pytest.raises(ValueError, match=rf"fit.npz' has other releases.* {n_rounds} rounds .*left as it is"):
+    with pytest.raises(
+        ValueError, match=rf"fit.npz' (has other releases.* {n_rounds} rounds|holds another state) .*left as it is"
+    ):
         model(path).fit(X)
     assert path.exists()
 
@@ -281,9 +285,155 @@ def test_a_full_disk_keeps_the_former_checkpoint(path, monkeypatch):
     np.testing.assert_array_equal(model(path).fit(X).components_, model().fit(X).components_)
 
 
-def test_an_unwritable_folder_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        model(tmp_path / "nowhere" / "fit.npz").fit(X)
+WAIT = """
+import sys
+from skdplda._files import whole_file
+with whole_file(sys.argv[1]) as file:
+    file.write(b"half")
+    file.flush()
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+def written_half(path):
+    """Start a process that is writing a file, and return it."""
+    program = [sys.executable, "-c", WAIT, str(path)]
+    process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "writing\n"
+    return process
+
+
+def kill(process):
+    process.kill()
+    process.wait()
+    process.stdin.close()
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_what_a_killed_process_left_of_a_checkpoint_is_removed(path, goes_on):
+    """It holds the key of the noise of a model that is published later."""
+    if goes_on:
+        with pytest.raises(KeyboardInterrupt):
+            model(path, callback=interrupt_after(3)).fit(X)
+    kill(written_half(path))
+    (partial,) = path.parent.glob(f".{path.name}.*.partial")  # named in doc/not_protected.rst
+    assert stat.S_IMODE(partial.stat().st_mode) == 0o666 & ~0o022
+    kept = path.parent / f".{path.name}.partial"  # of a name that is not ours
+    kept.touch()
+
+    def seen(report):
+        assert not partial.exists()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model(path, callback=seen).fit(X)
+    kill(written_half(path))
+    model(path).fit(X)
+    assert os.listdir(path.parent) == [kept.name]
+
+
+def test_what_another_process_is_writing_is_not_removed(path):
+    process = written_half(path)
+    model(path).fit(X)
+    (partial,) = path.parent.glob("*.partial")
+    process.communicate("")
+    assert not partial.exists() and path.read_bytes() == b"half"
+
+
+NOWHERE = {
+    "folder": lambda tmp_path: tmp_path / "nowhere" / "fit.npz",
+    "empty": lambda tmp_path: "",
+    "directory": lambda tmp_path: tmp_path,
+    "file as folder": lambda tmp_path: tmp_path / "file" / "fit.npz",
+    "long": lambda tmp_path: tmp_path / ("x" * 300),
+    "null": lambda tmp_path: f"{tmp_path}/a\0b",
+    "device": lambda tmp_path: os.devnull,
+    "proc": lambda tmp_path: "/proc/fit.npz",
+}
+CHECKPOINTED = [PrivateCGSLDA(3), VIPSLDA(3), VIPSLDA(3, max_norm=3.0), PCTD(3), EmbeddingTopics(3)]
+
+
+@pytest.mark.parametrize("estimator", CHECKPOINTED, ids=str)
+@pytest.mark.parametrize("place", NOWHERE)
+def test_a_checkpoint_that_cannot_be_written_is_refused_before_data_are_read(tmp_path, place, estimator, untouchable):
+    (tmp_path / "file").touch()
+    with PrivacyAccountant(10.0, 1e-3) as ledger, pytest.raises(ValueError, match="checkpoint must name a file"):
+        clone(estimator).set_params(checkpoint=NOWHERE[place](tmp_path)).fit(untouchable())
+    assert not ledger.ledger
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def broken_headers(header):
+    """Yield headers that no fit has written."""
+    for name in header:
+        if name in ("format", "version", "arrays"):
+            continue
+        yield {other: value for other, value in header.items() if other != name}
+        for value in (None, True, -1, 2**70, 0.5, "", "x", "g" * 64, [], [None], ["1"], {}, float("nan")):
+            if not (name == "run" and isinstance(value, str)) and (name, value) != ("multipliers", header[name]):
+                yield header | {name: value}
+
+
+def broken_arrays(array):
+    """Yield what no fit has saved in place of an array."""
+    yield None
+    yield array[None]
+    yield np.zeros(array.shape + (0,), array.dtype)
+    for dtype in (bool, np.int8, np.uint64, np.complex128, "M8[s]", "U3", "S2", ">f8"):
+        if array.dtype != dtype:
+            yield np.zeros(array.shape, dtype)
+    if array.ndim:
+        yield np.concatenate([array, array, array[:1] if len(array) else np.zeros((1, *array.shape[1:]), array.dtype)])
+    if array.dtype.kind == "f" and array.size:
+        yield from (np.full(array.shape, value, array.dtype) for value in (np.nan, np.inf, -np.inf, 2.0**120))
+    if array.dtype.kind == "U":
+        yield np.full(array.shape or (1,), "spent", array.dtype)[: max(len(array), 1)] if array.size else array[None]
+
+
+EXACT = {"epsilon": np.inf, "max_iter": 12}
+FUZZED = {
+    "adaptive": (VIPSLDA(3, epsilon=EPSILON, max_iter=4), 3),
+    "adaptive, at its end": (VIPSLDA(3, epsilon=EPSILON, max_iter=2, doc_topic_prior="infer"), 4),
+    "draws": (PrivateCGSLDA(3, epsilon=EPSILON, max_iter=9), 14),
+    "laplace": (PrivateCGSLDA(3, epsilon=EPSILON, mechanism="laplace", max_iter=4), 2),
+    "exact": (PrivateCGSLDA(3, **EXACT), 10),
+    "inferred": (PrivateCGSLDA(3, **EXACT, doc_topic_prior="infer"), 6),
+    "lists": (PrivateCGSLDA(600, **EXACT), 4),
+    "online": (VIPSLDA(3, learning_method="online", epsilon=EPSILON, max_iter=4), 2),
+    "bounded": (VIPSLDA(3, max_norm=3.0, epsilon=EPSILON, max_iter=4), 2),
+    "expected": (VIPSLDA(3, **EXACT, topic_word_prior="infer"), 6),
+    "segments": (PCTD(3, epsilon=EPSILON, max_iter=4), 2),
+    "EM": (PCTD(3, epsilon=np.inf, max_iter=4), 2),
+    "clusters": (EmbeddingTopics(3, epsilon=EPSILON, max_iter=4), 3),
+}
+
+
+@pytest.mark.filterwarnings("ignore:X is a plain document-term matrix", "ignore::UserWarning")
+@pytest.mark.parametrize("form", FUZZED)
+def test_whatever_a_checkpoint_holds_it_ends_in_one_sentence(path, form):
+    """Every field and every array, missing, of another type, shape or dtype, and with numbers that are none."""
+    estimator, n_rounds = FUZZED[form]
+    stopped = clone(estimator).set_params(checkpoint=path, random_state=0, callback=interrupt_after(n_rounds))
+    with pytest.raises(KeyboardInterrupt):
+        stopped.fit(X)
+    header, arrays = _checkpoint.load(path)
+    crafted = [(broken, arrays) for broken in broken_headers(header)]
+    for name in arrays:
+        for broken in broken_arrays(arrays[name]):
+            rest = {other: array for other, array in arrays.items() if other != name}
+            crafted.append((header, rest if broken is None else rest | {name: broken}))
+    resumed = clone(estimator).set_params(checkpoint=path, random_state=0)
+    with PrivacyAccountant(np.inf, 0.5, accept_claimed=True) as ledger:
+        for broken, state in crafted:
+            np.savez(path, header=np.array(json.dumps(broken)), **state)
+            content = path.read_bytes()
+            with pytest.raises(ValueError, match=f"checkpoint '{path}' .*") as error:
+                resumed.fit(X)
+            assert "left as it is" in str(error.value) or "other parameters or other data" in str(error.value)
+            assert path.read_bytes() == content
+    assert not ledger.ledger and len(crafted) > 50
 
 
 SLOW_FIT = """

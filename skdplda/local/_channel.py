@@ -13,7 +13,7 @@ import numpy as np
 
 from skdplda._kernels import _reports
 from skdplda._kernels._noise import system_key
-from skdplda._validation import MOST_THREADS, check_structure
+from skdplda._validation import MOST_THREADS, check_structure, is_integer
 from skdplda.privacy import PrivacyGuarantee, Randomness, check_epsilon, pure_event
 
 __all__ = ["BitChannel", "bit_epsilon_of_coin", "coin_probability", "randomize_bits"]
@@ -372,6 +372,8 @@ def _key_of(random_state):
     """Return a fresh 256-bit key as eight words: from the system, or of a seed."""
     if random_state is None:
         return system_key()
+    if not (isinstance(random_state, bytes) or is_integer(random_state)):
+        raise TypeError(f"random_state must be None, bytes or an integer; got {random_state!r}.")
     seed = random_state if isinstance(random_state, bytes) else b"%d" % int(random_state)
     material = hashlib.sha256(b"skdplda reports " + seed).digest()
     return np.frombuffer(material, dtype="<u4").astype(np.uint32)

@@ -22,12 +22,12 @@ from skdplda._validation import (
 )
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.local._channel import MECHANISMS, BitChannel, randomize_bits
-from skdplda.privacy import PrivacyGuarantee, Randomness, is_guessable_seed, seeded_guarantee
+from skdplda.privacy import HiddenSeedsMixin, PrivacyGuarantee, Randomness, is_guessable_seed, seeded_guarantee
 
 __all__ = ["LocalRandomizer"]
 
 
-class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, BaseEstimator):
     """Randomize the presence bits of documents, so that reports can leave the device.
 
     Each bit tells whether a word of a public vocabulary is in the document, and is randomized by itself. Whoever sees

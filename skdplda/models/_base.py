@@ -20,6 +20,7 @@ from skdplda._validation import (
     check_counts,
     check_groups,
     check_is_fitted,
+    check_memory,
     check_prior,
     effective_n_jobs,
     fit_context,
@@ -473,7 +474,8 @@ class BaseRoundsModel(BaseTopicModel):
     def _fit(self, X, groups, watch=None):
         """Plan, check the budget, read, warn, charge and run; then change all fitted attributes at once.
 
-        `watch` is called with the report of each round, as `callback` is, and has a method `check(n_words)`.
+        `watch` is called with the report of each round, as `callback` is, and has the methods `check(n_words)` and
+        `attributes()`, which returns fitted attributes.
         """
         plan = self._plan()
         guarantee = self._guarantee("document" if groups is None else "user", plan)
@@ -484,6 +486,7 @@ class BaseRoundsModel(BaseTopicModel):
         data = self._training_data(X, groups, plan, randomness)
         if watch is not None:
             watch.check(data.n_words)
+        check_memory(self.n_components, data.n_words)
         self._warn(plan, guarantee, data.n_words)
         if plan is not None and not plan.noiseless:
             randomness.warn_if_seeded(self)
@@ -494,9 +497,10 @@ class BaseRoundsModel(BaseTopicModel):
                 observer(report)
 
         watched = callback if observers else None  # a report may cost a table
-        self._set_fitted(guarantee, **self._run(plan, randomness, data, charge, watched))
+        attributes = self._run(plan, randomness, data, charge, watched)
+        self._set_fitted(guarantee, **attributes, **({} if watch is None else watch.attributes()))
         note_groups(self, data.units)
-        warn_of_noise(self, stacklevel=5)
+        self._warn_fitted(stacklevel=6)
         return self
 
     def _run(self, plan, randomness, data, charge, callback):
@@ -504,8 +508,9 @@ class BaseRoundsModel(BaseTopicModel):
         e_step, tables = self._e_step(plan, randomness, data), self._make_tables(plan, randomness, data)
         identity = ""
         if self.checkpoint is not None:
-            # A prior says other things of other columns.
-            identity = f"{type(self).__name__} {settings_of(self)} {fingerprint(*data.contents)} {data.prior!r}"
+            # Of other columns, a prior says other things.
+            held = settings_of(self), data.documents.shape, data.contents, data.prior
+            identity = f"{type(self).__name__} {fingerprint(*held)}"
         with closing(e_step) if hasattr(e_step, "close") else nullcontext():
             run_rounds(
                 e_step,
@@ -614,6 +619,10 @@ class BaseRoundsModel(BaseTopicModel):
         """Warn the caller of `fit`; `stacklevel` is that of the caller, counted from here."""
         warn_of_spare_topics(self.n_components, n_words, stacklevel + 1)
 
+    def _warn_fitted(self, stacklevel):
+        """Warn the caller of `fit` of what the releases tell: what was paid for is stored, even if this raises."""
+        warn_of_noise(self, stacklevel)
+
     def _randomness(self):
         """Return the `Randomness` of a fit, which is that of the interrupted run if there is a checkpoint.
 
@@ -691,18 +700,9 @@ class BaseRoundsModel(BaseTopicModel):
 
 
 def settings_of(estimator):
-    """Return, as text, the parameters that another run of the same fit must not change.
-
-    A generator counts by its type: its address and its state are others in each run. Arrays count by their content,
-    because their text is abbreviated.
-    """
-    settings = {name: value for name, value in estimator.get_params().items() if name not in MAY_CHANGE}
-    if isinstance(settings["random_state"], np.random.RandomState):
-        settings["random_state"] = np.random.RandomState
-    for name, value in settings.items():
-        if isinstance(value, np.ndarray | list | tuple):
-            settings[name] = fingerprint(np.asarray(value))
-    return str(sorted(settings.items()))
+    """Return, as text, the parameters that another run of the same fit must not change, by what they hold."""
+    settings = estimator.get_params(deep=False)
+    return fingerprint({name: value for name, value in settings.items() if name not in MAY_CHANGE})
 
 
 def warn_of_spare_topics(n_components, n_words, stacklevel=4):

@@ -17,6 +17,7 @@ from skdplda._validation import (
     StrOptions,
     check_counts,
     check_groups,
+    check_memory,
     check_prior,
     check_same_rows,
     fit_context,
@@ -235,9 +236,10 @@ ShardedCounts
         UserWarning
             If the released sizes of clusters do not stand out of the noise.
         """
-        self._fit((X, counts), groups)
-        if self.words_ is not None and hasattr(self, "topic_word_"):
-            self.name_topics()
+        return self._fit((X, counts), groups)
+
+    def _warn_fitted(self, stacklevel):
+        super()._warn_fitted(stacklevel + 1)
         clear = int(self._clear_clusters().sum())
         if clear < self.n_components:
             most = f"{clear} clusters" if clear > 1 else "1 cluster"
@@ -246,9 +248,8 @@ ShardedCounts
                 f" noise: their released sizes are below {CLEAR:g} standard deviations, {self.size_deviation_:.4g}"
                 f" each. Use at most {most}, a larger epsilon, or more texts.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=stacklevel - 1,
             )
-        return self
 
     def audit_contributions(  # type: ignore[override]
         self,
@@ -443,6 +444,7 @@ ShardedCounts
         counts = None if data.on_workers else data.documents.counts
         n_words = data.documents.pool.n_counted if data.on_workers else None if counts is None else counts.shape[1]
         n_dimensions = self._n_dimensions(self.n_features_in_)
+        check_memory(self.n_components, n_words or n_dimensions)
         init, key = self._public("init"), randomness.table_key
         if init is None:
             start = PublicStart.spread(self.n_components, n_dimensions, key)
@@ -498,6 +500,8 @@ ShardedCounts
             super()._set_fitted(guarantee, components_, **attributes)
         if self.topic_word_ is None:
             del self.topic_word_
+        elif self.words_ is not None:
+            self.name_topics()
 
 
 def projected_e_step(X, units=None, *, projection, n_words, **options):

@@ -12,7 +12,16 @@ import numpy as np
 import pandas as pd
 
 from skdplda._types import ArrayLike, Matrix, Seed, Sequence
-from skdplda._validation import SEED, Interval, StrOptions, check_counts, effective_n_jobs, fit_context, tokens_of
+from skdplda._validation import (
+    SEED,
+    Interval,
+    StrOptions,
+    check_counts,
+    check_memory,
+    effective_n_jobs,
+    fit_context,
+    tokens_of,
+)
 from skdplda.datasets import make_lda_corpus
 from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import PrivacyLeakWarning
@@ -249,6 +258,7 @@ class HDPLDA(BaseTopicModel):
         charge.check()
         sharded = None if self._sequential() or self.return_trace else self._load_on_workers(X)
         X = sharded or check_counts(self, X, reset=True)
+        check_memory(self.n_components, X.shape[1])
         warn_of_spare_topics(self.n_components, X.shape[1])
         randomness, hopeless = Randomness(self.random_state, type(self).__name__), False
         X = X if sharded else some_tokens(X, randomness.draw_key())

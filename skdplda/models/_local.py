@@ -20,6 +20,7 @@ from skdplda._validation import (
     StrOptions,
     check_counts,
     check_groups,
+    check_memory,
     effective_n_jobs,
     fit_context,
 )
@@ -401,6 +402,7 @@ class LocalPrivateLDA(BaseTopicModel):
         self._check_users(groups, n_documents, channel.reports_per_user)
         if not first:
             self._check_stream(guarantees)
+        check_memory(self.n_components, n_words)
         warn_of_spare_topics(self.n_components, n_words, stacklevel=5)
         randomness, batch = Randomness(self.random_state, type(self).__name__), 0 if first else self.n_batches_
         prior = np.zeros((self.n_components, n_words)) if first else self.stream_prior_

@@ -265,9 +265,7 @@ class PCTD(BaseRoundsModel):
         watch = PublicPerplexity(
             public, self._doc_topic_prior(), self._topic_word_prior(), effective_n_jobs(self.n_jobs)
         )
-        self._fit(X, groups, watch)
-        self.public_perplexity_ = np.array(watch.history)
-        return self
+        return self._fit(X, groups, watch)
 
     def transform(self, X: Any) -> np.ndarray:
         """Topic proportions of documents under the fitted topics.
@@ -543,6 +541,10 @@ class PublicPerplexity:
             perplexity(self._X, np.full((1, n_words), 1 / n_words))
         except ValueError as error:
             raise ValueError(f"public cannot be followed: {error}") from None
+
+    def attributes(self):
+        """Return what a fit stores."""
+        return {"public_perplexity_": np.array(self.history)}
 
     def __call__(self, report):
         """Note the perplexity after a round."""

@@ -248,13 +248,13 @@ class PeriodsMixin:
         counts = pd.DataFrame(tables.table / GRID, index=labels, columns=self.get_feature_names_out())
         found = TopicCounts(counts, plan.deviation(0), guarantee)
         if found.deviation and not found.clear_periods.any():
-            warnings.warn(
+            said = NoisyTopicsWarning(
                 f"none of the {len(labels)} rows stands out of the noise, whose standard deviation is"
                 f" {found.deviation:.3g} in a cell. More documents, fewer and longer periods, fewer topics or a larger"
-                " epsilon would help; or the times and classes of the documents are not those that were asked for.",
-                NoisyTopicsWarning,
-                stacklevel=3,
+                " epsilon would help; or the times and classes of the documents are not those that were asked for."
             )
+            said.counts = found  # they are paid for: where warnings are errors, this is how to get at them
+            warnings.warn(said, stacklevel=3)
         return found
 
 

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
@@ -17,6 +18,7 @@ from skdplda._validation import (
     StrOptions,
     check_counts,
     check_groups,
+    check_memory,
     effective_n_jobs,
     fit_context,
 )
@@ -65,6 +67,37 @@ CUT = "the tokens kept of different documents are drawn independently"
 # Shape of the Gamma initialisation, chosen on Enron, news and NIPS: topics that start far apart settle too early. In
 # frontier_ablation.csv, row "Gamma initialisation of shape 1", there is little difference.
 GAMMA_SHAPE = 10.0
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream of `partial_fit` between two steps.
+
+    Parameters
+    ----------
+    run : str
+        Its name, which all copies have.
+    settings : str
+        Digest of what must not change.
+    key : bytes or None
+        Secret from which all of its noise is derived, so that a step that is repeated is the same release. None at the
+        end.
+    n_done : int, default=0
+        Steps taken.
+    table : ndarray of shape (n_words, n_components) or None, default=None
+        As released so far.
+    """
+
+    run: str
+    settings: str
+    key: bytes | None = field(repr=False)
+    n_done: int = 0
+    table: np.ndarray | None = field(default=None, repr=False)
+
+    def after(self, table, n_steps):
+        """Return the stream after one more step; the last one of `n_steps` lets the key go."""
+        n_done = self.n_done + 1
+        return replace(self, n_done=n_done, table=table, key=self.key if n_done < n_steps else None)
 
 
 class VIPSLDA(BaseRoundsModel):
@@ -291,9 +324,11 @@ class VIPSLDA(BaseRoundsModel):
     def partial_fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Take one step, with one mini-batch of a stream. Only for `learning_method="online"`.
 
-        The first call charges the budget of all `max_iter` steps. The model holds released values only: pickle it
-        between steps, and a stream that was killed goes on from there without spending again. Go on from one copy, the
-        last: a step that is taken twice makes two releases, and only one is charged.
+        The first call charges the budget of all `max_iter` steps. Pickle the model between steps, and a stream that
+        was killed goes on from there without spending again. Until the last step the pickle holds the key of the noise,
+        and is as private as the data. A step that is taken again, by a copy, with the same batch is the same release;
+        with another batch it is refused, as far as this process or an open accountant knows of the first one. Go on
+        from one copy, the last.
 
         There is no gain from sampling: a document (user) may come in every batch, or in at most `max_visits`. In which
         batch it comes must depend neither on other documents (users) nor on the model: cut a stream by time, or by a
@@ -317,7 +352,8 @@ class VIPSLDA(BaseRoundsModel):
         Raises
         ------
         BudgetExceededError
-            If `max_iter` steps have been taken, or an open accountant cannot afford the stream. No data were read.
+            If `max_iter` steps have been taken, or an open accountant cannot afford the stream; no data were read. Or
+            if this step has been taken with another batch; nothing was released.
         ValueError
             For parameters or counts that are not as described, or changed between steps.
         """
@@ -328,39 +364,48 @@ class VIPSLDA(BaseRoundsModel):
             )
         plan, unit = self._plan(stream=True), "document" if groups is None else "user"
         guarantee = self._guarantee(unit, plan, stream=True)
-        settings = f"{unit} {settings_of(self)}"
-        stream = getattr(self, "_stream", None)
-        if stream is None:
-            stream = {"run": uuid4().hex, "settings": settings, "n_done": 0}
-        elif stream["settings"] != settings:
+        settings, stream = f"{unit} {settings_of(self)}", getattr(self, "_stream", None)
+        if stream is not None and stream.n_done >= plan.n_rounds:
+            raise BudgetExceededError(
+                f"max_iter={plan.n_rounds} steps have been taken, and the guarantee covers no more. Nothing was read."
+            )
+        if stream is not None and stream.settings != settings:
             raise ValueError(
                 "parameters, or whether there are groups, must not change between steps of partial_fit: the noise is"
                 " calibrated to all of them. Start a new stream with clone(estimator)."
             )
-        if stream["n_done"] >= plan.n_rounds:
-            raise BudgetExceededError(
-                f"max_iter={plan.n_rounds} steps have been taken, and the guarantee covers no more. Nothing was read."
-            )
+        randomness = Randomness(self.random_state if stream is None else None, type(self).__name__)
+        if stream is None:
+            stream = Stream(uuid4().hex, settings, randomness.root)
+        randomness.root, randomness.seeded = stream.key, self.random_state is not None
         charge = BudgetCharge(guarantee, f"{type(self).__name__} stream")
-        charge.check(stream["run"])
-        X = shortened(check_counts(self, X, reset=stream["n_done"] == 0))
+        charge.check(stream.run)
+        X = shortened(check_counts(self, X, reset=stream.n_done == 0))
         data = TrainingData(X, None if groups is None else check_groups(groups, X.shape[0]), groups is not None, ())
-        randomness = Randomness(self.random_state, type(self).__name__)
-        if stream["n_done"] == 0:
+        check_memory(self.n_components, data.n_words)
+        if stream.n_done == 0:
             self._warn(plan, guarantee, data.n_words, stacklevel=4)
         if not plan.noiseless:
             randomness.warn_if_seeded(self, stacklevel=4)
-        tables = self._make_tables(plan, randomness, data)
-        if stream["n_done"]:
-            tables.restore({"table": stream["table"], "n": stream["n_done"]})
-        charge.charge(stream["run"])
-        e_step = self._e_step(plan, randomness, data)
-        run_round(e_step, tables, plan, randomness, stream["n_done"], n_threads=effective_n_jobs(self.n_jobs))
-        n_done = stream["n_done"] + 1
-        self._set_fitted(guarantee, **self._model_of(tables, n_done))
-        if n_done == plan.n_rounds:  # an unfinished stream is noise at first
+        e_step, tables = self._e_step(plan, randomness, data), self._make_tables(plan, randomness, data)
+        if stream.n_done:
+            tables.restore({"table": stream.table, "n": np.array(stream.n_done)})
+        charge.charge(stream.run)
+        self._stream = stream  # it is paid, whatever happens now
+        run_round(
+            e_step,
+            tables,
+            plan,
+            randomness,
+            stream.n_done,
+            n_threads=effective_n_jobs(self.n_jobs),
+            before_noise=partial(charge.take_step, stream.run, stream.n_done),
+        )
+        stream = stream.after(tables.table, plan.n_rounds)
+        self._set_fitted(guarantee, **self._model_of(tables, stream.n_done))
+        self._stream = stream
+        if stream.n_done == plan.n_rounds:  # an unfinished stream is noise at first
             warn_of_noise(self, stacklevel=4)
-        self._stream = stream | {"n_done": n_done, "table": tables.table}
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -492,6 +537,11 @@ class VIPSLDA(BaseRoundsModel):
                 stacklevel=stacklevel,
             )
         warn_of_large_delta(self.delta, self.nominal_size, stacklevel + 1)
+
+    def _keeps_seeds(self):
+        """Whether a pickle is to hold secret seeds: as long as the estimator, or its stream, is not at its end."""
+        stream = getattr(self, "_stream", None)
+        return super()._keeps_seeds() or (stream is not None and stream.key is not None)
 
     def _set_fitted(self, guarantee, **attributes):
         self.__dict__.pop("_stream", None)

@@ -27,6 +27,7 @@ from skdplda.privacy._events import (
     zcdp_event,
 )
 from skdplda.privacy._guarantee import PrivacyGuarantee, check_compatible
+from skdplda.privacy._hidden_seeds import HiddenSeedsMixin
 from skdplda.privacy._mechanisms import (
     MECHANISMS,
     MOST_DRAWS,

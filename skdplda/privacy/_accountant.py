@@ -132,6 +132,7 @@ class PrivacyAccountant:
         if reserve is not None and not self._reserve <= self._delta:
             raise ValueError(f"reserve must be None or at most delta={delta}; got {reserve}")
         self._entries = ()
+        self._steps: dict[str, str] = {}  # of streams: a digest of the sum that each had
         self._lock = RLock()
         self._process = os.getpid()
 
@@ -320,7 +321,7 @@ class PrivacyAccountant:
             "rule": self._kind_of_rule,
             "reserve": self._reserve,
             "ledger": [[label, json.loads(guarantee.to_json())] for label, guarantee in self._entries],
-        }
+        } | ({"steps": self._steps} if self._steps else {})
         return json.dumps(data, indent=2, allow_nan=False)
 
     @classmethod
@@ -346,12 +347,28 @@ class PrivacyAccountant:
         data = read_json(text, FORMAT, VERSION)
         try:
             entries = [(label, json.dumps(guarantee)) for label, guarantee in data.pop("ledger")]
+            steps = {str(step): str(digest) for step, digest in dict(data.pop("steps", {})).items()}
             accountant = cls(number_from_json(data.pop("epsilon")), **data)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"the fields of {FORMAT} are damaged: {error}") from None
+        accountant._steps = steps
         accountant._entries = tuple(LedgerEntry(label, PrivacyGuarantee.from_json(g)) for label, g in entries)
         check_compatible(accountant, *(entry.guarantee for entry in accountant._entries))
         return accountant
+
+    def _note_step(self, step, digest):
+        """Return the digest of the sum that a step of a stream had, which is this one if it had none."""
+        self._refuse_other_process()
+        with self._lock:
+            former = self._steps
+            self._steps = {step: digest} | former
+            if step not in former:
+                try:
+                    self._entries = self._entries  # of a ledger in a file: it is written
+                except BaseException:
+                    self._steps = former
+                    raise
+            return self._steps[step]
 
     def _rule(self, guarantees):
         """Return the filter, which the first guarantee that costs anything fixes; None before there is one."""

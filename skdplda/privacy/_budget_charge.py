@@ -2,13 +2,16 @@
 
 import math
 import warnings
+from threading import Lock
 
-from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.privacy._accountant import PrivacyAccountant, active_accountant
 from skdplda.privacy._guarantee import PrivacyGuarantee
 
 __all__ = ["BudgetCharge"]
 
+STEPS: dict[str, str] = {}  # of streams, that were taken in this process: a digest of the sum that each had
+TAKING = Lock()
 LARGE_DELTA = 1e-3  # above it, a guarantee says little of single documents: no corpus worth a model is that small
 
 
@@ -86,6 +89,40 @@ class BudgetCharge:
             with ledger._lock:  # two processes may resume one run
                 if not self._charged(ledger, run):
                     ledger.spend(self.guarantee, label=self._name(run))
+
+    def take_step(self, run: str, number: int, digest: str) -> None:
+        """Note the sum of a step of a stream, or refuse one that this step has not had: it would be one more release.
+
+        Steps are known to this process, and to the ledger that is open.
+
+        Parameters
+        ----------
+        run : str
+            Name of the stream, which all of its copies have.
+        number : int
+            Of the step, from 0.
+        digest : str
+            Of the sum that is about to be released with noise.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the step has been taken with another batch. Nothing was released.
+        """
+        step, ledger = f"{run} {number}", self._ledger()
+        with TAKING:
+            known = STEPS.get(step, digest)
+            if known == digest and ledger is not None:
+                known = ledger._note_step(step, digest)
+            if known == digest:
+                STEPS[step] = digest
+                return
+        raise BudgetExceededError(
+            f"step {number + 1} of this stream has been taken with another batch, maybe by a copy of it: two releases"
+            " of one step cost more than the guarantee says. Go on from the copy that took it, or give it the same"
+            " batch again, which makes the same release; or begin a new stream with clone(estimator). Nothing was"
+            " released."
+        )
 
     def _ledger(self):
         """Return the ledger that was open when it was first asked for: a fit keeps to one."""

@@ -16,7 +16,7 @@ import mpmath
 import numpy as np
 
 from skdplda._kernels import _noise
-from skdplda._validation import MOST_THREADS
+from skdplda._validation import MOST_THREADS, is_integer
 
 LAW_ERROR = 2.0**-100  # of the probability of any integer, relative; theorem 4 of doc/theory/noise.rst
 SLACK = 2.0**-96  # total variation of one draw from its law, which is far smaller
@@ -312,7 +312,7 @@ def _key_of(random_state):
         if len(random_state) < 16:
             raise ValueError(f"random_state must have at least 16 bytes, got {len(random_state)}")
         material = hashlib.sha256(b"skdplda noise key " + random_state).digest()
-    elif isinstance(random_state, Integral):
+    elif is_integer(random_state):
         if random_state < 0:
             raise ValueError(f"random_state must be a non-negative integer, got {random_state!r}")
         material = hashlib.sha256(b"skdplda noise %d" % int(random_state)).digest()

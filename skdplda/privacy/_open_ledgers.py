@@ -19,6 +19,7 @@ from typing import Any
 from sklearn import get_config
 
 from skdplda.exceptions import UnreachableLedgerError
+from skdplda.privacy._hidden_seeds import HiddenSeedsMixin
 
 __all__ = ["LedgerAwareMixin", "close_block", "find_open_ledger", "open_block", "prepaid"]
 
@@ -180,7 +181,7 @@ def find_open_ledger() -> Any:
     return addresses.pop()
 
 
-class LedgerAwareMixin:
+class LedgerAwareMixin(HiddenSeedsMixin):
     """Base of the estimators that charge ledgers: their pickles tell worker processes which ledgers are open.
 
     What a fit costs is in their text, also where it is the default.
@@ -205,7 +206,7 @@ class LedgerAwareMixin:
 
     def __getstate__(self) -> dict[str, Any]:
         announced = PROCESS.announcement()
-        state: dict[str, Any] = super().__getstate__()
+        state = super().__getstate__()
         return {**state, CARRIED: announced} if announced else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._units import Status
 
-__all__ = ["Randomness", "is_guessable_seed", "seeded_guarantee"]
+__all__ = ["LEAST_BYTES", "Randomness", "is_guessable_seed", "seeded_guarantee"]
 
 LEAST_BYTES = 16  # 128 bits: nobody tries that many seeds
 SECRET_SEED = "the seed (random_state) is secret, random and never reused"
@@ -131,6 +131,23 @@ class Randomness:
             256 bits.
         """
         return self._derive("noise", int(round_), *given)
+
+    def digest(self, round_: int, *given: Any) -> str:
+        """Return what tells a sum of a round from others, and nothing of it to those without the key.
+
+        Parameters
+        ----------
+        round_ : int
+            Number of the round.
+        *given : object
+            As in `noise`.
+
+        Returns
+        -------
+        digest : str
+            128 bits, hexadecimal.
+        """
+        return self._derive("digest of a sum", int(round_), *given).hex()[:32]
 
     def generator_seed(self, round_: int = 0) -> int:
         """Return a seed for a generator of numpy, which is not secure: for published forms only.

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skdplda.rounds._checkpoint import held
 from skdplda.rounds._plan import PRECISION_RATIO, growing
 from skdplda.rounds._prior import WordPrior
 from skdplda.rounds._seeding import starting_topics
@@ -544,12 +545,42 @@ class AdaptiveTables:
 
     def restore(self, arrays):
         """Restore the state."""
-        self.table, self._start, self._evidence = arrays["table"], arrays["start"], arrays["evidence"]
-        self._frequencies, self._sum, self.spent = arrays["frequencies"], arrays["sum"], arrays["spent"].tolist()
-        self._frequent = arrays["frequent"]
-        self._todo = list(zip(arrays["kinds"].tolist(), arrays["shares"].tolist(), strict=True))
-        self._words_share, self._share, self._squares, self._before = arrays["numbers"][:4].tolist()
-        self._signal, self._mass, apart = arrays["numbers"][6:].tolist()
-        self._n_apart, self.mean_prior = int(apart), next(iter(arrays["mean_prior"].tolist()), None)
-        self._vectors, self._centres = arrays.get("vectors"), arrays.get("centres")
-        self._voted, self._topics_pay = bool(arrays["numbers"][4]), bool(arrays["numbers"][5])
+        (n_words, n_topics), kinds = self.table.shape, held(arrays, "kinds", (None,), "U8").tolist()
+        numbers = held(arrays, "numbers", (9,), np.float64).tolist()
+        self._words_share, self._share, self._squares, self._before = numbers[:4]
+        self._voted, self._topics_pay = bool(numbers[4]), bool(numbers[5])
+        self._signal, self._mass, apart = numbers[6:]
+        if min(*numbers[:7], apart - 1) < 0 or apart > n_topics or apart % 1:
+            raise ValueError("its array 'numbers' has other numbers than a fit has")
+        self._n_apart = int(apart)
+        self.table = held(arrays, "table", (n_words, n_topics), np.float32, least=0)
+        self._start = held(arrays, "start", (n_words, self._n_apart), np.float32, least=0)
+        self._sum = held(arrays, "sum", (n_words, self._n_apart), np.float64)
+        self._evidence = held(arrays, "evidence", (2, n_words), np.float64)
+        self._frequencies = held(arrays, "frequencies", (n_words,), np.float64, least=0)
+        self._frequent = held(arrays, "frequent", (n_words,), bool)
+        self.spent = held(arrays, "spent", (None,), np.float64, least=0, most=1).tolist()
+        shares = held(arrays, "shares", (len(kinds),), np.float64, least=0, most=1).tolist()
+        self._todo = list(zip(kinds, shares, strict=True))
+        self.mean_prior = next(iter(held(arrays, "mean_prior", (None,), np.float64).tolist()), None)
+        n_dimensions = None if self._prior.vectors is None else arrays.get("vectors", np.empty((0, 0))).shape[-1]
+        self._vectors = self._centres = None
+        if "vectors" in arrays:
+            self._vectors = held(arrays, "vectors", (n_words, n_dimensions), np.float32, np.float64)
+        if "centres" in arrays:
+            self._centres = held(arrays, "centres", (n_dimensions, self._n_apart), np.float32, np.float64)
+        if not all(self._can_ask(kind) for kind in kinds) or self.mean_prior not in (None, *MEAN_PRIORS):
+            raise ValueError("its array 'kinds' has questions that this fit cannot ask")
+
+    def _can_ask(self, kind):
+        """Whether all that a question of a kind needs is there."""
+        return {
+            "words": True,
+            "topics": True,
+            "votes": True,
+            "priors": self._infers,
+            "frequent": bool(self._frequent.any()),
+            "fit": self._vectors is not None,
+            "vectors": self._vectors is not None and self._centres is not None,
+            "clusters": self._vectors is not None and self._centres is not None,
+        }.get(kind, False)

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from skdplda.rounds._checkpoint import held
 from skdplda.rounds._estep_adaptive import unit_rows
 from skdplda.rounds._estep_clusters import FINE, LENGTH, SIZE, STEP, ClusterQuestion
 from skdplda.rounds._plan import BudgetPlan, growing
@@ -382,7 +383,19 @@ class ClusterTables:
     def restore(self, arrays):
         """Take the releases again."""
         for number in range(len(arrays)):
-            self.update(arrays[f"release{number}"], number)
+            if self.next_kind is None:
+                raise ValueError(f"it has more releases than the {number} of this fit")
+            self.update(held(arrays, f"release{number}", self._shape_of_release(), np.int64), number)
+
+    def _shape_of_release(self):
+        """Return the shape of what the next release is."""
+        directions = 1 + self._n_dimensions
+        return {
+            "centre": (1, directions),
+            "clusters": (self._n_clusters, directions),
+            "words": (self._n_words, 1),
+            "cluster_words": (self._n_words, self._n_clusters),
+        }[self.next_kind]
 
 
 def mean_direction(noisy, deviation, start):

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda.metrics import score_samples
+from skdplda.rounds._checkpoint import held
 from skdplda.rounds._documents import Documents
 from skdplda.rounds._sensitivity import GRID, MARGIN
 
@@ -228,7 +229,12 @@ class AdaptiveEStep:
     def restore(self, arrays):
         """Restore the hidden state."""
         arrays = dict(arrays)
-        words = arrays.pop("words", None)
-        if words is not None:
-            self._begin(words, int(arrays.pop("n_topics")))
-        (self._topics if words is None else self._of_words).restore(arrays)
+        if "words" not in arrays:
+            self._topics.restore(arrays)
+            return
+        words = held(arrays, "words", self._documents.shape[1:], bool)
+        n_topics = int(held(arrays, "n_topics", (), int, least=1, most=self._make.keywords["n_topics"]))
+        if not words.any():
+            raise ValueError("its array 'words' asks for no words")
+        self._begin(words, n_topics)
+        self._of_words.restore({name: a for name, a in arrays.items() if name not in ("words", "n_topics")})

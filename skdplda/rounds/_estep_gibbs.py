@@ -7,6 +7,7 @@ import numpy as np
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import check_groups, unit_of_documents
+from skdplda.rounds._checkpoint import held
 from skdplda.rounds._estep_variational import HALF, REMEMBERED_UPDATES, VariationalEStep, round_priors
 from skdplda.rounds._expected import ExpectedTopics
 from skdplda.rounds._inferred import InferredPriors
@@ -115,7 +116,7 @@ class GibbsEStep:
 
     def restore(self, arrays):
         """Restore the hidden state."""
-        self._tokens.set_topics(arrays["topics"])
+        self._tokens.set_topics(held(arrays, "topics", self._tokens.topics.shape, np.uint16))
         self._expected.restore(arrays)
         if isinstance(self.priors, InferredPriors):
             self.priors.restore(arrays)
@@ -163,7 +164,8 @@ class StartedGibbsEStep:
     def restore(self, arrays):
         """Restore the hidden state."""
         arrays = dict(arrays)
-        self._n_done = int(arrays.pop("n_done"))
+        self._n_done = int(held(arrays, "n_done", (), int, least=0))
+        del arrays["n_done"]
         if self._n_done > INFERRED_ROUNDS:
             self._begin_to_draw()
         self._now.restore(arrays)

@@ -5,6 +5,7 @@ import scipy.sparse as sp
 
 from skdplda._kernels._listed import ListedTokens
 from skdplda._validation import check_groups, unit_of_documents
+from skdplda.rounds._checkpoint import held
 from skdplda.rounds._expected import ExpectedTopics
 
 __all__ = ["ListedEStep"]
@@ -61,5 +62,5 @@ class ListedEStep:
 
     def restore(self, arrays):
         """Restore the hidden state."""
-        self._tokens.set_topics(arrays["topics"])
+        self._tokens.set_topics(held(arrays, "topics", self._tokens.topics.shape, np.uint16))
         self._expected.restore(arrays)

@@ -5,6 +5,7 @@ import scipy.sparse as sp
 
 from skdplda._kernels._mixture import responsibilities, word_sums
 from skdplda._validation import check_groups, unit_of_documents
+from skdplda.rounds._checkpoint import held
 from skdplda.rounds._sensitivity import equal_contributions
 from skdplda.semantics import UnitMatrix
 
@@ -81,4 +82,5 @@ class SegmentEStep:
 
     def restore(self, arrays):
         """Restore the hidden state."""
-        self._theta = np.ascontiguousarray(arrays["theta"])
+        theta = held(arrays, "theta", self._theta.shape, np.float64, least=0)
+        self._theta = np.ascontiguousarray(theta)

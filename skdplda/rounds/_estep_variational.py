@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import digamma
 
 from skdplda._kernels._variational import e_step, expected_topics
+from skdplda.rounds._checkpoint import held
 from skdplda.rounds._documents import Documents
 from skdplda.rounds._inferred import ExpectedPriors
 from skdplda.rounds._sensitivity import GRID, word_weights
@@ -118,6 +119,8 @@ class VariationalEStep:
 
     def restore(self, arrays):
         """Restore the hidden state."""
-        self._state = arrays.get("state")
+        shape = self._documents.shape[0], self._shape[1]
+        known = self._remembers and "state" in arrays  # there is none before the first round of topics
+        self._state = held(arrays, "state", shape, np.float32) if known else None
         if isinstance(self.priors, ExpectedPriors):
             self.priors.restore(arrays)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from skdplda._kernels._expected import ExpectedCounts, next_table
+from skdplda.rounds._checkpoint import held
 
 __all__ = ["ExpectedTopics", "expected_table", "first_expected"]
 
@@ -54,7 +55,8 @@ class ExpectedTopics:
     def restore(self, arrays):
         """Restore the hidden state."""
         if "expected" in arrays:
-            self._counts = self._start(arrays["topics"], arrays["expected"])
+            counts = held(arrays, "expected", (None,), np.float32, least=0)
+            self._counts = self._start(arrays["topics"], counts)
 
 
 def expected_table(sums, table, alpha, beta):

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import digamma
 
+from skdplda.rounds._checkpoint import held
 from skdplda.rounds._tables import annealed
 
 __all__ = ["FIRST_PRIOR", "ExpectedPriors", "InferredPriors"]
@@ -67,7 +68,8 @@ class InferredPriors:
 
     def restore(self, arrays):
         """Restore the state."""
-        self.alpha, self.beta = arrays["alpha"], float(arrays["beta"])
+        self.alpha = held(arrays, "alpha", self.alpha.shape, np.float64, least=0)
+        self.beta = float(held(arrays, "beta", (), np.float64, least=0))
 
 
 class ExpectedPriors(InferredPriors):
@@ -106,7 +108,7 @@ class ExpectedPriors(InferredPriors):
     def restore(self, arrays):
         """Restore the state."""
         super().restore(arrays)
-        self.shape = arrays.get("shape")
+        self.shape = held(arrays, "shape", (None,), np.float64, least=0) if "shape" in arrays else None
 
     @property
     def word_prior(self):

@@ -167,11 +167,16 @@ class RoundReport(NamedTuple):
     table: np.ndarray
 
 
-def run_round(e_step, tables, plan, randomness, round_, active=None, n_threads=1):
-    """Run one round: collect, add noise, update. The parameters are those of `run_rounds`."""
+def run_round(e_step, tables, plan, randomness, round_, active=None, n_threads=1, before_noise=None):
+    """Run one round: collect, add noise, update. The parameters are those of `run_rounds`.
+
+    `before_noise` is called with a digest of the sum, keyed by the secret of the fit, and may raise.
+    """
     multiplier, question = plan.multiplier(round_, tables), tables.question
     total = e_step.collect(question, round_, active)
     if not plan.noiseless:
+        if before_noise is not None:
+            before_noise(randomness.digest(round_, plan.mechanism, multiplier, total))
         key = randomness.noise(round_, plan.mechanism, multiplier, total)
         noisy = plan.draw(multiplier, total.shape, key, n_threads)
         noisy += total  # in place: these are the largest arrays of a fit, and the sum belongs to the E-step
@@ -256,8 +261,8 @@ def run_rounds(
                 " delete it or give another path."
             )
         first, run, randomness.root = header["n_done"], header["run"], bytes.fromhex(header["key"])
-        e_step.restore({name[2:]: a for name, a in arrays.items() if name.startswith("e_")})
-        tables.restore({name[2:]: a for name, a in arrays.items() if name.startswith("r_")})
+        states = [{name[2:]: a for name, a in arrays.items() if name.startswith(prefix)} for prefix in ("e_", "r_")]
+        _checkpoint.restore(checkpoint, (e_step, states[0]), (tables, states[1]))
         if not plan.holds(first, tables) or not same_noise(header["multipliers"], plan.spent(first, tables)):
             raise ValueError(
                 f"checkpoint {os.fspath(checkpoint)!r} has other releases, or noise, than this version makes in the"
@@ -283,5 +288,5 @@ def run_rounds(
         if callback is not None:
             callback(RoundReport(round_, progress.total, tables.table))
     progress.close()
-    if checkpoint is not None and os.path.exists(checkpoint):
-        os.remove(checkpoint)
+    if checkpoint is not None:
+        _checkpoint.discard(checkpoint)

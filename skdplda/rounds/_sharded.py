@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import check_groups
+from skdplda.rounds._checkpoint import held
 from skdplda.rounds._sensitivity import shortened
 
 __all__ = ["ShardedEStep"]
@@ -84,8 +85,12 @@ class ShardedEStep:
         """Let the workers repeat the rounds up to the checkpoint."""
         if not arrays:
             return
-        rounds = arrays["rounds"].tolist()
-        self._history = [(arrays[f"table_{i}"], round_, arrays.get(f"flags_{i}")) for i, round_ in enumerate(rounds)]
+        rounds = held(arrays, "rounds", (None,), int, least=0).tolist()
+        dtypes, n_words = (np.int32, np.int64, np.float32, np.float64), self._documents.shape[1]
+        tables = [held(arrays, f"table_{i}", (n_words, None), *dtypes, least=0) for i in range(len(rounds))]
+        flags = [f"flags_{i}" for i in range(len(rounds))]
+        flags = [held(arrays, n, (-(-self.n_units // 8),), np.uint8) if n in arrays else None for n in flags]
+        self._history = list(zip(tables, rounds, flags, strict=True))
         n_parts = len(self._documents.pool.parts)
         calls = [self._call(*call) for call in self._history]
         self._documents.pool.replay([(name, shared, own or [()] * n_parts) for name, shared, own in calls])

@@ -3,6 +3,8 @@
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._validation import check_structure
+from skdplda.rounds._checkpoint import held
 from skdplda.rounds._expected import expected_table
 from skdplda.rounds._loop import Tables
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
@@ -224,10 +226,13 @@ class ExactTables(Tables):
 
     def restore(self, arrays):
         """Restore the state."""
-        shape = self._counts.shape
-        self._counts = table_of("table", arrays, shape)
+        shape, lists = self._counts.shape, sp.issparse(self._counts)
+        self._counts = table_of("table", arrays, shape, lists)
         if self._mean is not None:
-            self._mean.sum, self._mean.n = table_of("sum", arrays, shape), int(arrays["n"])
+            self._mean.sum, self._mean.n = (
+                table_of("sum", arrays, shape, lists),
+                int(held(arrays, "n", (), int, least=0)),
+            )
 
 
 def arrays_of(name, table):
@@ -235,9 +240,16 @@ def arrays_of(name, table):
     return {f"{name}_{part}": getattr(table, part) for part in LISTS} if sp.issparse(table) else {name: table}
 
 
-def table_of(name, arrays, shape):
-    """Return the table that `arrays_of` took apart."""
-    return arrays[name] if name in arrays else sp.csr_array(tuple(arrays[f"{name}_{part}"] for part in LISTS), shape)
+def table_of(name, arrays, shape, lists):
+    """Return the table that `arrays_of` took apart; lists may have become a table."""
+    dtypes = np.int32, np.int64, np.float32, np.float64
+    if not lists or name in arrays:
+        return held(arrays, name, shape, *dtypes, least=0)
+    data, indices, indptr = (held(arrays, f"{name}_{part}", (None,), *dtypes, least=0) for part in LISTS)
+    table = sp.csr_array(shape, dtype=data.dtype)
+    table.data, table.indices, table.indptr = data, indices, indptr  # a constructor would follow wrong pointers
+    check_structure(table, name)
+    return table
 
 
 class SmoothedTables(Tables):
@@ -304,8 +316,10 @@ class SmoothedTables(Tables):
 
     def restore(self, arrays):
         """Restore the state."""
-        self.table, self._sum, self._words = arrays["table"], arrays["sum"], arrays["words"]
-        self._weight = float(arrays["weight"])
+        self.table = held(arrays, "table", self.table.shape, np.float32, np.float64, least=0)
+        self._sum = held(arrays, "sum", self._sum.shape, np.float64)
+        self._words = held(arrays, "words", self._words.shape, np.float64)
+        self._weight = float(held(arrays, "weight", (), np.float64, least=0))
 
 
 class OneTable(Tables):
@@ -317,7 +331,7 @@ class OneTable(Tables):
 
     def restore(self, arrays):
         """Restore the state."""
-        self.table = arrays["table"]
+        self.table = held(arrays, "table", self.table.shape, np.float32, np.float64, least=0)
 
 
 class OnlineTables(OneTable):
@@ -383,4 +397,5 @@ class OnlineTables(OneTable):
 
     def restore(self, arrays):
         """Restore the state."""
-        self.table, self._n = arrays["table"], int(arrays["n"])
+        super().restore(arrays)
+        self._n = int(held(arrays, "n", (), int, least=0))
