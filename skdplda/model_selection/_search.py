@@ -206,7 +206,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         """
         candidates, epsilon, deviation, guarantee = self._plan(groups is not None, X_public is not None)
         budget = self._budgets(groups is not None)(epsilon)
-        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
+        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
         charge.check()
         rng = self._generator()
         X, X_public = self._checked(X, "X"), None if X_public is None else self._checked(X_public, "X_public")

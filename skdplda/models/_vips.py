@@ -341,7 +341,7 @@ class VIPSLDA(BaseRoundsModel):
             raise BudgetExceededError(
                 f"max_iter={plan.n_rounds} steps have been taken, and the guarantee covers no more. Nothing was read."
             )
-        charge = BudgetCharge(guarantee, f"{type(self).__name__} stream")
+        charge = BudgetCharge(guarantee, f"{type(self).__name__} stream", self)
         charge.check(stream["run"])
         X = shortened(check_counts(self, X, reset=stream["n_done"] == 0))
         data = TrainingData(X, None if groups is None else check_groups(groups, X.shape[0]), groups is not None, ())
