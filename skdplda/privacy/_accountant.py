@@ -191,9 +191,9 @@ class PrivacyAccountant:
 
         In a `with` block, fits in worker processes that are started there charge it too. The file is locked while it is
         read or written, and is on the disk before a fit forms its first release. Keep it where locks work: on a local
-        disk, or a network file system that has them. It is written in place: it keeps its owner, its mode and its hard
-        links, so that a group that may write it shares it. Whoever can write the file can forge it, and who puts back an
-        older copy forgets what was spent since.
+        disk, or a network file system that has them. It is written in place, and so keeps its owner, its mode and its
+        hard links: a group that may write it can share it. Whoever can write the file can forge it, and who puts back
+        an older copy forgets what was spent since.
 
         Parameters
         ----------
@@ -458,8 +458,8 @@ class PrivacyAccountant:
     def from_json(cls, text: str) -> "PrivacyAccountant":
         """Read what `to_json` has written; go on with one of the two ledgers only.
 
-        What was spent is taken as it stands, without asking again whether the budget covers it. A ledger that an earlier
-        version has begun goes on by the rule, the reserve and the charges of that version.
+        What was spent is taken as it stands, without asking again whether the budget covers it. A ledger that an
+        earlier version has begun goes on by the rule, the reserve and the charges of that version.
 
         Parameters
         ----------
@@ -527,10 +527,10 @@ class PrivacyAccountant:
             advice = ADVICE[found.rules[0].name] if self._entries else ""
             if short is not None:
                 advice = (
-                    f". What the events of its guarantees leave out, and deltas without an event, add up to"
-                    f" {round_up(short[0], 6)}; the ledger keeps a reserve of {short[1]:.6g} of its delta for them, since"
-                    " its first guarantee. Take a smaller delta for this release, or choose a larger reserve for a new"
-                    " ledger"
+                    ". What the events of its guarantees leave out, and deltas without an event, add up to"
+                    f" {round_up(short[0], 6)}; the ledger keeps a reserve of {short[1]:.6g} of its delta for them,"
+                    " since its first guarantee. Take a smaller delta for this release, or choose a larger reserve for a"
+                    " new ledger"
                 )
             raise BudgetExceededError(
                 f"the budget is {self._budget()}; spent so far: "
@@ -591,7 +591,7 @@ def _entry_from_json(item, former):
     """Return an entry; those of the first version are pairs, in which the label also names the run."""
     texts = dict(zip(TEXTS, (item[0], None, None, item[0]), strict=True)) if former else dict(item)
     guarantee = PrivacyGuarantee.from_json(json.dumps(item[1] if former else texts.pop("guarantee")))
-    if former and len(item) != 2 or set(texts) != set(TEXTS):
+    if (former and len(item) != 2) or set(texts) != set(TEXTS):
         raise ValueError(f"an entry must have {TEXTS} and a guarantee; got {item!r:.200}")
     for name, text in texts.items():
         if text is not None and not isinstance(text, str):
@@ -606,7 +606,7 @@ def _numbers(guarantee):
 class FileAccountant(PrivacyAccountant):
     """A `PrivacyAccountant` whose ledger is a file: see `PrivacyAccountant.open`, which has the same parameters.
 
-    The file is read anew under a lock whenever the ledger is read or written, and is on the disk before `spend` returns.
+    The file is read anew under a lock whenever the ledger is read or written. It is on the disk before `spend` returns.
     """
 
     def __init__(self, path: PathLike, **terms: Any) -> None:

@@ -163,19 +163,22 @@ def choose_filter(name, epsilon, delta, reserve, first):
     guarantee takes if that is more. A first guarantee that needs more of delta than is left by both parts makes them
     smaller.
     """
+
+    def best(rules):
+        return max(rules, key=lambda rule: _affords(rule, first))
+
+    rules = _rules(name, epsilon, delta, first)
+    kind = best([_with_reserve(rule, reserve, 0.0, first) for rule in rules]).name
     for part in (*(0.5**halves for halves in range(HALVES + 1)), 0.0):
-        least = part * RESERVE * delta
-        rules = [_with_reserve(rule, reserve, least, first) for rule in _rules(name, epsilon, delta, first)]
-        best = max(rules, key=lambda rule: _affords(rule, first))
-        second = [replace(rule, delta=rule.reserve + part * MIXED * (delta - rule.reserve)) for rule in rules]
-        second = [rule for rule in second if rule.name == "renyi" and rule.delta > rule.reserve]
-        found = Filter((best,))
-        if name == "auto" and best.name == "gaussian" and second:
-            other = max(second, key=lambda rule: _affords(rule, first))
-            found = Filter((replace(best, delta=best.reserve + (delta - other.delta)), other))
-        if found.cost([first]) <= epsilon:
+        kept = [_with_reserve(rule, reserve, part * RESERVE * delta, first) for rule in rules]
+        found = [best([rule for rule in kept if rule.name == kind])]
+        if name == "auto" and kind == "gaussian" and part > 0:
+            mixed = part * MIXED * (delta - found[0].reserve)
+            other = best([replace(rule, delta=rule.reserve + mixed) for rule in kept if rule.name == "renyi"])
+            found = [replace(found[0], delta=delta - mixed), other]
+        if Filter(tuple(found)).cost([first]) <= epsilon:
             break
-    return found
+    return Filter(tuple(found))
 
 
 def former_filter(name, epsilon, delta, reserve, first):
@@ -225,7 +228,7 @@ def _affords(rule, first):
 
 
 def _precision(event, edition):
-    """Return the precision of the Gaussian noise that dominates Gaussian and pure parts; None where there are others."""
+    """Return the precision of Gaussian noise that dominates Gaussian and pure parts; None where there are others."""
     if edition == FORMER:
         return parts_of(event).precision if is_gaussian(event) else None
     parts = parts_of(event)
@@ -271,7 +274,7 @@ def _divergence(event, order, edition):
         rate = parts.concentrated * order + parts.xi
         return float(min(rate, parts.pure_sum) if parts.only_pure else rate) * OUTWARDS
     pure = [count * _pure_divergence(epsilon, order) for epsilon, count in parts.pure]
-    return add_up([(parts.precision / 2 + parts.rho) * order, parts.xi, *pure]) * OUTWARDS
+    return add_up([(parts.precision / 2 + parts.rho) * order * OUTWARDS, parts.xi * OUTWARDS, *pure])
 
 
 def _largest(fits):

@@ -443,7 +443,9 @@ def read_json(text, form, *versions):
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise ValueError(f"the JSON must have the format {form!r}; got {found!r}")
     if data.get("version") not in versions:
-        raise ValueError(f"the version of {form} must be {' or '.join(map(str, versions))}; got {data.get('version')!r}")
+        raise ValueError(
+            f"the version of {form} must be {' or '.join(map(str, versions))}; got {data.get('version')!r}"
+        )
     return {key: value for key, value in data.items() if key not in ("format", "version")}
 
 

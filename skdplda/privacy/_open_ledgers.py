@@ -84,9 +84,8 @@ class Told(NamedTuple):
 
 def this_machine() -> str:
     """Return a name of this boot of this machine and of the numbering of its processes; "" where there is none."""
-    with suppress(OSError):
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
+    with suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
+        return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
     return ""
 
 
@@ -149,7 +148,9 @@ class Process:
         with self.lock:
             for told in announcement:
                 known = self.announced.get(told.name)
-                if told.name != self.name and (known is None or (told.version, told.when) >= (known.version, known.when)):
+                if told.name != self.name and (
+                    known is None or (told.version, told.when) >= (known.version, known.when)
+                ):
                     self.announced[told.name] = told
                 if trusted:
                     self.trusted.add(told.name)
@@ -188,14 +189,17 @@ class Process:
         self.receive([parent] if parent.version else [], trusted=True)
 
     def holding(self) -> list[Told]:
-        """Return what holds of other processes now."""
-        for pid in ancestors():
-            with suppress(OSError):
-                self.receive(posted_by(pid), trusted=True)
+        """Return what holds of other processes now. What an ancestor posts is looked at each time, and not kept."""
         parents = {os.getppid(), getattr(parent_process(), "pid", None)}
         with self.lock:
-            found = [told for told in self.announced.values() if told.blocks]
-        return [told for told in found if told.name in self.trusted or told.pid in parents or _holds(told)]
+            kept = [told for told in self.announced.values() if told.blocks]
+            found = {
+                told.name: told for told in kept if told.name in self.trusted or told.pid in parents or _holds(told)
+            }
+        for pid in ancestors():
+            with suppress(OSError):
+                found |= {told.name: told for told in posted_by(pid)}
+        return list(found.values())
 
 
 def _holds(told):
