@@ -321,7 +321,7 @@ def test_a_ledger_that_an_earlier_version_began_keeps_its_accounting(name):
 )
 def test_a_forged_filter_is_refused(rules):
     data = json.loads(PrivacyAccountant(1.0, 1e-5).to_json()) | {"filter": rules}
-    with pytest.raises(ValueError, match="damaged|cannot be read"):
+    with pytest.raises(ValueError, match=r"damaged|cannot be read"):
         PrivacyAccountant.from_json(json.dumps(data))
 
 

@@ -367,9 +367,9 @@ def test_a_ledger_is_begun_once(path):
 def test_integers_that_no_float_holds_are_refused_in_a_sentence(path):
     PrivacyAccountant.open(path, epsilon=1.0)
     path.write_text(path.read_text().replace('"epsilon": 1.0', f'"epsilon": 1{"0" * 400}'))
-    with pytest.raises(ValueError, match="is damaged .*an integer has 401 digits; at most 300 are allowed"):
+    with pytest.raises(ValueError, match=r"is damaged .*an integer has 401 digits; at most 300 are allowed"):
         PrivacyAccountant.open(path)
-    with pytest.raises(ValueError, match="epsilon must be > 0 or inf; got a number that no float can hold"):
+    with pytest.raises(ValueError, match=r"epsilon must be > 0 or inf; got a number that no float can hold"):
         PrivacyAccountant(10**400)
 
 

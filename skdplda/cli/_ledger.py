@@ -91,8 +91,8 @@ def _ledger(args):
     print(
         "\n'together' is what a spend and those before it take of the budget's epsilon, at its delta, however"
         f"\nthey were chosen. If costs were fixed in advance: epsilon = {round_up(total.epsilon)}, delta ="
-        f" {round_up(total.delta)}.\nRemaining: epsilon = {_down(remaining)} for noise without a delta; more for noise of"
-        " the kind that the ledger adds up."
+        f" {round_up(total.delta)}.\nRemaining: epsilon = {_down(remaining)} for noise without a delta; more for noise"
+        " of the kind that the ledger adds up."
     )
 
 

@@ -529,8 +529,8 @@ class PrivacyAccountant:
                 advice = (
                     ". What the events of its guarantees leave out, and deltas without an event, add up to"
                     f" {round_up(short[0], 6)}; the ledger keeps a reserve of {short[1]:.6g} of its delta for them,"
-                    " since its first guarantee. Take a smaller delta for this release, or choose a larger reserve for a"
-                    " new ledger"
+                    " since its first guarantee. Take a smaller delta for this release, or choose a larger reserve for"
+                    " a new ledger"
                 )
             raise BudgetExceededError(
                 f"the budget is {self._budget()}; spent so far: "

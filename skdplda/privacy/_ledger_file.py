@@ -1,8 +1,8 @@
 """The file of a ledger that several processes, and people, share: locked, checked for damage, written in place.
 
-The file stays the one that it is, with its owner, its mode and its other names (hard links). What is written goes behind
-the former content first, after a mark, then over it; then the file is cut. A kill at any point leaves one of the two
-whole, and what `write` has returned from is in the last whole one.
+The file stays the one that it is, with its owner, its mode and its other names (hard links). What is written goes
+behind the former content first, after a mark, then over it; then the file is cut. A kill at any point leaves one of the
+two whole, and the last whole one has all that `write` has returned from.
 """
 
 import fcntl
@@ -45,9 +45,9 @@ def unpack(content: bytes) -> str:
 class LedgerFile:
     """A file that is locked, read and written as a whole. A thread that holds the lock may take it again.
 
-    What is locked is the file itself, under whatever name it was opened; the system frees the lock of a process that has
-    died. `read` is called with the content whenever a thread has taken the lock that did not hold it. Where there is no
-    file, `begin` is called for the content of a new one, which only its owner may read; it may refuse.
+    What is locked is the file itself, under whatever name it was opened; the system frees the lock of a process that
+    has died. `read` is called with the content whenever a thread has taken the lock that did not hold it. Where there
+    is no file, `begin` is called for the content of a new one, which only its owner may read; it may refuse.
     """
 
     def __init__(self, path: str, begin: Function, read: Function) -> None:

@@ -1,9 +1,9 @@
 """Find the ledger that a fit charges: open in its own thread, in another thread, or in another process.
 
 The thread (or asynchronous task) that entered a `with` block sees it in its context. Worker threads start with an empty
-context, so the process also keeps a list of all open blocks. Other processes have neither, so they are told in four ways:
-new processes inherit an environment variable that says what is open; a forked process keeps what its parent had open;
-pickled estimators tell workers that were started before; and on Linux a process looks at those that it descends from.
+context, so the process also keeps a list of all open blocks. Other processes have neither, so they are told in four
+ways: new processes inherit an environment variable that says what is open; a forked process keeps what its parent had
+open; pickled estimators tell workers that were started before; on Linux a process looks at those it descends from.
 
 A pickle may also be a file of long ago. What it tells of a process that did not start this one holds while that process
 has the block open. Where nobody can tell, as on another machine, it holds for a day.
@@ -307,8 +307,8 @@ def find_open_ledger() -> tuple[Any, str | None]:
     if not os.path.exists(address):
         raise UnreachableLedgerError(
             f"a ledger is open in process {where}, from which this one has its work, and its file {address!r} is not"
-            " here: the fit would not be charged. Put the ledger where all machines have it under one path, or enter the"
-            " ledger that this fit belongs to, `with accountant: model.fit(X)`. No data were read."
+            " here: the fit would not be charged. Put the ledger where all machines have it under one path, or enter"
+            " the ledger that this fit belongs to, `with accountant: model.fit(X)`. No data were read."
         )
     return address, label
 
