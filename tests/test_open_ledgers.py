@@ -470,3 +470,67 @@ def test_a_pickle_of_another_version_is_read(process):
     model.__setstate__({**state, "_open_ledgers": [(1, 2, [""])]})
     assert vars(model) == vars(lda())
     assert active_accountant() is None
+
+
+STRESS = """
+import os, random, subprocess, sys, threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
+from multiprocessing import get_context
+from skdplda.exceptions import BudgetExceededError
+from skdplda.privacy import BudgetCharge, PrivacyAccountant, PrivacyGuarantee, pure_event
+
+GUARANTEE = PrivacyGuarantee(epsilon=1 / 64, status="proven", event=pure_event(1 / 64))
+
+def spend(ledger):
+    try:
+        ledger.spend(GUARANTEE)
+        return 1
+    except BudgetExceededError:
+        return 0
+
+def spends(path, ledger=None):
+    return sum(spend(ledger or PrivacyAccountant.open(path)) for _ in range(6))
+
+def charges():
+    done = 0
+    for _ in range(6):
+        with suppress(BudgetExceededError):
+            BudgetCharge(GUARANTEE, "fit").charge(f"{os.getpid()} {random.random()}")
+            done += 1
+    return done
+
+def forks(path, ledger):
+    read, write = os.pipe()
+    if not (child := os.fork()):
+        os.write(write, str(spends(path, ledger) + charges()).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    return int(os.read(read, 99))
+
+def main(path, *others):
+    ledger = PrivacyAccountant.open(path, epsilon=2.0)
+    children = [subprocess.Popen([sys.executable, __file__, *other], stdout=subprocess.PIPE) for other in others]
+    with ledger, ThreadPoolExecutor(4) as threads, ProcessPoolExecutor(2, mp_context=get_context("forkserver")) as pool:
+        work = [threads.submit(spends, path, ledger), threads.submit(spends, path), threads.submit(charges)]
+        work += [threads.submit(forks, path, ledger), pool.submit(charges), pool.submit(spends, path)]
+        done = sum(each.result() for each in work)
+    print(done + sum(int(child.communicate(timeout=200)[0]) for child in children))
+
+if __name__ == "__main__":
+    main(sys.argv[1], *([path] for path in sys.argv[2:]))
+"""
+
+
+@LINUX
+def test_what_processes_threads_and_forks_spend_at_once_is_what_the_ledger_has(tmp_path):
+    """By two names of one file; 126 attempts, of which some come in vain."""
+    path, link, script = tmp_path / "ledger.json", tmp_path / "link.json", tmp_path / "stress.py"
+    script.write_text(STRESS)
+    ledger = PrivacyAccountant.open(path, epsilon=2.0)
+    os.link(path, link)
+    command = [sys.executable, "-W", "ignore", str(script), str(path), str(link), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240)
+    assert int(done.stdout) == len(ledger.ledger) == 126
+    assert ledger.remaining_epsilon == 2.0 - 126 / 64
+    assert len({entry.run for entry in ledger.ledger} - {None}) == 54

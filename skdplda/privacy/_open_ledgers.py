@@ -289,16 +289,16 @@ def find_open_ledger() -> tuple[Any, str | None]:
             " this process from there again. No data were read."
         )
     holding = PROCESS.holding()
-    labels = {address: label for told in holding for address, label in told.blocks}
-    if not labels:
+    ledgers = {_identity(address): (address, label) for told in holding for address, label in told.blocks}
+    if not ledgers:
         return None, None
     where = ", ".join(str(pid) for pid in sorted({told.pid for told in holding}))
-    if len(labels) > 1:
+    if len(ledgers) > 1:
         raise UnreachableLedgerError(
-            f"{len(labels)} ledgers are open in process {where}, from which this one has its work: which is to be"
+            f"{len(ledgers)} ledgers are open in process {where}, from which this one has its work: which is to be"
             " charged? Open a single one there. No data were read."
         )
-    ((address, label),) = labels.items()
+    ((address, label),) = ledgers.values()
     if not address:
         raise UnreachableLedgerError(
             f"a ledger is open in process {where}, from which this one has its work, and this process cannot write into"
@@ -311,6 +311,15 @@ def find_open_ledger() -> tuple[Any, str | None]:
             " the ledger that this fit belongs to, `with accountant: model.fit(X)`. No data were read."
         )
     return address, label
+
+
+def _identity(address):
+    """Return what hard links of one file have in common."""
+    try:
+        status = os.stat(address)
+    except OSError:
+        return address
+    return status.st_dev, status.st_ino
 
 
 class LedgerAwareMixin:
