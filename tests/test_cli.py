@@ -30,7 +30,6 @@ from skdplda.cli._corpus import Documents, read_corpus
 from skdplda.cli._demo import run_demo
 from skdplda.cli._main import _parser
 from skdplda.cli._models import OUTPUTS
-from skdplda.models import VIPSLDA
 from skdplda.privacy import PrivacyAccountant
 
 PRICE = ["--epsilon", "8", "--delta", "1e-5"]

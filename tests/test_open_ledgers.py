@@ -524,7 +524,7 @@ if __name__ == "__main__":
 
 @LINUX
 def test_what_processes_threads_and_forks_spend_at_once_is_what_the_ledger_has(tmp_path):
-    """By two names of one file; 126 attempts, of which some come in vain."""
+    """By two names of one file, 126 times."""
     path, link, script = tmp_path / "ledger.json", tmp_path / "link.json", tmp_path / "stress.py"
     script.write_text(STRESS)
     ledger = PrivacyAccountant.open(path, epsilon=2.0)
