@@ -32,6 +32,7 @@ from skdplda.privacy import (
     zcdp_event,
 )
 from skdplda.privacy._filter import Rule, choose_filter
+from skdplda.releases import make_fdptm_pipeline
 
 INF = math.inf
 
@@ -202,6 +203,14 @@ def test_parts_of_delta_for_other_noise_cost_gaussian_noise_little(epsilon, delt
     assert [rule.name for rule in kept.rules] == ["gaussian", "renyi"]
     parts = [rule.delta - rule.reserve for rule in kept.rules]
     assert [*parts, kept.rules[0].reserve] == pytest.approx([delta * 5 / 8, delta / 8, delta / 4])
+
+
+def test_words_and_topics_that_are_planned_for_the_whole_budget_fit():
+    words, topics = (step for _, step in make_fdptm_pipeline(5.0, 1e-6).steps)
+    ledger = PrivacyAccountant(5.0, 1e-6)
+    for step in (words, topics):
+        ledger.spend(step.privacy_cost())
+    assert ledger.total.epsilon == pytest.approx(5.0)
 
 
 def test_a_first_guarantee_that_needs_nearly_all_leaves_a_smaller_reserve():
@@ -704,6 +713,7 @@ def test_every_estimator_is_charged_once_and_before_it_draws_noise(paying, steps
     monkeypatch.setattr(PrivacyAccountant, "spend", charge)
     steps.clear()
     with ledger_for(guarantee) as book:
+        assert "_open_ledgers" in estimator.__getstate__()  # workers that get it are told
         estimator.fit(data)
     assert steps[0] == "charge" and steps.count("charge") == 1
     assert "noise" in steps

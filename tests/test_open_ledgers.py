@@ -208,6 +208,8 @@ def test_a_model_saved_under_a_ledger_does_not_bind_who_loads_it():
         saved = pickle.dumps(make_pipeline(CountVectorizer(vocabulary=["pear"]), lda()))
         assert vars(pickle.loads(saved)[1]) == vars(lda())
     assert active_accountant() is None
+    if not os.path.isdir("/proc/self/fd"):
+        return  # whether the block is open still cannot be seen: it binds for a day
     code = "import pickle, sys; pickle.loads(sys.stdin.buffer.read()); from skdplda.privacy import active_accountant;"
     command = ["sh", "-c", f'{sys.executable} -c "{code} assert active_accountant() is None"; exit $?']
     subprocess.run(command, input=saved, check=True, timeout=120)

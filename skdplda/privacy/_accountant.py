@@ -29,7 +29,8 @@ VERSIONS = 1, 2  # the first has no dates, and no filter, which is that of its e
 ADVICE = {
     "basic": "",
     "gaussian": ". The ledger adds up the precision of Gaussian noise, since its first guarantee; what is planned in"
-    " advance costs less as one composed guarantee, or choose rule='basic' for a new ledger",
+    " advance costs less as one composed guarantee, or choose rule='renyi', for noise of several kinds, or 'basic' for"
+    " a new ledger",
     "renyi": ". The ledger adds up Renyi divergences, since its first guarantee; what is planned in advance costs less"
     " as one composed guarantee, or choose rule='basic' for a new ledger",
 }
@@ -110,8 +111,8 @@ class PrivacyAccountant:
     rule : {"auto", "basic", "gaussian", "renyi"}, default="auto"
         What is added up: epsilons and deltas; the precisions of Gaussian noise (a guarantee without such noise counts
         as much as its epsilon could tell); or Renyi divergences of one order. "auto" takes the rule that affords the
-        first guarantee most often, and keeps it; beside "gaussian" it keeps "renyi", with an eighth of delta, at whose
-        prices a pure epsilon, or sampled noise, costs a third to a half as much.
+        first guarantee most often, and keeps it. Beside "gaussian" it keeps "renyi", with an eighth of delta, at whose
+        prices a pure epsilon, or sampled noise, costs a third to a half as much; not in a ledger that begins with words.
     reserve : float, default=None
         Part of delta, for "gaussian" and "renyi", kept for what an event leaves out (`event_delta`), and for
         the delta of guarantees that the rule knows by epsilon and delta only. None: a quarter of delta, or as much as
@@ -123,7 +124,7 @@ class PrivacyAccountant:
     was chosen after seeing the releases before it (doc/theory/ledger.rst). For that, the rule and its parts are fixed
     by the first spend that costs anything. Releases that are planned in advance may cost less together: spend what
     `PrivacyGuarantee.compose` makes of them, in one line. Parts of delta that are kept for other kinds of noise cost a
-    ledger of Gaussian noise alone 2 to 3 percent of epsilon; `rule="gaussian", reserve=0.0` costs nothing.
+    ledger of Gaussian noise alone 1 to 3 percent of epsilon; `rule="gaussian", reserve=0.0` costs nothing.
 
     Examples
     --------

@@ -159,7 +159,8 @@ def choose_filter(name, epsilon, delta, reserve, first):
     """Return the filter of a ledger whose first guarantee that costs anything is this; nothing was released before.
 
     "auto" is the rule that would afford the first guarantee most often. Where that is "gaussian", a second rule, for
-    which other noise is cheaper, has a part of delta. A `reserve` of None is a quarter of delta, or what the first
+    which other noise is cheaper, has a part of delta; not where the first guarantee is of words (it leaves something
+    out), because the topics of a pipeline that is planned for the whole budget follow. A `reserve` of None is a quarter of delta, or what the first
     guarantee takes if that is more. A first guarantee that needs more of delta than is left by both parts makes them
     smaller.
     """
@@ -172,7 +173,7 @@ def choose_filter(name, epsilon, delta, reserve, first):
     for part in (*(0.5**halves for halves in range(HALVES + 1)), 0.0):
         kept = [_with_reserve(rule, reserve, part * RESERVE * delta, first) for rule in rules]
         found = [best([rule for rule in kept if rule.name == kind])]
-        if name == "auto" and kind == "gaussian" and part > 0:
+        if name == "auto" and kind == "gaussian" and part > 0 and not first.event_delta:
             mixed = part * MIXED * (delta - found[0].reserve)
             other = best([replace(rule, delta=rule.reserve + mixed) for rule in kept if rule.name == "renyi"])
             found = [replace(found[0], delta=delta - mixed), other]

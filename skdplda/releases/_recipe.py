@@ -131,7 +131,7 @@ def make_fdptm_pipeline(
     >>> from skdplda import PrivacyAccountant
     >>> with PrivacyAccountant(2.0, 1e-6):
     ...     privacy_guarantee(make_fdptm_pipeline("remaining", 1e-6))
-    PrivacyGuarantee(epsilon=1.983, delta=1e-6, document, add-remove, central, proven)
+    PrivacyGuarantee(epsilon=2, delta=1e-6, document, add-remove, central, proven)
     """
     if isinstance(epsilon, str):
         options: dict[str, Any] = {"n_components": n_components, "vocabulary_share": vocabulary_share, "groups": groups}

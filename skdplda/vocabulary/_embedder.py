@@ -9,14 +9,14 @@ from sklearn.utils.metadata_routing import UNUSED
 from skdplda._texts import WordColumnsMixin
 from skdplda._types import ArrayLike, Estimator, Function, Iterable
 from skdplda._validation import check_is_fitted, note_parameters
-from skdplda.privacy import PrivacyGuarantee, active_accountant
+from skdplda.privacy import LedgerAwareMixin, PrivacyGuarantee, active_accountant
 from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
 from skdplda.vocabulary._vectorizer import DPCountVectorizer
 
 __all__ = ["TextEmbedder"]
 
 
-class TextEmbedder(WordColumnsMixin, TransformerMixin, BaseEstimator):
+class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEstimator):
     """Embed texts by a public model, and count words that are public or chosen privately.
 
     Parameters
