@@ -162,7 +162,9 @@ def test_a_ledger_keeps_the_rule_of_its_first_guarantee():
     ledger.spend(gaussian(6.0, 1e-6))
     for _ in range(8):
         ledger.spend(gaussian(6.0, 1e-6))
-    with pytest.raises(BudgetExceededError, match=r"adds up the precision of Gaussian noise.*rule='basic'"):
+    with pytest.raises(
+        BudgetExceededError, match=r"adds up the precision of Gaussian noise.*rule='renyi', .* or 'basic'"
+    ):
         ledger.spend(gaussian(1.5, 1e-6))
 
 
@@ -210,7 +212,7 @@ def test_words_and_topics_that_are_planned_for_the_whole_budget_fit():
     ledger = PrivacyAccountant(5.0, 1e-6)
     for step in (words, topics):
         ledger.spend(step.privacy_cost())
-    assert ledger.total.epsilon == pytest.approx(5.0)
+    assert ledger.total.epsilon == pytest.approx(5.0, rel=1e-4)
 
 
 def test_a_first_guarantee_that_needs_nearly_all_leaves_a_smaller_reserve():

@@ -112,7 +112,7 @@ class PrivacyAccountant:
         What is added up: epsilons and deltas; the precisions of Gaussian noise (a guarantee without such noise counts
         as much as its epsilon could tell); or Renyi divergences of one order. "auto" takes the rule that affords the
         first guarantee most often, and keeps it. Beside "gaussian" it keeps "renyi", with an eighth of delta, at whose
-        prices a pure epsilon, or sampled noise, costs a third to a half as much; not in a ledger that begins with words.
+        prices a pure epsilon, or sampled noise, costs a third to a half as much; not where words come first.
     reserve : float, default=None
         Part of delta, for "gaussian" and "renyi", kept for what an event leaves out (`event_delta`), and for
         the delta of guarantees that the rule knows by epsilon and delta only. None: a quarter of delta, or as much as

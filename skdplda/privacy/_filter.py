@@ -159,10 +159,10 @@ def choose_filter(name, epsilon, delta, reserve, first):
     """Return the filter of a ledger whose first guarantee that costs anything is this; nothing was released before.
 
     "auto" is the rule that would afford the first guarantee most often. Where that is "gaussian", a second rule, for
-    which other noise is cheaper, has a part of delta; not where the first guarantee is of words (it leaves something
-    out), because the topics of a pipeline that is planned for the whole budget follow. A `reserve` of None is a quarter of delta, or what the first
-    guarantee takes if that is more. A first guarantee that needs more of delta than is left by both parts makes them
-    smaller.
+    which other noise is cheaper, has a part of delta; not where the first guarantee is of words, whose event leaves
+    something out, because the topics of a pipeline that is planned for the whole budget follow. A `reserve` of None is
+    a quarter of delta, or what the first guarantee takes if that is more. A first guarantee that needs more of delta
+    than is left by both parts makes them smaller.
     """
 
     def best(rules):
