@@ -6,13 +6,18 @@ import math
 import pickle
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import CountVectorizer
 
 import skdplda.privacy
+from skdplda import PrivateCGSLDA
 from skdplda._kernels import _noise, _reports
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError
 from skdplda.privacy import (
@@ -26,6 +31,8 @@ from skdplda.privacy import (
     pure_event,
     zcdp_event,
 )
+from skdplda.privacy._filter import Rule, choose_filter
+from skdplda.releases import make_fdptm_pipeline
 
 INF = math.inf
 
@@ -119,7 +126,7 @@ def after(event, epsilon):
 @pytest.mark.parametrize("sigma", [3.0, 4.0, 6.0])
 def test_an_outcome_cannot_choose_between_two_kinds_of_noise(sigma, rule):
     """Budget (2, 1e-5): a Gaussian release, then what is dearer given its loss, of all that would be accepted."""
-    options = {} if rule == "auto" else {"rule": rule}
+    options = {"auto": {}, "gaussian": {"rule": rule, "reserve": 0.0}}.get(rule, {"rule": rule})
     ledger = PrivacyAccountant(2.0, 1e-5, **options)
     ledger.spend(gaussian(sigma, 1e-6))
 
@@ -141,7 +148,7 @@ def test_an_outcome_cannot_choose_between_two_kinds_of_noise(sigma, rule):
     density = np.exp(-((losses - mu**2 / 2) ** 2) / (2 * mu**2)) / math.sqrt(2 * math.pi * mu**2) * step
     each = [after(event, 2.0 - losses) for event in second]
     assert (density * np.maximum(*each)).sum() <= 1e-5 * (1 + 1e-6)
-    if rule in ("auto", "gaussian"):  # and nothing is lost where noise is of one kind
+    if rule == "gaussian":  # and nothing is lost where noise is of one kind
         assert (density * each[1]).sum() == pytest.approx(1e-5, rel=1e-3)
 
 
@@ -155,8 +162,249 @@ def test_a_ledger_keeps_the_rule_of_its_first_guarantee():
     ledger.spend(gaussian(6.0, 1e-6))
     for _ in range(8):
         ledger.spend(gaussian(6.0, 1e-6))
-    with pytest.raises(BudgetExceededError, match=r"adds up the precision of Gaussian noise.*rule='basic'"):
-        ledger.spend(bare(0.1, 1e-7))  # no delta was reserved
+    with pytest.raises(
+        BudgetExceededError, match=r"adds up the precision of Gaussian noise.*rule='renyi', .* or 'basic'"
+    ):
+        ledger.spend(gaussian(1.5, 1e-6))
+
+
+def test_topics_today_words_tomorrow_topics_over_time():
+    """What carries a delta, and what is pure, goes into a ledger that Gaussian noise began."""
+    topics = gaussian(3.4, 1e-5)
+    words = PrivacyGuarantee(epsilon=0.5, delta=2e-6, status="proven", event=gaussian_event(9.5), event_delta=1e-6)
+    ledger = PrivacyAccountant(2.0, 1e-5)
+    for guarantee in (topics, words, pure(0.3), bare(0.1, 1e-6)):
+        ledger.spend(guarantee)
+    assert ledger.total.delta == 1e-5
+    assert ledger.total.epsilon < 2.0
+
+
+def test_a_pure_epsilon_beside_gaussian_noise_costs_less_than_twice_its_share():
+    """Half of epsilon is spent on Gaussian noise: three quarters of the other half are left for pure noise, or more."""
+    for epsilon, delta in [(1.0, 1e-5), (2.0, 1e-6), (4.0, 1e-5), (8.0, 1e-8)]:
+        ledger = PrivacyAccountant(epsilon, delta)
+        mu = Rule("gaussian", epsilon, delta, 0.0).capacity ** 0.5
+        ledger.spend(gaussian(2 / mu, delta))
+        assert ledger.remaining_epsilon > 0.7 * epsilon / 2
+        ledger.spend(pure(ledger.remaining_epsilon))
+        gaussian_only = PrivacyAccountant(epsilon, delta, rule="gaussian")
+        gaussian_only.spend(gaussian(2 / mu, delta))
+        assert gaussian_only.remaining_epsilon < 0.4 * epsilon / 2
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (2.0, 1e-6), (8.0, 1e-8)])
+def test_parts_of_delta_for_other_noise_cost_gaussian_noise_little(epsilon, delta):
+    """The table of doc/theory/ledger.rst: at most 3 percent of epsilon."""
+    first = gaussian(30.0, delta)
+    kept, none = (
+        choose_filter(name, epsilon, delta, part, first) for name, part in (("auto", None), ("gaussian", 0.0))
+    )
+    capacity = [found.rules[0].capacity for found in (kept, none)]
+    affordable = [epsilon_of(gaussian_event(mu2**-0.5), delta) for mu2 in capacity]
+    assert 0.97 < affordable[0] / affordable[1] < 1
+    assert [rule.name for rule in kept.rules] == ["gaussian", "renyi"]
+    parts = [rule.delta - rule.reserve for rule in kept.rules]
+    assert [*parts, kept.rules[0].reserve] == pytest.approx([delta * 5 / 8, delta / 8, delta / 4])
+
+
+def test_words_and_topics_that_are_planned_for_the_whole_budget_fit():
+    words, topics = (step for _, step in make_fdptm_pipeline(5.0, 1e-6).steps)
+    ledger = PrivacyAccountant(5.0, 1e-6)
+    for step in (words, topics):
+        ledger.spend(step.privacy_cost())
+    assert ledger.total.epsilon == pytest.approx(5.0, rel=1e-4)
+
+
+def test_a_first_guarantee_that_needs_nearly_all_leaves_a_smaller_reserve():
+    ledger = PrivacyAccountant(gaussian(1.2, 1e-5).epsilon * 1.002, 1e-5)
+    ledger.spend(gaussian(1.2, 1e-5))
+    assert 0 < ledger._filter.rules[0].reserve < 0.25e-5
+
+
+def test_the_refusal_of_a_delta_names_the_reserve():
+    ledger = PrivacyAccountant(4.0, 1e-5)
+    ledger.spend(gaussian(6.0, 1e-6))
+    ledger.spend(bare(0.1, 2e-6))
+    with pytest.raises(
+        BudgetExceededError, match=r"add up to 3e-6; .*a reserve of 2.5e-06 of its delta .*larger reserve"
+    ):
+        ledger.spend(bare(0.1, 1e-6))
+    assert len(ledger.ledger) == 2
+
+
+def test_sampled_noise_goes_by_its_divergence_beside_gaussian_noise():
+    """The rule of precisions would take its whole delta from the reserve; it is out, and the other one goes on."""
+    ledger = PrivacyAccountant(8.0, 1e-5)
+    ledger.spend(gaussian(3.0, 1e-5))
+    for _ in range(2):
+        ledger.spend(sampled(1e-5))
+    rules = ledger._filter.rules
+    guarantees = [entry.guarantee for entry in ledger.ledger]
+    assert ledger._filter.cost(guarantees) == rules[1].cost(guarantees)
+    with pytest.raises(BudgetExceededError):
+        for _ in range(100):
+            ledger.spend(gaussian(3.0, 1e-5))
+
+
+def test_a_filter_of_several_rules_holds_for_whoever_chooses_between_them():
+    """Random adaptive strategies of two steps: the larger part of delta goes to the worst, and delta is never exceeded.
+
+    After a Gaussian release, each loss may choose its own second release of all that the ledger accepts.
+    """
+    budget, delta = 2.0, 1e-5
+    for sigma in (2.5, 3.0, 5.0, 12.0):
+        ledger = PrivacyAccountant(budget, delta)
+        ledger.spend(gaussian(sigma, 1e-6))
+        accepted = []
+        for make, top in ((pure, 2.0), (lambda precision: gaussian(precision**-0.5, 1e-7), 1.0)):
+            low, high = 1e-9, top
+            for _ in range(40):
+                middle = (low + high) / 2
+                try:
+                    ledger.check(make(middle))
+                    low = middle
+                except BudgetExceededError:
+                    high = middle
+            accepted.append(make(low).event)
+        mu = 1 / sigma
+        losses = mu**2 / 2 + np.arange(-10 * mu, 12 * mu, mu / 400)
+        density = np.exp(-((losses - mu**2 / 2) ** 2) / (2 * mu**2)) / math.sqrt(2 * math.pi * mu**2) * mu / 400
+        worst = np.maximum(*(after(event, budget - losses) for event in accepted))
+        assert (density * worst).sum() <= delta * (1 + 1e-6)
+        rules = ledger._filter.rules
+        assert sum(rule.delta - rule.reserve for rule in rules) + rules[0].reserve <= delta * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("order", [2, 6, 18, 64])
+def test_the_divergence_of_a_pure_epsilon_is_that_of_randomized_response(order):
+    for epsilon in (1e-12, 1e-6, 0.01, 0.2, 1.0, 5.0, 60.0, 800.0):
+        with mpmath.workdps(60):
+            e, a = mpmath.mpf(epsilon), order
+            exact = mpmath.log((mpmath.exp(a * e) + mpmath.exp((1 - a) * e)) / (1 + mpmath.exp(e))) / (a - 1)
+            exact = float(exact)
+        charged = Rule("renyi", 1.0, 1e-5, 0.0, order).charge(pure(epsilon))[0]
+        assert exact <= charged <= min(exact + 2e-14, order * epsilon**2 / 2) * (1 + 1e-11) or charged <= exact * (
+            1 + 1e-9
+        )
+
+
+def test_composed_gaussian_and_pure_events_are_charged_part_by_part():
+    both = gaussian(6.0, 1e-6).compose(pure(0.2), pure(0.3))
+    rule = Rule("gaussian", 4.0, 1e-5, 0.0)
+    parts = [rule.charge(one)[0] for one in (gaussian(6.0, 1e-6), pure(0.2), pure(0.3))]
+    assert rule.charge(both) == (pytest.approx(sum(parts)), 0.0)
+
+
+FORMER = json.loads((Path(__file__).parent / "former_ledgers.json").read_text())
+
+
+@pytest.mark.parametrize("name", FORMER["ledgers"])
+def test_a_ledger_that_an_earlier_version_began_keeps_its_accounting(name):
+    """What remains, and what is accepted, are that version's words."""
+    stored = FORMER["ledgers"][name]
+    ledger = PrivacyAccountant.from_json(json.dumps(stored["ledger"]))
+    assert ledger.remaining_epsilon == pytest.approx(stored["remaining_epsilon"], rel=1e-9)
+    again = PrivacyAccountant.from_json(ledger.to_json())
+    assert again._filter == ledger._filter
+    assert ledger._filter is None or [rule.edition for rule in ledger._filter.rules] == [1]
+    accepted = ""
+    for probe in FORMER["probes"][: len(stored["accepted"])]:
+        try:
+            again.check(PrivacyGuarantee.from_json(json.dumps(probe)))
+            accepted += "1"
+        except BudgetExceededError:
+            accepted += "0"
+    assert accepted == stored["accepted"]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [],
+        [{}],
+        [{"name": "joint", "delta": 1e-5, "reserve": 0.0, "order": 0.0, "edition": 2}],
+        [{"name": "gaussian", "delta": 2e-5, "reserve": 0.0, "order": 0.0, "edition": 2}],
+        [{"name": "renyi", "delta": 1e-5, "reserve": 0.0, "order": 1.0, "edition": 2}],
+        [{"name": "gaussian", "delta": 1e-5, "reserve": 0.0, "order": 0.0, "edition": 3}],
+        [{"name": "gaussian", "delta": 1e-5, "reserve": 0.0, "order": 0.0, "edition": 2}] * 2,
+        [{"name": "gaussian", "delta": 1e-5, "reserve": 10**400, "order": 0.0, "edition": 2}],
+    ],
+)
+def test_a_forged_filter_is_refused(rules):
+    data = json.loads(PrivacyAccountant(1.0, 1e-5).to_json()) | {"filter": rules}
+    with pytest.raises(ValueError, match=r"damaged|cannot be read"):
+        PrivacyAccountant.from_json(json.dumps(data))
+
+
+# --- what a ledger tells ----------------------------------------------------------------------------------
+
+
+def test_the_total_is_at_the_delta_of_the_budget():
+    """Twelve fits of delta 1e-6 are not of delta 1.2e-5 in a ledger of 1e-5."""
+    ledger = PrivacyAccountant(8.0, 1e-5)
+    for _ in range(12):
+        ledger.spend(gaussian(12.0, 1e-6))
+    assert (ledger.total.delta, ledger.total.status) == (1e-5, "proven")
+    assert ledger.total.epsilon == pytest.approx(epsilon_of(gaussian_event(12.0, 12), 1e-5))
+    one = PrivacyAccountant(8.0, 1e-5)
+    one.spend(gaussian(12.0, 1e-6))
+    assert (one.total.delta, one.total.epsilon) == (1e-5, pytest.approx(epsilon_of(gaussian_event(12.0), 1e-5)))
+    two = PrivacyAccountant(8.0, 1e-5)
+    for _ in range(2):
+        two.spend(gaussian(12.0, 1.4e-5))
+    assert two.total.delta == 1e-5
+    books = PrivacyAccountant(INF)
+    books.spend(gaussian(12.0, 1e-6))
+    assert books.total == gaussian(12.0, 1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:PrivateCGSLDA was given a random_state:skdplda.PrivacyLeakWarning")
+def test_entries_have_a_date_a_label_and_what_was_fitted():
+    model = PrivateCGSLDA(3, epsilon=1.0, max_iter=2, random_state=b"a secret of many bytes", checkpoint=None)
+    with PrivacyAccountant(9.0, 1e-3) as ledger:
+        with ledger.labelled("topics of May"):
+            model.fit(np.eye(6, dtype=int))
+            ledger.spend(pure(0.1))
+        model.fit(np.eye(6, dtype=int))
+        ledger.spend(pure(0.1), "by hand")
+    before = datetime.now(UTC)
+    labels = [entry.label for entry in ledger.ledger]
+    assert labels[:2] == ["topics of May"] * 2 and labels[2].startswith("PrivateCGSLDA fit ") and labels[3] == "by hand"
+    assert ledger.ledger[0].fitted == "PrivateCGSLDA(delta=1e-05, epsilon=1.0, max_iter=2, n_components=3)"
+    assert [entry.fitted is None for entry in ledger.ledger] == [False, True, False, True]
+    assert "many bytes" not in ledger.to_json()
+    for entry in ledger.ledger:
+        assert timedelta(0) <= before - datetime.fromisoformat(entry.date) < timedelta(minutes=5)
+    label, guarantee = ledger.ledger[3]  # as ever
+    assert (label, guarantee) == ledger.ledger[3] == ("by hand", pure(0.1))
+    again = PrivacyAccountant.from_json(ledger.to_json())
+    assert list(map(repr, again.ledger)) == list(map(repr, ledger.ledger))
+
+
+def test_threads_have_the_label_of_the_block():
+    with PrivacyAccountant(9.0, 1e-3).labelled("topics of May") as ledger, ThreadPoolExecutor(1) as pool:
+        pool.submit(PrivateCGSLDA(2, epsilon=1.0, max_iter=2).fit, np.eye(6, dtype=int)).result()
+    assert [entry.label for entry in ledger.ledger] == ["topics of May"]
+    assert active_accountant() is None
+    with pytest.raises(TypeError, match="label must be a string; got 3"), ledger.labelled(3):
+        pass
+
+
+def test_a_ledger_is_a_table():
+    ledger = PrivacyAccountant(2.0, 1e-5)
+    assert ledger.to_frame().empty
+    for guarantee, label in [(gaussian(8.0, 1e-6), "topics"), (gaussian(8.0, 1e-6), "more"), (pure(0.1), None)]:
+        ledger.spend(guarantee, label)
+    frame = ledger.to_frame()
+    assert list(frame) == ["date", "label", "fitted", "epsilon", "delta", "status", "total_epsilon"]
+    assert frame["label"].tolist() == ["topics", "more", None]
+    assert str(frame["date"].dt.tz) == "UTC"
+    totals = frame["total_epsilon"]
+    assert totals.is_monotonic_increasing
+    assert totals.iloc[1] == pytest.approx(epsilon_of(gaussian_event(8.0, 2), 1e-5 * 5 / 8))
+    books = PrivacyAccountant(INF, 1e-5)
+    books.spend(gaussian(8.0, 1e-6))
+    assert books.to_frame()["total_epsilon"].tolist() == [epsilon_of(gaussian_event(8.0), 1e-5)]
 
 
 @pytest.mark.parametrize("event", [gaussian_event(1.0, 200, 0.02), zcdp_event(0.02)])
@@ -336,7 +584,7 @@ def test_json_round_trip(epsilon):
     ("change", "message"),
     [
         ({"format": "skdplda.PrivacyGuarantee"}, "must have the format 'skdplda.PrivacyAccountant'"),
-        ({"version": 0}, "version of skdplda.PrivacyAccountant must be 1; got 0"),
+        ({"version": 0}, "version of skdplda.PrivacyAccountant must be 1 or 2; got 0"),
         ({"ledger": [1]}, "damaged"),
         ({"surplus": 1}, "damaged"),
         ({"epsilon": -1}, "damaged: epsilon must be > 0 or inf; got -1"),
@@ -352,7 +600,7 @@ def test_an_edited_entry_of_a_saved_ledger_does_not_load():
     accountant = PrivacyAccountant(1.0)
     accountant.spend(pure(1.0))
     data = json.loads(accountant.to_json())
-    data["ledger"][0][1]["epsilon"] = 0.001
+    data["ledger"][0]["guarantee"]["epsilon"] = 0.001
     with pytest.raises(ValueError, match="epsilon must be at least what the event costs"):
         PrivacyAccountant.from_json(json.dumps(data))
 
@@ -460,13 +708,14 @@ def test_every_estimator_is_charged_once_and_before_it_draws_noise(paying, steps
     estimator, data, guarantee = paying
     spend = PrivacyAccountant.spend
 
-    def charge(accountant, guarantee, label=None):
+    def charge(accountant, guarantee, label=None, **options):
         steps.append("charge")
-        spend(accountant, guarantee, label)
+        spend(accountant, guarantee, label, **options)
 
     monkeypatch.setattr(PrivacyAccountant, "spend", charge)
     steps.clear()
     with ledger_for(guarantee) as book:
+        assert "_open_ledgers" in estimator.__getstate__()  # workers that get it are told
         estimator.fit(data)
     assert steps[0] == "charge" and steps.count("charge") == 1
     assert "noise" in steps
@@ -478,7 +727,7 @@ def test_every_estimator_is_charged_once_and_before_it_draws_noise(paying, steps
 def test_no_estimator_draws_noise_that_it_cannot_pay_for(paying, steps, monkeypatch):
     estimator, data, guarantee = paying
 
-    def refuse(accountant, guarantee, label=None):
+    def refuse(accountant, guarantee, label=None, **options):
         raise Refused
 
     monkeypatch.setattr(PrivacyAccountant, "spend", refuse)

@@ -30,6 +30,7 @@ from skdplda.cli._corpus import Documents, read_corpus
 from skdplda.cli._demo import run_demo
 from skdplda.cli._main import _parser
 from skdplda.cli._models import OUTPUTS
+from skdplda.privacy import PrivacyAccountant
 
 PRICE = ["--epsilon", "8", "--delta", "1e-5"]
 FRUIT, METAL = ("apple", "pear", "plum", "quince"), ("iron", "zinc", "lead", "copper")
@@ -806,8 +807,8 @@ def test_a_defect_takes_one_line_too(capsys, monkeypatch):
         cli.main(["show", "x.zip"])
 
 
-COMMANDS = ["demo", "fit", "cost", "top-words", "show", "release", "transform", "insights", "attack", "audit"]
-COMMANDS += ["reproduce", "completion"]
+COMMANDS = ["demo", "fit", "cost", "top-words", "show", "release", "transform", "insights", "ledger", "attack"]
+COMMANDS += ["audit", "reproduce", "completion"]
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
@@ -846,3 +847,93 @@ def test_help_version_and_the_room_of_privacy_import_nothing_heavy(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.startswith("usage: skdplda")
     assert done.stdout.splitlines()[-2:] == [f"skdplda {__version__}", "[]"]
+
+
+# --- ledgers ----------------------------------------------------------------------------------------------
+
+
+def spent(path):
+    return [entry.guarantee.epsilon for entry in PrivacyAccountant.open(path).ledger]
+
+
+def test_a_ledger_is_begun_charged_and_read(corpus, capsys):
+    ledger, words = str(corpus / "ledger.json"), ["--vocabulary", str(corpus / "words.txt")]
+    text = str(corpus / "corpus.txt")
+    assert cli.main(["ledger", ledger]) == 2
+    assert "give --epsilon, and --delta, to begin one" in one_line(capsys)
+    assert run(corpus, text, *words, "--ledger", ledger) == 2
+    assert "begin one by 'skdplda ledger FILE --epsilon E --delta D'" in one_line(capsys)
+    assert cli.main(["ledger", ledger, "--epsilon", "12", "--delta", "1e-5"]) == 0
+    assert capsys.readouterr().out.endswith("Nothing was spent.\n")
+    assert run(corpus, text, *words, "--ledger", ledger, "--label", "topics of May") == 0
+    capsys.readouterr()
+    assert cli.main(["ledger", ledger]) == 0
+    out = capsys.readouterr().out
+    assert "topics of May: VIPSLDA(" in out and "Remaining: epsilon = " in out
+    assert cli.main(["ledger", ledger, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["epsilon"], shown["delta"], shown["spent"][0]["label"]) == (12.0, 1e-5, "topics of May")
+    assert 0 < shown["remaining_epsilon"] < 12.0 and shown["total"]["delta"] == 1e-5
+    assert shown["spent"][0]["date"].endswith("+00:00")
+    for folder in ("again", "thrice"):
+        code = run(corpus, text, *words, "--ledger", ledger, "--output", str(corpus / folder))
+    assert code == 2 and not (corpus / "thrice").exists()
+    assert "Nothing was spent" in capsys.readouterr().err
+    assert spent(ledger) == [8.0] * len(spent(ledger))
+
+
+def test_a_fit_that_a_ledger_cannot_pay_in_whole_pays_no_part(corpus, capsys):
+    """Words would fit, topics would not."""
+    ledger, text = str(corpus / "ledger.json"), str(corpus / "corpus.txt")
+    PrivacyAccountant.open(ledger, 4.0, 1e-5)
+    assert run(corpus, text, "--private-words", "--ledger", ledger) == 2
+    assert "Nothing was spent" in one_line(capsys)
+    assert spent(ledger) == []
+    assert run(corpus, text, "--private-words", "--label", "words") == 2
+    assert "--label names what is spent in a ledger, and needs --ledger FILE" in one_line(capsys)
+
+
+def test_a_ledger_of_users_takes_fits_of_users_only(corpus, capsys):
+    ledger, words = str(corpus / "ledger.json"), ["--vocabulary", str(corpus / "words.txt")]
+    assert cli.main(["ledger", ledger, "--epsilon", "12", "--delta", "1e-5", "--unit", "user"]) == 0
+    capsys.readouterr()
+    assert run(corpus, str(corpus / "corpus.txt"), *words, "--ledger", ledger) == 2
+    assert "unit 'user' and 'document'" in one_line(capsys)
+
+
+def test_an_interrupted_fit_is_charged_once(corpus, capsys, monkeypatch):
+    ledger = str(corpus / "ledger.json")
+    PrivacyAccountant.open(ledger, 8.5, 1e-5)
+    words, checkpoint = ["--vocabulary", str(corpus / "words.txt")], ["--checkpoint", str(corpus / "checkpoint")]
+    arguments = [str(corpus / "corpus.txt"), *words, *checkpoint, "--ledger", ledger]
+    fit = VIPSLDA.fit
+
+    def stop(report):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(VIPSLDA, "fit", lambda self, X, groups: fit(self.set_params(callback=stop), X, groups=groups))
+    assert run(corpus, *arguments) == 130
+    monkeypatch.undo()
+    assert run(corpus, *arguments) == 0
+    assert spent(ledger) == [8.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "fits"),
+    [
+        (["audit", "--quick"], 1),
+        (["audit", "--canaries", "100"], 1),
+        (["audit", "--method", "repeated", "--fits", "20"], 20),
+        (["attack", "--shadow-models", "4"], 5),
+    ],
+)
+def test_attacks_and_audits_charge_each_fit(corpus, capsys, options, fits):
+    ledger, paths = str(corpus / "ledger.json"), [str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")]
+    model = ["--epsilon", "1", "--delta", "1e-6", "--topics", "2", "--rounds", "2", "--json"]
+    begun = PrivacyAccountant.open(ledger, 0.9, 1e-5)
+    assert cli.main([*options, *paths, *model, "--ledger", ledger]) == 2
+    assert begun.ledger == ()
+    ledger = str(corpus / "books.json")
+    PrivacyAccountant.open(ledger, np.inf, 1e-5)
+    assert cli.main([*options, *paths, *model, "--ledger", ledger]) == 0
+    assert spent(ledger) == [1.0] * fits

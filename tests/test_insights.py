@@ -341,3 +341,13 @@ def test_words_without_counts_name_nothing():
     X = np.repeat(np.eye(3), 500, axis=0)
     model = EmbeddingTopics(3, epsilon=9.0, init=np.eye(3)).fit(EmbeddedTexts(X, None, ["tea"]))
     assert model.get_feature_names_out().tolist() == ["topic_0", "topic_1", "topic_2"]
+
+
+def test_the_command_charges_a_ledger_for_words_and_clusters(files, tmp_path, capsys):
+    ledger = PrivacyAccountant.open(tmp_path / "ledger.json", 2.0, 1e-4, unit="user")
+    assert command(files, "--ledger", str(tmp_path / "ledger.json"), "--label", "May") == 2
+    assert "Nothing was spent" in capsys.readouterr().err
+    assert ledger.ledger == () and not files[2].exists()
+    ledger = PrivacyAccountant.open(tmp_path / "books.json", float("inf"), 1e-4, unit="user")
+    assert command(files, "--ledger", str(tmp_path / "books.json"), "--label", "May") == 0
+    assert [entry.label for entry in ledger.ledger] == ["May"] * 2

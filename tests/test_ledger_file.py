@@ -2,18 +2,21 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from skdplda.exceptions import BudgetExceededError
 from skdplda.privacy import BudgetCharge, PrivacyAccountant, PrivacyGuarantee, pure_event
-from skdplda.privacy._ledger_file import FileLock
+from skdplda.privacy._ledger_file import MARK, LedgerFile, pack
 
 
 def proven(epsilon, **fields):
@@ -88,12 +91,22 @@ def test_a_full_disk_keeps_the_books_and_spends_nothing(path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match="No space left"):
-        accountant.spend(proven(0.5))
-    monkeypatch.undo()
-    assert accountant.ledger == ()
-    assert path.read_bytes() == before
+    pwrite = os.pwrite
+    for part in (lambda *arguments: 7, full):  # bytes that still fit, then none
+        written = []
+
+        def fill(file, content, place, part=part, written=written):
+            if written:
+                full()
+            written.append(pwrite(file, content[: part()], place))
+            return written[0]
+
+        monkeypatch.setattr(os, "pwrite", fill)
+        with pytest.raises(OSError, match="No space left"):
+            accountant.spend(proven(0.5))
+        monkeypatch.undo()
+        assert accountant.ledger == ()
+        assert path.read_bytes() == before
 
 
 SPEND = """
@@ -140,28 +153,45 @@ def test_a_run_resumed_by_two_processes_is_charged_once(path):
     assert len(PrivacyAccountant.open(path).ledger) == 1
 
 
-def test_a_lock_whose_file_was_deleted_meanwhile_is_taken_again(path):
-    """Else two processes would hold two locks of one name."""
-    lock, waiting = FileLock(str(path), lambda: None), FileLock(str(path), lambda: None)
+def content(n):
+    """Return what a ledger file holds after n spends."""
+    accountant = PrivacyAccountant(100.0)
+    for _ in range(n):
+        accountant.spend(proven(0.5))
+    return pack(accountant.to_json())
+
+
+def plain_file(path):
+    """Return a file that is no ledger's, and what was read of it."""
+    seen = []
+    return LedgerFile(str(path), lambda: content(0), seen.append), seen
+
+
+def test_a_file_that_was_replaced_while_its_lock_was_awaited_is_opened_again(path):
+    """Else two processes would hold two locks of one name, and one would write into a file without a name."""
+    (lock, _), (waiting, seen) = plain_file(path), plain_file(path)
     other, taken = path.with_name("other"), threading.Event()
-    other.touch()
+    other.write_bytes(content(2))
 
     def wait():
         with waiting:
             taken.set()
-            assert os.path.samestat(os.fstat(waiting._file), os.stat(f"{path}.lock"))
+            waiting.write(content(3))
 
     with ThreadPoolExecutor(1) as pool:
         with lock:
             waiter = pool.submit(wait)
             assert not taken.wait(0.3)
-            os.replace(other, f"{path}.lock")
+            os.replace(other, path)
         waiter.result(timeout=60)
+    assert len(seen) == 1
+    assert len(PrivacyAccountant.open(path).ledger) == 3
 
 
 def test_a_lock_that_cannot_be_opened_again_closes_its_file_once(path, monkeypatch):
     """Closed twice, the descriptor would be somebody else's by then."""
-    lock = FileLock(str(path), lambda: None)
+    path.write_bytes(content(0))
+    lock, _ = plain_file(path)
     closed, opened, close, open_ = [], [], os.close, os.open
 
     def open_once(*arguments):
@@ -172,10 +202,200 @@ def test_a_lock_that_cannot_be_opened_again_closes_its_file_once(path, monkeypat
 
     monkeypatch.setattr(os, "open", open_once)
     monkeypatch.setattr(os, "close", lambda file: (closed.append(file), close(file)))
-    monkeypatch.setattr(FileLock, "_is_in_place", lambda self: False)
+    monkeypatch.setattr(LedgerFile, "_is_in_place", lambda self: False)
     with pytest.raises(PermissionError), lock:
         raise AssertionError("the lock was not taken")
     assert closed == opened and len(opened) == 1
     monkeypatch.undo()
     with lock:  # and the lock can be taken
         pass
+
+
+def test_hard_links_stay_one_ledger(path):
+    first = PrivacyAccountant.open(path, epsilon=1.0)
+    link = path.with_name("link.json")
+    os.link(path, link)
+    second = PrivacyAccountant.open(link)
+    first.spend(proven(0.5))
+    second.spend(proven(0.25))
+    with pytest.raises(BudgetExceededError):
+        first.spend(proven(0.5))
+    assert len(first.ledger) == len(second.ledger) == 2
+    assert os.path.samefile(path, link)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give a file to another user")
+def test_who_writes_a_ledger_changes_neither_its_owner_nor_its_mode():
+    """So that two people can share it: by a group, in a folder in which neither may make files."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        folder.chmod(0o711)
+        _share(folder / "ledger.json")
+    finally:
+        shutil.rmtree(folder)
+
+
+def _share(path):
+    PrivacyAccountant.open(path, epsilon=1.0)
+    os.chown(path, 12345, 54321)
+    path.chmod(0o660)
+    work = """
+import os, sys
+from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee, pure_event
+guarantee = PrivacyGuarantee(epsilon=0.25, status="proven", event=pure_event(0.25))
+os.setgroups([]); os.setgid(54321); os.setuid(int(sys.argv[2]))
+PrivacyAccountant.open(sys.argv[1]).spend(guarantee)
+"""
+    for user in ("12345", "23456"):
+        subprocess.run([sys.executable, "-c", work, str(path), user], check=True, timeout=120)
+    status = path.stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (12345, 54321, 0o660)
+    assert len(PrivacyAccountant.open(path).ledger) == 2
+    path.chmod(0o640)
+    refused = subprocess.run(
+        [sys.executable, "-c", work, str(path), "23456"], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert "cannot be written by this user. Nothing was spent" in refused.stderr
+    assert len(PrivacyAccountant.open(path).ledger) == 2
+
+
+class Killed(BaseException):
+    """The process ends here, without another instruction of its own."""
+
+
+@pytest.mark.parametrize("shrinks", [False, True])
+def test_a_kill_at_any_point_of_a_write_leaves_a_whole_ledger(path, monkeypatch, shrinks):
+    """Every system call, and every byte of every write, may be the last."""
+    old, new = (content(2), content(1)) if shrinks else (content(1), content(2))
+    calls = ["pwrite", "fsync", "ftruncate"]
+    real = {name: getattr(os, name) for name in calls}
+    states, stop = set(), 0
+    done = False
+    while not done:
+        path.write_bytes(old)
+        file, _ = plain_file(path)
+        left = [stop]
+
+        def killed(name, *arguments, left=left):
+            if left[0] < 0:
+                raise Killed
+            if name == "pwrite":
+                place, data = arguments[2], arguments[1]
+                part = min(len(data), left[0])
+                real[name](arguments[0], data[:part], place)
+                left[0] -= max(part, 1)
+                if part < len(data):
+                    left[0] = -1
+                    raise Killed
+                return part
+            left[0] -= 1
+            return real[name](*arguments)
+
+        with monkeypatch.context() as patch:
+            for name in calls:
+                patch.setattr(os, name, lambda *arguments, name=name, killed=killed: killed(name, *arguments))
+            try:
+                with file:
+                    file.write(new)
+                done = True
+            except Killed:
+                pass
+        after, seen = plain_file(path)
+        with after:
+            found = seen[0]
+        assert found in (old, new)
+        if done:
+            assert found == new
+        states.add(found == new)
+        assert path.read_bytes() == found  # and it is in its place
+        stop += 1 if stop < 3 else 101
+    assert states == {False, True}
+
+
+def test_what_a_loss_of_power_leaves_behind_is_cut_off(path):
+    whole = content(2)
+    for rest in (b"\0" * 500, MARK[:2], b"   " + MARK + content(3)[:700], b" " * 9 + MARK + b"\0" * 99):
+        path.write_bytes(whole + rest)
+        assert len(PrivacyAccountant.open(path).ledger) == 2
+        assert path.read_bytes() == whole
+
+
+KILLED = """
+import os, sys
+from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee, pure_event
+accountant = PrivacyAccountant.open(sys.argv[1], epsilon=1000.0)
+print("ready", flush=True)
+while True:
+    accountant.spend(PrivacyGuarantee(epsilon=1 / 32, status="proven", event=pure_event(1 / 32)))
+    os.write(1, b".")
+"""
+
+
+def test_killed_processes_lose_no_acknowledged_spend_and_leave_nothing(path):
+    acknowledged = 0
+    for milliseconds in (0, 5, 20, 50):
+        with subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE) as process:
+            assert process.stdout.read(6) == b"ready\n"
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(milliseconds / 1000)
+            process.kill()
+            acknowledged += len(process.stdout.read())
+        spent = len(PrivacyAccountant.open(path).ledger)
+        assert acknowledged <= spent <= acknowledged + 1
+        acknowledged = spent
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_litter_of_killed_processes_and_of_earlier_versions_is_removed(path):
+    litter = path.with_name(f".{path.name}.{'0' * 32}.partial")
+    others = [path.with_name(".other.json.00.partial"), path.with_name("other.json.lock")]
+    for file in (litter, path.with_name(f"{path.name}.lock"), *others):
+        file.touch()
+    PrivacyAccountant.open(path, epsilon=1.0)
+    assert sorted(path.parent.iterdir()) == sorted([path, *others])
+
+
+def test_a_ledger_is_begun_once(path):
+    """By whoever comes first; the others find it."""
+    with ThreadPoolExecutor(8) as pool:
+        ledgers = list(pool.map(lambda _: PrivacyAccountant.open(path, epsilon=1.0), range(8)))
+    for accountant in ledgers:
+        accountant.spend(proven(1 / 8))
+    assert {len(accountant.ledger) for accountant in ledgers} == {8}
+
+
+def test_integers_that_no_float_holds_are_refused_in_a_sentence(path):
+    PrivacyAccountant.open(path, epsilon=1.0)
+    path.write_text(path.read_text().replace('"epsilon": 1.0', f'"epsilon": 1{"0" * 400}'))
+    with pytest.raises(ValueError, match=r"is damaged .*an integer has 401 digits; at most 300 are allowed"):
+        PrivacyAccountant.open(path)
+    with pytest.raises(ValueError, match=r"epsilon must be > 0 or inf; got a number that no float can hold"):
+        PrivacyAccountant(10**400)
+
+
+def test_a_ledger_of_the_first_version_goes_on_in_its_file(path):
+    former = json.dumps(json.loads(FORMER)).encode()
+    path.write_bytes(pack(former.decode()))
+    accountant = PrivacyAccountant.open(path)
+    assert [(entry.label, entry.date, entry.run) for entry in accountant.ledger] == [("fit a", None, "fit a")]
+    with accountant:
+        BudgetCharge(proven(0.5), "fit").charge("a")  # the run that was charged
+        BudgetCharge(proven(0.25), "fit").charge("b")
+    assert [entry.label for entry in PrivacyAccountant.open(path).ledger] == ["fit a", "fit b"]
+
+
+FORMER = json.dumps(
+    {
+        "format": "skdplda.PrivacyAccountant",
+        "version": 1,
+        "epsilon": 1.0,
+        "delta": 0.0,
+        "unit": "document",
+        "adjacency": "add-remove",
+        "trust": "central",
+        "accept_claimed": False,
+        "rule": "auto",
+        "reserve": None,
+        "ledger": [["fit a", json.loads(proven(0.5).to_json())]],
+    }
+)

@@ -4,7 +4,9 @@ import os
 import pickle
 import subprocess
 import sys
+import textwrap
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
@@ -206,6 +208,8 @@ def test_a_model_saved_under_a_ledger_does_not_bind_who_loads_it():
         saved = pickle.dumps(make_pipeline(CountVectorizer(vocabulary=["pear"]), lda()))
         assert vars(pickle.loads(saved)[1]) == vars(lda())
     assert active_accountant() is None
+    if not os.path.isdir("/proc/self/fd"):
+        return  # whether the block is open still cannot be seen: it binds for a day
     code = "import pickle, sys; pickle.loads(sys.stdin.buffer.read()); from skdplda.privacy import active_accountant;"
     command = ["sh", "-c", f'{sys.executable} -c "{code} assert active_accountant() is None"; exit $?']
     subprocess.run(command, input=saved, check=True, timeout=120)
@@ -240,6 +244,7 @@ def test_a_malformed_environment_variable_is_refused_in_a_sentence(text, monkeyp
     monkeypatch.setenv("SKDPLDA_LEDGER", text)
     process = _open_ledgers.Process()  # as at the import
     process.inherit()
+    monkeypatch.setattr(_open_ledgers, "ancestors", lambda: iter(()))
     monkeypatch.setattr(_open_ledgers, "PROCESS", process)
     with pytest.raises(ValueError, match=f"^{SENTENCE}.*unset it") as error:
         lda().fit(X)
@@ -260,3 +265,274 @@ PrivateCGSLDA(2, max_iter=2).fit(np.eye(4, dtype=int))
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout) == (1, "1 {\n")
     assert done.stderr.splitlines()[-1].startswith(f"ValueError: {SENTENCE}")
+
+
+# --- processes that inherit nothing -----------------------------------------------------------------------
+
+LINUX = pytest.mark.skipif(
+    not hasattr(os, "memfd_create") or not os.path.isdir("/proc/self/fd"),
+    reason="processes see each other on Linux only",
+)
+WORKERS = """
+import multiprocessing, sys
+from concurrent.futures import ProcessPoolExecutor
+import numpy as np
+from skdplda import PrivacyAccountant, PrivateCGSLDA
+
+X = np.random.default_rng(0).poisson(1.0, size=(24, 6))
+
+def model():
+    return PrivateCGSLDA(2, epsilon=0.25, max_iter=2)
+
+def build(_=None):
+    return fit(model())
+
+def fit(estimator):
+    try:
+        estimator.fit(X)
+        return "fitted"
+    except RuntimeError as error:
+        return "refused" if "cannot write into it" in str(error) else str(error)
+
+def tell(function, argument, queue):
+    queue.put(function(argument))
+
+def main(method, path):
+    context = multiprocessing.get_context(method)
+    pool, queue = ProcessPoolExecutor(2, mp_context=context), context.SimpleQueue()
+    list(pool.map(abs, range(8)))  # so the workers, and the forkserver, are older than the block
+    with PrivacyAccountant.open(path, 9.0, 1e-3) if path else PrivacyAccountant(9.0, 1e-3) as ledger:
+        said = []
+        for function, argument in ((build, None), (fit, model())):
+            process = context.Process(target=tell, args=(function, argument, queue))
+            process.start()
+            said.append(queue.get())
+            process.join()
+        said += pool.map(build, range(2))
+        said += pool.map(fit, [model()] * 2)
+    pool.shutdown()
+    print(len(ledger.ledger), *said)
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
+"""
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("method", "kind"), [("fork", "memory"), ("spawn", "file"), ("forkserver", "file"), ("forkserver", "memory")]
+)
+def test_workers_that_were_started_before_the_block_are_charged_or_refused(tmp_path, method, kind):
+    """Whether they get an estimator or make one; the forkserver is what Python 3.14 starts on Linux by default."""
+    script = tmp_path / "workers.py"
+    script.write_text(WORKERS)
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        str(script),
+        method,
+        str(tmp_path / "ledger.json") if kind == "file" else "",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240)
+    assert done.stdout.split() == (["6"] + ["fitted"] * 6 if kind == "file" else ["0"] + ["refused"] * 6)
+
+
+@LINUX
+def test_a_process_with_an_emptied_environment_charges_the_ledger_of_those_it_descends_from(tmp_path):
+    needed = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    shell = ["sh", "-c", '"$0" -c "$1"; exit $?', sys.executable, CHILD]  # a grandchild
+    with PrivacyAccountant.open(tmp_path / "ledger.json", **BUDGET) as accountant:
+        for command in ([sys.executable, "-c", CHILD], shell):
+            subprocess.run(command, env=needed, check=True, timeout=120)
+    assert len(accountant.ledger) == 2
+    with PrivacyAccountant(**BUDGET):
+        done = subprocess.run(shell, env=needed, capture_output=True, text=True, check=False, timeout=120)
+    assert REFUSED in done.stderr
+    subprocess.run(shell, env=needed, check=True, timeout=120)  # the block is closed
+
+
+def fit_one(_):
+    return lda().fit(X).components_.shape
+
+
+@LINUX
+def test_idle_workers_of_joblib_that_make_their_estimators_charge_the_ledger(tmp_path, idle_workers):
+    with PrivacyAccountant.open(tmp_path / "ledger.json", **BUDGET).labelled("in workers") as accountant:
+        joblib.Parallel(2)(joblib.delayed(fit_one)(number) for number in range(4))
+        cross_val_score(lda(), X, cv=2, n_jobs=2)
+    assert [entry.label for entry in accountant.ledger] == ["in workers"] * 6
+    joblib.Parallel(2)(joblib.delayed(fit_one)(0) for _ in range(2))
+
+
+@pytest.fixture
+def dask_from_a_shell(tmp_path):
+    """A client of a cluster that nobody here has started, on this machine."""
+    distributed = pytest.importorskip("distributed")
+    file = tmp_path / "scheduler.json"
+    start = f"""
+    export SKDPLDA_LEDGER=
+    {sys.executable} -m dask scheduler --port 0 --no-dashboard --scheduler-file {file} &
+    {sys.executable} -m dask worker --scheduler-file {file} --nthreads 1 --no-dashboard --nworkers 2 &
+    """
+    subprocess.run(
+        ["setsid", "sh", "-c", f"({textwrap.dedent(start)}) > {tmp_path}/dask.txt 2>&1"], check=True, timeout=60
+    )
+    until = time.monotonic() + 120
+    while not file.exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    with distributed.Client(scheduler_file=str(file), timeout=120) as client:
+        client.wait_for_workers(2, timeout=120)
+        try:
+            yield client
+        finally:
+            client.shutdown()
+
+
+@LINUX
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_dask_workers_that_were_started_from_a_shell_charge_the_file_that_they_see(tmp_path, dask_from_a_shell):
+    """They descend from no process with a ledger: all that they are told is in the estimators that they get."""
+    client, path = dask_from_a_shell, tmp_path / "ledger.json"
+
+    def fit(estimator):
+        try:
+            return estimator.fit(X).components_.shape
+        except RuntimeError as error:
+            return str(error)
+
+    def fit_loaded(saved):
+        return fit(pickle.loads(saved))
+
+    with PrivacyAccountant.open(path, **BUDGET) as accountant:
+        assert client.gather(client.map(fit, [lda() for _ in range(4)], pure=False)) == [(2, 6)] * 4
+        saved = pickle.dumps(lda())
+    assert len(accountant.ledger) == 4
+    with PrivacyAccountant(**BUDGET):
+        (said,) = client.gather(client.map(fit, [lda()], pure=False))
+        in_memory = pickle.dumps(lda())
+    assert REFUSED in said
+    # What was saved in a block that is closed by now binds nobody.
+    assert client.gather(client.map(fit_loaded, [saved, in_memory] * 2, pure=False)) == [(2, 6)] * 4
+    assert len(accountant.ledger) == 4
+
+
+def told(**fields):
+    known = {"pid": 1, "name": "a process", "machine": "another machine", "when": time.time(), "version": 1}
+    return _open_ledgers.Told(**{**known, "blocks": (("", None),), **fields})
+
+
+@pytest.fixture
+def process(monkeypatch):
+    """What this process knows, as if it had been started alone."""
+    process = _open_ledgers.Process()
+    monkeypatch.setattr(_open_ledgers, "PROCESS", process)
+    monkeypatch.setattr(_open_ledgers, "ancestors", lambda: iter(()))
+    return process
+
+
+def test_what_another_machine_tells_holds_for_a_day_and_if_its_file_is_here(process, tmp_path):
+    path = str(tmp_path / "ledger.json")
+    PrivacyAccountant.open(path, **BUDGET)
+    process.receive([told(blocks=((path, "May"),))])
+    assert (active_accountant()._address, _open_ledgers.find_open_ledger()[1]) == (path, "May")
+    lda().fit(X)
+    assert [entry.label for entry in PrivacyAccountant.open(path).ledger] == ["May"]
+    process.receive([told(version=2, blocks=((path + ".not", None),))])
+    with pytest.raises(RuntimeError, match=r"its file '.*' is not here: the fit would not be charged"):
+        lda().fit(X)
+    process.receive([told(version=3)])
+    with pytest.raises(RuntimeError, match=REFUSED):
+        lda().fit(X)
+    with PrivacyAccountant(**BUDGET) as own:  # who says which ledger it is need not wait
+        lda().fit(X)
+    assert len(own.ledger) == 1
+    process.receive([told(version=4, when=time.time() - 2 * 86_400)])
+    assert active_accountant() is None
+    process.receive([told(version=3)])  # older than what is known
+    assert active_accountant() is None
+
+
+@LINUX
+def test_a_process_of_this_machine_is_looked_at(process):
+    """One that has ended, or has nothing open, binds nobody; nor does another one of its number."""
+    here = {"machine": process.machine}
+    with subprocess.Popen(["sleep", "60"]) as child:
+        process.receive([told(pid=child.pid, **here)])
+        assert active_accountant() is None
+        child.kill()
+    process.receive([told(pid=child.pid, version=2, **here)])
+    assert active_accountant() is None
+
+
+def test_a_pickle_of_another_version_is_read(process):
+    state = lda().__getstate__()
+    model = lda()
+    model.__setstate__({**state, "_open_ledgers": [(1, 2, [""])]})
+    assert vars(model) == vars(lda())
+    assert active_accountant() is None
+
+
+STRESS = """
+import os, random, subprocess, sys, threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
+from multiprocessing import get_context
+from skdplda.exceptions import BudgetExceededError
+from skdplda.privacy import BudgetCharge, PrivacyAccountant, PrivacyGuarantee, pure_event
+
+GUARANTEE = PrivacyGuarantee(epsilon=1 / 64, status="proven", event=pure_event(1 / 64))
+
+def spend(ledger):
+    try:
+        ledger.spend(GUARANTEE)
+        return 1
+    except BudgetExceededError:
+        return 0
+
+def spends(path, ledger=None):
+    return sum(spend(ledger or PrivacyAccountant.open(path)) for _ in range(6))
+
+def charges():
+    done = 0
+    for _ in range(6):
+        with suppress(BudgetExceededError):
+            BudgetCharge(GUARANTEE, "fit").charge(f"{os.getpid()} {random.random()}")
+            done += 1
+    return done
+
+def forks(path, ledger):
+    read, write = os.pipe()
+    if not (child := os.fork()):
+        os.write(write, str(spends(path, ledger) + charges()).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    return int(os.read(read, 99))
+
+def main(path, *others):
+    ledger = PrivacyAccountant.open(path, epsilon=2.0)
+    children = [subprocess.Popen([sys.executable, __file__, *other], stdout=subprocess.PIPE) for other in others]
+    with ledger, ThreadPoolExecutor(4) as threads, ProcessPoolExecutor(2, mp_context=get_context("forkserver")) as pool:
+        work = [threads.submit(spends, path, ledger), threads.submit(spends, path), threads.submit(charges)]
+        work += [threads.submit(forks, path, ledger), pool.submit(charges), pool.submit(spends, path)]
+        done = sum(each.result() for each in work)
+    print(done + sum(int(child.communicate(timeout=200)[0]) for child in children))
+
+if __name__ == "__main__":
+    main(sys.argv[1], *([path] for path in sys.argv[2:]))
+"""
+
+
+@LINUX
+def test_what_processes_threads_and_forks_spend_at_once_is_what_the_ledger_has(tmp_path):
+    """By two names of one file, 126 times."""
+    path, link, script = tmp_path / "ledger.json", tmp_path / "link.json", tmp_path / "stress.py"
+    script.write_text(STRESS)
+    ledger = PrivacyAccountant.open(path, epsilon=2.0)
+    os.link(path, link)
+    command = [sys.executable, "-W", "ignore", str(script), str(path), str(link), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240)
+    assert int(done.stdout) == len(ledger.ledger) == 126
+    assert ledger.remaining_epsilon == 2.0 - 126 / 64
+    assert len({entry.run for entry in ledger.ledger} - {None}) == 54

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from skdplda.cli._corpus import add_corpus, add_vocabulary, read_corpus, seed, whole
+from skdplda.cli._ledger import add_ledger, charging
 from skdplda.cli._models import USAGE, add_jobs, add_price, make_model
 from skdplda.exceptions import PrivacyLeakWarning
 
@@ -32,6 +33,7 @@ def add_attack_commands(add):
     )
     attack.add_argument("--directory", metavar="DIR", help="resume from, and save to, DIR; as private as the data")
     attack.add_argument("--seed", type=seed, default=0, metavar="N", help="of the halves (default: 0)")
+    add_ledger(attack)
     attack.add_argument("--figure", metavar="FILE", help="draw the ROC curves into a .png or .pdf")
     attack.set_defaults(run=_attack)
 
@@ -53,6 +55,7 @@ def add_attack_commands(add):
     )
     audit.add_argument("--canaries", help="of one-fit (default: 50000) and one-run (default: 1000)", **shared)
     audit.add_argument("--fits", default=200, help="of repeated (default: 200)", **shared)
+    add_ledger(audit)
     audit.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of the bound (default: 0.95)")
     audit.set_defaults(run=_audit)
 
@@ -80,20 +83,22 @@ def _attack(args):
         raise ValueError("--epsilon is needed; or attack a model without privacy by --non-private.")
     else:
         estimator, guarantee = make_model(args, n_components=args.topics)
-    X, *_ = read_corpus(args)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)  # one for each shadow model
-        results = membership_experiment(
-            estimator,
-            X,
-            n_models=args.shadow_models,
-            repetitions=args.repetitions,
-            vocabulary="given",
-            directory=args.directory,
-            n_jobs=args.jobs,
-            random_state=args.seed,
-            verbose=sys.stderr.isatty(),
-        )
+    fits = 0 if guarantee is None or args.directory is not None else 1 + args.shadow_models
+    with charging(args, *[guarantee] * (fits * args.repetitions)):
+        X, *_ = read_corpus(args)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)  # one for each shadow model
+            results = membership_experiment(
+                estimator,
+                X,
+                n_models=args.shadow_models,
+                repetitions=args.repetitions,
+                vocabulary="given",
+                directory=args.directory,
+                n_jobs=args.jobs,
+                random_state=args.seed,
+                verbose=sys.stderr.isatty(),
+            )
     rows = {name: result.tpr_at(RATE) for name, result in results.items()}
     if args.json:
         report = {
@@ -132,12 +137,14 @@ def _print_rates(results, rows, guarantee):
 
 
 def _audit(args):
-    from skdplda.audit import audit, audit_one_fit, quick_audit
-
     given = [args.claim is not None, args.topic_matrix is not None, args.members is not None]
     if any(given):
         if not all(given):
             raise ValueError("--claim, --topic-matrix and --members are for a fitted model, and go together.")
+        if args.ledger is not None:
+            raise ValueError("--ledger is charged for fits; the audit of --topic-matrix makes none.")
+        from skdplda.audit import audit
+
         X, *_ = read_corpus(args)
         members = _read_numbers(args.members) > 0
         table = _read_numbers(args.topic_matrix)
@@ -148,7 +155,16 @@ def _audit(args):
         return REFUTED if report.violated else 0
     if args.epsilon is None:
         raise ValueError("--epsilon is needed; or audit a fitted model by --claim, --topic-matrix and --members.")
-    estimator, _ = make_model(args, n_components=args.topics)
+    estimator, guarantee = make_model(args, n_components=args.topics)
+    repeated = args.method == "repeated" and not args.quick
+    with charging(args, *[guarantee] * (args.fits if repeated else 1)):
+        return _audit_fits(args, estimator)
+
+
+def _audit_fits(args, estimator):
+    """Fit, print the report and return the exit code."""
+    from skdplda.audit import audit, audit_one_fit, quick_audit
+
     X, *_ = read_corpus(args)
     progress = sys.stderr.isatty() and not args.json
     if args.quick:

@@ -10,7 +10,14 @@ from sklearn.base import clone
 
 from skdplda._files import DAMAGE
 from skdplda.cli._corpus import Documents, add_corpus, number, read_words, whole
-from skdplda.cli._models import add_overwrite, add_report, refuse_output, refuse_page, with_cards
+from skdplda.cli._ledger import add_ledger, charging
+from skdplda.cli._models import (
+    add_overwrite,
+    add_report,
+    refuse_output,
+    refuse_page,
+    with_cards,
+)
 from skdplda.releases import make_insights_pipeline, privacy_guarantee, release
 from skdplda.reports import report
 from skdplda.semantics import WordVectorEmbedder
@@ -57,6 +64,7 @@ def add_insights_command(add):
     )
     command.add_argument("--title", default="What the texts are about", metavar="TEXT", help="heading of the page")
     add_overwrite(command)
+    add_ledger(command)
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=_insights)
 
@@ -150,9 +158,14 @@ def _insights(args):
         vocabulary=words,
         groups=args.users is not None,
     )
-    texts = list(documents)
-    refuse_foreign(texts, pipeline[0])
-    pipeline.fit(texts, groups=documents.users)
+    with charging(args, *(step.privacy_cost(groups=args.users is not None) for _, step in pipeline.steps)):
+        texts = list(documents)
+        refuse_foreign(texts, pipeline[0])
+        pipeline.fit(texts, groups=documents.users)
+    _show(args, pipeline)
+
+
+def _show(args, pipeline):
     model = pipeline[-1]
     if args.release is not None:
         release(pipeline).save(args.release, overwrite=args.overwrite)

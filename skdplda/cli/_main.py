@@ -12,6 +12,7 @@ from skdplda.cli._attack import add_attack_commands
 from skdplda.cli._completion import add_completion, did_you_mean
 from skdplda.cli._corpus import seed
 from skdplda.cli._insights import add_insights_command
+from skdplda.cli._ledger import add_ledger_command
 from skdplda.cli._models import add_fit_commands, add_use_commands
 from skdplda.exceptions import PrivacyLeakWarning, UnreachableLedgerError
 
@@ -110,6 +111,7 @@ def _parser():
     add_fit_commands(add)
     add_use_commands(add)
     add_insights_command(add)
+    add_ledger_command(add)
     add_attack_commands(add)
 
     reproduce = add("reproduce", "figures of the papers, from a checkout of the source")

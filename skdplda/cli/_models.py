@@ -22,6 +22,7 @@ from skdplda.cli._corpus import (
     refuse_empty,
     whole,
 )
+from skdplda.cli._ledger import add_ledger, charging
 from skdplda.model_selection import suggest_n_components
 from skdplda.models import VIPSLDA, PrivateCGSLDA
 from skdplda.privacy import MECHANISMS, pure_mechanisms
@@ -127,6 +128,7 @@ def add_fit_commands(add):
     fit.add_argument("--output", default="skdplda_topics", metavar="DIR", help="folder (default: skdplda_topics)")
     add_report(fit)
     add_overwrite(fit)
+    add_ledger(fit)
     fit.add_argument("--checkpoint", metavar="FILE", help="resume from, and save to, FILE; as private as the data")
     add_jobs(fit)
     fit.add_argument("--json", action="store_true", help="print JSON")
@@ -283,6 +285,20 @@ def _fit(args):
     output = Path(args.output)
     refuse_files(args, "--output", [output / name for name in OUTPUTS])
     refuse_page(args)
+    with charging(args, *_costs(args, model)):
+        _fit_and_save(args, model, output, suggest)
+
+
+def _costs(args, model):
+    """Return what a fit will charge; nothing if it may be one that was interrupted, and has paid."""
+    if args.checkpoint is not None and (os.path.exists(args.checkpoint) or _words_file(args).exists()):
+        return []
+    groups = args.users is not None
+    steps = [model] if args.private_words is None else _private_words(args, model)
+    return [step.privacy_cost(groups=groups) for step in steps]
+
+
+def _fit_and_save(args, model, output, suggest):
     X, words, users, vectorizer, model = _counts(args, model)
     if not X.shape[0]:
         raise ValueError(f"CORPUS: {args.corpus!r} holds no documents.")

@@ -230,7 +230,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
                 " fit(X, groups=users). Nothing was read or spent."
             )
         budget = self._budgets(groups is not None)(epsilon)
-        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
+        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
         charge.check()
         rng = self._generator()
         X, X_public = self._checked(X, "X"), None if X_public is None else self._checked(X_public, "X_public")

@@ -479,7 +479,7 @@ class BaseRoundsModel(BaseTopicModel):
         """
         plan = self._plan()
         guarantee = self._guarantee("document" if groups is None else "user", plan)
-        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
+        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
         charge.check(interrupted(self.checkpoint)[0])
         warn_of_missing_groups(self, groups)
         randomness = self._randomness()

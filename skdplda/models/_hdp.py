@@ -254,7 +254,7 @@ class HDPLDA(BaseTopicModel):
         """
         plan = self._plan()
         guarantee = self._guarantee(plan)
-        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit")
+        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
         charge.check()
         sharded = None if self._sequential() or self.return_trace else self._load_on_workers(X)
         X = sharded or check_counts(self, X, reset=True)

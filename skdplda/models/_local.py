@@ -453,7 +453,7 @@ class LocalPrivateLDA(BaseTopicModel):
         return self._load_on_workers(X, reset=first)
 
     def _budget_charge(self, n_words):
-        return BudgetCharge(self._guarantee(n_words, "document"), f"{type(self).__name__} reports")
+        return BudgetCharge(self._guarantee(n_words, "document"), f"{type(self).__name__} reports", self)
 
     def _check_users(self, groups, n_documents, most):
         """Refuse batches in which a user has more reports than the guarantee covers."""

@@ -236,7 +236,7 @@ class PeriodsMixin:
         check_is_fitted(self)
         plan = NoisePlan.calibrate("laplace", check_epsilon(epsilon), 0.0, 1)
         guarantee = _guarantee(plan, "document" if groups is None else "user", float(epsilon), len(labels))
-        charge = BudgetCharge(guarantee, "counts of topics")
+        charge = BudgetCharge(guarantee, "counts of topics", self)
         charge.check()
         doc_topic, period = np.asarray(self.transform(X)), place()
         if len(period) != len(doc_topic):

@@ -378,7 +378,7 @@ class VIPSLDA(BaseRoundsModel):
         if stream is None:
             stream = Stream(uuid4().hex, settings, randomness.root)
         randomness.root, randomness.seeded = stream.key, self.random_state is not None
-        charge = BudgetCharge(guarantee, f"{type(self).__name__} stream")
+        charge = BudgetCharge(guarantee, f"{type(self).__name__} stream", self)
         charge.check(stream.run)
         X = shortened(check_counts(self, X, reset=stream.n_done == 0))
         data = TrainingData(X, None if groups is None else check_groups(groups, X.shape[0]), groups is not None, ())

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import erfcx, ndtr
 
 from skdplda.privacy._events import (
+    add_up,
     check_nonnegative,
     check_real,
     leaves_of,
@@ -43,7 +44,7 @@ class _Parts(NamedTuple):
     @property
     def pure_sum(self):
         """Basic composition of the pure part."""
-        return math.fsum(epsilon * count for epsilon, count in self.pure)
+        return add_up(epsilon * count for epsilon, count in self.pure)
 
     @property
     def only_pure(self):
@@ -53,7 +54,7 @@ class _Parts(NamedTuple):
     @property
     def concentrated(self):
         """The zCDP parameter of all that is neither sampled nor selected (pure epsilon is epsilon^2/2-zCDP)."""
-        return self.rho + self.precision / 2 + math.fsum(e * e / 2 * n for e, n in self.pure)
+        return self.rho + self.precision / 2 + add_up(e * e / 2 * n for e, n in self.pure)
 
     @property
     def needs_orders(self):

@@ -2,16 +2,21 @@
 
 import math
 import warnings
+from inspect import signature
 from threading import Lock
+from typing import Any
 
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
-from skdplda.privacy._accountant import PrivacyAccountant, active_accountant
+from skdplda.privacy._accountant import PrivacyAccountant, open_ledger
 from skdplda.privacy._guarantee import PrivacyGuarantee
 
 __all__ = ["BudgetCharge"]
 
 STEPS: dict[str, str] = {}  # of streams, that were taken in this process: a digest of the sum that each had
 TAKING = Lock()
+# Parameters that a ledger does not tell: secrets, paths, and what changes no result.
+UNTOLD = ("callback", "checkpoint", "n_jobs", "random_state", "verbose")
+MOST_CHARACTERS = 60  # of a parameter that is told
 LARGE_DELTA = 1e-3  # above it, a guarantee says little of single documents: no corpus worth a model is that small
 
 
@@ -24,6 +29,8 @@ class BudgetCharge:
         The guarantee of the fit, which is its cost.
     label : str
         Names the fit in the ledger.
+    fitted : estimator, default=None
+        What is fitted, to tell its class and parameters in the ledger.
 
     Examples
     --------
@@ -37,9 +44,11 @@ class BudgetCharge:
     0.5
     """
 
-    def __init__(self, guarantee: PrivacyGuarantee, label: str) -> None:
+    def __init__(self, guarantee: PrivacyGuarantee, label: str, fitted: Any = None) -> None:
         self.guarantee, self._label = guarantee, label
+        self._fitted = None if fitted is None else described(fitted)
         self._accountant: PrivacyAccountant | None = None
+        self._block_label: str | None = None
         self._asked = False
 
     def check(self, run: str | None = None) -> None:
@@ -85,10 +94,8 @@ class BudgetCharge:
             If a ledger is open that cannot be reached, as `active_accountant`.
         """
         ledger = self._ledger()
-        if ledger is not None:
-            with ledger._lock:  # two processes may resume one run
-                if not self._charged(ledger, run):
-                    ledger.spend(self.guarantee, label=self._name(run))
+        if ledger is not None:  # two processes may resume one run, of which the ledger charges one
+            ledger.spend(self.guarantee, self._block_label, fitted=self._fitted, run=self._name(run))
 
     def take_step(self, run: str, number: int, digest: str) -> None:
         """Note the sum of a step of a stream, or refuse one that this step has not had: it would be one more release.
@@ -127,11 +134,24 @@ class BudgetCharge:
     def _ledger(self):
         """Return the ledger that was open when it was first asked for: a fit keeps to one."""
         if not self._asked:
-            self._accountant, self._asked = active_accountant(), True
+            (self._accountant, self._block_label), self._asked = open_ledger(), True
         return self._accountant
 
     def _name(self, run):
         return f"{self._label} {run}"
 
     def _charged(self, ledger, run):
-        return any(entry.label == self._name(run) for entry in ledger.ledger)
+        return run is not None and any(entry.run == self._name(run) for entry in ledger.ledger)
+
+
+def described(estimator):
+    """Return the class of an estimator and what it was given, as far as that is public and short."""
+    defaults, told = signature(type(estimator)).parameters, []
+    for name, value in estimator.get_params(deep=False).items():
+        default = getattr(defaults.get(name), "default", None)
+        if name in UNTOLD or (name not in ("epsilon", "delta") and repr(value) == repr(default)):
+            continue
+        plain = value is None or isinstance(value, (bool, int, float, str))
+        text = repr(value) if plain else described(value) if hasattr(value, "get_params") else "..."
+        told.append(f"{name}={text if len(text) <= MOST_CHARACTERS or not plain else '...'}")
+    return f"{type(estimator).__name__}({', '.join(told)})"

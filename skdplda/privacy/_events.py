@@ -35,9 +35,21 @@ def check_real(name, value, allowed):
     """Return `value` as a float; refuse what is not a real number, and NaN."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a real number {allowed}; got {value!r}")
-    if math.isnan(value):
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be {allowed}; got a number that no float can hold") from None
+    if math.isnan(number):
         raise ValueError(f"{name} must be {allowed}; got nan")
-    return float(value)
+    return number
+
+
+def add_up(values):
+    """Return the exact sum of numbers >= 0; inf where it overflows."""
+    try:
+        return math.fsum(values)
+    except OverflowError:
+        return math.inf
 
 
 def check_nonnegative(name, value):
@@ -273,8 +285,11 @@ def leaves_of(event, count=1):
         value = getattr(event, name)
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not fits(value):  # not of NaN
             raise ValueError(f"{name} of the event {kind} must be {allowed}; got {value!r}")
+        check_real(f"{name} of the event {kind}", value, allowed)  # not of integers that no float can hold
     if kind == "SelfComposedDpEvent":
-        yield from leaves_of(event.event, count * event.count)
+        count = count * event.count
+        check_real("the product of nested counts", count, "a count that a float can hold")
+        yield from leaves_of(event.event, count)
     elif kind == "PoissonSampledDpEvent":
         for _ in leaves_of(event.event):
             pass

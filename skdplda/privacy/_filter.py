@@ -1,34 +1,39 @@
 """Privacy filters: rules by which a ledger decides, valid where each spend may depend on earlier releases.
 
-A rule charges every guarantee two numbers, adds them up, and compares each sum with a capacity. The rule and its
+A rule charges every guarantee two numbers, adds them up, and compares each sum with a capacity. Rules and their
 capacities are fixed before the first release: whoever could change them after seeing a release, or move budget between
-kinds of noise, would get up to twice the delta. doc/theory/ledger.rst has the proofs, Theorems 1 to 3.
+kinds of noise, would get up to twice the delta. doc/theory/ledger.rst has the proofs, Theorems 1 to 4.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from skdplda.privacy._accounting import OUTWARDS, epsilon_of, gaussian_delta, parts_of, renyi_accountant
-from skdplda.privacy._events import gaussian_event
+from skdplda.privacy._events import add_up, check_real, gaussian_event
 
-__all__ = ["RULES", "Rule", "choose_rule"]
+__all__ = ["RULES", "Filter", "Rule", "choose_filter", "former_filter"]
 
 RULES = ("basic", "gaussian", "renyi")
 # Orders of the Renyi rule: integers, at which Poisson-sampled Gaussian noise has exact formulas.
 ORDERS = (*range(2, 65), *(2**power for power in range(7, 12)))
+# doc/theory/ledger.rst has a table of what these parts cost, and of what they are good for.
+RESERVE = 1 / 4  # of delta, for what events leave out
+MIXED = 1 / 6  # of what the reserve leaves, where the first noise is Gaussian: for other kinds of noise beside it
+HALVES = 10  # times that both parts are halved for a first guarantee that needs more of delta, before they are nothing
+FORMER, PRESENT = 1, 2  # editions of the charges
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A filter for one budget.
+    """A rule for one budget.
 
     "basic" adds up epsilons, "gaussian" the precisions of Gaussian noise, "renyi" Renyi divergences of one `order`.
     `reserve` is the part of delta for what the first number of a charge leaves out; "basic" does not use it, as there
-    it is all.
+    it is all. A ledger that an earlier version began keeps the charges of that `edition`.
     """
 
     name: str
@@ -36,42 +41,51 @@ class Rule:
     delta: float
     reserve: float
     order: float = 0.0
+    edition: int = PRESENT
 
     def charge(self, guarantee):
         """Return (what is added up, what is taken from the reserve)."""
+        event = guarantee.event
         if self.name == "basic":
             return guarantee.epsilon, guarantee.delta
         if self.name == "gaussian":
-            if is_gaussian(guarantee.event):
-                return parts_of(guarantee.event).precision, guarantee.event_delta
+            precision = None if event is None else _precision(event, self.edition)
+            if precision is not None:
+                return precision, guarantee.event_delta
             return _equal_precision(guarantee.epsilon), guarantee.delta
-        if guarantee.event is None:
-            return min(guarantee.epsilon, self.order * guarantee.epsilon**2 / 2), guarantee.delta
-        return _divergence(guarantee.event, self.order), guarantee.event_delta
+        if event is None:
+            return _pure_divergence(guarantee.epsilon, self.order, self.edition), guarantee.delta
+        return _divergence(event, self.order, self.edition), guarantee.event_delta
 
     def cost(self, guarantees):
         """Return the epsilon, at the budget's delta, that holds for everything that adds up to these charges."""
-        charges = [self.charge(guarantee) for guarantee in guarantees]
-        total, taken = (math.fsum(part) for part in zip(*charges, strict=True)) if charges else (0.0, 0.0)
-        if taken > (self.delta if self.name == "basic" else self.reserve):
+        total = add_up(self.charge(guarantee)[0] for guarantee in guarantees)
+        if self.taken(guarantees) > self.kept:
             return math.inf
         if self.name == "basic" or total in (0.0, math.inf):
             return total
         left = self.delta - self.reserve
         if self.name == "gaussian":
             return epsilon_of(gaussian_event(total**-0.5 * (1 - 1e-12)), left)
-        return max(0.0, (total - self._conversion(left)) * OUTWARDS)
+        return max(0.0, (total - self._conversion(left)) * OUTWARDS) if left > 0 else math.inf
+
+    def taken(self, guarantees):
+        """Return what guarantees take from the reserve in all."""
+        return add_up(self.charge(guarantee)[1] for guarantee in guarantees)
+
+    @property
+    def kept(self):
+        """What may be taken in all."""
+        return self.delta if self.name == "basic" else self.reserve
 
     def rest(self, guarantees):
         """Return a pure epsilon, about the largest, that still fits; not rounded to the safe side."""
-        total = math.fsum(self.charge(guarantee)[0] for guarantee in guarantees)
-        left = max(0.0, self.capacity - total)
+        left = max(0.0, self.capacity - add_up(self.charge(guarantee)[0] for guarantee in guarantees))
         if self.name == "basic":
             return left
         if self.name == "gaussian":
-            half = math.sqrt(left) / 2
-            return math.log(ndtr(half) / ndtr(-half))
-        return max(left, math.sqrt(2 * left / self.order))
+            return _largest(lambda pure: _equal_precision(pure) <= left)
+        return _largest(lambda pure: _pure_divergence(pure, self.order, self.edition) <= left)
 
     @property
     def capacity(self):
@@ -83,35 +97,119 @@ class Rule:
             return 0.0
         if self.name == "renyi":
             return max(0.0, self.epsilon + self._conversion(left))
-        low, high = 0.0, 1.0
-        while gaussian_delta(high, self.epsilon) <= left:
-            low, high = high, 2 * high
-        while high - low > 1e-13 * high:
-            middle = (low + high) / 2
-            low, high = (middle, high) if gaussian_delta(middle, self.epsilon) <= left else (low, middle)
-        return low**2
+        return _largest(lambda mu: gaussian_delta(mu, self.epsilon) <= left) ** 2
 
     def _conversion(self, delta):
         """Return what the order's divergence may be beyond epsilon: Canonne, Kamath and Steinke 2020, Prop. 12."""
         return (math.log(delta) + math.log(self.order)) / (self.order - 1) - math.log1p(-1 / self.order)
 
 
-@lru_cache(maxsize=64)
-def choose_rule(name, epsilon, delta, reserve, first):
-    """Return the rule of a ledger whose first guarantee that costs anything is this; nothing was released before.
+@dataclass(frozen=True)
+class Filter:
+    """Rules, each with a part of delta, of which one at least has to afford everything; the reserve is common."""
 
-    "auto" is the rule that would afford the first guarantee most often. A `reserve` of None is what the first guarantee
-    takes from it, or a quarter of delta if that is more; nothing if it takes nothing.
+    rules: tuple[Rule, ...]
+
+    def cost(self, guarantees):
+        """Return the least epsilon that a rule tells; inf if none holds."""
+        return min((rule.cost(guarantees) for rule in self._holding(guarantees)), default=math.inf)
+
+    def rest(self, guarantees):
+        """Return a pure epsilon, about the largest, that still fits; not rounded to the safe side."""
+        return max((rule.rest(guarantees) for rule in self._holding(guarantees)), default=0.0)
+
+    def over_reserve(self, guarantees):
+        """Return (what guarantees take, what is kept) if no rule has enough in reserve, else None."""
+        found = [(rule.taken(guarantees), rule.kept) for rule in self._holding(guarantees)]
+        return min(found) if found and all(taken > kept for taken, kept in found) else None
+
+    def _holding(self, guarantees):
+        """Return the rules that hold: where several share a reserve, one that takes more of it than others is out."""
+        if len(self.rules) == 1:
+            return self.rules
+        return [rule for rule in self.rules if all(rule.charge(one)[1] <= _left_out(one) for one in guarantees)]
+
+    def to_json(self):
+        """Return plain lists and dicts, without the budget."""
+        names = ("name", "delta", "reserve", "order", "edition")
+        return [{name: getattr(rule, name) for name in names} for rule in self.rules]
+
+    @classmethod
+    def from_json(cls, data, epsilon, delta):
+        """Undo `to_json`; TypeError or ValueError for what it cannot have written."""
+        rules = tuple(Rule(epsilon=epsilon, **item) for item in data)
+        for rule in rules:
+            for name in ("delta", "reserve", "order"):
+                check_real(name, getattr(rule, name), ">= 0")
+            if (
+                rule.name not in RULES
+                or not 0 <= rule.reserve <= rule.delta
+                or rule.reserve != rules[0].reserve
+                or not (1 < rule.order < math.inf if rule.name == "renyi" else rule.order == 0)
+                or rule.edition not in (FORMER, PRESENT)
+            ):
+                raise ValueError(f"a ledger has no such rule: {rule}")
+        if not rules or math.fsum([rules[0].reserve, *(r.delta - r.reserve for r in rules)]) > delta * (1 + 1e-12):
+            raise ValueError(f"the rules of a ledger share its delta={delta}; got {data!r:.200}")
+        return cls(rules)
+
+
+@lru_cache(maxsize=64)
+def choose_filter(name, epsilon, delta, reserve, first):
+    """Return the filter of a ledger whose first guarantee that costs anything is this; nothing was released before.
+
+    "auto" is the rule that would afford the first guarantee most often. Where that is "gaussian", a second rule, for
+    which other noise is cheaper, has a part of delta; not where the first guarantee is of words, whose event leaves
+    something out, because the topics of a pipeline that is planned for the whole budget follow. A `reserve` of None is
+    a quarter of delta, or what the first guarantee takes if that is more. A first guarantee that needs more of delta
+    than is left by both parts makes them smaller.
     """
-    kept = reserve
-    if kept is None:
-        kept = min(delta, max(first.event_delta, delta / 4)) if first.event_delta else 0.0
-    rules = [Rule("basic", epsilon, delta, delta)]
+
+    def best(rules):
+        return max(rules, key=lambda rule: _affords(rule, first))
+
+    rules = _rules(name, epsilon, delta, first)
+    kind = best([_with_reserve(rule, reserve, 0.0, first) for rule in rules]).name
+    for part in (*(0.5**halves for halves in range(HALVES + 1)), 0.0):
+        kept = [_with_reserve(rule, reserve, part * RESERVE * delta, first) for rule in rules]
+        found = [best([rule for rule in kept if rule.name == kind])]
+        if name == "auto" and kind == "gaussian" and part > 0 and not first.event_delta:
+            mixed = part * MIXED * (delta - found[0].reserve)
+            other = best([replace(rule, delta=rule.reserve + mixed) for rule in kept if rule.name == "renyi"])
+            found = [replace(found[0], delta=delta - mixed), other]
+        if Filter(tuple(found)).cost([first]) <= epsilon:
+            break
+    return Filter(tuple(found))
+
+
+def former_filter(name, epsilon, delta, reserve, first):
+    """Return the filter that the first edition chose, by its charges."""
+    if reserve is None:
+        reserve = min(delta, max(first.event_delta, delta / 4)) if first.event_delta else 0.0
+    rules = [_with_reserve(rule, reserve, 0.0, first) for rule in _rules(name, epsilon, delta, first, FORMER)]
+    return Filter((max(rules, key=lambda rule: _affords(rule, first)),))
+
+
+def _rules(name, epsilon, delta, first, edition=PRESENT):
+    """Return the rules to choose from, all of delta in their reserve."""
+    rules = [Rule("basic", epsilon, delta, delta, edition=edition)]
     if is_gaussian(first.event) or name == "gaussian":
-        rules.append(Rule("gaussian", epsilon, delta, kept))
-    if name == "renyi" or (first.event is not None and delta > kept):
-        rules += [Rule("renyi", epsilon, delta, kept, order) for order in ORDERS]
-    return max((rule for rule in rules if name in ("auto", rule.name)), key=lambda rule: _affords(rule, first))
+        rules.append(Rule("gaussian", epsilon, delta, delta, edition=edition))
+    if name == "renyi" or first.event is not None:
+        rules += [Rule("renyi", epsilon, delta, delta, order, edition) for order in ORDERS]
+    return [rule for rule in rules if name in ("auto", rule.name)]
+
+
+def _with_reserve(rule, reserve, least, first):
+    if rule.name == "basic":
+        return rule
+    needed = max(least, rule.charge(first)[1])
+    return replace(rule, reserve=min(rule.delta, needed) if reserve is None else reserve)
+
+
+def _left_out(guarantee):
+    """Delta of what the event leaves out; without an event, of what epsilon does not tell."""
+    return guarantee.delta if guarantee.event is None else guarantee.event_delta
 
 
 def is_gaussian(event):
@@ -125,11 +223,22 @@ def is_gaussian(event):
 def _affords(rule, first):
     """How many times a rule affords a guarantee, fractions counted."""
     charge, taken = rule.charge(first)
-    if taken > (rule.delta if rule.name == "basic" else rule.reserve):
+    if taken > rule.kept:
         return -1.0
     return rule.capacity / charge if charge else math.inf
 
 
+def _precision(event, edition):
+    """Return the precision of Gaussian noise that dominates Gaussian and pure parts; None where there are others."""
+    if edition == FORMER:
+        return parts_of(event).precision if is_gaussian(event) else None
+    parts = parts_of(event)
+    if not parts.private or parts != type(parts)(precision=parts.precision, pure=parts.pure):
+        return None
+    return add_up([parts.precision, *(count * _equal_precision(pure) for pure, count in parts.pure)])
+
+
+@lru_cache(maxsize=1024)
 def _equal_precision(epsilon):
     """Precision mu^2 of the Gaussian release that tells as much as randomized response of this epsilon, or more."""
     if math.isinf(epsilon):
@@ -137,21 +246,44 @@ def _equal_precision(epsilon):
     return float((2 * ndtri(1 / (1 + math.exp(min(epsilon, 700.0))))) ** 2) * OUTWARDS if epsilon < 700 else math.inf
 
 
+def _pure_divergence(epsilon, order, edition=PRESENT):
+    """Renyi divergence of randomized response, which dominates all that is `epsilon`-private, rounded outwards."""
+    bound = min(epsilon, order * epsilon**2 / 2) if epsilon < 1e150 else epsilon
+    if edition == FORMER or epsilon == math.inf:
+        return bound
+    excess = math.log1p(math.exp((1 - 2 * order) * epsilon)) - math.log1p(math.exp(-epsilon))
+    return min(bound, epsilon + excess / (order - 1) + 2.0**-48)
+
+
 @lru_cache(maxsize=256)
 def _divergences(event):
-    """Return orders, ascending, and the Renyi divergences of an event there."""
-    parts = parts_of(event)
-    if not parts.private:
-        return np.array(ORDERS), np.full(len(ORDERS), math.inf)
-    if not parts.needs_orders:
-        rates = parts.concentrated * np.array(ORDERS) + parts.xi
-        return np.array(ORDERS), rates if not parts.only_pure else np.minimum(rates, parts.pure_sum)
-    accountant = renyi_accountant(parts)
+    """Return orders, ascending, and the Renyi divergences of an event that needs them there."""
+    accountant = renyi_accountant(parts_of(event))
     return np.asarray(accountant._orders), np.asarray(accountant._rdp)
 
 
-def _divergence(event, order):
-    """Return the divergence at the least known order that is not below; it grows with the order."""
-    orders, values = _divergences(event)
-    enough = values[orders >= order]
-    return float(enough[0]) * OUTWARDS if len(enough) else math.inf
+def _divergence(event, order, edition):
+    """Return the divergence of an event at an order; if need be at the least known one that is not below."""
+    parts = parts_of(event)
+    if not parts.private:
+        return math.inf
+    if parts.needs_orders:
+        orders, values = _divergences(event)
+        enough = values[orders >= order]
+        return float(enough[0]) * OUTWARDS if len(enough) else math.inf
+    if edition == FORMER:
+        rate = parts.concentrated * order + parts.xi
+        return float(min(rate, parts.pure_sum) if parts.only_pure else rate) * OUTWARDS
+    pure = [count * _pure_divergence(epsilon, order) for epsilon, count in parts.pure]
+    return add_up([(parts.precision / 2 + parts.rho) * order * OUTWARDS, parts.xi * OUTWARDS, *pure])
+
+
+def _largest(fits):
+    """Bisect for the largest x >= 0 that fits, for a condition that small ones meet."""
+    low, high = 0.0, 1.0
+    while fits(high) and high < 1e300:
+        low, high = high, 2 * high
+    while high - low > 1e-13 * high > 1e-300:
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

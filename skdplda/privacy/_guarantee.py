@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from skdplda.exceptions import IncompatibleGuaranteeError
 from skdplda.privacy._accounting import delta_of, epsilon_of, epsilon_with_sampler_error, parts_of
 from skdplda.privacy._events import (
+    add_up,
     check_nonnegative,
     check_real,
     compose_events,
@@ -21,12 +22,13 @@ from skdplda.privacy._events import (
 from skdplda.privacy._statement import round_up, statement, statement_html
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel
 
-__all__ = ["PrivacyGuarantee"]
+__all__ = ["PrivacyGuarantee", "check_compatible", "compose_at", "read_json"]
 
 FORMAT = "skdplda.PrivacyGuarantee"
 VERSION = 1
 COMPARED = ("unit", "adjacency", "trust")  # guarantees that differ here never compose
 STRENGTH = list(Status)  # strongest first
+MOST_DIGITS = 300  # of an integer in JSON: a float holds it
 ROUNDING = 1e-9  # in relation to epsilon, that two ways of computing it may differ by
 BASIC = "basic composition: Dwork and Roth (2014), Theorem 3.16"
 GROUPS = "group privacy: Vadhan (2017), Lemma 2.2"
@@ -260,30 +262,7 @@ class PrivacyGuarantee:
         if not others:
             return self
         guarantees = (self, *others)
-        check_compatible(*guarantees)
-        delta = min(1.0, math.fsum(g.delta for g in guarantees))
-        epsilon, events = joint_epsilon(guarantees, delta), [g.event for g in guarantees]
-        event = None if None in events else compose_events(events)
-        event_delta = 0.0 if event is None else min(delta, math.fsum(g.event_delta for g in guarantees))
-        if event is not None and epsilon_of(event, delta - event_delta) > epsilon:  # the sum of the parts is less
-            event, event_delta = None, 0.0
-        references = _union([g.reference] for g in guarantees) or (() if event else (BASIC,))
-        return PrivacyGuarantee(
-            epsilon=epsilon,
-            delta=delta,
-            unit=self.unit,
-            adjacency=self.adjacency,
-            trust=self.trust,
-            status=max((g.status for g in guarantees), key=STRENGTH.index),
-            reason="; ".join(_union([g.reason] for g in guarantees)),
-            mechanism="; ".join(_union([g.mechanism] for g in guarantees)),
-            released=_union(g.released for g in guarantees),
-            not_covered=_union(g.not_covered for g in guarantees),
-            assumptions=_union(g.assumptions for g in guarantees),
-            reference="; ".join(references),
-            event=event,
-            event_delta=event_delta,
-        )
+        return compose_at(guarantees, min(1.0, add_up(g.delta for g in guarantees)))
 
     def for_group(self, size: int) -> "PrivacyGuarantee":
         """Compute the guarantee of several units together, for instance all documents of one author.
@@ -408,6 +387,33 @@ def check_compatible(first, *others):
                 )
 
 
+def compose_at(guarantees, delta):
+    """Return the joint guarantee of several at a delta that need not be the sum of theirs."""
+    check_compatible(*guarantees)
+    epsilon, events = joint_epsilon(guarantees, delta), [g.event for g in guarantees]
+    event = None if None in events else compose_events(events)
+    event_delta = 0.0 if event is None else add_up(g.event_delta for g in guarantees)
+    if event is not None and not (event_delta <= delta and epsilon_of(event, delta - event_delta) <= epsilon):
+        event, event_delta = None, 0.0  # the sum of the parts is less
+    references = _union([g.reference] for g in guarantees) or (() if event else (BASIC,))
+    return PrivacyGuarantee(
+        epsilon=epsilon,
+        delta=delta,
+        unit=guarantees[0].unit,
+        adjacency=guarantees[0].adjacency,
+        trust=guarantees[0].trust,
+        status=max((g.status for g in guarantees), key=STRENGTH.index),
+        reason="; ".join(_union([g.reason] for g in guarantees)),
+        mechanism="; ".join(_union([g.mechanism] for g in guarantees)),
+        released=_union(g.released for g in guarantees),
+        not_covered=_union(g.not_covered for g in guarantees),
+        assumptions=_union(g.assumptions for g in guarantees),
+        reference="; ".join(references),
+        event=event,
+        event_delta=event_delta,
+    )
+
+
 def joint_epsilon(guarantees, delta):
     """Smallest known epsilon of a composition at `delta`; inf if its parts already exceed that delta.
 
@@ -417,26 +423,37 @@ def joint_epsilon(guarantees, delta):
     parts = [g for g in guarantees if g.event is not None]
     rest = [g for g in guarantees if g.event is None]
     bounds = [math.inf]
-    if math.fsum(g.delta for g in guarantees) <= delta or delta >= 1:
-        bounds.append(math.fsum(g.epsilon for g in guarantees))
-    left = delta - math.fsum([*(g.delta for g in rest), *(g.event_delta for g in parts)])
-    if parts and left >= 0 and math.isfinite(epsilon := math.fsum(g.epsilon for g in rest)):
+    if add_up(g.delta for g in guarantees) <= delta or delta >= 1:
+        bounds.append(add_up(g.epsilon for g in guarantees))
+    left = delta - add_up([*(g.delta for g in rest), *(g.event_delta for g in parts)])
+    if parts and left >= 0 and math.isfinite(epsilon := add_up(g.epsilon for g in rest)):
         bounds.append(epsilon + epsilon_of(compose_events([g.event for g in parts]), left))
     return min(bounds)
 
 
-def read_json(text, form, version):
+def read_json(text, form, *versions):
     """Parse JSON that states its format and version; return the rest of it."""
     try:
-        data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        data = json.loads(text, parse_int=_integer)
+    except json.JSONDecodeError as error:
         raise ValueError(f"this is not JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"this JSON cannot be read: {error}") from None
     if not isinstance(data, dict) or data.get("format") != form:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise ValueError(f"the JSON must have the format {form!r}; got {found!r}")
-    if data.get("version") != version:
-        raise ValueError(f"the version of {form} must be {version}; got {data.get('version')!r}")
+    if data.get("version") not in versions:
+        raise ValueError(
+            f"the version of {form} must be {' or '.join(map(str, versions))}; got {data.get('version')!r}"
+        )
     return {key: value for key, value in data.items() if key not in ("format", "version")}
+
+
+def _integer(digits):
+    """Read an integer of JSON; ValueError for one that no float can hold."""
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"an integer has {len(digits)} digits; at most {MOST_DIGITS} are allowed")
+    return int(digits)
 
 
 def _group_delta(epsilon, delta, size):

@@ -1,30 +1,38 @@
-"""Find the ledger that a fit charges: open in its own thread, in another thread, or in the process that started it.
+"""Find the ledger that a fit charges: open in its own thread, in another thread, or in another process.
 
 The thread (or asynchronous task) that entered a `with` block sees it in its context. Worker threads start with an empty
-context, so the process also keeps a list of all open blocks. Worker processes have neither, so they are told in three
+context, so the process also keeps a list of all open blocks. Other processes have neither, so they are told in four
 ways: new processes inherit an environment variable that says what is open; a forked process keeps what its parent had
-open; and pickled estimators tell workers that were started before, such as those that joblib keeps.
+open; pickled estimators tell workers that were started before; on Linux a process looks at those it descends from.
+
+A pickle may also be a file of long ago. What it tells of a process that did not start this one holds while that process
+has the block open. Where nobody can tell, as on another machine, it holds for a day.
 """
 
 import json
 import os
+import secrets
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from inspect import Parameter, signature
 from multiprocessing import parent_process
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn import get_config
 
 from skdplda.exceptions import UnreachableLedgerError
 from skdplda.privacy._hidden_seeds import HiddenSeedsMixin
 
-__all__ = ["LedgerAwareMixin", "close_block", "find_open_ledger", "open_block", "prepaid"]
+__all__ = ["LedgerAwareMixin", "close_block", "find_open_ledger", "label_of", "open_block", "prepaid"]
 
 VARIABLE = "SKDPLDA_LEDGER"  # what `Process.announcement` returns, as JSON, for processes that are started meanwhile
 CARRIED = "_open_ledgers"  # the same in the state of a pickled estimator
+POSTED = "skdplda-ledger"  # name of a file in memory that holds the same, for descendants
+DAY = 86_400.0  # seconds for which a pickle holds of whose process nothing is known; chosen by hand
+OPEN, CLOSED, UNKNOWN = "open", "closed", "unknown"
 PREPAID = object()  # stands for a block whose fits an enclosing release has charged already
 WHAT_TO_DO = (
     "Use n_jobs=1 or threads (joblib.parallel_config(backend='threading')), or a ledger that processes share:"
@@ -35,60 +43,170 @@ WHAT_TO_DO = (
 class Block:
     """One `with` block; a ledger may be entered several times."""
 
-    def __init__(self, accountant: Any) -> None:
-        self.accountant = accountant
+    def __init__(self, accountant: Any, label: str | None) -> None:
+        self.accountant, self.label = accountant, label
+
+    @property
+    def told(self) -> tuple[str, str | None]:
+        """What other processes are told: where the ledger is ("" if in memory), and the label."""
+        return self.accountant._address, self.label
 
 
 BLOCKS: ContextVar[tuple[Any, ...]] = ContextVar("skdplda_ledger_blocks", default=())  # the innermost last
 
 
+class Told(NamedTuple):
+    """What a process has told of its open blocks."""
+
+    pid: int
+    name: str  # random, so that a later process of the same number is another one
+    machine: str  # on which, and within which numbering, `pid` is a number
+    when: float
+    version: int  # how often it had opened or closed a block: a later announcement replaces an earlier one
+    blocks: tuple[tuple[str, str | None], ...]
+
+    @classmethod
+    def read(cls, item: Any) -> "Told":
+        """Make it of plain lists; TypeError or ValueError for anything else."""
+        pid, name, machine, when, version, blocks = item
+        told = tuple((str(address), None if label is None else str(label)) for address, label in blocks)
+        return cls(int(pid), str(name), str(machine), float(when), int(version), told)
+
+    def state(self) -> str:
+        """Whether the block is open still, by what can be seen of the process."""
+        if self.machine != PROCESS.machine or not self.machine:
+            return UNKNOWN
+        try:
+            posted = posted_by(self.pid)
+        except OSError as error:
+            return CLOSED if isinstance(error, FileNotFoundError) else UNKNOWN
+        return OPEN if any(told.name == self.name and told.blocks for told in posted) else CLOSED
+
+
+def this_machine() -> str:
+    """Return a name of this boot of this machine and of the numbering of its processes; "" where there is none."""
+    with suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
+        return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
+    return ""
+
+
+def read_all(text: str) -> list[Told]:
+    """Read an announcement; ValueError, TypeError or RecursionError for text that nobody here has written."""
+    return [Told.read(item) for item in json.loads(text)]
+
+
+def posted_by(pid: int) -> list[Told]:
+    """Return what a process of this machine has posted; OSError if it cannot be looked at."""
+    found, folder = [], f"/proc/{pid}/fd"
+    for number in os.listdir(folder):
+        with suppress(OSError, ValueError, TypeError, RecursionError):
+            if os.readlink(f"{folder}/{number}").startswith(f"/memfd:{POSTED}"):
+                with open(f"{folder}/{number}") as file:
+                    found += read_all(file.read())
+    return found
+
+
+def ancestors() -> Iterator[int]:
+    """Yield the processes that this one descends from, as far as that can be seen."""
+    pid = os.getppid()
+    while pid > 1:
+        yield pid
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                pid = int(file.read().rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            return
+
+
 class Process:
-    """What is open in this process, and what it was told of those it descends from."""
+    """What is open in this process, and what it was told by others."""
 
     def __init__(self) -> None:
-        self.lock = RLock()
-        self.open: list[Block] = []
-        self.version = 0  # how often a block was opened or closed: a later announcement replaces an earlier one
+        self.machine = this_machine()
         self.unreadable = ""  # text of the environment variable that nobody here has written
-        self.announced: dict[int, tuple[int, list[str]]] = {}  # by process: its version, and where its open ledgers are
+        self.announced: dict[str, Told] = {}  # by name of the process
+        self.trusted: set[str] = set()  # the names of those that this process descends from
+        self.begin()
 
-    def announcement(self) -> list[Any]:
-        """Return (process, version, addresses of ledgers) for this process and those that announced theirs to it."""
+    def begin(self) -> None:
+        """Begin a life with nothing open."""
+        self.lock, self.name = RLock(), secrets.token_hex(16)
+        self.open: list[Block] = []
+        self.version, self.posted = 0, -1
+
+    def own(self) -> Told:
+        """Return what this process tells of itself."""
+        blocks = tuple(block.told for block in self.open)
+        return Told(os.getpid(), self.name, self.machine, time.time(), self.version, blocks)
+
+    def announcement(self) -> list[Told]:
+        """Return what is to be told to others: of this process, and of those that it was told of."""
         with self.lock:
-            addresses = [block.accountant._address for block in self.open]
-            own = [(os.getpid(), self.version, addresses)] if self.version else []
-            return own + [(pid, version, addresses) for pid, (version, addresses) in self.announced.items()]
+            return ([self.own()] if self.version else []) + list(self.announced.values())
 
-    def receive(self, announcement: Any) -> None:
+    def receive(self, announcement: list[Told], trusted: bool = False) -> None:
         """Take what an announcement says of each process, unless something newer is known."""
         with self.lock:
-            for pid, version, addresses in announcement:
-                if version >= self.announced.get(pid, (0,))[0]:
-                    self.announced[pid] = version, list(addresses)
+            for told in announcement:
+                known = self.announced.get(told.name)
+                if told.name != self.name and (
+                    known is None or (told.version, told.when) >= (known.version, known.when)
+                ):
+                    self.announced[told.name] = told
+                if trusted:
+                    self.trusted.add(told.name)
 
     def inherit(self) -> None:
         """Take the announcement of the environment variable, and note text that `publish` has not written."""
         text = os.environ.get(VARIABLE, "[]")
         try:
-            self.receive([(int(pid), int(n), list(map(str, addresses))) for pid, n, addresses in json.loads(text)])
+            self.receive(read_all(text), trusted=True)
         except (ValueError, TypeError, RecursionError):
             self.unreadable = text
 
     def publish(self) -> None:
-        """Write the environment variable that new processes inherit."""
+        """Write the environment variable that new processes inherit, and what descendants look at."""
         self.version += 1
         known = self.announcement()
-        text = json.dumps(known) if any(addresses for _, _, addresses in known) else self.unreadable
+        text = json.dumps(known) if any(told.blocks for told in known) else self.unreadable
         if text:
             os.environ[VARIABLE] = text
         else:
             os.environ.pop(VARIABLE, None)
+        former, self.posted = self.posted, -1
+        if self.open and hasattr(os, "memfd_create"):
+            with suppress(OSError):
+                self.posted = os.memfd_create(POSTED)
+                os.write(self.posted, json.dumps([self.own()]).encode())
+        if former >= 0:
+            os.close(former)
 
     def forked(self) -> None:
         """Begin a forked child: what was open here is open in the parent, whose memory this process cannot change."""
-        parent = os.getppid(), self.version, [block.accountant._address for block in self.open]
-        self.lock, self.open, self.version = RLock(), [], 0
-        self.receive([parent] if parent[1] else [])
+        parent = self.own()._replace(pid=os.getppid())
+        if self.posted >= 0:
+            os.close(self.posted)
+        self.begin()
+        self.receive([parent] if parent.version else [], trusted=True)
+
+    def holding(self) -> list[Told]:
+        """Return what holds of other processes now. What an ancestor posts is looked at each time, and not kept."""
+        parents = {os.getppid(), getattr(parent_process(), "pid", None)}
+        with self.lock:
+            kept = [told for told in self.announced.values() if told.blocks]
+            found = {
+                told.name: told for told in kept if told.name in self.trusted or told.pid in parents or _holds(told)
+            }
+        for pid in ancestors():
+            with suppress(OSError):
+                found |= {told.name: told for told in posted_by(pid)}
+        return list(found.values())
+
+
+def _holds(told):
+    """Whether an announcement holds of a process that did not start this one, and need not be alive."""
+    state = told.state()
+    return state == OPEN or (state == UNKNOWN and abs(time.time() - told.when) < DAY)
 
 
 PROCESS = Process()
@@ -96,9 +214,9 @@ PROCESS.inherit()
 os.register_at_fork(after_in_child=PROCESS.forked)
 
 
-def open_block(accountant: Any) -> None:
+def open_block(accountant: Any, label: str | None = None) -> None:
     """Open a block of a ledger for this thread and, where a thread has none of its own, for the process."""
-    block = Block(accountant)
+    block = Block(accountant, label)
     with PROCESS.lock:
         PROCESS.open.append(block)
         PROCESS.publish()
@@ -138,21 +256,28 @@ def prepaid() -> Iterator[None]:
         BLOCKS.reset(token)
 
 
-def find_open_ledger() -> Any:
-    """Return the ledger that a fit charges, the path of its file if it is open in another process, or None.
+def label_of(accountant: Any) -> str | None:
+    """Return the label of the innermost block of a ledger, of this thread if it has one."""
+    entered = [block for block in BLOCKS.get() if block is not PREPAID and block in PROCESS.open]
+    with PROCESS.lock:
+        blocks = [*PROCESS.open, *entered]
+    return next((block.label for block in reversed(blocks) if block.accountant is accountant), None)
 
-    It raises what `active_accountant` raises.
+
+def find_open_ledger() -> tuple[Any, str | None]:
+    """Return the ledger that a fit charges, or the path of its file if it is open in another process, and a label.
+
+    Both are None if there is none. It raises what `active_accountant` raises.
     """
     for block in reversed(BLOCKS.get()):
         if block is PREPAID:
-            return None
+            return None, None
         if block in PROCESS.open:
-            return block.accountant
+            return block.accountant, block.label
     with PROCESS.lock:
-        found = list({id(block.accountant): block.accountant for block in PROCESS.open}.values())
-        elsewhere = {(pid, address) for pid, (_, addresses) in PROCESS.announced.items() for address in addresses}
+        found = {id(block.accountant): (block.accountant, block.label) for block in PROCESS.open}
     if len(found) == 1:
-        return found[0]
+        return next(iter(found.values()))
     if found:
         raise UnreachableLedgerError(
             f"{len(found)} ledgers are open in this process, and this thread has entered none of them: which is to"
@@ -164,21 +289,38 @@ def find_open_ledger() -> Any:
             f" that started this one; got {PROCESS.unreadable!r:.60}. If no ledger is open there, unset it; else start"
             " this process from there again. No data were read."
         )
-    addresses = {address for _, address in elsewhere}
-    if not addresses:
-        return None
-    pids = ", ".join(str(pid) for pid in sorted({pid for pid, _ in elsewhere}))
-    if len(addresses) > 1:
+    holding = PROCESS.holding()
+    ledgers = {_identity(address): (address, label) for told in holding for address, label in told.blocks}
+    if not ledgers:
+        return None, None
+    where = ", ".join(str(pid) for pid in sorted({told.pid for told in holding}))
+    if len(ledgers) > 1:
         raise UnreachableLedgerError(
-            f"{len(addresses)} ledgers are open in process {pids}, which started this one: which is to be charged?"
-            " Open a single one there. No data were read."
+            f"{len(ledgers)} ledgers are open in process {where}, from which this one has its work: which is to be"
+            " charged? Open a single one there. No data were read."
         )
-    if addresses == {""}:
+    ((address, label),) = ledgers.values()
+    if not address:
         raise UnreachableLedgerError(
-            f"a ledger is open in process {pids}, which started this one, and this process cannot write into it: the"
-            f" fit would not be charged. {WHAT_TO_DO}"
+            f"a ledger is open in process {where}, from which this one has its work, and this process cannot write into"
+            f" it: the fit would not be charged. {WHAT_TO_DO}"
         )
-    return addresses.pop()
+    if not os.path.exists(address):
+        raise UnreachableLedgerError(
+            f"a ledger is open in process {where}, from which this one has its work, and its file {address!r} is not"
+            " here: the fit would not be charged. Put the ledger where all machines have it under one path, or enter"
+            " the ledger that this fit belongs to, `with accountant: model.fit(X)`. No data were read."
+        )
+    return address, label
+
+
+def _identity(address):
+    """Return what hard links of one file have in common."""
+    try:
+        status = os.stat(address)
+    except OSError:
+        return address
+    return status.st_dev, status.st_ino
 
 
 class LedgerAwareMixin(HiddenSeedsMixin):
@@ -205,14 +347,12 @@ class LedgerAwareMixin(HiddenSeedsMixin):
         return None
 
     def __getstate__(self) -> dict[str, Any]:
-        announced = PROCESS.announcement()
+        announced = [tuple(told) for told in PROCESS.announcement()]
         state = super().__getstate__()
         return {**state, CARRIED: announced} if announced else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        announced = state.get(CARRIED, ())
-        started_by = {os.getppid(), getattr(parent_process(), "pid", None)}
-        if started_by & {pid for pid, _, _ in announced}:  # a pickle from elsewhere says nothing about this process
-            PROCESS.receive(announced)
+        with suppress(ValueError, TypeError):  # of a version that told other things
+            PROCESS.receive([Told.read(item) for item in state.get(CARRIED, ())])
         state = {name: value for name, value in state.items() if name != CARRIED}
         super().__setstate__(state)  # type: ignore[misc]

@@ -9,7 +9,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from skdplda._texts import WordColumnsMixin
 from skdplda._types import ArrayLike, Estimator, Function, Iterable
 from skdplda._validation import check_is_fitted, note_groups, note_parameters
-from skdplda.privacy import HiddenSeedsMixin, PrivacyGuarantee, active_accountant
+from skdplda.privacy import LedgerAwareMixin, PrivacyGuarantee, active_accountant
 from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
 from skdplda.vocabulary._selection import users_of
 from skdplda.vocabulary._vectorizer import DPCountVectorizer
@@ -17,7 +17,7 @@ from skdplda.vocabulary._vectorizer import DPCountVectorizer
 __all__ = ["TextEmbedder"]
 
 
-class TextEmbedder(WordColumnsMixin, TransformerMixin, HiddenSeedsMixin, BaseEstimator):
+class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEstimator):
     """Embed texts by a public model, and count words that are public or chosen privately.
 
     Parameters

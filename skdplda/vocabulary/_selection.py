@@ -141,7 +141,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
 
     def _budget_charge(self, unit):
         """Return the charge of the fit. The ledger has been asked, before any data are read."""
-        charge = BudgetCharge(self._guarantee(unit), f"{type(self).__name__} fit")
+        charge = BudgetCharge(self._guarantee(unit), f"{type(self).__name__} fit", self)
         if self.public_vocabulary is None:
             charge.check()
         return charge
