@@ -512,6 +512,7 @@ def forks(path, ledger):
 
 def main(path, *others):
     ledger = PrivacyAccountant.open(path, epsilon=2.0)
+    ledger.check(GUARANTEE)  # no thread imports a module while another forks
     children = [subprocess.Popen([sys.executable, __file__, *other], stdout=subprocess.PIPE) for other in others]
     with ledger, ThreadPoolExecutor(4) as threads, ProcessPoolExecutor(2, mp_context=get_context("forkserver")) as pool:
         work = [threads.submit(spends, path, ledger), threads.submit(spends, path), threads.submit(charges)]
