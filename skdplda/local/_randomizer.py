@@ -22,7 +22,7 @@ from skdplda._validation import (
 )
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.local._channel import MECHANISMS, BitChannel, randomize_bits
-from skdplda.privacy import PrivacyGuarantee, Randomness, is_guessable_seed, seeded_guarantee
+from skdplda.privacy import PrivacyGuarantee, Randomness, is_guessable_seed, seeded_guarantee, stated_guarantee
 
 __all__ = ["LocalRandomizer"]
 
@@ -193,7 +193,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         guarantee : PrivacyGuarantee
             As `BitChannel.guarantee`.
         """
-        return seeded_guarantee(self.channel(n_words).guarantee(unit), self.random_state)
+        return stated_guarantee(self, seeded_guarantee(self.channel(n_words).guarantee(unit), self.random_state))
 
     def seed(self) -> bytes | None:
         """Return the seed of a call: None for the system's entropy, else 256 bits, with a warning.

@@ -32,6 +32,7 @@ from skdplda.privacy import (
     PrivacyGuarantee,
     Randomness,
     seeded_guarantee,
+    stated_guarantee,
 )
 from skdplda.rounds._adaptive import JUDGES, AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
@@ -327,7 +328,7 @@ class VIPSLDA(BaseRoundsModel):
                 " were drawn. Use accounting='pld', or fit."
             )
         plan, unit = self._plan(stream=True), "document" if groups is None else "user"
-        guarantee = self._guarantee(unit, plan, stream=True)
+        guarantee = stated_guarantee(self, self._guarantee(unit, plan, stream=True))
         settings = f"{unit} {settings_of(self)}"
         stream = getattr(self, "_stream", None)
         if stream is None:
@@ -379,7 +380,8 @@ class VIPSLDA(BaseRoundsModel):
         guarantee : PrivacyGuarantee
             Equal to `privacy_guarantee_` after the fit.
         """
-        return self._guarantee("user" if groups else "document", self._plan(stream), stream)
+        guarantee = self._guarantee("user" if groups else "document", self._plan(stream), stream)
+        return stated_guarantee(self, guarantee)
 
     def noise_deviation(self) -> dict[str, Any] | None:
         """Standard deviation of the noise in a cell of the topic-word tables, without data.
