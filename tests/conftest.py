@@ -20,6 +20,9 @@ from skdplda.semantics import WordVectorEmbedder
 # Programs that tests start must use the package under test. `python -c` looks into the current folder first, and at the
 # root of a clone that folder holds the source, whose kernels are not compiled.
 os.environ["PYTHONSAFEPATH"] = "1"
+# The source that is tested: beside the tests in a clone, wherever the package is installed; else the installed package.
+PACKAGE = Path(__file__).resolve().parents[1] / "skdplda"
+PACKAGE = PACKAGE if PACKAGE.is_dir() else Path(skdplda.__file__).resolve().parent
 home = Path(skdplda.__file__).resolve().parents[1]
 if home == Path(__file__).resolve().parents[1]:  # kernels compiled in place, perhaps without an installation
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(home), os.environ.get("PYTHONPATH"))))
