@@ -19,12 +19,18 @@ from conftest import PACKAGE
 from skdplda.privacy import MECHANISMS
 
 PLACES = Path(__file__).with_name("audit_places.txt")
+WORD = r"[\w.]+"
 # Sums and other statistics of many numbers, by the last name of what is called; "@" is the operator.
 SUMS = set(
-    "accumulate add.at add.reduce add.reduceat agg aggregate average bincount convolve corrcoef correlate count_nonzero"
-    " Counter cov crosstab cumsum dot eigh einsum fsum groupby histogram histogram2d histogramdd inner lstsq matmul mean"
-    " median multi_dot nanmean nansum norm percentile pivot_table quantile reduce reduceat std sum svd tensordot trace"
-    " value_counts var vdot".split()
+    re.findall(
+        WORD,
+        """
+        accumulate add.at add.reduce add.reduceat agg aggregate average bincount convolve corrcoef correlate
+        count_nonzero Counter cov crosstab cumsum dot eigh einsum fsum groupby histogram histogram2d histogramdd inner
+        lstsq matmul mean median multi_dot nanmean nansum norm percentile pivot_table quantile reduce reduceat std sum
+        svd tensordot trace value_counts var vdot
+        """,
+    )
 )
 # Those of the package: E-steps (`collect`), words of units, workers, and methods of kernels.
 SUMS |= {"collect", "used", "shared", "filled", "total", "sum_weighted", "move"}
@@ -32,9 +38,14 @@ SUM_METHODS = ("_sum_", "_votes")  # how methods begin that add up by other mean
 # All laws of NumPy's generators, all of SciPy's (`rvs`), sources of bits, and the samplers of the package.
 LAWS = {name for kind in (np.random.Generator, np.random.RandomState) for name in dir(kind) if name[0] != "_"}
 SOURCES = set(
-    "Generator MT19937 PCG64 PCG64DXSM Philox RandomState SFC64 SeedSequence SystemRandom default_rng".split()
+    re.findall(
+        WORD,
+        """
+        Generator MT19937 PCG64 PCG64DXSM Philox RandomState SFC64 SeedSequence SystemRandom default_rng getrandbits
+        getrandom randbelow randbytes rvs token_bytes token_hex uniform urandom uuid4
+        """,
+    )
 )
-SOURCES |= set("getrandbits getrandom randbelow randbytes rvs token_bytes token_hex uniform urandom uuid4".split())
 SOURCES |= {"sampler", "draw", "randomize", *(law.sampler.__name__ for law in MECHANISMS.values())}
 MODULES = {"random", "secrets", "scipy.stats", "numpy.random"}  # whose import is told
 DOCUMENTS = {"X", "raw_documents", "documents", "texts", "indptr", "doc_topic", "units"}  # by the names that they have

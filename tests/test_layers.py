@@ -1,7 +1,6 @@
 """A package imports from lower layers only, and packages of one layer do not know each other."""
 
 import ast
-from pathlib import Path
 
 import pytest
 from conftest import PACKAGE as ROOT
