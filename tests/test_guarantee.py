@@ -330,6 +330,16 @@ def test_group_of_exact_events():
         assert cost.epsilon >= epsilon_of(exact, 1e-6 * (1 - 2.0**-45)) + 2.0**-45
 
 
+def test_a_group_of_an_event_that_leaves_something_out_uses_the_formula():
+    """The event knows nothing of the words of one unit; two units have two units' words."""
+    for event in (gaussian_event(20.0), pure_event(0.05), zcdp_event(1e-3)):
+        one = PrivacyGuarantee(epsilon=0.3, delta=1e-5, status="proven", event=event, event_delta=9e-6)
+        group = one.for_group(3)
+        assert group.event is None and group.event_delta == 0.0 and group.epsilon == pytest.approx(0.9, rel=1e-15)
+        assert group.delta == pytest.approx(1e-5 * (1 + math.exp(0.3) + math.exp(0.6)), rel=1e-9)
+        assert group.delta >= 3 * one.event_delta
+
+
 def test_group_of_a_sampled_event_uses_the_formula():
     one = gaussian(3.0, 10, rate=0.1)
     group = one.for_group(2)
