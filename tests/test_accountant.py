@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from dp_accounting import dp_event
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -201,6 +202,20 @@ def test_the_part_of_delta_that_is_reserved_pays_for_no_noise():
     for name, order in (("gaussian", 0), ("renyi", 16)):
         small, large = (Rule(name, 5.0, 1e-5, kept, order) for kept in (9e-6, 0.0))
         assert small.cost([one]) > large.cost([one]) * 1.02 and small.capacity < large.capacity * 0.98
+
+
+@pytest.mark.parametrize("order", [2, 16, 512])
+def test_the_rule_of_divergences_is_the_formula_of_its_order(order):
+    """Canonne, Kamath and Steinke (2020), Proposition 12; what is pure in epsilon is (epsilon**2 / 2)-zCDP."""
+    rule, delta = Rule("renyi", 50.0, 1e-5, 2e-6, order), 8e-6
+    beyond = math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
+    event = dp_event.ZCDpEvent(0.03, 0.2)
+    noise = PrivacyGuarantee.from_event(event, 1e-5, status="proven")
+    assert rule.cost([noise]) == pytest.approx(0.2 + 0.03 * order + beyond, rel=1e-9)
+    assert rule.cost([noise, bare(0.05)]) == pytest.approx(
+        0.2 + 0.03 * order + min(0.05, order * 0.05**2 / 2) + beyond, rel=1e-9
+    )
+    assert rule.capacity == pytest.approx(50.0 - beyond, rel=1e-9)
 
 
 def test_one_fit_may_spend_the_whole_budget():

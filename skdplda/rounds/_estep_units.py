@@ -41,7 +41,8 @@ class UnitEStep:
     def __init__(
         self, X, units=None, *, contribution, n_topics, randomness, n_threads=1, first_document=0, strict=False
     ):
-        self._X, self._start_of, self._documents = X, *(check_groups(None, X.shape[0]) if units is None else units)
+        self._X = X
+        self._start_of, self._documents = check_groups(None, X.shape[0]) if units is None else units
         self.n_units = len(self._start_of) - 1
         self._contribution, self._n_topics, self._strict = contribution, n_topics, strict
         self._randomness, self._first, self._states = randomness, first_document, {}
