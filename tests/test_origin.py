@@ -22,7 +22,7 @@ from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
 from skdplda.models import HDPLDA, BaseRoundsModel
 from skdplda.privacy import MECHANISMS
-from skdplda.rounds import GRID
+from skdplda.rounds import GRID, EStep
 from skdplda.rounds._estep_units import UnitEStep
 from skdplda.rounds._sensitivity import scaled_values
 
@@ -82,7 +82,7 @@ def test_an_e_step_without_a_bound_is_claimed_and_not_released(X, untouchable):
     model = Unbounded()
     assert model.privacy_cost().status == "claimed"
     with PrivacyAccountant(5.0, 1e-5) as ledger:
-        with pytest.raises(ValueError, match="must have status 'proven'.*replaces _make_e_step"):
+        with pytest.raises(ValueError, match=r"must have status 'proven'.*replaces _make_e_step"):
             model.fit(untouchable())
         assert not ledger.ledger
     model.fit(X)
@@ -302,6 +302,7 @@ def test_draws_and_states_are_a_documents_own_whatever_is_beside_it(X):
 def test_a_checkpoint_keeps_the_states(X):
     step = UnitEStep(X, None, contribution=Counted().contribution, n_topics=2, randomness=KEY)
     table = np.ones((12, 2), np.float32)
+    assert isinstance(step, EStep)
     step.collect(table, 0, (np.arange(60) % 2).astype(np.uint8))
     other = UnitEStep(X, None, contribution=Counted().contribution, n_topics=2, randomness=KEY)
     other.restore(copy.deepcopy(step.arrays()))

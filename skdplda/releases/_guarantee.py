@@ -82,7 +82,8 @@ def privacy_guarantee(
         Whether `fit` will be given groups. Only asked before the fit.
     trusted : tuple of type, default=()
         Classes outside of this package whose guarantees you take for proven. Those of other classes, subclasses
-        included, are claimed.
+        included, are claimed, unless the loop itself bounds what their documents add: see
+        `skdplda.models.BaseRoundsModel`.
 
     Returns
     -------
