@@ -7,12 +7,14 @@ import pickle
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import mpmath
 import numpy as np
 import pytest
+from dp_accounting import dp_event
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -417,6 +419,50 @@ def test_other_noise_is_added_up_by_its_divergence(event):
     ledger.spend(bare(ledger.remaining_epsilon))
     with pytest.raises(BudgetExceededError, match="adds up Renyi divergences"):
         ledger.spend(one)
+
+
+@pytest.mark.parametrize(
+    ("rule", "event"),
+    [("gaussian", gaussian_event(200.0)), ("renyi", zcdp_event(1e-5)), ("renyi", gaussian_event(9e2))],
+)
+def test_what_events_leave_out_is_taken_from_the_reserve(rule, event):
+    """Three releases each show all of a document with probability 1e-6: a reserve of 2.5e-6 pays for two of them."""
+    one = PrivacyGuarantee(epsilon=1.0, delta=3e-6, status="proven", event=event, event_delta=1e-6)
+    ledger = PrivacyAccountant(10.0, 1e-5, rule=rule, reserve=2.5e-6)
+    ledger.spend(one)
+    ledger.spend(one)
+    for refuse in (ledger.check, ledger.spend):
+        with pytest.raises(BudgetExceededError):
+            refuse(one)
+    ledger.spend(replace(one, event_delta=0.0))  # what leaves nothing out takes nothing
+    exact = Rule(rule, 10.0, 1e-5, 2.5e-6, 32)
+    assert exact.charge(one)[1] == 1e-6 and exact.charge(bare(0.1, 4e-7))[1] == 4e-7
+    assert exact.cost([one, one]) < 1.0 and exact.cost([one, one, one]) == INF
+    assert exact.cost([bare(0.1, 2e-6)]) < 1.0 and exact.cost([bare(0.1, 2e-6), one]) == INF
+
+
+def test_the_part_of_delta_that_is_reserved_pays_for_no_noise():
+    """What is kept for one thing is not spent twice: the cost of noise is that at the rest of delta."""
+    event = gaussian_event(3.0)
+    one = PrivacyGuarantee(epsilon=2.0, delta=1e-6, status="proven", event=event)
+    assert Rule("gaussian", 5.0, 1e-5, 9e-6).cost([one]) == pytest.approx(epsilon_of(event, 1e-6), rel=1e-6)
+    for name, order in (("gaussian", 0), ("renyi", 16)):
+        small, large = (Rule(name, 5.0, 1e-5, kept, order) for kept in (9e-6, 0.0))
+        assert small.cost([one]) > large.cost([one]) * 1.02 and small.capacity < large.capacity * 0.98
+
+
+@pytest.mark.parametrize("order", [2, 16, 512])
+def test_the_rule_of_divergences_is_the_formula_of_its_order(order):
+    """Canonne, Kamath and Steinke (2020), Proposition 12; what is pure in epsilon is (epsilon**2 / 2)-zCDP."""
+    rule, delta = Rule("renyi", 50.0, 1e-5, 2e-6, order), 8e-6
+    beyond = math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
+    event = dp_event.ZCDpEvent(0.03, 0.2)
+    noise = PrivacyGuarantee.from_event(event, 1e-5, status="proven")
+    assert rule.cost([noise]) == pytest.approx(0.2 + 0.03 * order + beyond, rel=1e-9)
+    assert rule.cost([noise, bare(0.05)]) == pytest.approx(
+        0.2 + 0.03 * order + min(0.05, order * 0.05**2 / 2) + beyond, rel=1e-9
+    )
+    assert rule.capacity == pytest.approx(50.0 - beyond, rel=1e-9)
 
 
 def test_one_fit_may_spend_the_whole_budget():

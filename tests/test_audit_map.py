@@ -1,42 +1,56 @@
 """The audit map: the only places that add up what privacy units contribute, and the only places that draw noise.
 
 An auditor reads the files of `MAP`, which README.md, CONTRIBUTING.md and the docstring of `skdplda/rounds/_loop.py`
-name, and the functions that the map lists for each. Any other place is found in the package's syntax trees, by the name
-of what it calls.
+name, and the functions that the map lists for each. No other place may come in unseen: `audit_places.txt` has all that
+adds up numbers, draws or touches documents, function by function, and whatever it does not list fails. When a line is
+missing, decide first whether MAP must have the function; `python tests/test_audit_map.py` prints the lines to change.
 """
 
 import ast
 import re
+import sys
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
+from conftest import PACKAGE
 
-import skdplda
 from skdplda.privacy import MECHANISMS
 
-ROOT = Path(skdplda.__file__).parent
-
-# Kernels that add up contributions; NumPy's grouped sums; and methods that return a sum: of E-steps (`collect`), of the
-# words of units (`used`, `shared`, `filled`) and of workers (`total`).
-SUMS = {
-    "sum_weighted",
-    "word_sums",
-    "count_topics",
-    "share_equally",
-    "reroute",
-    "fill_gaussian",
-    "fill_level",
-    "fill_first",
-}
-SUM_CALLS = {"e_step", "add.at", "add.reduceat", "collect", "used", "shared", "filled", "total"}
+PLACES = Path(__file__).with_name("audit_places.txt")
+WORD = r"[\w.]+"
+# Sums and other statistics of many numbers, by the last name of what is called; "@" is the operator.
+SUMS = set(
+    re.findall(
+        WORD,
+        """
+        accumulate add.at add.reduce add.reduceat agg aggregate average bincount convolve corrcoef correlate
+        count_nonzero Counter cov crosstab cumsum dot eigh einsum fsum groupby histogram histogram2d histogramdd inner
+        lstsq matmul mean median multi_dot nanmean nansum norm percentile pivot_table quantile reduce reduceat std sum
+        svd tensordot trace value_counts var vdot
+        """,
+    )
+)
+# Those of the package: E-steps (`collect`), words of units, workers, and methods of kernels.
+SUMS |= {"collect", "used", "shared", "filled", "total", "sum_weighted", "move"}
 SUM_METHODS = ("_sum_", "_votes")  # how methods begin that add up by other means: those of E-steps, by convention
-# Samplers of noise, `Mechanism.sampler` and `NoisePlan.draw`; randomized response; topics whose draws are released; and
-# NumPy's laws, of which published forms are made.
-NOISE = {"rounded_gaussian", "discrete_laplace", "discrete_gaussian", "sampler", "randomize", "randomize_bits"}
-NOISE |= {law.sampler.__name__ for law in MECHANISMS.values()}
-NOISE |= {"released_sweep", "laplace_last_sweep"}
-NOISE |= {"laplace", "normal", "standard_normal", "multivariate_normal", "geometric", "standard_t", "standard_cauchy"}
-NOISE_CALLS = {"draw"}
+# All laws of NumPy's generators, all of SciPy's (`rvs`), sources of bits, and the samplers of the package.
+LAWS = {name for kind in (np.random.Generator, np.random.RandomState) for name in dir(kind) if name[0] != "_"}
+SOURCES = set(
+    re.findall(
+        WORD,
+        """
+        Generator MT19937 PCG64 PCG64DXSM Philox RandomState SFC64 SeedSequence SystemRandom default_rng getrandbits
+        getrandom randbelow randbytes rvs token_bytes token_hex uniform urandom uuid4
+        """,
+    )
+)
+SOURCES |= {"sampler", "draw", "randomize", *(law.sampler.__name__ for law in MECHANISMS.values())}
+MODULES = {"random", "secrets", "scipy.stats", "numpy.random"}  # whose import is told
+DOCUMENTS = {"X", "raw_documents", "documents", "texts", "indptr", "doc_topic", "units"}  # by the names that they have
+# Of these, only what draws is told: they see released, public or made-up values, or are the curator's own audits.
+ONLY_DRAWS = {"attacks", "audit", "datasets", "metrics", "plots", "reports"}
 
 # File to audit: what happens there, the functions that add up, and those that draw noise, as file:function.
 MAP = {
@@ -63,12 +77,14 @@ MAP = {
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_vectors",  # products of rows of length 1: Lemma 3
             "rounds/_estep_adaptive.py:AdaptiveEStep._sum_clusters",  # the same, or unit_weights for users: Lemma 4
             # Clusters of embeddings; lemmas are those of doc/theory/embedding.rst.
-            "rounds/_estep_clusters.py:scaled_to_grid",  # a unit's norm, in integers: Lemma 2
+            "rounds/_sensitivity.py:scaled_to_grid",  # a unit's norm, in integers: Lemma 2
             "rounds/_estep_clusters.py:ClusterEStep._sum_directions",  # SIZE and STEP, or scaled_to_grid: Lemmas 2, 3
             "rounds/_estep_clusters.py:ClusterEStep._add_shared",  # the latter
             "rounds/_estep_clusters.py:ClusterEStep._unit_sums",  # before it is scaled there
             "rounds/_estep_clusters.py:ClusterEStep._sum_words",  # unit_weights of rounds/_sensitivity.py
             "rounds/_estep_clusters.py:ClusterEStep._sum_cluster_words",  # scaled_to_grid
+            # Estimators of other authors, whatever their documents' values are: doc/theory/rounds.rst.
+            "rounds/_estep_units.py:UnitEStep._add",  # a user's documents, and then units, by scaled_values
             "models/_periods.py:PeriodEStep.__init__",  # a unit's sum, which it bounds: doc/theory/periods.rst
             "models/_periods.py:PeriodEStep.collect",
             "rounds/_sharded.py:PartialEStep.collect",
@@ -149,122 +165,175 @@ MAP = {
         {"privacy/_noise.py:discrete_gaussian", "privacy/_mechanisms.py:"},
     ),
 }
-# Found by the same names, and neither in a fit nor of private data.
-OTHER = {
-    "models/_base.py:BaseRoundsModel.audit_contributions",  # one unit's contribution, for the audit of its bound
-    "audit/_designs.py:RoundsDesign._added",  # what canaries would add, which the audit has made
-    "audit/_designs.py:SelectionDesign.__init__",  # simulates the noise of a selection, without data
-    "models/_embedding.py:EmbeddingTopics.audit_contributions",  # the same
-    "models/_clusters.py:projection_matrix",  # a public matrix, always the same
-    "rounds/_clusters.py:PublicStart.spread",  # public random directions
-    "attacks/_poisoning.py:poisoning_attack",  # directions of planted records
-    "metrics/_likelihood.py:_sum_logarithms",  # a score of documents, which nobody releases
-    "audit/_released_checks.py:exact_moves",  # of topics that a fit has released
-    "models/_local.py:LocalPrivateLDA._sample",  # topics of reports, which are randomized
-}
 WHAT_TO_DO = (
-    "which the audit map does not have. Noise goes through the registry of skdplda/privacy/_mechanisms.py, and a sum of"
+    "is not in tests/audit_places.txt. Noise goes through the registry of skdplda/privacy/_mechanisms.py, and a sum of"
     " contributions through an E-step (doc/architecture.rst). If this place is needed all the same: bound what one unit"
-    " adds, account for the noise, prove it in doc/theory/, and add the function to MAP in tests/test_audit_map.py."
+    " adds, account for the noise, prove it in doc/theory/, add the function to MAP, and then its line to the list."
 )
 
 
-def places(names, calls):
-    """Return file:function of each use of a name, and of each call of a name or method, in the package."""
-    paths = [path for path in ROOT.rglob("*.py") if path.parent.name != "plots"]  # pictures are drawn, too
-    return {
-        f"{path.relative_to(ROOT).as_posix()}:{where}"
-        for path in paths
-        for where in functions_with(ast.parse(path.read_text()), names, calls)
+def found_in(file, source):
+    """Return {place: what it does} of the source text of a file; a place is file:function, or file: for the module."""
+    tree, places = ast.parse(source), {}
+    kernels = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("skdplda._kernels")  # or modules of them
+        for alias in node.names
     }
+    draws_only = file.split("/")[0] in ONLY_DRAWS
+
+    def walk(node, where):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            where = (*where, node.name)
+        for what in told(node, kernels, draws_only):
+            place = "" if what == "documents" else ".".join(where)
+            places.setdefault(f"{file}:{place}", Counter())[what] += 1
+        for child in ast.iter_child_nodes(node):
+            walk(child, where)
+
+    walk(tree, ())
+    if f"{file}:" in places and "documents" in places[f"{file}:"]:
+        places[f"{file}:"]["documents"] = 1  # however often
+    return places
 
 
-def functions_with(node, names, calls, where=()):
-    """Yield the path of each function, or "" for the module, in which a name is used or something is called.
-
-    Where sums are sought, functions that are named like `SUM_METHODS` are found by their own names.
-    """
-    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-        where = (*where, node.name)
-        if calls >= SUM_CALLS and node.name.startswith(SUM_METHODS):
-            yield ".".join(where)
-    variable = isinstance(node, ast.Name) and node.id == "sampler"  # of any kind
-    used, called = None if variable else last_name(node), last_name(node.func) if isinstance(node, ast.Call) else None
-    if used in names or called in calls:
-        yield ".".join(where)
-    for child in ast.iter_child_nodes(node):
-        yield from functions_with(child, names, calls, where)
+def told(node, kernels, draws_only):
+    """Yield what of a node of the syntax tree is to be told."""
+    name = last_name(node)
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        names = [alias.name for alias in node.names]
+        names += [node.module, *(f"{node.module}.{name}" for name in names)] if isinstance(node, ast.ImportFrom) else []
+        yield from MODULES & set(names)
+    elif isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Store):
+        of_random = isinstance(node, ast.Attribute) and (name in LAWS or last_name(node.value) == "random")
+        of_random = of_random and ast.unparse(node) != "np.random"  # whose attribute is told
+        of_kernel = name in kernels or (isinstance(node, ast.Attribute) and last_name(node.value) in kernels)
+        if name in SOURCES or of_random or of_kernel:  # called or not: it may be handed on
+            yield name
+    if draws_only:
+        return
+    if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.MatMult):
+        yield "@"
+    elif isinstance(node, ast.Call) and last_name(node.func) in SUMS:
+        yield last_name(node.func)
+    elif isinstance(node, ast.FunctionDef) and name.startswith(SUM_METHODS):
+        yield "def"
+    if isinstance(node, (ast.Name, ast.Attribute, ast.arg)) and name in DOCUMENTS:
+        yield "documents"
 
 
 def last_name(node):
     """Return the last part of a dotted name; of NumPy's ufuncs, whose methods have common names, the last two."""
-    name = getattr(node, "attr", getattr(node, "id", None))
-    return f"{last_name(node.value)}.{name}" if name in ("at", "reduceat") and hasattr(node, "value") else name
+    name = next((getattr(node, kind) for kind in ("attr", "id", "arg", "name") if hasattr(node, kind)), None)
+    if name in ("at", "reduceat", "reduce") and isinstance(node, ast.Attribute) and last_name(node.value) == "add":
+        return f"add.{name}"
+    return name
 
 
+def found():
+    """Return the places of the whole package."""
+    places = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        places |= found_in(path.relative_to(PACKAGE).as_posix(), path.read_text(encoding="utf-8"))
+    return places
+
+
+def listed():
+    """Return the places of the list."""
+    lines = [line for line in PLACES.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+    return {place: Counter(what.split()) for place, what in (line.split(" ", 1) for line in lines)}
+
+
+def test_nothing_adds_up_draws_or_touches_documents_that_is_not_listed():
+    known, places = listed(), found()
+    for place, what in sorted(places.items()):
+        new = what - known.get(place, Counter())
+        assert not new, f"skdplda/{place.replace(':', ', ')}: {' '.join(sorted(new.elements()))} {WHAT_TO_DO}"
+    assert known == places, "gone: python tests/test_audit_map.py prints the lines to change"
+
+
+def test_the_map_is_of_listed_places():
+    mapped = set().union(*(sums | draws for _, sums, draws in MAP.values()))
+    assert mapped <= set(listed()), f"gone, or renamed: {sorted(mapped - set(listed()))}"
+
+
+# What a hurried change may look like: sums of documents, and noise that nobody accounts for.
+PLANTED = [
+    "total = X.T @ theta",
+    "total = np.bincount(words, weights, n_words)",
+    "total = np.einsum('dw,dk->wk', X, theta)",
+    "total = X.sum(axis=0)",
+    "total = X.T.dot(theta)",
+    "total = np.tensordot(X, theta, 1)",
+    "np.add.at(total, words, 1)",
+    "total = np.add.reduce(rows)",
+    "total = np.histogram(words, n_words)[0]",
+    "rows @= theta",
+    "total = pd.DataFrame(rows).groupby('word').size()",
+    "total = Counter(tokens)",
+    "mean = np.average(rows, axis=0)",
+    "noise = rng.poisson(3.0, total.shape)",
+    "noise = stats.laplace.rvs(size=total.shape)",
+    "noise = rng.binomial(9, 0.5, total.shape) - 4",
+    "noise = np.random.standard_normal(total.shape)",
+    "noise = random.gauss(0, 1)",
+    "noise = secrets.randbelow(9)",
+    "noise = np.frombuffer(os.urandom(8), np.int64)",
+    "noise = np.random.default_rng(0)",
+    "draw = rng.laplace",
+    "law = mechanism_of('laplace').sampler",
+    "law = partial(discrete_laplace, 2.0)",
+    "import secrets",
+    "from scipy import stats",
+]
+
+
+@pytest.mark.parametrize("code", PLANTED)
 @pytest.mark.parametrize(
-    ("what", "names", "calls", "column"),
+    ("file", "function"),
     [
-        ("adds up contributions", SUMS, SUM_CALLS, 1),
-        ("draws noise", NOISE, NOISE_CALLS, 2),
+        ("rounds/_tables.py", "SmoothedTables.update"),
+        ("models/_vips.py", "VIPSLDA._make_tables"),
+        ("models/_base.py", "BaseRoundsModel._model_of"),
+        ("releases/_release.py", "release"),
+        ("cli/_models.py", ""),
     ],
 )
-def test_nothing_else_adds_up_contributions_or_draws_noise(what, names, calls, column):
-    mapped = set().union(*(row[column] for row in MAP.values()))
-    found = places(names, calls)
-    for place in sorted(found - mapped - OTHER):
-        raise AssertionError(f"skdplda/{place.replace(':', ', ')} {what}, {WHAT_TO_DO}")
-    assert mapped <= found, f"gone, or renamed: {sorted(mapped - found)}"
+def test_what_is_planted_is_found(code, file, function):
+    assert planted(code, file, function)
 
 
-@pytest.mark.parametrize(
-    ("code", "column"),
-    [
-        ("noise = rng.laplace(size=total.shape)", 2),
-        ("noise = privacy.rounded_gaussian(sigma, shape)", 2),
-        ("draw = mechanism_of('laplace').sampler", 2),
-        ("noisy = total + plan.draw(0, shape, key)", 2),
-        ("law = partial(discrete_laplace, 2.0)", 2),
-        ("np.add.at(counts, words, 1)", 1),
-        ("total = e_step.collect(table, 0, None)", 1),
-    ],
-)
-def test_a_new_place_would_be_found(code, column):
-    tree = ast.parse(f"class Model:\n    def fit(self):\n        {code}")
-    names, calls = (SUMS, SUM_CALLS) if column == 1 else (NOISE, NOISE_CALLS)
-    assert list(functions_with(tree, names, calls)) == ["Model.fit"]
+def test_noise_in_the_counts_of_periods_is_found():
+    assert planted("total += np.random.poisson(1.0, total.shape)", "models/_periods.py", "PeriodEStep.collect")
+    assert planted("total += np.einsum('dk->k', self._rows)", "models/_periods.py", "PeriodEStep.collect")
 
 
-def test_a_new_question_would_be_found():
-    """`AdaptiveEStep` answers a question by the method `_sum_` of its kind, with any sum of NumPy's."""
-    tree = ast.parse("class AdaptiveEStep:\n    def _sum_lengths(self, X):\n        return X.sum()")
-    assert list(functions_with(tree, SUMS, SUM_CALLS)) == ["AdaptiveEStep._sum_lengths"]
-    assert not list(functions_with(tree, NOISE, NOISE_CALLS))
+def test_a_file_that_begins_to_touch_documents_is_found():
+    assert planted("rows = X[:10]", "rounds/_plan.py", "NoisePlan.draw") == {"rounds/_plan.py:": {"documents": 1}}
+    assert planted("def _sum_lengths(self, rows): pass", "rounds/_estep_adaptive.py", "AdaptiveEStep.collect")
 
 
-def test_every_other_place_is_still_there():
-    assert places(SUMS | NOISE, SUM_CALLS | NOISE_CALLS) >= OTHER
-
-
-def test_the_kernel_of_noise_has_one_user():
-    users = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if imports_noise_kernel(path)}
-    assert users == {"privacy/_noise.py", "local/_channel.py"}  # the second takes a key from it
-
-
-def imports_noise_kernel(path):
-    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
-    names = {f"{node.module}.{alias.name}." for node in nodes for alias in node.names}
-    return any(name.startswith("skdplda._kernels._noise.") for name in names)
+def planted(code, file, function):
+    """Return what is found, and not listed, if a function of a module begins with a line of code."""
+    tree = ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
+    body = tree.body
+    for name in filter(None, function.split(".")):
+        body = next(node for node in body if getattr(node, "name", None) == name).body
+    body[1:1] = ast.parse(code).body
+    places, known = found_in(file, ast.unparse(tree)), listed()
+    new = {place: what - known.get(place, Counter()) for place, what in places.items()}
+    return {place: what for place, what in new.items() if what}
 
 
 def paragraph(file, begin, end):
     """Return the part of a file from one mark to the next one after it."""
-    text = (ROOT.parent / file).read_text()
+    text = (PACKAGE.parent / file).read_text(encoding="utf-8")
     start = text.index(begin)
     return text[start : text.index(end, start + len(begin))]
 
 
-@pytest.mark.skipif(not (ROOT.parent / "README.md").exists(), reason="an installed package has no README.md")
+@pytest.mark.skipif(not (PACKAGE.parent / "README.md").exists(), reason="the source is not beside the tests")
 @pytest.mark.parametrize(
     ("file", "begin", "end"),
     [
@@ -276,3 +345,11 @@ def paragraph(file, begin, end):
 def test_the_documents_name_the_files_of_the_map(file, begin, end):
     named = set(re.findall(r"skdplda/(\w+/\w+\.py)", paragraph(file, begin, end)))
     assert named == set(MAP) - {file.removeprefix("skdplda/")}
+
+
+if __name__ == "__main__":
+    known, places = (listed() if PLACES.exists() else {}), found()
+    for place in sorted(known.keys() | places.keys()):
+        for sign, table in (("-", known), ("+", places)):
+            if place in table and known.get(place) != places.get(place):
+                sys.stdout.write(f"{sign} {place} {' '.join(sorted(table[place].elements()))}\n")

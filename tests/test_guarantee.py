@@ -8,9 +8,11 @@ from dataclasses import FrozenInstanceError, replace
 from decimal import Decimal
 from html import escape
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+from dp_accounting import dp_event
 
 from skdplda import PrivateCGSLDA
 from skdplda.exceptions import IncompatibleGuaranteeError
@@ -20,8 +22,10 @@ from skdplda.privacy import (
     PrivacyUnit,
     Status,
     TrustModel,
+    _accounting,
     delta_of,
     epsilon_of,
+    epsilon_with_sampler_error,
     gaussian_event,
     pure_event,
     zcdp_event,
@@ -328,6 +332,59 @@ def test_group_of_exact_events():
     assert zcdp.epsilon == pytest.approx(epsilon_of(zcdp_event(0.04), 1e-6), rel=1e-9)
     for cost, exact in ((group, gaussian_event(2.0, 10)), (zcdp, zcdp_event(0.04))):  # room for the samplers' error
         assert cost.epsilon >= epsilon_of(exact, 1e-6 * (1 - 2.0**-45)) + 2.0**-45
+
+
+def test_groups_keep_sensitivities_counts_and_what_zcdp_adds():
+    """Of events as others write them: loaded ones, and those of dp-accounting itself."""
+    once = dp_event.DiscreteLaplaceDpEvent(0.1, 3)
+    event = dp_event.SelfComposedDpEvent(dp_event.SelfComposedDpEvent(dp_event.ComposedDpEvent([once]), 2), 5)
+    one = PrivacyGuarantee.from_event(event, 0.0, status="proven")
+    assert one.epsilon == pytest.approx(3.0) and one.for_group(2).epsilon == pytest.approx(6.0)
+    offset = PrivacyGuarantee.from_event(dp_event.ZCDpEvent(0.01, 0.1), 1e-6, status="proven")
+    group = offset.for_group(2)
+    assert group.event is None and group.epsilon == 2 * offset.epsilon and group.delta > 2e-6
+
+
+def test_a_group_pays_for_the_error_of_the_samplers():
+    for event in (gaussian_event(5.0), zcdp_event(0.02)):
+        exact = epsilon_of(event, 1e-3 * (1 - 2.0**-40)) + 2.0**-40
+        assert epsilon_with_sampler_error(event, 1e-3) == exact > epsilon_of(event, 1e-3)
+        assert epsilon_of(event, 1e-3 * (1 - 2.0**-20)) > epsilon_of(event, 1e-3)
+    with patch.object(_accounting, "epsilon_of", side_effect=lambda event, delta: delta):
+        assert epsilon_with_sampler_error(None, 0.5) == 0.5 * (1 - 2.0**-40) + 2.0**-40
+
+
+def test_what_zcdp_adds_is_part_of_epsilon():
+    """Canonne, Kamath and Steinke (2020), Proposition 12, at the best of many orders."""
+    rho, xi, delta = 0.02, 0.3, 1e-6
+    order = 1 + np.exp(np.linspace(-6, 12, 20_001))
+    best = (xi + rho * order + np.log1p(-1 / order) - (math.log(delta) + np.log(order)) / (order - 1)).min()
+    assert epsilon_of(dp_event.ZCDpEvent(rho, xi), delta) == pytest.approx(best, rel=1e-6)
+    assert epsilon_of(zcdp_event(rho), delta) == pytest.approx(best - xi, rel=1e-6)
+    assert delta_of(dp_event.ZCDpEvent(rho, xi), best) == pytest.approx(delta, rel=1e-4)
+
+
+def test_an_event_must_fit_into_the_delta_that_it_does_not_leave_out():
+    event = gaussian_event(4.0)
+    least = epsilon_of(event, 1e-6)
+    for more in (-1e-9, 1.1e-6):
+        with pytest.raises(ValueError, match="event_delta must be >= 0 and <= delta=1e-06"):
+            PrivacyGuarantee(epsilon=1.0, delta=1e-6, event_delta=more)
+    fields = {"delta": 1e-5, "status": "proven", "event": event, "event_delta": 9e-6}
+    assert PrivacyGuarantee(epsilon=least * (1 + 1e-9), **fields).event_delta == 9e-6
+    for epsilon in (epsilon_of(event, 1e-5), least * (1 - 1e-6)):
+        with pytest.raises(ValueError, match="epsilon must be at least what the event costs"):
+            PrivacyGuarantee(epsilon=epsilon, **fields)
+
+
+def test_a_group_of_an_event_that_leaves_something_out_uses_the_formula():
+    """The event knows nothing of the words of one unit; two units have two units' words."""
+    for event in (gaussian_event(20.0), pure_event(0.05), zcdp_event(1e-3)):
+        one = PrivacyGuarantee(epsilon=0.3, delta=1e-5, status="proven", event=event, event_delta=9e-6)
+        group = one.for_group(3)
+        assert group.event is None and group.event_delta == 0.0 and group.epsilon == pytest.approx(0.9, rel=1e-15)
+        assert group.delta == pytest.approx(1e-5 * (1 + math.exp(0.3) + math.exp(0.6)), rel=1e-9)
+        assert group.delta >= 3 * one.event_delta
 
 
 def test_group_of_a_sampled_event_uses_the_formula():

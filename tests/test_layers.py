@@ -1,13 +1,10 @@
 """A package imports from lower layers only, and packages of one layer do not know each other."""
 
 import ast
-from pathlib import Path
 
 import pytest
+from conftest import PACKAGE as ROOT
 
-import skdplda
-
-ROOT = Path(skdplda.__file__).parent
 LAYERS = [  # packages and modules of each layer, lowest first; one that is in no list fails the test
     {"_kernels", "_types", "_validation", "_texts", "_files", "_optional", "exceptions"},
     {"privacy", "metrics", "datasets", "semantics"},

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from skdplda.privacy import (
     PrivacyGuarantee,
     Randomness,
     UnitWords,
+    _survivors,
     delta_of,
     epsilon_needed,
     gaussian_event,
@@ -33,7 +35,7 @@ from skdplda.privacy._partition import (
     equal_share,
     reroute,
 )
-from skdplda.privacy._survivors import MeanOfRounds, passing
+from skdplda.privacy._survivors import MeanOfRounds, _mean_weights, passing
 
 SOUND = [name for name in PartitionPlan.MECHANISMS if name != "item_frequency_published"]
 FALSE_ALARM = 1e-8  # of each statistical bound; there are 122 of them
@@ -370,6 +372,76 @@ def test_the_number_of_words_that_noise_keeps_is_never_overrated():
         exact.append(t * total)
     assert (bound >= exact).all()
     np.testing.assert_allclose(bound, exact, rtol=0.05)
+
+
+def exact_mean_weights(coefficients, chances, n_words):
+    """Return, of each round, {mean weight: probability} of a word of a unit with so many, by all numbers that stay."""
+    laws, now = [], {(coefficients[0] / n_words**0.5, n_words - 1): 1.0}
+    for i, coefficient in enumerate(coefficients):
+        if i:
+            after = Counter()
+            for (weight, others), p in now.items():
+                for left, chance in enumerate(stats.binom.pmf(range(others + 1), others, chances[i - 1])):
+                    after[weight + coefficient / (1 + left) ** 0.5, left] += p * chance
+            now = after
+        law = Counter()
+        for (weight, _), p in now.items():
+            law[weight / sum(coefficients[: i + 1])] += p
+        laws.append(law)
+    return laws
+
+
+def test_mean_weights_are_rounded_up_in_each_step():
+    """No tail of the law that thresholds are made of is below the exact one: rounding down anywhere would show."""
+    rng, most = np.random.default_rng(0), 9
+    for _ in range(25):
+        n_rounds = int(rng.integers(2, 5))
+        coefficients, kept = rng.dirichlet(np.full(n_rounds, 3.0)), rng.normal(0.5, 1.0, n_rounds - 1)
+        lows, laws = _mean_weights(tuple(coefficients), tuple(kept), most)
+        grid = np.arange(laws.shape[2]) / (laws.shape[2] - 1)
+        for n_words in range(1, most + 1):
+            exact = exact_mean_weights(coefficients, stats.norm.sf(kept), n_words)
+            row = int(np.flatnonzero(lows <= n_words)[-1])
+            assert lows[row] == n_words  # small numbers are all among the rungs
+            for i in range(n_rounds):
+                assert laws[i, row].sum() == pytest.approx(1.0)
+                weights = np.array(sorted(exact[i]))
+                tails = np.cumsum([exact[i][w] for w in weights[::-1]])[::-1]
+                found = np.array([laws[i, row][grid >= w - 1e-12].sum() for w in weights])
+                assert (found >= tails - 1e-12).all(), (coefficients, kept, n_words, i)
+                assert laws[i, row] @ grid <= sum(w * p for w, p in exact[i].items()) + 0.03  # and by no more
+
+
+def test_others_that_stay_are_rounded_down_and_new_words_of_a_unit_too():
+    """Between the rungs, a word of a unit with more words has no more weight: it has a smaller number's law."""
+    coefficients, kept = (0.3, 0.7), (0.4,)
+    lows, laws = _mean_weights(coefficients, kept, 60)
+    grid = np.arange(laws.shape[2]) / (laws.shape[2] - 1)
+    assert lows[0] == 1 and (np.diff(lows) > 1).any() and lows[-1] <= 60
+    for n_words in (11, 17, 29, 43, 60):
+        row = int(np.flatnonzero(lows <= n_words)[-1])
+        exact = exact_mean_weights(coefficients, stats.norm.sf(kept), n_words)[1]
+        weights = np.array(sorted(exact))
+        tails = np.cumsum([exact[w] for w in weights[::-1]])[::-1]
+        found = np.array([laws[1, row][grid >= w - 1e-12].sum() for w in weights])
+        assert (found >= tails - 1e-12).all()
+    mean = MeanOfRounds(coefficients, (3.0, 2.0))
+    bound = passing(mean, (0.4 * mean.deviations[0],), 40, 60, 1)(30.0)
+    assert all(bound[n - 1] / n == pytest.approx(bound[low - 1] / low) for low in lows for n in range(low, low + 1))
+    for n_words in (11, 29, 60):  # the bound is that of the next smaller row
+        low = int(lows[lows <= n_words][-1])
+        assert bound[n_words - 1] / n_words == pytest.approx(bound[low - 1] / low)
+
+
+def test_a_word_stays_that_is_above_a_floor_by_less_than_the_rounding():
+    """Noise is rounded, and a chance is looked up in steps: what keeps other words is never overrated."""
+    for deviation in (0.3, 3.0, 300.0, 1e7):
+        mean, floor = MeanOfRounds((1.0, 1.0), (deviation, deviation)), 0.5 * deviation
+        with patch.object(_survivors, "_mean_weights", wraps=_survivors._mean_weights) as asked:
+            passing(mean, (floor,), 2**20, 3, 1)
+        (kept,) = asked.call_args.args[1]
+        assert kept >= (floor + 1) / mean.deviations[0]  # in deviations of the mean's noise: fewer stay
+        assert kept <= (floor + 1) / mean.deviations[0] + 2**-9
 
 
 def told_by_means(n_others, present, plan):

@@ -27,7 +27,7 @@ from skdplda.audit._released_checks import (
 from skdplda.local import LocalRandomizer
 from skdplda.models import BaseRoundsModel, PrivateCGSLDA
 from skdplda.privacy import MECHANISMS as NOISES
-from skdplda.privacy import PartitionPlan, noises_of
+from skdplda.privacy import PartitionPlan, is_of_package, noises_of
 
 __all__ = ["MECHANISMS", "Finding", "mechanism_audits"]
 
@@ -202,12 +202,13 @@ def rows_of(kind):
 def mechanism_audits(names: Sequence[str] | None = None) -> list[Finding]:
     """Run the audits of every mechanism that the package offers.
 
-    An estimator on `skdplda.models.BaseRoundsModel` that is defined elsewhere is audited as well, once it was imported.
+    An estimator on `skdplda.models.BaseRoundsModel` that is defined elsewhere is audited by its name, once it was
+    imported.
 
     Parameters
     ----------
     names : sequence of str, default=None
-        Class names of estimators; None takes all.
+        Class names of estimators; None takes those of the package.
 
     Returns
     -------
@@ -228,7 +229,7 @@ def mechanism_audits(names: Sequence[str] | None = None) -> list[Finding]:
     False
     """
     known = audited_estimators()
-    names = list(known) if names is None else list(names)
+    names = [name for name, kind in known.items() if is_of_package(kind)] if names is None else list(names)
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(f"there are no audits of {', '.join(unknown)}; known are {', '.join(known)}.")

@@ -22,7 +22,14 @@ from skdplda._validation import (
 )
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.local._channel import MECHANISMS, BitChannel, randomize_bits
-from skdplda.privacy import HiddenSeedsMixin, PrivacyGuarantee, Randomness, is_guessable_seed, seeded_guarantee
+from skdplda.privacy import (
+    HiddenSeedsMixin,
+    PrivacyGuarantee,
+    Randomness,
+    is_guessable_seed,
+    seeded_guarantee,
+    stated_guarantee,
+)
 
 __all__ = ["LocalRandomizer"]
 
@@ -193,7 +200,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
         guarantee : PrivacyGuarantee
             As `BitChannel.guarantee`.
         """
-        return seeded_guarantee(self.channel(n_words).guarantee(unit), self.random_state)
+        return stated_guarantee(self, seeded_guarantee(self.channel(n_words).guarantee(unit), self.random_state))
 
     def seed(self) -> bytes | None:
         """Return the seed of a call: None for the system's entropy, else 256 bits, with a warning.

@@ -55,6 +55,7 @@ from skdplda.privacy import (
     prepaid,
     seeded_guarantee,
     selection_event,
+    stated_guarantee,
 )
 from skdplda.releases import flat_steps, privacy_guarantee
 from skdplda.vocabulary import DPCountVectorizer
@@ -443,7 +444,12 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         while excess(root) > 0:
             root -= 2e-4
         _, event, slack, deviation = self._total(costs(root), public)
-        return candidates, math.exp(root), deviation, self._guarantee(costs(root), event, slack, public)
+        return (
+            candidates,
+            math.exp(root),
+            deviation,
+            stated_guarantee(self, self._guarantee(costs(root), event, slack, public)),
+        )
 
     def _total(self, costs, public):
         """Return the epsilon of a search, the event and the rest of delta that make it up, and the score's noise.

@@ -2,6 +2,7 @@
 
 import warnings
 from contextlib import closing, nullcontext
+from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, Literal, NamedTuple, Self
@@ -34,9 +35,17 @@ from skdplda.metrics import make_gensim_model, perplexity, score, score_samples
 from skdplda.models._hints import HintsMixin
 from skdplda.models._periods import PeriodsMixin
 from skdplda.models._topics import TopicsMixin, warn_of_noise
-from skdplda.privacy import BudgetCharge, LedgerAwareMixin, PrivacyGuarantee, Randomness, seeded_guarantee
+from skdplda.privacy import (
+    BudgetCharge,
+    LedgerAwareMixin,
+    PrivacyGuarantee,
+    Randomness,
+    seeded_guarantee,
+    stated_guarantee,
+)
 from skdplda.rounds._adaptive import FEWEST_APART, MOST_OTHERS, AdaptiveTables, audited_question, in_proportion
 from skdplda.rounds._checkpoint import interrupted
+from skdplda.rounds._estep_units import UnitEStep, check_contribution
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.rounds._loop import run_rounds
@@ -343,9 +352,23 @@ class BaseRoundsModel(BaseTopicModel):
 
     Beside those of `BaseTopicModel`, a subclass has the parameters `epsilon`, `delta`, `max_iter`, `checkpoint`,
     `callback`, `random_state` and `verbose`. `fit` calls the hooks `_plan`, `_guarantee`, `_read`, `_warn`,
-    `_make_e_step` and `_make_tables`, in this order; each is described below. A subclass must have `_make_e_step`,
-    which says what a document contributes, and may have the others, or `_run`, for a form that is not made of rounds.
+    `_make_e_step` and `_make_tables`, in this order; each is described below. The models of this package replace some
+    of them, or `_run`, for a form that is not made of rounds.
+
+    A subclass of another author has these parameters and one method, and what it states is then proven: the loop bounds
+    what each privacy unit contributes, whatever the method returns. What replaces anything else of the base is claimed.
+
+    `contribution(words, counts, table, state, rng)` says what one document adds to the topic-word counts. It gets the
+    document's words, ascending, and how often each stands in it, arrays of shape (n,); the public table of this round,
+    (n_words, n_components), read-only; the state that it returned for this document in the last round, None at first;
+    and a generator for its draws. It returns `(values, state)`: values of shape (n, n_components), which are scaled to
+    the norm bound, those of all documents of a user together; and an array of one axis, or None, that it will see
+    again. It must be a function of these and of the parameters alone. That is tried on made-up documents before the
+    budget is charged, and `fit` raises ValueError if a document's contribution depends on others. On private documents
+    an exception is no error, but a contribution of zeros.
     """
+
+    _open_hooks = ("contribution",)
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, 65534, closed="both")],
@@ -408,7 +431,7 @@ class BaseRoundsModel(BaseTopicModel):
         guarantee : PrivacyGuarantee
             Equal to `privacy_guarantee_` after the fit.
         """
-        return self._guarantee("user" if groups else "document", self._plan())
+        return stated_guarantee(self, self._guarantee("user" if groups else "document", self._plan()))
 
     def audit_contributions(
         self,
@@ -478,7 +501,7 @@ class BaseRoundsModel(BaseTopicModel):
         `attributes()`, which returns fitted attributes.
         """
         plan = self._plan()
-        guarantee = self._guarantee("document" if groups is None else "user", plan)
+        guarantee = stated_guarantee(self, self._guarantee("document" if groups is None else "user", plan))
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
         charge.check(interrupted(self.checkpoint)[0])
         warn_of_missing_groups(self, groups)
@@ -692,7 +715,14 @@ class BaseRoundsModel(BaseTopicModel):
 
         Workers call it with their part of the documents; `first_document` is the number of the first of them.
         """
-        raise NotImplementedError
+        if not hasattr(self, "contribution"):
+            raise NotImplementedError(f"{type(self).__name__} must have a method contribution; see BaseRoundsModel.")
+        if plan.law.norm != 2:
+            raise ValueError(f"contributions are bounded in the L2 norm, and {plan.mechanism!r} noise needs L1.")
+        # A copy: it keeps nothing from fit to fit, and workers must not get the seed of the noise.
+        contribution = clone(self).set_params(random_state=None, checkpoint=None, callback=None).contribution
+        check_contribution(contribution, data.n_words, self.n_components, f"{type(self).__name__}.contribution")
+        return partial(UnitEStep, contribution=contribution, n_topics=self.n_components)
 
     def _make_tables(self, plan, randomness, data):
         """Return the M-step, `Tables`."""

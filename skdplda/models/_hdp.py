@@ -44,6 +44,7 @@ from skdplda.privacy import (
     pure_mechanisms,
     sampler_assumption,
     seeded_guarantee,
+    stated_guarantee,
 )
 from skdplda.rounds._sensitivity import some_tokens
 
@@ -253,7 +254,7 @@ class HDPLDA(BaseTopicModel):
             For parameters or counts that are not as described, or a budget that does not pay for the draws.
         """
         plan = self._plan()
-        guarantee = self._guarantee(plan)
+        guarantee = stated_guarantee(self, self._guarantee(plan))
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
         charge.check()
         sharded = None if self._sequential() or self.return_trace else self._load_on_workers(X)
@@ -288,7 +289,7 @@ class HDPLDA(BaseTopicModel):
         guarantee : PrivacyGuarantee
             Equal to `privacy_guarantee_` after the fit.
         """
-        return self._guarantee(self._plan())
+        return stated_guarantee(self, self._guarantee(self._plan()))
 
     @fit_context(prefer_skip_nested_validation=True)
     def document_cost(self, n_tokens: int) -> PrivacyGuarantee:
@@ -317,7 +318,7 @@ class HDPLDA(BaseTopicModel):
         if self._sequential():
             raise ValueError("document_cost needs table='delayed'; the claim of 'sequential' holds for no token.")
         plan = self._plan()
-        token = self._guarantee(plan)
+        token = stated_guarantee(self, self._guarantee(plan))
         if not plan.private:
             return replace(token, unit="document")
         epsilon, event = plan.price(token.delta, int(n_tokens))

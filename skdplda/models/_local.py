@@ -36,7 +36,14 @@ from skdplda.models._local_estimators import (
 )
 from skdplda.models._local_sampler import Bits, NoiseTopic, ShardedBits, presence, refuse_raw
 from skdplda.models._topics import warn_of_noise
-from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, active_accountant, seeded_guarantee
+from skdplda.privacy import (
+    BudgetCharge,
+    PrivacyGuarantee,
+    Randomness,
+    active_accountant,
+    seeded_guarantee,
+    stated_guarantee,
+)
 from skdplda.rounds._tables import MeanTable, annealed, initial_table, signal_to_noise
 
 __all__ = ["LocalPrivateLDA"]
@@ -341,7 +348,7 @@ class LocalPrivateLDA(BaseTopicModel):
                     " vocabulary."
                 )
             n_words = 2 * (randomizer.max_words or 1)
-        return self._guarantee(n_words, unit)
+        return stated_guarantee(self, self._guarantee(n_words, unit))
 
     def _default_epsilon(self):
         return LocalRandomizer().bit_epsilon if self.randomizer is None and self.epsilon_unit == "bit" else None
@@ -383,11 +390,12 @@ class LocalPrivateLDA(BaseTopicModel):
 
     def _guarantees(self, n_words):
         """Return the guarantees for a document and for a bit."""
-        return self._guarantee(n_words, "document"), self._guarantee(n_words, "bit")
+        document, bit = (stated_guarantee(self, self._guarantee(n_words, unit)) for unit in ("document", "bit"))
+        return document, bit
 
     def _guarantee(self, n_words, unit):
         randomizer = self._randomizer()
-        guarantee = self._channel(n_words).guarantee(unit)
+        guarantee = stated_guarantee(randomizer, self._channel(n_words).guarantee(unit))
         if self.input == "reports":
             return guarantee
         return seeded_guarantee(guarantee, self.random_state, randomizer.random_state)
@@ -453,7 +461,7 @@ class LocalPrivateLDA(BaseTopicModel):
         return self._load_on_workers(X, reset=first)
 
     def _budget_charge(self, n_words):
-        return BudgetCharge(self._guarantee(n_words, "document"), f"{type(self).__name__} reports", self)
+        return BudgetCharge(self._guarantees(n_words)[0], f"{type(self).__name__} reports", self)
 
     def _check_users(self, groups, n_documents, most):
         """Refuse batches in which a user has more reports than the guarantee covers."""

@@ -18,7 +18,7 @@ import pandas as pd
 from skdplda._types import ArrayLike
 from skdplda._validation import check_groups, check_is_fitted, is_integer, unit_of_documents
 from skdplda.exceptions import NoisyTopicsWarning
-from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, check_epsilon
+from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, check_epsilon, stated_guarantee
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import Tables, run_round
 from skdplda.rounds._plan import NoisePlan
@@ -235,7 +235,8 @@ class PeriodsMixin:
         """Plan, check the budget, read, charge and release; `place()` returns the row of each document, -1 for none."""
         check_is_fitted(self)
         plan = NoisePlan.calibrate("laplace", check_epsilon(epsilon), 0.0, 1)
-        guarantee = _guarantee(plan, "document" if groups is None else "user", float(epsilon), len(labels))
+        unit = "document" if groups is None else "user"
+        guarantee = stated_guarantee(self, _guarantee(plan, unit, float(epsilon), len(labels)))
         charge = BudgetCharge(guarantee, "counts of topics", self)
         charge.check()
         doc_topic, period = np.asarray(self.transform(X)), place()

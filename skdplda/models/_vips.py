@@ -34,6 +34,7 @@ from skdplda.privacy import (
     PrivacyGuarantee,
     Randomness,
     seeded_guarantee,
+    stated_guarantee,
 )
 from skdplda.rounds._adaptive import JUDGES, AdaptiveTables, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
@@ -363,7 +364,7 @@ class VIPSLDA(BaseRoundsModel):
                 " were drawn. Use accounting='pld', or fit."
             )
         plan, unit = self._plan(stream=True), "document" if groups is None else "user"
-        guarantee = self._guarantee(unit, plan, stream=True)
+        guarantee = stated_guarantee(self, self._guarantee(unit, plan, stream=True))
         settings, stream = f"{unit} {settings_of(self)}", getattr(self, "_stream", None)
         if stream is not None and stream.n_done >= plan.n_rounds:
             raise BudgetExceededError(
@@ -424,7 +425,8 @@ class VIPSLDA(BaseRoundsModel):
         guarantee : PrivacyGuarantee
             Equal to `privacy_guarantee_` after the fit.
         """
-        return self._guarantee("user" if groups else "document", self._plan(stream), stream)
+        guarantee = self._guarantee("user" if groups else "document", self._plan(stream), stream)
+        return stated_guarantee(self, guarantee)
 
     def noise_deviation(self) -> dict[str, Any] | None:
         """Standard deviation of the noise in a cell of the topic-word tables, without data.

@@ -566,7 +566,8 @@ class PrivacyAccountant:
         check_compatible(self, guarantee)
         if guarantee.status != Status.PROVEN and not self._accept_claimed:
             raise ValueError(
-                f"guarantee must have status 'proven'; got {str(guarantee.status)!r}: a ledger of guarantees "
+                f"guarantee must have status 'proven'; got {str(guarantee.status)!r}"
+                f"{f' ({guarantee.reason})' if guarantee.reason else ''}: a ledger of guarantees "
                 "that do not hold protects no one. Pass accept_claimed=True to keep such books anyway"
             )
 

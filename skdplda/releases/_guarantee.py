@@ -17,8 +17,7 @@ from sklearn.preprocessing import Binarizer, FunctionTransformer
 from skdplda._types import Estimator
 from skdplda._validation import check_public_words, fitted_parameter, is_integer, noted_groups
 from skdplda.exceptions import IncompatibleGuaranteeError
-from skdplda.models import BaseRoundsModel
-from skdplda.privacy import PrivacyGuarantee, Status, is_guessable_seed
+from skdplda.privacy import PrivacyGuarantee, Status, believed_guarantee, is_covered, is_guessable_seed
 from skdplda.semantics import SemanticUnitVectorizer
 
 __all__ = ["flat_steps", "privacy_guarantee"]
@@ -63,8 +62,6 @@ UNSORTED = (
     "sort=False puts words into the order in which documents use them first, and that order would be released. Set"
     " sort=True"
 )
-BOUNDED = "the E-step of {!r} ({}), which is not of this package, bounds contributions as BaseRoundsModel asks"
-STATED_BY_BASE = ("fit", "privacy_cost", "_fit", "_run", "_plan", "_guarantee", "_set_fitted")
 NUMBERS_COLUMNS = (
     "public_vocabulary names columns by number, and which words these are depends on the documents. Give the words to"
     " the vectorizer, as its vocabulary"
@@ -91,7 +88,8 @@ def privacy_guarantee(
         them.
     trusted : tuple of type, default=()
         Classes outside of this package whose guarantees you take for proven. Those of other classes, subclasses
-        included, are claimed.
+        included, are claimed, unless the loop itself bounds what their documents add: see
+        `skdplda.models.BaseRoundsModel`.
 
     Returns
     -------
@@ -161,9 +159,9 @@ class Known:
 def _read_private(known, name, step):
     """Take the guarantee of a private step, and what the pipeline knows of its columns."""
     guarantee = step.privacy_guarantee_ if known.fitted else cost_of(step, known.groups)
-    if _is_on_the_loop(step):
-        known.assumptions.append(BOUNDED.format(name, type(step).__name__))
-    elif not (type(step).__module__.partition(".")[0] == "skdplda" or type(step) in known.trusted):
+    if not is_covered(step):
+        guarantee = believed_guarantee(guarantee)  # what the step says of its class is said here, unless it is trusted
+    if not (is_covered(step) or type(step) in known.trusted):
         known.doubts.append(FOREIGN.format(name, type(step).__name__))
     shared = getattr(step, "_shared_guarantee", None)  # of a search, which covers all steps of its best pipeline
     if shared is None or shared is not guarantee or not any(shared is other for other in known.shared):
@@ -327,14 +325,6 @@ def selects(step):
 
 def _void(name, step, reason):
     return ValueError(f"step {name!r} ({type(step).__name__}) voids the guarantee: {reason}.")
-
-
-def _is_on_the_loop(step):
-    """Whether a step of another package is a model of private rounds whose fit and guarantee are those of the base."""
-    kind = type(step)
-    if not issubclass(kind, BaseRoundsModel) or kind.__module__.partition(".")[0] == "skdplda":
-        return False
-    return all(getattr(kind, name) is getattr(BaseRoundsModel, name) for name in STATED_BY_BASE)
 
 
 def _check_seeds(private):

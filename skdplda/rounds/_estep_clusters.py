@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.rounds._sensitivity import GRID, MARGIN, unit_weights
+from skdplda.rounds._sensitivity import GRID, MARGIN, scaled_to_grid, unit_weights
 
 __all__ = ["FINE", "LENGTH", "SIZE", "STEP", "ClusterEStep", "ClusterQuestion", "Embeddings", "grid_directions"]
 
@@ -29,8 +29,6 @@ SOFT_STEP = int(GRID * (1 - SIZE_SHARE) ** 0.5 / (WEIGHTS * SOFT_LENGTH))
 SINGLE_MARGIN = 1e-6  # as MARGIN, of single precision
 APART, FINEST = 2**12, 2**10  # products of directions that are told apart, and the largest weight before it is scaled
 NOWHERE = -1  # the cluster of a document without a direction
-LARGEST = 2**63 - 1
-LARGEST_DAMPED = 2**24  # L1 norm of a unit's sum, above which it is divided before it is squared
 BLOCK = 2**20  # numbers that a block of rows has, about
 MOST_ROWS = 2**15  # of a block: sums of so many directions fit into 32 bits
 EXACT_ROWS = 2**8  # whose weighted directions single precision adds up exactly
@@ -123,36 +121,6 @@ def _of_length(q, length):
     squares = _squares(q)
     scale = np.where(squares > 0, length * (1 - MARGIN) / np.sqrt(np.maximum(squares, 1)), 0.0)
     return np.trunc(np.multiply(q, scale[:, None], out=q), out=q)
-
-
-def scaled_to_grid(values, unit, n_units):
-    """Return whole numbers whose L2 norm, over all entries of a unit, is GRID at most, and nearly GRID if not 0.
-
-    Contribution bounding: a unit's entries are scaled by one factor, made of them alone, and rounded towards zero.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,) or (n, m), int64
-        Beyond a sum of absolute values of 2**63 a unit's may wrap around: it then has other numbers, within the bound.
-    unit : ndarray of shape (n,)
-        Of each entry or row.
-    n_units : int
-        How many.
-    """
-    rows = values.reshape(len(values), int(np.prod(values.shape[1:])))  # there may be none
-    total = np.zeros(n_units, np.int64)
-    np.add.at(total, unit, np.abs(rows).sum(axis=1))
-    divisor = (total & LARGEST) // LARGEST_DAMPED + 1
-    rows = np.trunc(rows / divisor[unit, None])  # now the squares add up to 2**48 at most, exactly
-    scale = GRID * (1 - MARGIN) / np.sqrt(np.maximum(_squared_norms(rows, unit, n_units), 1))
-    rows = np.trunc(rows * scale[unit, None])
-    rows[~(_squared_norms(rows, unit, n_units) <= GRID**2)[unit]] = 0  # exact: the bound holds in any case
-    return rows.astype(np.int64).reshape(values.shape)
-
-
-def _squared_norms(rows, unit, n_units):
-    """Return the sum of the squares of a unit's rows, exact as long as it is below 2**53: (n_units,)."""
-    return np.bincount(unit, (rows * rows).sum(axis=1), n_units)
 
 
 class ClusterEStep:

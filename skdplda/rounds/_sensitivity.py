@@ -17,6 +17,8 @@ __all__ = [
     "MOST_TOKENS",
     "NORM_BOUND",
     "equal_contributions",
+    "scaled_to_grid",
+    "scaled_values",
     "shortened",
     "some_tokens",
     "unit_weights",
@@ -31,6 +33,9 @@ GRID = 2**20
 NORM_BOUND = 5.0
 # The most tokens of a document that take part: a public number, so that no length makes a fit fail.
 MOST_TOKENS = 2**20
+LARGEST = 2**63 - 1
+LARGEST_DAMPED = 2**24  # L1 norm of a unit's sum, above which it is divided before it is squared
+FINEST = 2**30  # the largest of a unit's real values, before they are scaled as whole numbers
 # Relative margin of a contribution, above what floating point may add to soft counts that sum to 1.
 MARGIN = 1e-9
 
@@ -153,6 +158,49 @@ def equal_contributions(X, privacy_units, order):
     members = sp.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=shape)
     data[((members @ mass) ** order).sum(axis=1)[unit][document] > GRID**order] = 0
     return sp.csr_array((data, X.counts.indices, X.counts.indptr), shape=X.counts.shape)
+
+
+def scaled_to_grid(values, unit, n_units):
+    """Return whole numbers whose L2 norm, over all entries of a unit, is GRID at most, and nearly GRID if not 0.
+
+    Contribution bounding: a unit's entries are scaled by one factor, made of them alone, and rounded towards zero.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,) or (n, m), int64
+        Beyond a sum of absolute values of 2**63 a unit's may wrap around: it then has other numbers, within the bound.
+    unit : ndarray of shape (n,)
+        Of each entry or row.
+    n_units : int
+        How many.
+    """
+    rows = values.reshape(len(values), int(np.prod(values.shape[1:])))  # there may be none
+    total = np.zeros(n_units, np.int64)
+    np.add.at(total, unit, np.abs(rows).sum(axis=1))
+    divisor = (total & LARGEST) // LARGEST_DAMPED + 1
+    rows = np.trunc(rows / divisor[unit, None])  # now the squares add up to 2**48 at most, exactly
+    scale = GRID * (1 - MARGIN) / np.sqrt(np.maximum(_squared_norms(rows, unit, n_units), 1))
+    rows = np.trunc(rows * scale[unit, None])
+    rows[~(_squared_norms(rows, unit, n_units) <= GRID**2)[unit]] = 0  # exact: the bound holds in any case
+    return rows.astype(np.int64).reshape(values.shape)
+
+
+def _squared_norms(rows, unit, n_units):
+    """Return the sum of the squares of a unit's rows, exact as long as it is below 2**53: (n_units,)."""
+    return np.bincount(unit, (rows * rows).sum(axis=1), n_units)
+
+
+def scaled_values(values, unit, n_units):
+    """Return `scaled_to_grid` of real values, (n, m): a unit with one that is not finite has zeros.
+
+    A unit's values are divided by the largest of them first, and so are of any size.
+    """
+    largest = np.zeros(n_units)
+    np.maximum.at(largest, unit, np.abs(values).max(axis=1, initial=0.0))  # a NaN is its unit's largest
+    sound = (np.isfinite(largest) & (largest > 0))[unit]
+    whole = np.zeros(values.shape, np.int64)
+    whole[sound] = np.trunc(values[sound] / largest[unit][sound, None] * FINEST)
+    return scaled_to_grid(whole, unit, n_units)
 
 
 def word_weights(table):

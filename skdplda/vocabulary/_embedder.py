@@ -9,7 +9,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from skdplda._texts import WordColumnsMixin
 from skdplda._types import ArrayLike, Estimator, Function, Iterable
 from skdplda._validation import check_is_fitted, note_groups, note_parameters
-from skdplda.privacy import LedgerAwareMixin, PrivacyGuarantee, active_accountant
+from skdplda.privacy import LedgerAwareMixin, PrivacyGuarantee, active_accountant, stated_guarantee
 from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
 from skdplda.vocabulary._selection import users_of
 from skdplda.vocabulary._vectorizer import DPCountVectorizer
@@ -235,14 +235,14 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         guarantee : PrivacyGuarantee
             Equal to `privacy_guarantee_` after the fit.
         """
-        return self._words().privacy_cost(groups=groups)
+        return stated_guarantee(self, self._words().privacy_cost(groups=groups))
 
     @property
     def privacy_guarantee_(self) -> PrivacyGuarantee:
         """Guarantee of the choice of words."""
         if not hasattr(self, "vectorizer_"):
             raise AttributeError("it is not fitted")
-        return self.vectorizer_.privacy_guarantee_
+        return stated_guarantee(self, self.vectorizer_.privacy_guarantee_)
 
     @property
     def public_vocabulary(self) -> Any:

@@ -30,6 +30,7 @@ from skdplda.privacy import (
     seeded_guarantee,
     select_partitions,
     select_words,
+    stated_guarantee,
 )
 
 __all__ = ["PrivateSelection", "users_of"]
@@ -83,7 +84,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         guarantee : PrivacyGuarantee
             Equal to `privacy_guarantee_` after the fit.
         """
-        return self._guarantee("user" if groups else "document")
+        return stated_guarantee(self, self._guarantee("user" if groups else "document"))
 
     _n_levels = 1  # of n-grams
 
@@ -141,7 +142,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
 
     def _budget_charge(self, unit):
         """Return the charge of the fit. The ledger has been asked, before any data are read."""
-        charge = BudgetCharge(self._guarantee(unit), f"{type(self).__name__} fit", self)
+        charge = BudgetCharge(stated_guarantee(self, self._guarantee(unit)), f"{type(self).__name__} fit", self)
         if self.public_vocabulary is None:
             charge.check()
         return charge
