@@ -91,8 +91,15 @@ def check_structure(X, name="X"):
     """
     if sp.issparse(X) and X.shape[-1] > LARGEST_COUNT:
         raise ValueError(f"{name} must have fewer than 2**31 columns; got shape {X.shape}.")
-    if not sp.issparse(X) or X.format not in ("csr", "csc", "bsr", "coo"):
-        return  # the other formats have no pointers, and scipy checks their conversion
+    if not sp.issparse(X):
+        return
+    if X.format not in ("csr", "csc", "bsr", "coo"):  # these have no pointers, and scipy does not check their indices
+        try:
+            if X.format == "lil" and [*map(len, X.rows)] != [*map(len, X.data)]:  # of which the conversion may die
+                raise ValueError("its rows and their data differ in length")
+            X = X.tocoo()
+        except (ValueError, TypeError, IndexError, OverflowError) as error:
+            raise ValueError(f"{name} is a damaged sparse matrix of format {X.format!r}: {error}.") from None
     if X.format == "coo":
         sound = all(
             axis.shape == X.data.shape and within(axis, size) for axis, size in zip(X.coords, X.shape, strict=True)

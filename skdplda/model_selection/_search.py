@@ -17,7 +17,16 @@ from tqdm import tqdm
 
 from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Estimator, Function, Matrix, Seed
-from skdplda._validation import SEED, Interval, check_groups, check_is_fitted, fit_context, names_of, take_rows
+from skdplda._validation import (
+    SEED,
+    Interval,
+    check_groups,
+    check_is_fitted,
+    check_structure,
+    fit_context,
+    names_of,
+    take_rows,
+)
 from skdplda.model_selection._trials import draw_trials, fit_trial, is_seed, private_score, private_steps, seed_all
 from skdplda.privacy import (
     MOST_DRAWS,
@@ -322,6 +331,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
 
     def _checked(self, X, name):
         """Return X, as a list of checked texts where the estimator takes texts: trials read them after the charge."""
+        check_structure(X, name)
         first = flat_steps(self.estimator)[0][1]
         if not hasattr(first, "build_analyzer"):
             return X
