@@ -274,9 +274,11 @@ if __name__ == "__main__":  # in a process of its own, which may end: see the te
                 done -= 1
                 if done >= 0:
                     continue
-                print(name, parameter, what, sep="; ", end="; ", flush=True)
+                sys.stdout.write(f"{name}; {parameter}; {what}; ")
+                sys.stdout.flush()
                 try:
                     use(X, folder)
-                    print("accepted")
+                    result = "accepted"
                 except Exception as error:
-                    print(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
+                    result = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+                sys.stdout.write(f"{result}\n")

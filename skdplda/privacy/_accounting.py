@@ -104,7 +104,7 @@ class _Found:
         parts = _Parts(self.precision, pure, _few(sampled), self.rho, self.xi, private, selected)
         if parts.searches > MOST_KINDS:
             raise ValueError(
-                f"an event must have at most {MOST_KINDS} different mechanisms within searches (RepeatAndSelectDpEvent);"
+                f"an event must have at most {MOST_KINDS} different mechanisms in searches (RepeatAndSelectDpEvent);"
                 f" got {parts.searches}. Compose guarantees without their events, by the sums of epsilons and deltas"
             )
         return parts
