@@ -13,6 +13,7 @@ from skdplda.cli._completion import add_completion, did_you_mean
 from skdplda.cli._corpus import seed
 from skdplda.cli._insights import add_insights_command
 from skdplda.cli._models import add_fit_commands, add_use_commands
+from skdplda.cli._paths import refuse_clashes
 from skdplda.exceptions import PrivacyLeakWarning, UnreachableLedgerError
 
 __all__ = ["main"]
@@ -62,6 +63,7 @@ def main(argv: list[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always", PrivacyLeakWarning)
             warnings.showwarning = _show_warning
+            refuse_clashes(args)
             code = args.run(args)
             sys.stdout.flush()
     except KeyboardInterrupt:
