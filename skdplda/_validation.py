@@ -493,8 +493,9 @@ def _check_names(names):
     if void:
         warnings.warn(
             f"groups has users called {', '.join(map(repr, void))}: these look like missing values that were made"
-            " texts, as by astype(str). All documents under one name are protected as those of one user, and other people's"
-            " among them less than the guarantee says. Give each document of unknown origin a group of its own.",
+            " texts, as by astype(str). All documents under one name are protected as those of one user, and other"
+            " people's among them less than the guarantee says. Give each document of unknown origin a group of its"
+            " own.",
             PrivacyLeakWarning,
             stacklevel=4,
         )
@@ -502,8 +503,8 @@ def _check_names(names):
     if spellings:
         warnings.warn(
             "groups has names that differ in white space around them, or in the form of their accents, only"
-            f" ({spellings} of {len(names)}): if they are the same users, the guarantee is weaker for these. Write one name"
-            " for each user, by str.strip() and unicodedata.normalize('NFC', name).",
+            f" ({spellings} of {len(names)}): if they are the same users, the guarantee is weaker for these. Write"
+            " one name for each user, by str.strip() and unicodedata.normalize('NFC', name).",
             PrivacyLeakWarning,
             stacklevel=4,
         )
