@@ -115,14 +115,21 @@ def _few(sampled):
 
     A larger rate does, because the smaller one's documents are a sample of the larger one's; and so does less noise.
     """
-    size = -(-len(sampled) // MOST_KINDS)
-    if size < 2:
+    if len(sampled) <= MOST_KINDS:
         return sampled
-    groups = (sampled[start : start + size] for start in range(0, len(sampled), size))
-    return tuple(
-        ((max(rate for (rate, _), _ in group), min(sigma for (_, sigma), _ in group)), sum(n for _, n in group))
-        for group in groups
-    )
+    parts = math.isqrt(MOST_KINDS)
+    found = Counter()
+    for alike in _cut(sampled, parts):
+        for group in _cut(sorted(alike, key=lambda kind: kind[0][1]), parts):
+            dearest = max(rate for (rate, _), _ in group), min(sigma for (_, sigma), _ in group)
+            found[dearest] += sum(count for _, count in group)
+    return tuple(sorted(found.items()))
+
+
+def _cut(kinds, parts):
+    """Cut a sequence into so many parts, or fewer."""
+    size = -(-len(kinds) // parts)
+    return [kinds[start : start + size] for start in range(0, len(kinds), size)]
 
 
 def _add_non_private(found, event, count, rate):

@@ -118,8 +118,9 @@ def report(
     """Write a page that shows a model to people: one HTML file, which loads nothing from the network.
 
     It has the topics with their words and sizes, a map, a tree, what is noise, and the privacy statement, and names
-    epsilon in each caption. Of more than 200 topics it has the nearest of each in place of pictures. It is made of released values only, and may be published like the model. The page needs no
-    program: it has no scripts, and follows the reader's choice of a light or a dark screen.
+    epsilon in each caption. Of more than 200 topics it has the nearest of each in place of pictures. It is made of
+    released values only, and may be published like the model. The page needs no program: it has no scripts, and follows
+    the reader's choice of a light or a dark screen.
 
     Parameters
     ----------
@@ -404,8 +405,8 @@ def _neighbours(shown):
     if noun == "cluster":
         scale = "1 for clusters of directions without a relation (1 less the cosine)"
     text = (
-        f"<p>Of more than {MOST_PICTURED} {noun}s there is no map and no tree. The table has the nearest other {noun} of"
-        f" each, the most alike first. The distance is 0 for equal {noun}s, and {scale}.</p>"
+        f"<p>Of more than {MOST_PICTURED} {noun}s there is no map and no tree. The table has the nearest other {noun}"
+        f" of each, the most alike first. The distance is 0 for equal {noun}s, and {scale}.</p>"
     )
     rows = [
         [escape(shown.labels[topic]), shown.of(nearest[topic]), f"{distance[topic]:.2f}"]
