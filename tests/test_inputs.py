@@ -617,7 +617,12 @@ VOID = [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT, np.datetime64("NaT
 @pytest.mark.parametrize("model", [*GROUPED, SELECTOR], ids=lambda model: type(model).__name__)
 def test_a_user_who_is_missing_is_refused_before_anything_is_charged(model, void, corpus):
     users = [f"user {document // 4}" for document in range(119)]
-    with PrivacyAccountant(1000.0, 0.1, unit="user") as ledger, pytest.raises(ValueError, match=r"missing|blank"):
+    kind = (
+        {"unit": "document", "trust": "local", "adjacency": "replace"}
+        if isinstance(model, LocalPrivateLDA)
+        else {"unit": "user"}
+    )
+    with PrivacyAccountant(1000.0, 0.1, **kind) as ledger, pytest.raises(ValueError, match=r"missing|blank"):
         clone(model).fit(corpus.data, groups=[*users, void])
     assert ledger.ledger == ()
 
