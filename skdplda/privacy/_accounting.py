@@ -227,12 +227,14 @@ def epsilon_of(event: Any, delta: float) -> float:
     -------
     epsilon : float
         An upper bound on the true value: the least of the bounds that apply, among basic composition of
-        pure events, the exact Gaussian formula [1]_, privacy loss distributions, and Renyi divergences.
+        pure events, the exact Gaussian formula [1]_, privacy loss distributions, and Renyi divergences. Of more than
+        20,000 pure or sampled steps, or where they are of very many kinds, no loss distribution is made.
 
     Raises
     ------
     ValueError
-        If `delta` is outside [0, 1], or no accounting is known for the event.
+        If `delta` is outside [0, 1], no accounting is known for the event, or it has more than 2**53 steps or too many
+        different searches.
 
     References
     ----------
