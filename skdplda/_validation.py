@@ -420,8 +420,11 @@ def check_prior(name, value, default, size=None):
 
     ValueError for one outside of 1e-30 to 1e30 or of another length; a `size` of None allows a scalar only.
     """
-    prior = np.asarray(default if value is None else value, dtype=np.float64)
     allowed = "a number from 1e-30 to 1e30" + ("" if size is None else f" or {size} of them, one a topic")
+    try:
+        prior = np.asarray(default if value is None else value, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{name} must be {allowed}; got an integer that no float holds.") from None
     if prior.ndim > (size is not None) or (prior.ndim == 1 and len(prior) != size):
         raise ValueError(f"{name} must be {allowed}; got an array of shape {prior.shape}.")
     if not np.all((prior >= 1e-30) & (prior <= 1e30)):  # within single precision
