@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import unicodedata
 import warnings
 from collections.abc import Callable
 from copy import copy
@@ -46,6 +47,7 @@ __all__ = [
     "effective_n_jobs",
     "fit_context",
     "fitted_parameter",
+    "is_missing",
     "note_groups",
     "note_parameters",
     "noted_groups",
@@ -58,6 +60,8 @@ __all__ = [
 # Control characters, separators of lines, and marks that turn the direction of writing.
 HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 LARGEST_COUNT = 2**31 - 1
+MISSING = "groups has missing entries; give each document of unknown origin a group of its own."
+VOID = {"nan", "none", "null", "nat", "na", "n/a", "<na>"}  # texts that missing values become
 MOST_DIMENSIONS = 2**16  # of an embedding: sums of squares are exact
 MOST_THREADS = 4 * (os.cpu_count() or 1)  # more do not help; from some ten thousands on, processes die
 # By fitted estimator, for as long as this process keeps it: its guarantee, and a digest of who wrote which document.
@@ -107,8 +111,15 @@ def check_structure(X, name="X"):
     """
     if sp.issparse(X) and X.shape[-1] > LARGEST_COUNT:
         raise ValueError(f"{name} must have fewer than 2**31 columns; got shape {X.shape}.")
-    if not sp.issparse(X) or X.format not in ("csr", "csc", "bsr", "coo"):
-        return  # the other formats have no pointers, and scipy checks their conversion
+    if not sp.issparse(X):
+        return
+    if X.format not in ("csr", "csc", "bsr", "coo"):  # these have no pointers, and scipy does not check their indices
+        try:
+            if X.format == "lil" and [*map(len, X.rows)] != [*map(len, X.data)]:  # of which the conversion may die
+                raise ValueError("its rows and their data differ in length")
+            X = X.tocoo()
+        except (ValueError, TypeError, IndexError, OverflowError) as error:
+            raise ValueError(f"{name} is a damaged sparse matrix of format {X.format!r}: {error}.") from None
     if X.format == "coo":
         sound = all(
             axis.shape == X.data.shape and within(axis, size) for axis, size in zip(X.coords, X.shape, strict=True)
@@ -456,8 +467,11 @@ def check_prior(name, value, default, size=None):
 
     ValueError for one outside of 1e-30 to 1e30 or of another length; a `size` of None allows a scalar only.
     """
-    prior = np.asarray(default if value is None else value, dtype=np.float64)
     allowed = "a number from 1e-30 to 1e30" + ("" if size is None else f" or {size} of them, one a topic")
+    try:
+        prior = np.asarray(default if value is None else value, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{name} must be {allowed}; got an integer that no float holds.") from None
     if prior.ndim > (size is not None) or (prior.ndim == 1 and len(prior) != size):
         raise ValueError(f"{name} must be {allowed}; got an array of shape {prior.shape}.")
     if not np.all((prior >= 1e-30) & (prior <= 1e30)):  # within single precision
@@ -469,24 +483,81 @@ def check_groups(groups, n_documents):
     """Return (start, documents): the documents of each privacy unit, units in the order of their sorted names.
 
     `start`, of shape (n_units + 1,), points into `documents`, which has the numbers of documents, unit by unit.
-    `groups` has the user of each document; None makes each document its own unit. ValueError if the length differs or a
-    group is missing (None, NaN, NaT or pandas' NA).
+    `groups` has the user of each document; None makes each document its own unit. ValueError if the length differs, a
+    group is missing (None, NaN, NaT or pandas' NA, or what is not equal to itself) or blank, or numbers are of a type
+    that cannot tell such large ones apart. PrivacyLeakWarning for names that look like missing ones made texts, and for
+    names that differ in white space or in the form of their accents only: two people may be one there, or one two.
     """
     if groups is None:
         return np.arange(n_documents + 1, dtype=np.int64), np.arange(n_documents, dtype=np.int64)
     groups = names_of(groups)
     if groups.shape != (n_documents,):
         raise ValueError(f"groups must have one entry a document, shape ({n_documents},); got {groups.shape}.")
-    if pd.isna(groups).any():
-        raise ValueError("groups has missing entries; give each document of unknown origin a group of its own.")
     if groups.dtype.kind == "O":
-        number = {name: place for place, name in enumerate(_sorted(groups))}
+        if any(is_missing(name) for name in groups):
+            raise ValueError(MISSING)
+        _check_floats(np.array([name for name in groups if isinstance(name, float)], dtype=float))
+        names = _sorted(groups)
+        number = {name: place for place, name in enumerate(names)}
         unit = np.fromiter((number[name] for name in groups), np.int64, n_documents)
     else:
-        _, unit = np.unique(groups, return_inverse=True)
+        if pd.isna(groups).any():
+            raise ValueError(MISSING)
+        _check_floats(groups)
+        names, unit = np.unique(groups, return_inverse=True)
+    _check_names([str(name) for name in names if isinstance(name, str)])
     documents = np.argsort(unit, kind="stable").astype(np.int64)
     start = np.concatenate([[0], np.cumsum(np.bincount(unit))]).astype(np.int64)
     return start, documents
+
+
+def is_missing(name):
+    """Whether a user's name is none: None, NaN, NaT, NA, whatever else is not equal to itself, or a tuple with one."""
+    if isinstance(name, tuple):
+        return any(map(is_missing, name))
+    if name is None or name is pd.NA:
+        return True
+    try:
+        return bool(name != name)
+    except (TypeError, ValueError, ArithmeticError):  # of a signalling NaN of decimals
+        return not isinstance(name, np.ndarray)
+
+
+def _check_floats(groups):
+    """Refuse numbers of users that are so large that floats do not tell different ones apart."""
+    if groups.dtype.kind == "f" and np.abs(groups).max(initial=0) >= 2.0 ** (np.finfo(groups.dtype).nmant + 1):
+        raise ValueError(
+            f"groups must be integers or texts; got {groups.dtype} numbers so large that different ones are the same"
+            " there, and two users one. Read them as texts, or as integers (Int64 in pandas)."
+        )
+
+
+def _check_names(names):
+    """Refuse blank names of users, and warn of those that may stand for none, or for one person twice."""
+    if any(not name.strip() for name in names):
+        raise ValueError(
+            "groups has blank names; give each document of unknown origin a group of its own. All documents under one"
+            " name are protected as those of one user."
+        )
+    void = sorted({name for name in names if name.strip().lower() in VOID})
+    if void:
+        warnings.warn(
+            f"groups has users called {', '.join(map(repr, void))}: these look like missing values that were made"
+            " texts, as by astype(str). All documents under one name are protected as those of one user, and other"
+            " people's among them less than the guarantee says. Give each document of unknown origin a group of its"
+            " own.",
+            PrivacyLeakWarning,
+            stacklevel=4,
+        )
+    spellings = len(names) - len({unicodedata.normalize("NFC", name).strip() for name in names})
+    if spellings:
+        warnings.warn(
+            "groups has names that differ in white space around them, or in the form of their accents, only"
+            f" ({spellings} of {len(names)}): if they are the same users, the guarantee is weaker for these. Write"
+            " one name for each user, by str.strip() and unicodedata.normalize('NFC', name).",
+            PrivacyLeakWarning,
+            stacklevel=4,
+        )
 
 
 def names_of(groups):

@@ -1,5 +1,6 @@
 """The console script, run in this process: exit codes, what is printed, what is saved."""
 
+import argparse
 import csv
 import gzip
 import io
@@ -29,7 +30,7 @@ from skdplda._optional import import_optional
 from skdplda.cli._corpus import Documents, read_corpus
 from skdplda.cli._demo import run_demo
 from skdplda.cli._main import _parser
-from skdplda.cli._models import OUTPUTS
+from skdplda.cli._paths import OUTPUT, OUTPUTS, READ, WRITTEN
 from skdplda.privacy import PrivacyAccountant
 
 PRICE = ["--epsilon", "8", "--delta", "1e-5"]
@@ -210,7 +211,7 @@ def test_every_format_gives_the_same_counts(tmp_path):
         ("apple\n", "a.txt", ["--vocabulary", "words.txt", "--delimiter", ";"], "--delimiter is for .csv and .tsv"),
         ("a;text\n", "a.csv", ["--vocabulary", "words.txt", "--column", "text"], "of another --delimiter?"),
         ("a,b\n", "a.csv", ["--private-words", "--column", "a", "--delimiter", "ab"], "must be one character"),
-        ("a\n", "a.txt", ["--private-words", "--encoding", "utf-99"], "there is none that is called 'utf-99'"),
+        ("a\n", "a.txt", ["--private-words", "--encoding", "utf-99"], "there is none of texts that is called 'utf-99'"),
         ('{"text": "a"}', "a.json", ["--vocabulary", "words.txt", "--column", "text"], "must hold a list of JSON"),
         ('[{"text": "a"}, 3]', "a.json", ["--vocabulary", "words.txt", "--column", "text"], "entry 2"),
         ("[{", "a.json", ["--vocabulary", "words.txt", "--column", "text"], "One object a line is .jsonl"),
@@ -937,3 +938,192 @@ def test_attacks_and_audits_charge_each_fit(corpus, capsys, options, fits):
     PrivacyAccountant.open(ledger, np.inf, 1e-5)
     assert cli.main([*options, *paths, *model, "--ledger", ledger]) == 0
     assert spent(ledger) == [1.0] * fits
+
+
+# --- users who are none, or two, or one -----------------------------------------------------------------
+
+
+def write_rows(folder, rows, form):
+    """Write rows of text and user in one of the formats of tables; return the path."""
+    path = folder / f"rows.{form}"
+    if form == "jsonl":
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    elif form == "json":
+        path.write_text(json.dumps(rows))
+    elif form == "parquet":
+        pd.DataFrame(rows).to_parquet(path)
+    else:
+        pd.DataFrame(rows).to_csv(path, index=False)
+    return path
+
+
+def rows_of(users):
+    return [{"body": "apple pear plum", "who": user} for user in users]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "parquet"])
+@pytest.mark.parametrize("void", [float("nan"), None, "", "  "], ids=repr)
+def test_documents_without_a_user_are_refused_by_every_reader(corpus, capsys, form, void):
+    numbers = isinstance(void, float)
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    path = write_rows(corpus, rows_of([1.0, void] if numbers else ["ann", void]), form)
+    options = ["--column", "body", "--users", "who", "--vocabulary", str(corpus / "words.txt")]
+    assert run(corpus, str(path), *options) == 2
+    assert "has no user under --users 'who'" in one_line(capsys)
+    assert not (corpus / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(1, 1.0), ("ann", " ann "), ("Zo\u00e9", "Zoe\u0301"), (7, "7")], ids=repr
+)
+def test_one_user_is_not_two(corpus, first, second):
+    path = write_rows(corpus, rows_of([first, second]), "jsonl")
+    documents = documents_of(path)
+    assert len(list(documents)) == 2 and len(set(documents.users)) == 1
+
+
+@pytest.mark.parametrize("user", [True, ["ann"], {"name": "ann"}, 2.0**53, -(2.0**60)], ids=repr)
+def test_users_that_are_no_names_are_refused(corpus, user):
+    path = write_rows(corpus, rows_of(["ann", user]), "jsonl")
+    with pytest.raises(ValueError, match=r"line 2.*--users 'who'"):
+        list(documents_of(path))
+
+
+def documents_of(path):
+    price = ["--epsilon", "1", "--column", "body", "--users", "who"]
+    return Documents(_parser().parse_args(["fit", str(path), *price]))
+
+
+# --- files that would take the place of others ----------------------------------------------------------
+
+
+def test_every_option_that_names_a_file_is_known(capsys):
+    """A new one has to be in READ, WRITTEN or OUTPUT, or nothing compares it with the others."""
+    commands = next(action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
+    files = ("FILE", "DIR", "PAGE", "CORPUS", "MODEL")
+    found = set()
+    for command, parser in commands.choices.items():
+        for action in parser._actions:
+            if action.metavar in files and command not in ("demo", "reproduce"):  # these have one folder and no more
+                name = action.dest
+                assert name in READ or name in WRITTEN or (name == "output" and command in OUTPUT), (command, name)
+                found.add(name)
+    assert found == {*READ, *WRITTEN, "output"}
+
+
+@pytest.fixture
+def places(corpus, monkeypatch):
+    """A corpus under several names, in the current folder; returns the folder."""
+    monkeypatch.chdir(corpus)
+    (corpus / "link.txt").symlink_to("corpus.txt")
+    (corpus / "hard.txt").hardlink_to("corpus.txt")
+    (corpus / "texts").mkdir()
+    (corpus / "texts" / "a.txt").write_text("apple pear")
+    (corpus / "o").mkdir()
+    return corpus
+
+
+FIT = ["fit", *PRICE, "--vocabulary", "words.txt"]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ([*FIT, "corpus.txt", "--output", "o", "--report", "o/topics.zip"], "would both write"),
+        ([*FIT, "corpus.txt", "--output", "o", "--report", "o/../o/privacy.txt"], "both write"),
+        ([*FIT, "corpus.txt", "--output", "o", "--checkpoint", "o/topics.zip"], "both write"),
+        ([*FIT, "corpus.txt", "--output", "n", "--report", "n"], "both write"),
+        ([*FIT, "corpus.txt", "--output", "o", "--checkpoint", "o"], "both write"),
+        ([*FIT, "corpus.txt", "--checkpoint", "c", "--report", "c.words"], "both write"),
+        (
+            [*FIT, "corpus.txt", "--overwrite", "--report", "corpus.txt"],
+            "--report: 'corpus.txt' would take",
+        ),
+        ([*FIT, "corpus.txt", "--overwrite", "--report", "./o/../corpus.txt"], "the place of CORPUS"),
+        ([*FIT, "corpus.txt", "--overwrite", "--report", "link.txt"], "the place of CORPUS"),
+        ([*FIT, "corpus.txt", "--overwrite", "--report", "hard.txt"], "the place of CORPUS"),
+        ([*FIT, "link.txt", "--overwrite", "--report", "corpus.txt"], "the place of CORPUS"),
+        ([*FIT, "corpus.txt", "--overwrite", "--report", "words.txt"], "the place of --vocabulary"),
+        (
+            [*FIT, "corpus.txt", "--checkpoint", "corpus.txt"],
+            "--checkpoint: 'corpus.txt' would take",
+        ),
+        ([*FIT, "texts", "--output", "texts"], "the place of CORPUS"),
+        ([*FIT, "texts", "--output", "texts/deep"], "would be a document of CORPUS"),
+        (["release", "o", "r.zip", "--report", "r.zip"], "would both write 'r.zip'"),
+        (["release", "o", "r.zip", "--report", "r.card.md"], "would both write"),
+        (["release", "o", "o/topics.zip", "--overwrite"], "FILE: 'o/topics.zip' would take the place of MODEL"),
+        (["release", "o/topics.zip", "r.zip", "--overwrite", "--report", "o/topics.zip"], "the place of MODEL"),
+        (["transform", "o", "corpus.txt", "--output", "corpus.txt"], "the place of CORPUS"),
+        (["attack", *PRICE, "corpus.txt", "--figure", "corpus.txt"], "the place of CORPUS"),
+        (["attack", *PRICE, "corpus.txt", "--directory", "d.png", "--figure", "d.png"], "both write"),
+        (
+            ["insights", *PRICE, "corpus.txt", "--vectors", "v.txt", "--overwrite", "--report", "v.txt"],
+            "the place of --vectors",
+        ),
+        (
+            ["insights", *PRICE, "corpus.txt", "--vectors", "v.txt", "--report", "p.card.md", "--release", "p.zip"],
+            "both write",
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_no_output_takes_the_place_of_another_file(places, capsys, command, said):
+    before = {path: path.read_bytes() for path in places.rglob("*") if path.is_file()}
+    assert cli.main(command) == 2
+    assert said in one_line(capsys)
+    assert before == {path: path.read_bytes() for path in places.rglob("*") if path.is_file()}
+
+
+def test_files_beside_each_other_are_no_clash(places, capsys):
+    options = ["--rounds", "3", "--topics", "2", "--output", "o", "--report", "o/page.html", "--checkpoint", "o/c"]
+    assert cli.main([*FIT, "corpus.txt", "--top-words", "4", *options]) == 0
+    assert cli.main(["release", "o", "o/published.zip", "--allow-unproven", "--report", "page.html"]) == 0
+
+
+def test_an_output_that_is_a_file_is_refused_before_words_are_paid(places, capsys):
+    assert cli.main(["fit", *PRICE, "corpus.txt", "--private-words", "--output", "hard.txt"]) == 2
+    assert "--output" in one_line(capsys)
+
+
+# --- messages ------------------------------------------------------------------------------------------
+
+
+DEEP = 100_000 * "["
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "said"),
+    [
+        ("a.txt", b"apple", ["--encoding", "rot13"], "--encoding: there is none of texts that is called 'rot13'"),
+        ("a.txt", b"apple", ["--encoding", "hex"], "--encoding: there is none of texts"),
+        ("a.txt", b"apple", ["--encoding", "undefined"], "a.txt"),
+        ("a.txt", b"\xff\xfe\xfa", [], "a.txt"),
+        ("a.jsonl", DEEP.encode(), ["--column", "body"], "line 1"),
+        ("a.json", DEEP.encode(), ["--column", "body"], "a.json"),
+        ("a.jsonl", b'{"body": ' + b"1" * 5000 + b"}", ["--column", "body"], "line 1"),
+        ("a.csv", b"body,who\napple,\xff\n", ["--column", "body", "--users", "who"], "a.csv"),
+    ],
+)
+def test_bad_bytes_are_bad_input_of_a_named_file(corpus, capsys, monkeypatch, name, content, options, said):
+    monkeypatch.chdir(corpus)
+    (corpus / name).write_bytes(content)
+    assert run(corpus, name, "--vocabulary", "words.txt", *options) == 2
+    assert said in one_line(capsys)
+
+
+def test_a_file_of_a_folder_or_a_vocabulary_that_cannot_be_read_is_named(places, capsys):
+    (places / "texts" / "bad.txt").write_bytes(b"\xff\xfe\xfa")
+    assert cli.main([*FIT, "texts"]) == 2
+    assert "bad.txt" in one_line(capsys)
+    assert cli.main(["fit", *PRICE, "corpus.txt", "--vocabulary", "texts/bad.txt"]) == 2
+    assert "--vocabulary: 'texts/bad.txt' cannot be read" in one_line(capsys)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npy"])
+def test_numbers_that_cannot_be_read_are_named(places, capsys, suffix):
+    (places / f"bad.{suffix}").write_bytes(b"apple")
+    claim = ["--claim", "1", "1e-6", "--members", f"bad.{suffix}", "--topic-matrix", f"bad.{suffix}"]
+    assert cli.main(["audit", "corpus.txt", "--vocabulary", "words.txt", *claim]) == 2
+    assert f"--members: 'bad.{suffix}' cannot be read" in one_line(capsys)

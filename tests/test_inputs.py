@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tracemalloc
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -24,6 +25,7 @@ from skdplda import (
     DPCountVectorizer,
     DPVocabularySelector,
     LocalPrivateLDA,
+    PrivacyAccountant,
     PrivacyLeakWarning,
     PrivateCGSLDA,
     _validation,
@@ -606,3 +608,71 @@ def test_plain_csr_is_read_as_validate_data_reads_it(monkeypatch, dtype):
         results.append((model.transform(X).tolist(), model.score(X), said))
     assert results[0] == results[1]
     assert results[0][1] == score(X, model.topic_word_, doc_topic_prior=0.1)
+
+
+VOID = [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), Decimal("NaN"), ("a", float("nan"))]
+
+
+@pytest.mark.parametrize("void", [*VOID, "", " \t"], ids=repr)
+@pytest.mark.parametrize("model", [*GROUPED, SELECTOR], ids=lambda model: type(model).__name__)
+def test_a_user_who_is_missing_is_refused_before_anything_is_charged(model, void, corpus):
+    users = [f"user {document // 4}" for document in range(119)]
+    kind = (
+        {"unit": "document", "trust": "local", "adjacency": "replace"}
+        if isinstance(model, LocalPrivateLDA)
+        else {"unit": "user"}
+    )
+    with PrivacyAccountant(1000.0, 0.1, **kind) as ledger, pytest.raises(ValueError, match=r"missing|blank"):
+        clone(model).fit(corpus.data, groups=[*users, void])
+    assert ledger.ledger == ()
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        np.array([1.0, np.nan]),
+        np.array(["a", ""]),
+        pd.Series([1, None], dtype="Int64"),
+        pd.Series(["a", None], dtype="string"),
+        pd.Categorical(["a", None]),
+        pl.Series([1.0, None]),
+    ],
+    ids=lambda groups: type(groups).__name__,
+)
+def test_missing_users_of_every_kind_of_array_are_refused(groups):
+    with pytest.raises(ValueError, match=r"missing|blank"):
+        check_groups(groups, 2)
+
+
+@pytest.mark.parametrize("void", ["nan", "None", "NULL", "NaT", "<NA>", "n/a"])
+def test_texts_that_missing_values_become_are_warned_of(void):
+    with pytest.warns(PrivacyLeakWarning, match="look like missing values"):
+        check_groups(["a", void], 2)
+
+
+@pytest.mark.parametrize("other", ["Zoe\u0301", " Zo\u00e9", "Zo\u00e9\n"])
+def test_one_person_under_two_spellings_is_warned_of(other):
+    with pytest.warns(PrivacyLeakWarning, match="white space"):
+        start, _ = check_groups(["Zo\u00e9", other, "Zoe"], 3)
+    assert len(start) == 4  # nothing is merged
+
+
+@pytest.mark.parametrize(
+    "groups", [np.array([1.0, 2.0**53]), np.array([1, 2**24], np.float32), [1.0, 2.0**60], pd.Series([0.5, -(2.0**53)])]
+)
+def test_numbers_that_cannot_tell_users_apart_are_refused(groups):
+    with pytest.raises(ValueError, match="two users one"):
+        check_groups(groups, 2)
+
+
+def test_users_that_are_whole_numbers_of_any_type_are_the_same():
+    for groups in ([1.0, 1, 2], np.array([1.0, 1.0, 2.0]), [True + 0, 1, 2]):
+        start, _ = check_groups(groups, 3)
+        assert start.tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["doc_topic_prior", "topic_word_prior"])
+@every_model
+def test_a_prior_that_no_float_holds_is_refused(model, name, corpus):
+    with pytest.raises(ValueError, match=rf"{name} must be a number from 1e-30 to 1e30"):
+        clone(model).set_params(**{name: 10**400}).fit(corpus.data)

@@ -283,7 +283,7 @@ def test_options_that_errors_name_are_taken(files, capsys):
 
 def test_the_command_keeps_clusters_to_place_other_texts(files, capsys):
     kept = files[2].with_name("clusters.zip")
-    for wrong, said in (("nowhere/clusters.zip", "--release: there is no folder"), (str(files[2]), "different files")):
+    for wrong, said in (("nowhere/clusters.zip", "--release: there is no folder"), (str(files[2]), "would both write")):
         assert command(files, "--release", wrong) == 2
         assert said in capsys.readouterr().err
     assert command(files, "--release", str(kept)) == 0

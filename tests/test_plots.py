@@ -547,3 +547,37 @@ def test_legends_cover_no_curve():
     display = PrivacyUtilityDisplay(epsilons=[1, 5], scores=[300, 200], non_private=190, unigram=310).plot()
     display.figure_.canvas.draw()
     assert display.ax_.get_legend().get_window_extent().y1 <= display.ax_.get_window_extent().y0
+
+
+def shown_texts(figure):
+    """Return what stands in a figure, as matplotlib reads it: (text, whether it is a formula)."""
+    figure.canvas.draw()
+    texts = [text for text in figure.findobj(matplotlib.text.Text) if text.get_text()]
+    return [text._preprocess_math(text.get_text()) for text in texts]
+
+
+@pytest.mark.parametrize("kind", ["words", "matrix", "map"])
+def test_dollars_in_words_and_names_are_no_formulas(kind):
+    words = ["$5", "10$", r"$\frac{1}{$", r"a\$b", "_$x$_"]
+    topics = np.random.default_rng(0).dirichlet(np.ones(5), 2)
+    names = ["$cheap$", "dear $$"]
+    if kind == "words":
+        display = TopWordsDisplay(words=[words, words], weights=topics, topic_names=names, title="$what$")
+        expected = {*words, *names, "$what$"}
+    else:
+        distances = [[0.0, 0.5], [0.5, 0.0]]
+        display, expected = TopicDistanceDisplay(distances=distances, topic_names=names), set()
+    options = {} if kind == "words" else {"kind": kind}
+    found = shown_texts(display.plot(**options).figure_)
+    assert expected <= {text for text, _ in found}
+    assert not any(formula for text, formula in found)
+    if kind != "words":
+        assert sum(text.endswith(name) for text, _ in found for name in names) >= 2
+
+
+def test_dollars_in_names_of_curves_are_no_formulas():
+    rng = np.random.default_rng(0)
+    result = AttackResult(rng.random(40), np.arange(40) % 2 == 0, name="$a$")
+    figure = AttackRocDisplay(results=[result]).plot(title="$t$").figure_
+    found = shown_texts(figure)
+    assert ("$t$", False) in found and any(text.startswith("$a$") and not formula for text, formula in found)

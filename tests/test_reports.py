@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from scipy.cluster.hierarchy import dendrogram, linkage
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
@@ -13,6 +14,7 @@ from skdplda import (
     HDPLDA,
     PCTD,
     VIPSLDA,
+    EmbeddingTopics,
     LocalPrivateLDA,
     PrivacyGuarantee,
     PrivateCGSLDA,
@@ -22,7 +24,10 @@ from skdplda import (
 )
 from skdplda.datasets import make_lda_corpus
 from skdplda.local import LocalRandomizer
+from skdplda.metrics import topic_distances
 from skdplda.reports import Reportable, report
+from skdplda.reports._pictures import layout
+from skdplda.reports._report import MOST_PICTURED, neighbours
 
 MODELS = [
     PrivateCGSLDA(3, max_iter=3),
@@ -170,3 +175,64 @@ def test_the_summary_never_says_more_than_the_guarantee(guarantee, said, unsaid,
     model = ReleasedTopicModel([[0.5, 0.5]], ["a", "b"], privacy_guarantee=PrivacyGuarantee(**guarantee))
     content = report(model, tmp_path / "topics.html").read_text(encoding="utf-8")
     assert said in content and unsaid not in content
+
+
+def random_tree(n_leaves, seed):
+    return linkage(np.random.default_rng(seed).random((n_leaves, 3)), "average")
+
+
+@pytest.mark.parametrize("n_leaves", [2, 3, 10, 60])
+def test_the_tree_is_laid_out_as_scipy_does(n_leaves):
+    tree = random_tree(n_leaves, n_leaves)
+    expected = dendrogram(tree, no_plot=True)
+    leaves, branches = layout(tree)
+    assert leaves == expected["leaves"]
+    found = sorted(([10 * row + 5 for row in rows], list(distances)) for rows, distances in branches)
+    scipys = sorted(zip(expected["icoord"], expected["dcoord"], strict=True))
+    np.testing.assert_allclose(np.array(found), np.array([[*map(list, pair)] for pair in scipys]))
+
+
+def test_a_tree_may_be_a_chain():
+    n_leaves = 5000
+    joins = np.arange(n_leaves - 1)
+    chain = np.column_stack([np.where(joins, n_leaves + joins - 1, 0), joins + 1, joins + 1.0, joins + 2.0])
+    leaves, branches = layout(chain)
+    assert leaves == list(range(n_leaves)) and len(branches) == n_leaves - 1
+
+
+def many(n_topics, signal=None):
+    topics = np.random.default_rng(0).dirichlet(np.full(30, 0.2), n_topics)
+    words = [f"w{word}" for word in range(30)]
+    return ReleasedTopicModel(topics, words, privacy_guarantee=PrivacyGuarantee(epsilon=1.0), signal_to_noise=signal)
+
+
+@pytest.mark.parametrize("n_topics", [MOST_PICTURED, MOST_PICTURED + 1, 1500])
+def test_a_page_of_many_topics_has_a_table_in_place_of_pictures(n_topics, tmp_path):
+    model = many(n_topics, np.full((n_topics, 30), 2.0))
+    content = report(model, tmp_path / "page.html").read_text(encoding="utf-8")
+    pictures = n_topics <= MOST_PICTURED
+    assert content.count("<svg") == 3 * pictures
+    assert ("Nearest topics" in content) is not pictures
+    for name in ("map", "hierarchy"):
+        assert (f'<section id="{name}"' in content) is pictures
+    Reader(content)
+
+
+def test_the_nearest_topic_is_the_one_of_the_least_distance():
+    model = many(40)
+    nearest, distance = neighbours(model)
+    roots = np.sqrt(model.topic_word_)
+    apart = np.sqrt(((roots[:, None] - roots[None]) ** 2).sum(axis=2) / 2)
+    np.fill_diagonal(apart, np.inf)
+    np.testing.assert_array_equal(nearest, apart.argmin(axis=1))
+    np.testing.assert_allclose(distance, apart.min(axis=1), atol=1e-9)
+
+
+def test_the_nearest_cluster_is_the_one_of_the_largest_cosine():
+    rng = np.random.default_rng(0)
+    fitted = EmbeddingTopics(5, epsilon=50.0, max_iter=2).fit(rng.normal(size=(300, 8)))
+    nearest, distance = neighbours(fitted)
+    apart = topic_distances(fitted)
+    np.fill_diagonal(apart, np.inf)
+    np.testing.assert_array_equal(nearest, apart.argmin(axis=1))
+    np.testing.assert_allclose(distance, apart.min(axis=1), atol=1e-9)

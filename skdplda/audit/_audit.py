@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._types import ArrayLike, Estimator, Matrix
-from skdplda._validation import is_integer
+from skdplda._validation import check_structure, is_integer
 from skdplda.attacks import check_documents, quantile_attack, released_topics
 from skdplda.audit._bounds import (
     check_confidence,
@@ -214,6 +214,7 @@ def audit(
     for name, value in (("n_canaries", n_canaries), ("n_guesses", n_guesses), ("n_fits", n_fits)):
         if value is not None and not is_integer(value):
             raise ValueError(f"{name} must be an integer; got {value!r}.")
+    check_structure(corpus, "corpus")
     estimator, X = prepared(estimator), sp.csr_array(corpus)
     kind = given or claim_of(estimator, X.shape[1])
     if kind.unit == "user":
@@ -318,6 +319,7 @@ def quick_audit(
     if claim is None:
         check_auditable(estimator)
     check_confidence(confidence)
+    check_structure(corpus, "corpus")
     estimator, X = prepared(estimator), sp.csr_array(corpus)
     stated = claim_of(estimator, X.shape[1]) if claim is None else given_claim(claim)
     if (str(stated.unit), str(stated.adjacency)) != ("document", "add-remove"):

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._types import Estimator, Matrix
-from skdplda._validation import is_integer
+from skdplda._validation import check_structure, is_integer
 from skdplda.audit._bounds import check_confidence
 from skdplda.audit._canaries import claim_of, prepared, quiet_fit
 from skdplda.audit._designs import design_of
@@ -205,6 +205,7 @@ def audit_one_fit(
     if not (is_integer(n_canaries) and n_canaries >= LEAST_CANARIES):
         raise ValueError(f"n_canaries must be an integer of at least {LEAST_CANARIES}; got {n_canaries!r}.")
     estimator, n_canaries = prepared(estimator), int(n_canaries)
+    check_structure(corpus, "corpus")
     corpus = corpus if corpus is None or isinstance(corpus, UnitMatrix) else sp.csr_array(corpus)
     design = design_of(estimator, corpus, n_canaries)
     claim, composition = claim_of(estimator, 0), design.composition()

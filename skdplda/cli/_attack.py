@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from skdplda._files import DAMAGE, read_array
 from skdplda.cli._corpus import add_corpus, add_vocabulary, read_corpus, seed, whole
 from skdplda.cli._ledger import add_ledger, charging
 from skdplda.cli._models import USAGE, add_jobs, add_price, make_model
@@ -146,8 +147,8 @@ def _audit(args):
         from skdplda.audit import audit
 
         X, *_ = read_corpus(args)
-        members = _read_numbers(args.members) > 0
-        table = _read_numbers(args.topic_matrix)
+        members = _read_numbers("--members", args.members) > 0
+        table = _read_numbers("--topic-matrix", args.topic_matrix)
         report = audit(
             table, X, claim=tuple(args.claim), members=members.ravel(), confidence=args.confidence, verbose=0
         )
@@ -188,8 +189,11 @@ def _audit_fits(args, estimator):
     return REFUTED if report.violated else 0
 
 
-def _read_numbers(path):
+def _read_numbers(option, path):
     """Return the numbers of a .npy file, or of a text of rows."""
-    if Path(path).suffix == ".npy":
-        return np.load(path, allow_pickle=False)
-    return np.loadtxt(path, delimiter=",", ndmin=2)
+    try:
+        if Path(path).suffix == ".npy":
+            return read_array(Path(path).read_bytes())
+        return np.loadtxt(path, delimiter=",", ndmin=2)
+    except DAMAGE as error:
+        raise ValueError(f"{option}: {path!r} cannot be read: {error}.") from None

@@ -4,10 +4,12 @@ import argparse
 import codecs
 import csv
 import gzip
+import io
 import json
 import math
 import os
 import sys
+import unicodedata
 import warnings
 import zlib
 from contextlib import contextmanager
@@ -17,7 +19,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from skdplda._optional import import_optional
-from skdplda._validation import check_public_words
+from skdplda._validation import check_public_words, is_missing
 from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = [
@@ -167,7 +169,11 @@ def public_words(args, documents):
 def read_words(path):
     """Return the distinct words of a vocabulary file, lower case, in its order, each with the line it is first on."""
     words = {}
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8-sig").splitlines(), start=1):
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"--vocabulary: {path!r} cannot be read: {error}.") from None
+    for number, line in enumerate(lines, start=1):
         if line.strip():
             words.setdefault(line.strip().lower(), number)
     if not words:
@@ -206,10 +212,11 @@ class Documents:
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise ValueError(f"--delimiter must be one character, or tab; got {args.delimiter!r}.")
         try:
+            io.TextIOWrapper(io.BytesIO(), encoding=args.encoding)  # other codecs, such as rot13, are of no files
             self.encoding = {"utf-8": "utf-8-sig"}.get(codecs.lookup(args.encoding).name, args.encoding)
-        except LookupError:
-            raise ValueError(f"--encoding: there is none that is called {args.encoding!r}.") from None
-        self.users = None
+        except (LookupError, ValueError):
+            raise ValueError(f"--encoding: there is none of texts that is called {args.encoding!r}.") from None
+        self.users, self._file = None, self.path
 
     def __iter__(self):
         self.users = None if self.by is None else []
@@ -230,14 +237,15 @@ class Documents:
         rows = readers[self.form]()
         try:
             yield from tqdm(rows, desc="reading", unit=" documents", leave=False, disable=not sys.stderr.isatty())
-        except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError, zlib.error) as error:  # EOFError: cut short
-            raise ValueError(f"CORPUS: {os.fspath(self.path)!r} cannot be read: {error}.") from None
+        except (UnicodeError, csv.Error, gzip.BadGzipFile, EOFError, zlib.error) as error:  # EOFError: cut short
+            raise ValueError(f"CORPUS: {os.fspath(self._file)!r} cannot be read: {error}.") from None
 
     def _folder(self):
         files = sorted(self.path.rglob("*.txt"))
         if not files:
             raise ValueError(f"CORPUS: the folder {os.fspath(self.path)!r} holds no .txt files.")
         for file in files:
+            self._file = file
             yield file.relative_to(self.path).as_posix(), file.read_text(encoding=self.encoding), None
 
     def _lines(self):
@@ -267,7 +275,7 @@ class Documents:
             for place, (number, line) in enumerate(lines):
                 try:
                     row = json.loads(line)
-                except ValueError:
+                except (ValueError, RecursionError):
                     row = None
                 yield self._object(row, place, f"line {number}")
 
@@ -275,7 +283,7 @@ class Documents:
         with self._open() as file:
             try:
                 rows = json.load(file)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise ValueError(f"CORPUS: {os.fspath(self.path)!r} is no JSON. One object a line is .jsonl.") from None
         if not isinstance(rows, list):
             raise ValueError(f"CORPUS: {os.fspath(self.path)!r} must hold a list of JSON objects, one a document.")
@@ -318,9 +326,21 @@ class Documents:
         if self.by is None:
             return None
         user = row.get(self.by)
-        if user is None or user == "":
+        if is_missing(user) or not str(user).strip():
             raise ValueError(f"CORPUS: {self.path}, {where}: has no user under --users {self.by!r}.")
-        return str(user)
+        if isinstance(user, (dict, list, bool)):
+            raise ValueError(
+                f"CORPUS: {self.path}, {where}: the user under --users {self.by!r} must be a text or a number; got a"
+                f" {type(user).__name__}."
+            )
+        if isinstance(user, float):
+            if abs(user) >= 2**53:
+                raise ValueError(
+                    f"CORPUS: {self.path}, {where}: the user under --users {self.by!r} is a number so large that"
+                    " different ones are the same, and two users one. Write integers, or texts."
+                )
+            user = int(user) if user.is_integer() else user  # 1.0 is 1
+        return unicodedata.normalize("NFC", str(user).strip())
 
     @contextmanager
     def _open(self, newline=None):

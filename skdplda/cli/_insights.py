@@ -3,7 +3,6 @@
 import json
 import math
 import zipfile
-from pathlib import Path
 
 import numpy as np
 from sklearn.base import clone
@@ -11,13 +10,8 @@ from sklearn.base import clone
 from skdplda._files import DAMAGE
 from skdplda.cli._corpus import Documents, add_corpus, number, read_words, whole
 from skdplda.cli._ledger import add_ledger, charging
-from skdplda.cli._models import (
-    add_overwrite,
-    add_report,
-    refuse_output,
-    refuse_page,
-    with_cards,
-)
+from skdplda.cli._models import add_overwrite, add_report
+from skdplda.cli._paths import refuse_output, refuse_page, with_cards
 from skdplda.releases import make_insights_pipeline, privacy_guarantee, release
 from skdplda.reports import report
 from skdplda.semantics import WordVectorEmbedder
@@ -136,10 +130,7 @@ def refuse_release(args):
         return
     if not math.isfinite(args.epsilon):
         raise ValueError("--release needs a finite --epsilon: without noise nothing protects what the file says.")
-    files = with_cards(Path(args.release))
-    if Path(args.report).resolve() in [file.resolve() for file in files]:
-        raise ValueError("--release and --report must be different files.")
-    refuse_output(args, "--release", *files)
+    refuse_output(args, "--release", *with_cards(args.release))
 
 
 def _insights(args):

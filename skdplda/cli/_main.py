@@ -14,6 +14,7 @@ from skdplda.cli._corpus import seed
 from skdplda.cli._insights import add_insights_command
 from skdplda.cli._ledger import add_ledger_command
 from skdplda.cli._models import add_fit_commands, add_use_commands
+from skdplda.cli._paths import refuse_clashes
 from skdplda.exceptions import PrivacyLeakWarning, UnreachableLedgerError
 
 __all__ = ["main"]
@@ -63,6 +64,7 @@ def main(argv: list[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always", PrivacyLeakWarning)
             warnings.showwarning = _show_warning
+            refuse_clashes(args)
             code = args.run(args)
             sys.stdout.flush()
     except KeyboardInterrupt:

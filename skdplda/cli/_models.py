@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from skdplda._files import PRIVATE, refuse_existing, whole_file
+from skdplda._files import PRIVATE, whole_file
 from skdplda.cli._corpus import (
     Documents,
     add_corpus,
@@ -23,6 +23,7 @@ from skdplda.cli._corpus import (
     whole,
 )
 from skdplda.cli._ledger import add_ledger, charging
+from skdplda.cli._paths import OUTPUTS, model_file, refuse_files, refuse_output, refuse_page, with_cards, words_file
 from skdplda.model_selection import suggest_n_components
 from skdplda.models import VIPSLDA, PrivateCGSLDA
 from skdplda.privacy import MECHANISMS, pure_mechanisms
@@ -30,7 +31,6 @@ from skdplda.releases import ReleasedTopicModel, load_released, make_fdptm_pipel
 from skdplda.reports import report
 
 __all__ = [
-    "OUTPUTS",
     "USAGE",
     "add_fit_commands",
     "add_jobs",
@@ -39,15 +39,11 @@ __all__ = [
     "add_report",
     "add_use_commands",
     "make_model",
-    "refuse_output",
-    "refuse_page",
-    "with_cards",
 ]
 
 USAGE = "[options] CORPUS --epsilon E [--delta D]"
 PUBLISHED = ("inherent", "laplace-first", "laplace-every", "laplace-last")
 MODELS = {"cgs": PrivateCGSLDA, "vips": VIPSLDA}
-OUTPUTS = ("topics.zip", "top_words.csv", "privacy.txt", "privacy.json")
 LEAK = "the vocabulary: the {} most frequent words were taken from the documents without noise"
 WORDS_PER_DOCUMENT = 40  # a guess, of which the suggested number of topics has the fourth root
 BATCH = 1000  # documents transformed at a time
@@ -160,34 +156,6 @@ def add_report(command, **options):
     command.add_argument("--report", metavar="PAGE", help="the page to write, .html", **options)
 
 
-def refuse_page(args):
-    """Refuse a page that could not be written, or would replace a file, before any budget is spent."""
-    if args.report is not None:
-        refuse_output(args, "--report", Path(args.report))
-
-
-def refuse_output(args, option, path, *beside):
-    """Refuse a file, and others beside it, that could not be written, or would replace one."""
-    if not path.parent.is_dir():
-        raise ValueError(f"{option}: there is no folder {os.fspath(path.parent)!r}.")
-    if path.is_dir():
-        raise ValueError(f"{option}: {os.fspath(path)!r} is a folder; name a file.")
-    refuse_files(args, option, [path, *beside])
-
-
-def with_cards(path):
-    """Return the file of a released model, and its cards."""
-    return [path, *(path.with_name(path.stem + suffix) for suffix in (".card.md", ".card.json"))]
-
-
-def refuse_files(args, option, paths):
-    """Refuse to write over files, unless it was asked for."""
-    try:
-        refuse_existing(*() if args.overwrite else paths)
-    except FileExistsError as error:
-        raise ValueError(f"{option}: {str(error).partition(';')[0]}; give another name, or --overwrite.") from None
-
-
 def add_use_commands(add):
     """Add `top-words`, `show`, `release` and `transform`; `add(name, help)` makes the parser of a command."""
     stored = {"metavar": "MODEL", "help": "released model (.zip), or the folder that fit wrote"}
@@ -283,6 +251,8 @@ def _fit(args):
         )
     model, _ = make_model(args, **options, **({} if suggest else {"n_components": args.topics}))
     output = Path(args.output)
+    if os.path.lexists(output) and not output.is_dir():
+        raise ValueError(f"--output: {args.output!r} is no folder; give another name.")
     refuse_files(args, "--output", [output / name for name in OUTPUTS])
     refuse_page(args)
     with charging(args, *_costs(args, model)):
@@ -291,7 +261,7 @@ def _fit(args):
 
 def _costs(args, model):
     """Return what a fit will charge; nothing if it may be one that was interrupted, and has paid."""
-    if args.checkpoint is not None and (os.path.exists(args.checkpoint) or _words_file(args).exists()):
+    if args.checkpoint is not None and (os.path.exists(args.checkpoint) or words_file(args.checkpoint).exists()):
         return []
     groups = args.users is not None
     steps = [model] if args.private_words is None else _private_words(args, model)
@@ -317,7 +287,7 @@ def _fit_and_save(args, model, output, suggest):
     _save(output, released, top)
     page = _page(args, released)
     if args.checkpoint is not None:
-        _words_file(args).unlink(missing_ok=True)
+        words_file(args.checkpoint).unlink(missing_ok=True)
     guarantee = released.privacy_guarantee_
     if args.json:
         files = {name: os.fspath((output / name).resolve()) for name in OUTPUTS} | page
@@ -353,10 +323,6 @@ def _counts(args, model):
     return X, vectorizer.get_feature_names_out(), documents.users, vectorizer, model
 
 
-def _words_file(args):
-    return Path(f"{args.checkpoint}.words")
-
-
 def _select_words(args, vectorizer, texts, users):
     """Fit the vectorizer and count; with a checkpoint, an interrupted run's words are kept: it has paid for one choice.
 
@@ -366,7 +332,7 @@ def _select_words(args, vectorizer, texts, users):
 
     if args.checkpoint is None:
         return vectorizer.fit_transform(texts, groups=users)
-    path, settings = _words_file(args), sorted(vectorizer.get_params().items())
+    path, settings = words_file(args.checkpoint), sorted(vectorizer.get_params().items())
     identity = hashlib.sha256(json.dumps([str(settings), texts, users]).encode()).hexdigest()
     if path.exists():
         try:
@@ -461,8 +427,7 @@ def one_line(word):
 
 def _load(path):
     """Return the model of a file, or of the folder of a fit."""
-    path = Path(path)
-    return load_released(path / OUTPUTS[0] if path.is_dir() else path)
+    return load_released(model_file(path))
 
 
 def _top_words(args):
@@ -482,7 +447,7 @@ def _release(args):
     model, output = _load(args.model_path), Path(args.output)
     guarantee = model.privacy_guarantee_
     files = with_cards(output)
-    refuse_files(args, "FILE", files)
+    refuse_output(args, "FILE", *files)
     refuse_page(args)
     if not args.allow_unproven:
         if guarantee.status != "proven" or not math.isfinite(guarantee.epsilon):

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csc_matrix
 
 from skdplda._types import ArrayLike, Matrix
+from skdplda._validation import check_structure
 
 __all__ = ["topic_diversity", "u_mass_coherence"]
 
@@ -84,6 +85,7 @@ def u_mass_coherence(topics: Any, X: Matrix, *, n_top: int = 10, eps: float = 1.
     """
     if not isinstance(eps, Real) or not 0 < eps < np.inf:
         raise ValueError(f"eps must be a positive finite number, got {eps!r}.")
+    check_structure(X)
     present = csc_matrix(X) > 0
     values = []
     for words in _word_lists(topics, present.shape[1], n_top):

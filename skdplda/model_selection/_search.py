@@ -22,6 +22,7 @@ from skdplda._validation import (
     Interval,
     check_groups,
     check_is_fitted,
+    check_structure,
     fit_context,
     names_of,
     note_groups,
@@ -356,6 +357,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
 
     def _checked(self, X, name):
         """Return X, as a list of checked texts where the estimator takes texts: trials read them after the charge."""
+        check_structure(X, name)
         first = flat_steps(self.estimator)[0][1]
         if not hasattr(first, "build_analyzer"):
             return X

@@ -7,7 +7,18 @@ import numpy as np
 
 from skdplda.attacks import membership_experiment
 from skdplda.audit import audit
-from skdplda.plots._style import BLUE, GREY, STYLES, VERMILION, legend_below, listed, new_axes, set_title, titled
+from skdplda.plots._style import (
+    BLUE,
+    GREY,
+    STYLES,
+    VERMILION,
+    legend_below,
+    listed,
+    literal,
+    new_axes,
+    set_title,
+    titled,
+)
 
 __all__ = ["AttackRocDisplay", "AuditDisplay"]
 
@@ -157,7 +168,7 @@ class AttackRocDisplay:
             if fpr is not None:
                 label += f" ({result.tpr_at(fpr).rate:.1%})"
             # at fewer false alarms than the axis begins with, the curve is at what they give
-            ax.step(np.maximum(false, least), true, where="post", color=color, linestyle=dashes, label=label)
+            ax.step(np.maximum(false, least), true, where="post", color=color, linestyle=dashes, label=literal(label))
         ax.set(xscale="log", yscale="log", xlim=(least, 1), ylim=(least, 1.02))
         ax.set_xlabel("False-positive rate")
         ax.set_ylabel("True-positive rate")
@@ -268,7 +279,7 @@ class AuditDisplay:
                 ax.annotate(f"{report.claim.epsilon:g} ", (edge, row), ha="right", va="bottom", fontsize="small")
         rows = zip(names, reports, strict=True)
         labels = [f"{fill(name, NAME)}\nper {report.claim.unit}, delta {report.claim.delta:g}" for name, report in rows]
-        ax.set_yticks(range(len(reports)), labels, fontsize="small")
+        ax.set_yticks(range(len(reports)), [*map(literal, labels)], fontsize="small")
         ax.invert_yaxis()
         ax.set_xlim(0, edge)
         ax.set_xlabel("Privacy loss epsilon")

@@ -5,7 +5,7 @@ from sklearn.base import clone
 
 from skdplda._validation import counts_of
 from skdplda.metrics import unigram_perplexity
-from skdplda.plots._style import BLUE, DASHES, GREY, VERMILION, epsilon_axis, legend_below, new_axes, set_title
+from skdplda.plots._style import BLUE, DASHES, GREY, VERMILION, epsilon_axis, legend_below, literal, new_axes, set_title
 
 __all__ = ["PrivacyUtilityDisplay"]
 
@@ -163,7 +163,9 @@ class PrivacyUtilityDisplay:
         label = name if self.status == "proven" else f"{name} ({self.status}, not proven)"
         if self.unigram is not None:
             ax.axhline(self.unigram, color=GREY, linestyle=":", label="unigram (no topics)")
-        ax.plot(epsilons, scores.mean(axis=1), color=color, marker="o", linestyle=DASHES[self.status], label=label)
+        ax.plot(
+            epsilons, scores.mean(axis=1), color=color, marker="o", linestyle=DASHES[self.status], label=literal(label)
+        )
         if scores.shape[1] > 1:
             ax.fill_between(epsilons, scores.min(axis=1), scores.max(axis=1), color=color, alpha=0.2, linewidth=0)
         if self.non_private is not None:

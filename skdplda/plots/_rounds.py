@@ -6,7 +6,7 @@ import numpy as np
 
 from skdplda._validation import counts_of
 from skdplda.metrics import perplexity
-from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, legend_below, new_axes, set_title, titled
+from skdplda.plots._style import BLUE, DASHES, GREY, STYLES, legend_below, literal, new_axes, set_title, titled
 
 __all__ = ["ConvergenceDisplay", "MonitorDisplay"]
 
@@ -270,7 +270,7 @@ class ConvergenceDisplay:
         if rounds.shape != values.shape:
             raise ValueError(f"rounds must have one number for each of the {len(values)} values; got {rounds.shape}.")
         ax = new_axes(ax, (5.2, 3.6), self)
-        ax.plot(rounds, values, color=color, marker="o", markersize=4, label=name or "after each round")
+        ax.plot(rounds, values, color=color, marker="o", markersize=4, label=literal(name or "after each round"))
         if self.final is not None:
             ax.axhline(self.final, color=GREY, linestyle="-.", label="the fitted model")
         ax.xaxis.get_major_locator().set_params(integer=True)

@@ -16,6 +16,7 @@ __all__ = [
     "epsilon_axis",
     "legend_below",
     "listed",
+    "literal",
     "names_of_topics",
     "new_axes",
     "pyplot",
@@ -73,11 +74,16 @@ def titled(what, estimator):
     return what if guarantee is None else f"{what}; {guarantee.caption}"
 
 
+def literal(text):
+    """Return a text in which matplotlib takes no dollar for the beginning of a formula: words may have some."""
+    return str(text).replace("$", r"\$")
+
+
 def set_title(ax, title):
     """Write a title above the axes, in more lines if it is longer than they are wide."""
     if title:
         letters = max(24, int(ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi * 12))  # or a subfigure
-        ax.set_title(fill(title, letters), fontsize="medium", loc="left")
+        ax.set_title(literal(fill(title, letters)), fontsize="medium", loc="left")
 
 
 def legend_below(ax, heading=None):

@@ -5,7 +5,7 @@ from textwrap import fill
 import numpy as np
 
 from skdplda.metrics import topic_distances, topic_map
-from skdplda.plots._style import BLUE, FAINT, GREY, names_of_topics, new_axes, pyplot, set_title, titled
+from skdplda.plots._style import BLUE, FAINT, GREY, literal, names_of_topics, new_axes, pyplot, set_title, titled
 
 __all__ = ["TopWordsDisplay", "TopicDistanceDisplay", "sizes_of_topics"]
 
@@ -158,7 +158,7 @@ class TopWordsDisplay:
             hint = "Words in parentheses, with grey bars, do not stand out of the noise." if noise.any() else ""
             lines = [fill(line, max(24, int(size[0] * 12))) for line in (self.title, hint) if line]
             if lines:
-                self.figure_.suptitle("\n".join(lines), fontsize="medium", x=0.01, ha="left")
+                self.figure_.suptitle(literal("\n".join(lines)), fontsize="medium", x=0.01, ha="left")
         elif isinstance(ax, plt.Axes):
             self.figure_ = ax.figure
             ax.set_axis_off()
@@ -175,10 +175,10 @@ class TopWordsDisplay:
             colors = [FAINT if hidden else color for hidden in noise[topic]]
             panel.barh(np.arange(n_words), weights[topic], color=colors, height=0.75)
             shown = [f"({word})" if hidden else word for word, hidden in zip(words[topic], noise[topic], strict=True)]
-            panel.set_yticks(np.arange(n_words), shown)
+            panel.set_yticks(np.arange(n_words), [*map(literal, shown)])
             panel.invert_yaxis()
             panel.set_xlim(0, 1.05 * weights.max())  # the same scale for all topics
-            panel.set_title(self.topic_names[topic], fontsize="medium", loc="left")
+            panel.set_title(literal(self.topic_names[topic]), fontsize="medium", loc="left")
             panel.tick_params(axis="y", length=0)
             panel.locator_params(axis="x", nbins=2)
             panel.xaxis.set_major_formatter("{x:g}")
@@ -328,8 +328,8 @@ class TopicDistanceDisplay:
         if max(map(len, short)) > 5:  # they would lie on each other below the columns
             short = [str(topic) for topic in range(len(names))]
             names = [f"{number}: {name}" for number, name in zip(short, names, strict=True)]
-        ax.set_yticks(range(len(names)), names)
-        ax.set_xticks(range(len(names)), short)
+        ax.set_yticks(range(len(names)), [*map(literal, names)])
+        ax.set_xticks(range(len(names)), [*map(literal, short)])
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         if len(names) <= MOST_NUMBERS:
@@ -349,10 +349,11 @@ class TopicDistanceDisplay:
             raise ValueError(f"sizes must have one number for each of the {len(names)} topics; got {self.sizes!r}.")
         ax.scatter(*places.T, s=4000 * sizes / sizes.sum(), color=BLUE, alpha=0.35, edgecolors=BLUE)
         for name, place in zip(names, places, strict=True):
-            ax.annotate(_short(name), place, ha="center", va="center", fontsize="small")
+            ax.annotate(literal(_short(name)), place, ha="center", va="center", fontsize="small")
         if any(_short(name) != name for name in names):  # the words would cover each other
             place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "handlelength": 0, "handletextpad": 0}
-            ax.legend([ax.scatter([], [], s=0) for _ in names], names, frameon=False, fontsize="small", **place)
+            handles = [ax.scatter([], [], s=0) for _ in names]
+            ax.legend(handles, [*map(literal, names)], frameon=False, fontsize="small", **place)
         ax.axhline(0, color=GREY, linewidth=0.5, zorder=0)
         ax.axvline(0, color=GREY, linewidth=0.5, zorder=0)
         ax.margins(0.3)

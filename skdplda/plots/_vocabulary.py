@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from skdplda.exceptions import EmptySelectionError
 from skdplda.metrics import missing_mass, token_mass, unigram_perplexity
-from skdplda.plots._style import DASHES, STYLES, epsilon_axis, legend_below, new_axes, set_title
+from skdplda.plots._style import DASHES, STYLES, epsilon_axis, legend_below, literal, new_axes, set_title
 from skdplda.releases import make_fdptm_pipeline
 
 __all__ = ["VocabularyDisplay"]
@@ -220,7 +220,7 @@ class VocabularyDisplay:
             color, marker, _ = STYLES[i % len(STYLES)]
             dashes = DASHES["claimed" if name in self.claimed else "proven"]
             drawn = np.where(value > 0, value, np.nan) if words else value  # no point at 0 on a logarithmic axis
-            ax.plot(epsilons, drawn, color=color, marker=marker, linestyle=dashes, label=name, markersize=5)
+            ax.plot(epsilons, drawn, color=color, marker=marker, linestyle=dashes, label=literal(name), markersize=5)
         if words:
             ax.set_yscale("log")
             ax.yaxis.set_minor_formatter("{x:,.0f}" if len(ax.get_yticks()) < 4 else "")

@@ -28,6 +28,13 @@ OUTWARDS = 1 + 2.0**-40  # covers the rounding error of the formulas that have n
 DRAWN = 2.0**-40  # more than 2**50 noise values add to epsilon, and to delta in relation to it
 PLD_SLACK = 1e-12  # above the error of long FFT convolutions, measured against exact binomial sums: 1e-14
 PLD_LEAST_DELTA = 1e-11  # below it the slack would dominate: Renyi bounds take over
+# Beyond these, a privacy loss distribution is not made, and the bounds in closed form and of Renyi divergences are all
+# that there is. They bound the work on events that come out of files, and are far above what a fit or a search does.
+PLD_STEPS = 20_000  # rounding takes up to 2e-13 of delta there, 1.1e-12 at 100,000 steps: beyond the slack
+PLD_POINTS = 2**24  # of all convolutions, some 5 s
+LARGEST_SIGMA, SMALLEST_RATE = 1e50, 1e-50  # of sampled noise
+NO_PRIVACY = 1e100  # precision or Renyi divergence that is as good as infinite
+MOST_KINDS = 64  # of sampled parts, of which each takes a Renyi accountant 20 ms; more are rounded up to so many
 
 
 class _Parts(NamedTuple):
@@ -61,19 +68,27 @@ class _Parts(NamedTuple):
         """Whether a part has neither a closed form nor one number for all Renyi orders."""
         return bool(self.sampled or self.selected)
 
+    @property
+    def searches(self):
+        """How many divergences a Renyi accountant computes for what is selected."""
+        return sum(1 + len(run.sampled) + run.searches for (run, _, _), _ in self.selected)
+
 
 def parts_of(event):
     """Sort a composition by kind; raise ValueError for an event that has no accounting here."""
     found = _Found()
-    for leaf, count in leaves_of(event):
-        rate = 1.0
-        if type(leaf).__name__ == "PoissonSampledDpEvent":
-            rate, leaf = leaf.sampling_probability, leaf.event
-        if rate > 0:
-            handler = (HANDLERS if rate == 1 else SAMPLED_HANDLERS).get(type(leaf).__name__)
-            if handler is None:
-                raise ValueError(f"no accounting is known for the event {event!r}")
-            handler(found, leaf, count, rate)
+    try:
+        for leaf, count in leaves_of(event):
+            rate = 1.0
+            if type(leaf).__name__ == "PoissonSampledDpEvent":
+                rate, leaf = leaf.sampling_probability, leaf.event
+            if rate > 0:
+                handler = (HANDLERS if rate == 1 else SAMPLED_HANDLERS).get(type(leaf).__name__)
+                if handler is None:
+                    raise ValueError(f"no accounting is known for the event {event!r}")
+                handler(found, leaf, count, rate)
+    except RecursionError:
+        raise ValueError("the event must be a composition of few levels; got one too deep to be read") from None
     return found.parts()
 
 
@@ -85,9 +100,37 @@ class _Found:
         self.pure, self.sampled, self.selected = Counter(), Counter(), Counter()
 
     def parts(self):
-        private = self.private and math.isfinite(self.precision)  # a denormal noise multiplier is no noise
+        private = self.private and max(self.precision, self.rho, self.xi) < NO_PRIVACY
         pure, sampled, selected = (tuple(sorted(kind.items())) for kind in (self.pure, self.sampled, self.selected))
-        return _Parts(self.precision, pure, sampled, self.rho, self.xi, private, selected)
+        parts = _Parts(self.precision, pure, _few(sampled), self.rho, self.xi, private, selected)
+        if parts.searches > MOST_KINDS:
+            raise ValueError(
+                f"an event must have at most {MOST_KINDS} different mechanisms in searches (RepeatAndSelectDpEvent);"
+                f" got {parts.searches}. Compose guarantees without their events, by the sums of epsilons and deltas"
+            )
+        return parts
+
+
+def _few(sampled):
+    """Return at most MOST_KINDS of sorted sampled parts: neighbours are taken for what costs more than each of them.
+
+    A larger rate does, because the smaller one's documents are a sample of the larger one's; and so does less noise.
+    """
+    if len(sampled) <= MOST_KINDS:
+        return sampled
+    parts = math.isqrt(MOST_KINDS)
+    found = Counter()
+    for alike in _cut(sampled, parts):
+        for group in _cut(sorted(alike, key=lambda kind: kind[0][1]), parts):
+            dearest = max(rate for (rate, _), _ in group), min(sigma for (_, sigma), _ in group)
+            found[dearest] += sum(count for _, count in group)
+    return tuple(sorted(found.items()))
+
+
+def _cut(kinds, parts):
+    """Cut a sequence into so many parts, or fewer."""
+    size = -(-len(kinds) // parts)
+    return [kinds[start : start + size] for start in range(0, len(kinds), size)]
 
 
 def _add_non_private(found, event, count, rate):
@@ -95,13 +138,13 @@ def _add_non_private(found, event, count, rate):
 
 
 def _add_gaussian(found, event, count, rate):
-    sigma = event.noise_multiplier
-    if sigma == 0:
+    sigma = float(event.noise_multiplier)
+    if sigma < 1 / LARGEST_SIGMA:
         found.private = False
     elif rate == 1:
         found.precision += count / sigma / sigma
-    else:
-        found.sampled[rate, sigma] += count
+    else:  # a larger rate and less noise cost more, and floats hold their squares
+        found.sampled[max(rate, SMALLEST_RATE), min(sigma, LARGEST_SIGMA)] += count
 
 
 def _add_laplace(found, event, count, rate):
@@ -185,12 +228,14 @@ def epsilon_of(event: Any, delta: float) -> float:
     -------
     epsilon : float
         An upper bound on the true value: the least of the bounds that apply, among basic composition of
-        pure events, the exact Gaussian formula [1]_, privacy loss distributions, and Renyi divergences.
+        pure events, the exact Gaussian formula [1]_, privacy loss distributions, and Renyi divergences. Of more than
+        20,000 pure or sampled steps, or where they are of very many kinds, no loss distribution is made.
 
     Raises
     ------
     ValueError
-        If `delta` is outside [0, 1], or no accounting is known for the event.
+        If `delta` is outside [0, 1], no accounting is known for the event, or it has more than 2**53 steps or too many
+        different searches.
 
     References
     ----------
@@ -258,11 +303,12 @@ def _epsilon(parts, delta):
         if not parts.needs_orders:
             bounds.append(_zcdp_epsilon(parts.concentrated, parts.xi, delta))
             bounds.append(parts.pure_sum + _zcdp_epsilon(parts.rho + parts.precision / 2, parts.xi, delta))
-        use_pld = delta >= PLD_LEAST_DELTA and not (parts.rho or parts.xi or parts.selected)
-        if use_pld:
-            bounds.append(_loss_distribution(parts).get_epsilon_for_delta(delta - PLD_SLACK) * OUTWARDS)
-        if parts.needs_orders and not (use_pld and bounds[-1] < math.inf):
-            bounds.append(renyi_accountant(parts).get_epsilon(delta) * OUTWARDS)
+        losses = _loss_distribution(parts) if delta >= PLD_LEAST_DELTA else None
+        if losses is not None:
+            bounds.append(losses.get_epsilon_for_delta(delta - PLD_SLACK) * OUTWARDS)
+        if parts.needs_orders and not (losses is not None and bounds[-1] < math.inf):
+            with np.errstate(over="ignore"):
+                bounds.append(renyi_accountant(parts).get_epsilon(delta) * OUTWARDS)
     return max(0.0, float(min(bounds)))
 
 
@@ -285,10 +331,12 @@ def _delta(parts, epsilon):
         bounds.append(_zcdp_delta(parts.concentrated, parts.xi, epsilon))
         if rest >= 0:
             bounds.append(_zcdp_delta(parts.rho + parts.precision / 2, parts.xi, rest))
-    if not (parts.rho or parts.xi or parts.selected):
-        bounds.append(float(_loss_distribution(parts).get_delta_for_epsilon(epsilon)) * OUTWARDS + PLD_SLACK)
-    if parts.needs_orders and (parts.rho or parts.xi or parts.selected or min(bounds) < PLD_LEAST_DELTA):
-        bounds.append(float(renyi_accountant(parts).get_delta(epsilon)) * OUTWARDS)
+    losses = _loss_distribution(parts)
+    if losses is not None:
+        bounds.append(float(losses.get_delta_for_epsilon(epsilon)) * OUTWARDS + PLD_SLACK)
+    if parts.needs_orders and (losses is None or min(bounds) < PLD_LEAST_DELTA):
+        with np.errstate(over="ignore"):
+            bounds.append(float(renyi_accountant(parts).get_delta(epsilon)) * OUTWARDS)
     return float(min(bounds))
 
 
@@ -332,7 +380,8 @@ def _minimize_over_orders(bound):
     """Least value of a bound over Renyi orders above 1: every order is valid, so a grid is enough."""
     t = np.linspace(-6.0, 30.0, 721)
     for _ in range(3):
-        values = bound(1 + np.exp(t))
+        with np.errstate(over="ignore"):  # an infinite bound holds, too
+            values = bound(1 + np.exp(t))
         best = int(np.nanargmin(values))
         t = np.linspace(t[max(best - 1, 0)], t[min(best + 1, t.size - 1)], 101)
     return float(np.nanmin(values))
@@ -359,15 +408,21 @@ def _zcdp_delta(rho, xi, epsilon):
 
 @lru_cache(maxsize=8)
 def _loss_distribution(parts):
-    """Privacy loss distribution of the Gaussian, sampled and pure parts, on a grid that suits them."""
+    """Privacy loss distribution of the Gaussian, sampled and pure parts, on a grid that suits them.
+
+    None where it would not tell the truth, or the work would have no reasonable end.
+    """
+    if parts.rho or parts.xi or parts.selected:
+        return None
+    interval = _grid_interval(parts)
+    if sum(count for _, count in (*parts.pure, *parts.sampled)) > PLD_STEPS or _points(parts, interval) > PLD_POINTS:
+        return None
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
     from dp_accounting.dp_event import DiscreteLaplaceDpEvent
     from dp_accounting.pld import PLDAccountant
 
-    interval = _grid_interval(parts)
     pure = parts.pure
     if parts.precision or parts.sampled or len(pure) > 1:  # a larger epsilon dominates: move up to the grid
-        interval = 2.0 ** math.floor(math.log2(interval))  # a power of two, so that multiples are exact
         pure = [(math.ceil(epsilon / interval) * interval, count) for epsilon, count in pure]
     accountant = PLDAccountant(value_discretization_interval=interval)
     if parts.precision:
@@ -386,18 +441,40 @@ def _grid_interval(parts):
     """
     if len(parts.pure) == 1 and not (parts.precision or parts.sampled):
         return parts.pure[0][0]  # the loss lives on {-epsilon, epsilon}: this grid is exact
-    finest, variance, reach = 0.01, 0.0, 0.0
+    finest, variance, largest = 0.01, 0.0, 0.0
     for epsilon, count in parts.pure:
-        finest, variance = min(finest, epsilon / 512), variance + count * epsilon**2
+        finest, variance = min(finest, epsilon / 512), variance + count * epsilon * epsilon
     if parts.precision:
         finest, variance = min(finest, math.sqrt(parts.precision) / 40), variance + parts.precision
     for (rate, sigma), count in parts.sampled:
-        chi2 = math.expm1(min(sigma**-2, 700))
+        chi2 = math.expm1(min(1 / sigma / sigma, 700))
         deviation = min(1 / sigma, rate * math.sqrt(chi2))
-        finest, variance = min(finest, deviation / 40), variance + count * deviation**2
-        tail = 10 / sigma + 0.5 / sigma**2
-        reach = max(reach, math.log1p(rate * math.exp(tail)) if tail < 700 else tail)
-    return max(finest, (variance + 16 * math.sqrt(variance)) / 1e6, reach / 2e5)
+        finest, variance = min(finest, deviation / 40), variance + count * deviation * deviation
+        largest = max(largest, _largest_loss(rate, sigma))
+    interval = max(finest, (variance + 16 * math.sqrt(variance)) / 1e6, largest / 2e5)
+    return 2.0 ** math.floor(math.log2(interval)) if 0 < interval < math.inf else interval  # multiples are exact
+
+
+def _largest_loss(rate, sigma):
+    """Return about the largest loss of one step that a grid holds: that of noise ten deviations away."""
+    tail = 10 / sigma + 0.5 / sigma / sigma
+    return math.log1p(rate * math.exp(tail)) if tail < 700 else tail
+
+
+def _points(parts, interval):
+    """Estimate how many points the convolutions of a distribution take on a grid; inf where floats do not hold it.
+
+    That of `count` equal steps of m points has up to m * count, or m * (70 + count / 4) by the Chernoff bound at order
+    1 / m (1e-15 of the mass is cut), which is the least order that dp-accounting tries. All together have a million.
+    """
+    if not 0 < interval < math.inf or parts.precision > 700:
+        return math.inf
+    points = together = 0.0
+    for loss, count in (*parts.pure, *((_largest_loss(*kind), count) for kind, count in parts.sampled)):
+        size = (2 * loss / interval + 1) * min(count, 70 + count / 4)
+        together = min(together + size, 1e6)
+        points += size + together if loss < 700 else math.inf
+    return points
 
 
 def renyi_accountant(parts):

@@ -28,20 +28,21 @@ __all__ = [
 ]
 
 
+MOST_STEPS = 2**53  # of one composition: floats hold every number up to it
+
+
 # --- checks -------------------------------------------------------------------------------------------
 
 
 def check_real(name, value, allowed):
-    """Return `value` as a float; refuse what is not a real number, and NaN."""
+    """Return `value` as a float; refuse what is not a real number, NaN, and integers that no float holds."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a real number {allowed}; got {value!r}")
-    try:
-        number = float(value)
-    except OverflowError:
-        raise ValueError(f"{name} must be {allowed}; got a number that no float can hold") from None
-    if math.isnan(number):
+    if not is_within_floats(value):
+        raise ValueError(f"{name} must be {allowed}, within the range of floats; got a number beyond it")
+    if math.isnan(value):
         raise ValueError(f"{name} must be {allowed}; got nan")
-    return number
+    return float(value)
 
 
 def add_up(values):
@@ -50,6 +51,15 @@ def add_up(values):
         return math.fsum(values)
     except OverflowError:
         return math.inf
+
+
+def is_within_floats(value):
+    """Whether a real number is none of Python's integers and fractions that are larger than any float."""
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def check_nonnegative(name, value):
@@ -62,7 +72,14 @@ def check_nonnegative(name, value):
 def check_steps(steps):
     if isinstance(steps, bool) or not isinstance(steps, Integral) or steps < 1:
         raise ValueError(f"steps must be an integer >= 1; got {steps!r}")
+    check_few(steps)
     return int(steps)
+
+
+def check_few(steps):
+    """Raise ValueError for more steps than floats can count."""
+    if steps > MOST_STEPS:
+        raise ValueError("a composition must have at most 2**53 steps; got more: floats cannot count them")
 
 
 def check_epsilon(epsilon: float) -> float:
@@ -285,11 +302,11 @@ def leaves_of(event, count=1):
         value = getattr(event, name)
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not fits(value):  # not of NaN
             raise ValueError(f"{name} of the event {kind} must be {allowed}; got {value!r}")
-        check_real(f"{name} of the event {kind}", value, allowed)  # not of integers that no float can hold
+        if not is_within_floats(value):
+            raise ValueError(f"{name} of the event {kind} must be {allowed}; got a number that no float holds")
     if kind == "SelfComposedDpEvent":
-        count = count * event.count
-        check_real("the product of nested counts", count, "a count that a float can hold")
-        yield from leaves_of(event.event, count)
+        check_few(count * event.count)
+        yield from leaves_of(event.event, count * int(event.count))
     elif kind == "PoissonSampledDpEvent":
         for _ in leaves_of(event.event):
             pass
@@ -334,6 +351,7 @@ def compose_events(events: Iterable[Any]) -> Any:
     for event in events:
         for leaf, count in leaves_of(event):
             counts[leaf] = counts.get(leaf, 0) + count
+            check_few(counts[leaf])
     if NonPrivateDpEvent() in counts:
         return NonPrivateDpEvent()
     grouped = tuple(_repeat(leaf, count) for leaf, count in counts.items())

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from skdplda.exceptions import IncompatibleGuaranteeError
 from skdplda.privacy._accounting import delta_of, epsilon_of, epsilon_with_sampler_error, parts_of
 from skdplda.privacy._events import (
+    MOST_STEPS,
     add_up,
     check_nonnegative,
     check_real,
@@ -289,8 +290,8 @@ class PrivacyGuarantee:
         ----------
         .. [1] S. Vadhan, "The complexity of differential privacy", 2017, Lemma 2.2.
         """
-        if isinstance(size, bool) or not hasattr(size, "__index__") or size < 1:
-            raise ValueError(f"size must be an integer >= 1; got {size!r}")
+        if isinstance(size, bool) or not hasattr(size, "__index__") or not 1 <= size <= MOST_STEPS:
+            raise ValueError(f"size must be an integer >= 1, and at most 2**53; got {size!r}")
         size = int(size)
         if size == 1:
             return self

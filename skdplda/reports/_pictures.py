@@ -1,7 +1,6 @@
 """The pictures of a page, as SVG: a map, a tree and bars. Numbers and labels in, markup out."""
 
 import numpy as np
-from scipy.cluster.hierarchy import dendrogram
 
 from skdplda.reports._page import clean, escape
 
@@ -68,6 +67,29 @@ def topic_circles(places, sizes, is_noise, tips, description):
     return _picture(WIDTH, height, "".join(parts), description)
 
 
+def layout(tree):
+    """Return the leaves of a tree from above to below, and (rows, distances) of the four corners of each branch.
+
+    It does not recurse, as scipy's `dendrogram` does: a tree may be a chain of all its leaves.
+    """
+    n_leaves = len(tree) + 1
+    leaves, waiting = [], [2 * n_leaves - 2]
+    while waiting:
+        node = waiting.pop()
+        if node < n_leaves:
+            leaves.append(node)
+        else:
+            first, second = tree[node - n_leaves, :2]
+            waiting += [int(second), int(first)]
+    row, distance, branches = np.empty(2 * n_leaves - 1), np.zeros(2 * n_leaves - 1), []
+    row[leaves] = np.arange(n_leaves)
+    for node, (first, second, joined, _) in enumerate(tree, start=n_leaves):
+        ends = [int(first), int(second)]
+        row[node], distance[node] = row[ends].mean(), joined
+        branches.append((row[ends].repeat(2), [distance[ends[0]], joined, joined, distance[ends[1]]]))
+    return leaves, branches
+
+
 def tree_picture(tree, labels, is_noise, description):
     """Return a tree with its leaves at the left, a row each.
 
@@ -82,8 +104,7 @@ def tree_picture(tree, labels, is_noise, description):
     description : str
         For readers who do not see the picture.
     """
-    shape = dendrogram(tree, no_plot=True)
-    leaves = shape["leaves"]
+    leaves, branches = layout(tree)
     shown = [_shortened(f"{labels[leaf]}{' (noise)' if is_noise[leaf] else ''}", 44) for leaf in leaves]
     left = min(max(len(text) for text in shown) * LETTER + 12, 330)
     most = max(float(tree[:, 2].max()), 1e-9)
@@ -93,17 +114,17 @@ def tree_picture(tree, labels, is_noise, description):
     def x(distance):
         return left + distance / most * (WIDTH - left - 24)
 
-    def y(place):
-        return 12 + ROW * (place / 10)  # scipy has leaves at 5, 15, 25, ...
+    def y(row):
+        return 12 + ROW * (row + 0.5)
 
     parts = [
-        _text(left - 8, y(10 * row + 5) + 4.5, text, "end", "quiet" if is_noise[leaf] else "")
+        _text(left - 8, y(row) + 4.5, text, "end", "quiet" if is_noise[leaf] else "")
         for row, (leaf, text) in enumerate(zip(leaves, shown, strict=True))
     ]
     for tick in np.linspace(0, most, 5):
         parts.append(_line(x(tick), 8, x(tick), height - 28, "axis"))
         parts.append(_text(x(tick), height - 10, f"{tick:.2f}", "middle", "quiet"))
-    for rows, distances in zip(shape["icoord"], shape["dcoord"], strict=True):
+    for rows, distances in branches:
         points = " ".join(f"{x(d):.1f},{y(r):.1f}" for r, d in zip(rows, distances, strict=True))
         parts.append(f'<polyline points="{points}" class="branch"/>')
     return _picture(WIDTH, height, "".join(parts), description)

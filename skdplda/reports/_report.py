@@ -25,6 +25,7 @@ __all__ = ["Reportable", "report"]
 N_WORDS = 10  # of a topic, in its row
 NOISE_FLOOR = 1.0  # signal-to-noise ratio below which there is more noise than topic
 NEAR = 3  # pairs of topics that the text names
+MOST_PICTURED = 200  # topics; of more, circles cover each other and trees have no end: a table says which are alike
 SIZE_HEADS = {"documents": "Number of texts", "weight": "Share of users' weight"}  # of clusters
 SIZE_NOTES = {
     "documents": "Numbers of texts are as released; two standard deviations stand behind them.",
@@ -117,8 +118,9 @@ def report(
     """Write a page that shows a model to people: one HTML file, which loads nothing from the network.
 
     It has the topics with their words and sizes, a map, a tree, what is noise, and the privacy statement, and names
-    epsilon in each caption. It is made of released values only, and may be published like the model. The page needs no
-    program: it has no scripts, and follows the reader's choice of a light or a dark screen.
+    epsilon in each caption. Of more than 200 topics it has the nearest of each in place of pictures. It is made of
+    released values only, and may be published like the model. The page needs no program: it has no scripts, and follows
+    the reader's choice of a light or a dark screen.
 
     Parameters
     ----------
@@ -177,7 +179,8 @@ def report(
         )
     shown = _Shown(model, feature_names)
     title = f"{shown.noun.title()}s" if title is None else title
-    body = "".join(part(shown) for part in (_summary, _topics, _map, _hierarchy, _noise, _privacy, _reading))
+    parts = (_summary, _topics, _map, _hierarchy, _neighbours, _noise, _privacy, _reading)
+    body = "".join(part(shown) for part in parts)
     content = page(title, shown.caption, body, f"Made with skdplda {version('skdplda')} from released values only.")
     path = Path(os.fspath(path))
     with whole_file(path) as file:
@@ -191,9 +194,12 @@ class _Shown:
     def __init__(self, model, feature_names):
         self.info = model.topic_info(N_WORDS, feature_names)  # which says NotFittedError, or that names do not fit
         self.guarantee = model.privacy_guarantee_
-        self.tree = np.asarray(model.topic_hierarchy(), dtype=float)
         self.topic_word = getattr(model, "topic_word_", None)
-        self.distances = None if self.topic_word is None or len(self.info) < 2 else topic_distances(model)
+        self.pictured = len(self.info) <= MOST_PICTURED
+        self.tree = np.asarray(model.topic_hierarchy(), dtype=float) if self.pictured else None
+        measured = self.topic_word is not None and 2 <= len(self.info) <= MOST_PICTURED
+        self.distances = topic_distances(model) if measured else None
+        self.neighbours = None if self.pictured or self.topic_word is None else neighbours(model)
         self.words = np.array(self.info["words"].tolist(), dtype=object)
         self.noisy = model.top_words(self.words.shape[1], feature_names, mark_noise=True).to_numpy() != self.words
         self.n_topics = len(self.info)
@@ -361,7 +367,7 @@ def _tips(shown):
 
 def _hierarchy(shown):
     """Return the tree of topics."""
-    if shown.n_topics < 2:
+    if shown.n_topics < 2 or not shown.pictured:
         return ""
     labels = [f"{label}: {', '.join(map(str, row[:3]))}" for label, row in zip(shown.labels, shown.words, strict=True)]
     alt = f"Tree of {shown.n_topics} {shown.noun}s, joined from left to right by their distance."
@@ -371,20 +377,62 @@ def _hierarchy(shown):
     return section("Hierarchy", text + _figure(picture, f"Hierarchy of the {shown.noun}s; {shown.price}"), "hierarchy")
 
 
+def neighbours(model):
+    """Return (the nearest other topic, its distance) of each topic, by a matrix product: there are many.
+
+    The distance is that of Hellinger, from 0 for equal topics to 1 for those that have no word in common; of clusters,
+    1 less the cosine of their directions.
+    """
+    of_clusters = hasattr(model, "cluster_centers_")
+    if of_clusters:
+        rows = np.asarray(model.cluster_centers_, dtype=float)
+        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    else:
+        rows = np.sqrt(np.asarray(model.topic_word_, dtype=float))
+    alike = rows @ rows.T
+    np.fill_diagonal(alike, -np.inf)
+    nearest = alike.argmax(axis=1)
+    distance = np.maximum(1 - alike[np.arange(len(rows)), nearest], 0)
+    return nearest, distance if of_clusters else np.sqrt(distance)
+
+
+def _neighbours(shown):
+    """Return the table of nearest topics, which stands for map and tree where topics are many."""
+    if shown.neighbours is None:
+        return ""
+    noun, (nearest, distance) = shown.noun, shown.neighbours
+    scale = "1 for topics without a word in common (Hellinger)"
+    if noun == "cluster":
+        scale = "1 for clusters of directions without a relation (1 less the cosine)"
+    text = (
+        f"<p>Of more than {MOST_PICTURED} {noun}s there is no map and no tree. The table has the nearest other {noun}"
+        f" of each, the most alike first. The distance is 0 for equal {noun}s, and {scale}.</p>"
+    )
+    rows = [
+        [escape(shown.labels[topic]), shown.of(nearest[topic]), f"{distance[topic]:.2f}"]
+        for topic in np.argsort(distance, kind="stable")
+    ]
+    heads = [noun.title(), f"Words of the nearest {noun}", "Distance"]
+    return section("Neighbours", text + table(f"Nearest {noun}s; {shown.price}", heads, rows), "neighbours")
+
+
 def _noise(shown):
     """Return how far each topic stands out of the noise."""
     if not shown.noise_known:
         return ""
     noun = shown.noun
+    where = "Below the dashed line, at" if shown.pictured else "The numbers are in the table above. Below"
     text = (
         f"<p>How far the words of each {noun} stand out of the words of all {noun}s, in standard deviations of the"
-        f" added noise. Below the dashed line, at {NOISE_FLOOR:g}, there is more noise than {noun}.</p>"
+        f" added noise. {where} {NOISE_FLOOR:g}, there is more noise than {noun}.</p>"
     )
     if shown.is_noise.mean() > 0.5:
         text += (
             f"<p class='warning'>Most {noun}s are noise. More documents, fewer {noun}s, fewer words, a larger epsilon"
             " or a public prior would help.</p>"
         )
+    if not shown.pictured:
+        return section("Noise", text, "noise")
     alt = (
         f"Bars of the signal-to-noise ratio of {shown.n_topics} {noun}s, and a line at {NOISE_FLOOR:g}."
         f" {int(shown.is_noise.sum())} {noun}s may be noise."

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._types import ArrayLike
+from skdplda._validation import check_structure
 
 __all__ = ["EmbeddedTexts"]
 
@@ -32,7 +33,8 @@ class EmbeddedTexts:
     Raises
     ------
     ValueError
-        If the rows of the two differ in number, or the words are not as many as the columns.
+        If the rows of the two differ in number, the words are not as many as the columns, or the arrays of a sparse
+        matrix do not describe one.
 
     Examples
     --------
@@ -44,6 +46,8 @@ class EmbeddedTexts:
     """
 
     def __init__(self, vectors: Any, counts: Any = None, words: ArrayLike | None = None) -> None:
+        check_structure(vectors, "vectors")
+        check_structure(counts, "counts")
         if counts is not None and counts.shape[0] != vectors.shape[0]:
             raise ValueError(
                 f"counts must have one row a text: vectors have {vectors.shape[0]} rows, counts {counts.shape[0]}."

@@ -101,6 +101,7 @@ class UnitMatrix:
         units : UnitMatrix
             One row for each word occurrence.
         """
+        check_structure(X)
         X = sp.csr_array(X)
         words = np.repeat(X.indices, X.data)
         start = np.concatenate([[0], np.cumsum(X.data, dtype=np.int64)])[X.indptr]

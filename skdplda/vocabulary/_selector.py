@@ -11,7 +11,15 @@ from sklearn.feature_selection import SelectorMixin
 
 from skdplda._texts import NamedCounts
 from skdplda._types import ArrayLike, Matrix, Seed
-from skdplda._validation import check_is_fitted, check_matrix, fit_context, is_integer, note_groups, note_parameters
+from skdplda._validation import (
+    check_is_fitted,
+    check_matrix,
+    check_structure,
+    fit_context,
+    is_integer,
+    note_groups,
+    note_parameters,
+)
 from skdplda.exceptions import EmptySelectionError
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions, users_of
 
@@ -233,6 +241,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         ValueError
             If X has other columns than that of `fit`.
         """
+        check_structure(X)
         found = super().transform(X)
         if hasattr(X, "columns") and isinstance(found, np.ndarray):
             return pd.DataFrame(found, index=getattr(X, "index", None), columns=self.get_feature_names_out())
@@ -240,6 +249,29 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
             found = NamedCounts(found)
             found.words = self.get_feature_names_out()
         return found
+
+    def inverse_transform(self, X: Matrix) -> Any:
+        """Undo `transform`, with columns of zeros in the place of those that were not selected.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_selected)
+            As from `transform`.
+
+        Returns
+        -------
+        X : ndarray or sparse matrix of shape (n_documents, n_words)
+            With the columns of `fit`.
+
+        Raises
+        ------
+        NotFittedError
+            If the selector is not fitted.
+        ValueError
+            If X has other columns than those selected.
+        """
+        check_structure(X)
+        return super().inverse_transform(X)
 
     def _select_or_none(self, X, groups, charge):
         """Return the selected columns, their weights and None; where nothing is selected, no columns and why."""
