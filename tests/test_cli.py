@@ -931,7 +931,7 @@ def test_an_interrupted_fit_is_charged_once(corpus, capsys, monkeypatch):
 def test_attacks_and_audits_charge_each_fit(corpus, capsys, options, fits):
     ledger, paths = str(corpus / "ledger.json"), [str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt")]
     model = ["--epsilon", "1", "--delta", "1e-6", "--topics", "2", "--rounds", "2", "--json"]
-    begun = PrivacyAccountant.open(ledger, 0.9, 1e-5)
+    begun = PrivacyAccountant.open(ledger, 0.5, 1e-5)
     assert cli.main([*options, *paths, *model, "--ledger", ledger]) == 2
     assert begun.ledger == ()
     ledger = str(corpus / "books.json")
