@@ -10,6 +10,7 @@ import tempfile
 
 KERNELS = {  # extension -> uses threads; the longest to compile come first
     "gibbs": True,
+    "arithmetic": True,
     "listed": True,
     "expected": True,
     "variational": True,
