@@ -157,7 +157,7 @@ def parts(model):
     """Yield what is released, and what it makes of new documents."""
     for name, value in sorted(vars(model).items()):
         if name.endswith("_") and isinstance(value, np.ndarray | float | int | np.number):
-            yield name, value
+            yield name, value.astype(str) if np.asarray(value).dtype.hasobject else value
     new = embeddings()[0][:50] if isinstance(model, EmbeddingTopics) else corpus(50, seed=9)
     if hasattr(model, "components_"):
         yield "transform", model.transform(new)

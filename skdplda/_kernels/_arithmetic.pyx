@@ -5,13 +5,17 @@ version or number of threads to another. These do not: see arithmetic.h.
 """
 
 from cython.parallel cimport prange
-from libc.stdint cimport int32_t, int64_t
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 import numpy as np
 
+from skdplda._kernels._random_stream cimport random_stream, stream_double, stream_of
 from skdplda._kernels._simd cimport choose_simd
 
-__all__ = ["digamma", "dot", "exp", "expm1", "log", "log1p", "product", "sparse_product"]
+__all__ = [
+    "digamma", "dot", "eigen", "exp", "expm1", "gamma_rows", "inverse", "log", "log1p", "product", "sparse_product",
+]
 
 cdef extern from "arithmetic_dispatch.h" nogil:
     void exp_many(const double *x, double *out, int64_t n)
@@ -22,6 +26,13 @@ cdef extern from "arithmetic_dispatch.h" nogil:
     double sum_many(const double *a, const double *b, int64_t n)
     void combine(const double *a, const double *b, double *out, int64_t length, int64_t n, int64_t stride)
     void combine_sparse(const double *a, const int32_t *rows, const double *b, double *out, int64_t length, int64_t n)
+
+    double log_one(double x)
+
+cdef extern from "linear_algebra.h" nogil:
+    void tridiagonalize(double *a, double *q, double *d, double *e, double *v, double *w, int64_t n)
+    int diagonalize(double *q, double *d, double *e, int64_t n)
+    int invert(double *a, double *b, int64_t n)
 
 ctypedef void (*loop)(const double *x, double *out, int64_t n) noexcept nogil
 
@@ -140,4 +151,100 @@ def sparse_product(
     for i in prange(n, nogil=True, num_threads=n_threads, schedule="static"):
         if indptr[i] < indptr[i + 1]:
             combine_sparse(&data[indptr[i]], &indices[indptr[i]], &b[0, 0], &out[i, 0], indptr[i + 1] - indptr[i], m)
+    return found
+
+
+def eigen(matrix):
+    """Eigenvalues of a symmetric matrix, ascending, and vectors as rows; the largest number of each is positive.
+
+    Equivalent to: ``np.linalg.eigh(matrix)``, the second transposed, but for rounding and for signs
+    """
+    scratch = np.array(matrix, np.float64, order="C")
+    if scratch.ndim != 2 or scratch.shape[0] != scratch.shape[1] or not scratch.size:
+        raise ValueError(f"matrix must be square and not empty; got shape {scratch.shape}")
+    size = float(np.abs(scratch).max())
+    if not size <= 1e300:
+        raise ValueError("matrix must hold finite numbers")
+    scratch /= size or 1.0  # squares neither overflow nor vanish
+    cdef int64_t n = scratch.shape[0]
+    cdef double[:, ::1] a = scratch
+    vectors = np.empty((n, n))
+    values = np.empty(n)
+    room = np.empty((3, n))
+    cdef double[:, ::1] q = vectors, rooms = room
+    cdef double[::1] d = values
+    cdef int done
+    with nogil:
+        tridiagonalize(&a[0, 0], &q[0, 0], &d[0], &rooms[0, 0], &rooms[1, 0], &rooms[2, 0], n)
+        done = diagonalize(&q[0, 0], &d[0], &rooms[0, 0], n)
+    if not done:
+        raise ArithmeticError("the eigenvalues did not converge")
+    order = np.argsort(values, kind="stable")
+    vectors = vectors[order]
+    largest = np.abs(vectors).argmax(axis=1)
+    vectors *= np.where(vectors[np.arange(n), largest] < 0, -1.0, 1.0)[:, None]
+    return values[order] * (size or 1.0), vectors
+
+
+def inverse(matrix):
+    """Inverse of a positive definite matrix.
+
+    Equivalent to: ``np.linalg.inv(matrix)``, but for rounding
+    """
+    found = np.array(matrix, np.float64, order="C")
+    if found.ndim != 2 or found.shape[0] != found.shape[1] or not found.size:
+        raise ValueError(f"matrix must be square and not empty; got shape {found.shape}")
+    room = np.empty_like(found)
+    cdef double[:, ::1] a = found, b = room
+    if not invert(&a[0, 0], &b[0, 0], a.shape[0]):
+        raise ArithmeticError("the matrix is not positive definite")
+    return found
+
+
+cdef void fill_gamma(uint64_t seed, int64_t row, double shape, float *out, int64_t n) noexcept nogil:
+    """Numbers of the Gamma distribution of mean 1. Source: Marsaglia and Tsang (2000), ACM TOMS 26(3)."""
+    cdef random_stream stream = stream_of(seed, 0, row)
+    cdef double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d), x = 0, y = 0, square, v, u, spare = 0
+    cdef int64_t j = 0
+    cdef bint spared = False
+    while j < n:
+        if shape == 1:
+            out[j] = -log_one(1 - stream_double(&stream))
+            j += 1
+            continue
+        if spared:  # the polar method makes two normal numbers at a time
+            x = spare
+        else:
+            square = 0
+            while not 0 < square < 1:
+                x = 2 * stream_double(&stream) - 1
+                y = 2 * stream_double(&stream) - 1
+                square = x * x + y * y
+            v = sqrt(-2 * log_one(square) / square)
+            x, spare = x * v, y * v
+        spared = not spared
+        v = 1 + c * x
+        if v <= 0:
+            continue
+        v = v * v * v
+        u = 1 - stream_double(&stream)
+        square = x * x
+        if u < 1 - 0.0331 * square * square or log_one(u) < 0.5 * square + d * (1 - v + log_one(v)):
+            out[j] = d * v / shape
+            j += 1
+
+
+def gamma_rows(uint64_t seed, double shape, int64_t n_rows, int64_t n_columns, int n_threads=1):
+    """Independent numbers of the Gamma distribution of a shape of at least 1 and mean 1, row by row.
+
+    Equivalent to: ``rng.gamma(shape, 1 / shape, (n_rows, n_columns)).astype(np.float32)``, in law
+    """
+    if not shape >= 1:
+        raise ValueError(f"shape must be at least 1; got {shape!r}")
+    found = np.empty((n_rows, n_columns), np.float32)
+    cdef float[:, ::1] out = found
+    cdef int64_t i
+    if n_columns:
+        for i in prange(n_rows, nogil=True, num_threads=n_threads, schedule="static"):
+            fill_gamma(seed, i, shape, &out[i, 0], n_columns)
     return found
