@@ -1,10 +1,11 @@
 """Arithmetic with the same bits on every machine, for whatever a seeded fit or a guarantee depends on.
 
-NumPy's and SciPy's `exp`, `log`, special functions and random laws, `numpy.linalg` and every product of matrices by a BLAS
-may differ in the last bit between processors, versions and numbers of threads. That bit can change the noise of a seeded
-fit, whose key is a digest of what the noise is added to. What stands here uses operations that IEEE 754 fixes, in a fixed
-order: the kernels of `_kernels/_arithmetic.pyx`. Also fixed are NumPy's +, -, *, /, `sqrt`, `square`, comparisons, sums of
-integers, cumulative sums and `bincount`. `tests/test_arithmetic.py` forbids the others in the packages that fits use.
+`exp`, `log`, special functions and random laws of NumPy and SciPy, `numpy.linalg` and every product of matrices by a
+BLAS may differ in the last bit between processors, versions and numbers of threads. That bit can change the noise of a
+seeded fit, whose key is a digest of what the noise is added to. What stands here uses operations that IEEE 754 fixes,
+in a fixed order: the kernels of `_kernels/_arithmetic.pyx`. Also fixed are +, -, *, /, `sqrt`, `square`, comparisons,
+sums of integers, cumulative sums and `bincount` of NumPy. `tests/test_arithmetic.py` forbids the others in the packages
+that fits use.
 """
 
 import math

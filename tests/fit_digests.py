@@ -109,7 +109,9 @@ FITS = {
     "vips-topics": lambda: fitted(seeded(VIPSLDA, epsilon=3.0, prior=topic_prior())),
     "vips-frequencies": lambda: fitted(seeded(VIPSLDA, epsilon=1.0, prior=public_frequencies())),
     "vips-sampled": lambda: fitted(
-        seeded(VIPSLDA, epsilon=8.0, learning_method="online", max_norm=9.0, batch_size=200, nominal_size=900, max_iter=10)
+        seeded(
+            VIPSLDA, epsilon=8.0, learning_method="online", max_norm=9.0, batch_size=200, nominal_size=900, max_iter=10
+        )
     ),
     "vips-exact": lambda: fitted(seeded(VIPSLDA, epsilon=np.inf)),
     "vips-exact-infer": lambda: fitted(
@@ -146,8 +148,14 @@ FITS = {
     **{
         f"selector-{mechanism}": lambda mechanism=mechanism: selected(mechanism)
         for mechanism in (
-            "weighted_gaussian", "policy_gaussian", "policy_laplace", "item_frequency", "sips", "truncated_geometric",
-            "mad", "mad2r",
+            "weighted_gaussian",
+            "policy_gaussian",
+            "policy_laplace",
+            "item_frequency",
+            "sips",
+            "truncated_geometric",
+            "mad",
+            "mad2r",
         )  # fmt: skip
     },
 }
