@@ -45,27 +45,30 @@ def total(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
 
     Parameters
     ----------
-    a : array-like
+    a : array-like or csr_array
         Numbers, as float64.
     axis : int or None, default=None
         As in `np.sum`.
     keepdims : bool, default=False
-        As in `np.sum`.
+        As in `np.sum`; not for a csr_array.
 
     Returns
     -------
     sum : float or ndarray of float64
     """
-    a = np.asarray(a, np.float64)
+    if sp.issparse(a):
+        places = {0: a.indices, 1: np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))}
+        return total(a.data) if axis is None else np.bincount(places[axis], a.data, a.shape[1 - axis])
+    a = np.asarray(a)
+    a = a if a.dtype in (np.float32, np.float64) else a.astype(np.float64)
     if axis is None or a.ndim == 1:
-        found = kernel.dot(_numbers(a).reshape(-1))
+        found = float(kernel.row_sums(np.ascontiguousarray(a).reshape(1, -1))[0])
         return np.full((1,) * a.ndim, found) if keepdims else found
     if axis == 0 and a.ndim == 2:
-        found = kernel.product(np.ones((1, len(a))), _numbers(a))
-        return found if keepdims else found[0]
-    moved = np.moveaxis(a, axis, -1)
-    rows = _numbers(moved).reshape(-1, a.shape[axis])
-    found = kernel.product(rows, np.ones((rows.shape[1], 1))).reshape(moved.shape[:-1])
+        found = kernel.column_sums(np.ascontiguousarray(a))
+    else:
+        rows = np.ascontiguousarray(np.moveaxis(a, axis, -1))
+        found = kernel.row_sums(rows.reshape(-1, a.shape[axis])).reshape(rows.shape[:-1])
     return np.expand_dims(found, axis) if keepdims else found
 
 
@@ -183,7 +186,7 @@ def orthonormal(rows: Any) -> np.ndarray:
     Parameters
     ----------
     rows : ndarray of shape (n, m), n <= m
-        Linearly independent.
+        Linearly independent; what is left of others is rounding, or zeros.
 
     Returns
     -------
@@ -194,5 +197,5 @@ def orthonormal(rows: Any) -> np.ndarray:
     for i, row in enumerate(found):
         for _ in range(2 if i else 0):  # the second time takes away what rounding left
             row -= matmul(matmul(found[:i], row), found[:i])
-        row /= math.sqrt(kernel.dot(row, row))
+        row /= math.sqrt(kernel.dot(row, row)) or 1.0
     return found
