@@ -3,7 +3,7 @@
 `exp`, `log`, special functions and random laws of NumPy and SciPy, `numpy.linalg` and every product of matrices by a
 BLAS may differ in the last bit between processors, versions and numbers of threads. That bit can change the noise of a
 seeded fit, whose key is a digest of what the noise is added to. What stands here uses operations that IEEE 754 fixes,
-in a fixed order: the kernels of `_kernels/_arithmetic.pyx`. Also fixed are +, -, *, /, `sqrt`, `square`, comparisons,
+in a fixed order: the kernels `_arithmetic` and `_linear_algebra`. Also fixed are +, -, *, /, `sqrt`, `square`, comparisons,
 sums of integers, cumulative sums and `bincount` of NumPy. `tests/test_arithmetic.py` forbids the others in the packages
 that fits use.
 """
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._kernels import _arithmetic as kernel
-from skdplda._kernels._arithmetic import digamma, eigen, exp, expm1, gamma_rows, inverse, log, log1p
+from skdplda._kernels import _linear_algebra as kernel
+from skdplda._kernels._arithmetic import digamma, exp, expm1, gamma_rows, log, log1p
+from skdplda._kernels._linear_algebra import eigen, inverse
 
 __all__ = [
     "digamma",

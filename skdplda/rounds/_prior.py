@@ -626,7 +626,7 @@ def _vectors_of(X, words, n_dimensions):
 def _association(present):
     """Return the positive pointwise mutual information of words in documents, and 0 for a word with itself."""
     n_documents, n_words = present.shape
-    rarity = log(n_documents / np.bincount(present.indices, minlength=n_words))
+    rarity = log(n_documents / np.diff(present.indptr))
     result = np.zeros((n_words, n_words), np.float32)
     for begin in range(0, n_words, BLOCK_ROWS):
         block = slice(begin, min(begin + BLOCK_ROWS, n_words))
