@@ -189,6 +189,9 @@ def test_orthonormal_rows():
     assert_allclose(rows @ rows.T, np.eye(20), atol=1e-14)
     assert (np.diag(a @ rows.T) > 0).all()
     assert_array_equal(arithmetic.orthonormal(np.zeros((2, 3))), 0)
+    rows = arithmetic.orthonormal([a[0], a[1], a[0] - 3 * a[1], a[2]])
+    assert_array_equal(rows[2], 0)
+    assert_allclose(rows @ rows.T, np.diag([1, 1, 0, 1]), atol=1e-14)
 
 
 # Laws. Fixed seeds; a right sampler would fail with probability 1e-6.
