@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda._arithmetic import eigen, log, matmul, mean, normal, orthonormal, total
-from skdplda._texts import check_texts
+from skdplda._texts import check_texts, most_frequent
 from skdplda._types import ArrayLike, Estimator, Iterable, Sequence
 from skdplda._validation import HIDDEN, is_integer
 
@@ -199,7 +199,7 @@ class PublicPrior:
             texts.
         vectorizer : CountVectorizer or any with `fit_transform` and `get_feature_names_out`, default=None
             How texts are cut into words; a clone of it is fitted. Words should be cut as in the private pipeline. None:
-            ``CountVectorizer(max_features=10_000)``. Affects privacy: no, if it does not depend on the private texts.
+            ``CountVectorizer()``, of whose words the 10,000 most frequent are taken. Affects privacy: no, if it does not depend on the private texts.
         n_dimensions : int, default=100
             The most dimensions of the vectors; the 10,000 words that are in most documents have one at most. Affects
             privacy: no.
@@ -237,9 +237,10 @@ class PublicPrior:
         texts = list(texts)
         if not texts:
             raise ValueError("texts must hold at least one document; got none.")
-        reader = CountVectorizer(max_features=MOST_WORDS) if vectorizer is None else clone(vectorizer)
-        X = sp.csr_array(reader.fit_transform(texts)).astype(np.float64)
-        words = [str(word) for word in reader.get_feature_names_out()]
+        reader = CountVectorizer() if vectorizer is None else clone(vectorizer)
+        X = sp.csc_array(reader.fit_transform(texts)).astype(np.float64)
+        columns = most_frequent(X, MOST_WORDS) if vectorizer is None else np.arange(X.shape[1])
+        X, words = X[:, columns].tocsr(), [str(word) for word in reader.get_feature_names_out()[columns]]
         found = _vectors_of(X, words, n_dimensions) if len(texts) >= LEAST_TEXTS else None
         return cls(vectors=[] if found is None else [found], frequencies=[(words, X.sum(axis=0))])
 
