@@ -10,6 +10,8 @@ import tempfile
 
 KERNELS = {  # extension -> uses threads; the longest to compile come first
     "gibbs": True,
+    "arithmetic": True,
+    "linear_algebra": True,
     "listed": True,
     "expected": True,
     "variational": True,

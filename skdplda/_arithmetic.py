@@ -1,0 +1,205 @@
+"""Arithmetic with the same bits on every machine, for whatever a seeded fit or a guarantee depends on.
+
+`exp`, `log`, special functions and random laws of NumPy and SciPy, `numpy.linalg` and every product of matrices by a
+BLAS may differ in the last bit between processors, versions and numbers of threads. That bit can change the noise of a
+seeded fit, whose key is a digest of what the noise is added to. What stands here uses operations that IEEE 754 fixes,
+in a fixed order: the kernels `_arithmetic` and `_linear_algebra`. Also fixed are +, -, *, /, `sqrt`, `square`,
+comparisons, sums of integers, cumulative sums and `bincount` of NumPy. `tests/test_arithmetic.py` forbids the others in
+the packages that fits use.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from skdplda._kernels import _linear_algebra as kernel
+from skdplda._kernels._arithmetic import digamma, exp, expm1, gamma_rows, log, log1p
+from skdplda._kernels._linear_algebra import eigen, gram, inverse, mixture_weights
+
+__all__ = [
+    "digamma",
+    "eigen",
+    "exp",
+    "expm1",
+    "gamma_rows",
+    "geomspace",
+    "gram",
+    "inverse",
+    "log",
+    "log1p",
+    "matmul",
+    "mean",
+    "mixture_weights",
+    "normal",
+    "orthonormal",
+    "power",
+    "total",
+]
+
+
+def _numbers(a: Any) -> np.ndarray:
+    return np.ascontiguousarray(a, np.float64)
+
+
+def total(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Sum of all numbers, or along an axis, added up in a fixed order.
+
+    Parameters
+    ----------
+    a : array-like or csr_array
+        Numbers, as float64.
+    axis : int or None, default=None
+        As in `np.sum`.
+    keepdims : bool, default=False
+        As in `np.sum`; not for a csr_array.
+
+    Returns
+    -------
+    sum : float or ndarray of float64
+    """
+    if not isinstance(a, np.ndarray) and sp.issparse(a):
+        places = {0: a.indices, 1: np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))}
+        return total(a.data) if axis is None else np.bincount(places[axis], a.data, a.shape[1 - axis])
+    a = np.asarray(a)
+    a = a if a.dtype in (np.float32, np.float64) else a.astype(np.float64)
+    if axis is None or a.ndim == 1:
+        found = float(kernel.row_sums(np.ascontiguousarray(a).reshape(1, -1))[0])
+        return np.full((1,) * a.ndim, found) if keepdims else found
+    if axis == 0 and a.ndim == 2:
+        found = kernel.column_sums(np.ascontiguousarray(a))
+    else:
+        rows = np.ascontiguousarray(np.moveaxis(a, axis, -1))
+        found = kernel.row_sums(rows.reshape(-1, a.shape[axis])).reshape(rows.shape[:-1])
+    return np.expand_dims(found, axis) if keepdims else found
+
+
+def mean(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Mean of all numbers, or along an axis; as `total`."""
+    return total(a, axis, keepdims) / (np.size(a) if axis is None else np.shape(a)[axis])
+
+
+def matmul(a: Any, b: Any, n_threads: int = 1) -> Any:
+    """Product of two matrices or vectors, the first of which may be sparse, added up in a fixed order.
+
+    Parameters
+    ----------
+    a : array-like or sparse matrix, of shape (n, m) or (m,)
+        A vector only if it is dense.
+    b : array-like of shape (m, k) or (m,)
+        Dense.
+    n_threads : int, default=1
+        The result does not depend on it.
+
+    Returns
+    -------
+    product : ndarray of float64, or float for two vectors
+    """
+    columns = _numbers(b)
+    vector, columns = columns.ndim == 1, columns.reshape(len(columns), -1)
+    if not isinstance(a, np.ndarray) and sp.issparse(a):
+        a = a.tocsr()
+        if a.shape[1] != len(columns):
+            raise ValueError(f"b must have {a.shape[1]} rows; got {len(columns)}")
+        found = kernel.sparse_product(
+            a.indptr.astype(np.int64), a.indices.astype(np.int32, copy=False), _numbers(a.data), columns, n_threads
+        )
+        return found[:, 0] if vector else found
+    rows = _numbers(a)
+    found = kernel.product(rows if rows.ndim == 2 else rows.reshape(1, -1), columns, n_threads)
+    if rows.ndim == 1:
+        return float(found[0, 0]) if vector else found[0]
+    return found[:, 0] if vector else found
+
+
+def power(x: Any, exponent: float) -> Any:
+    """Numbers from 0 to a power: roots and squares exactly rounded where they are a square root or a product.
+
+    Parameters
+    ----------
+    x : float or array-like
+        Not negative.
+    exponent : float
+        Any number.
+
+    Returns
+    -------
+    power : float or ndarray of float64
+    """
+    scalar, x = np.ndim(x) == 0, np.asarray(x, np.float64)
+    with np.errstate(divide="ignore"):
+        if exponent in (0.25, 0.5):
+            found = np.sqrt(x) if exponent == 0.5 else np.sqrt(np.sqrt(x))
+        elif exponent in (-0.25, -0.5):
+            found = 1 / (np.sqrt(x) if exponent == -0.5 else np.sqrt(np.sqrt(x)))
+        else:
+            found = np.asarray(exp(exponent * np.asarray(log(x))))
+    return float(found) if scalar else found
+
+
+def geomspace(first: float, last: float, n: int) -> np.ndarray:
+    """Return n numbers from the first to the last, whose logarithms are evenly spaced.
+
+    Parameters
+    ----------
+    first, last : float
+        Positive.
+    n : int
+        At least 2.
+
+    Returns
+    -------
+    numbers : ndarray of shape (n,)
+    """
+    found = exp(log(first) + (log(last) - log(first)) * (np.arange(n) / (n - 1)))
+    found[0], found[-1] = first, last
+    return found
+
+
+def normal(rng: np.random.Generator, size: int | tuple[int, ...]) -> np.ndarray:
+    """Draw standard normal numbers, by Marsaglia's polar method.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Its uniform numbers have the same bits everywhere.
+    size : int or tuple of int
+        The shape.
+
+    Returns
+    -------
+    numbers : ndarray of float64
+    """
+    n = int(np.prod(size))
+    found = np.empty(0)
+    while len(found) < n:
+        pairs = 2 * rng.random(((n - len(found)) // 2 + 16, 2)) - 1
+        square = pairs[:, 0] * pairs[:, 0] + pairs[:, 1] * pairs[:, 1]
+        inside = (square > 0) & (square < 1)
+        pairs, square = pairs[inside], square[inside]
+        found = np.concatenate([found, (pairs * np.sqrt(-2 * log(square) / square)[:, None]).ravel()])
+    return found[:n].reshape(size)
+
+
+def orthonormal(rows: Any) -> np.ndarray:
+    """Make rows orthogonal and of length 1, one after the other.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, m), n <= m
+        Rows that are, but for rounding, combinations of the rows above them become zero.
+
+    Returns
+    -------
+    rows : ndarray of shape (n, m)
+        Each is a combination of the first rows, the last with a positive factor.
+    """
+    found = np.array(rows, np.float64)
+    for i, row in enumerate(found):
+        whole = total(row * row)
+        for _ in range(2 if i else 0):  # the second time takes away what rounding left
+            row -= matmul(matmul(found[:i], row), found[:i])
+        square = total(row * row)
+        row *= 1 / math.sqrt(square) if square > 1e-20 * whole else 0.0
+    return found

@@ -1,0 +1,185 @@
+"""Print a digest of what each of some seeded fits releases, to compare processors, compilers, libraries and machines.
+
+`python tests/fit_digests.py` prints one line a fit: its name, a digest of its model (with what `transform` and `score`
+make of it) and one of its guarantee. Equal lines mean that one `random_state` gives the same model, bit for bit. Inputs
+are whole numbers and their quotients. Names of fits as arguments choose some.
+"""
+
+import hashlib
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from skdplda import HDPLDA, PCTD, VIPSLDA, EmbeddingTopics, LocalPrivateLDA, PrivateCGSLDA, PublicPrior
+from skdplda.datasets import write_counts
+from skdplda.local import LocalRandomizer
+from skdplda.model_selection import PrivateSearchCV
+from skdplda.vocabulary import DPVocabularySelector
+
+WORDS = [f"w{i:02}" for i in range(40)]
+USERS = np.arange(900) % 300
+SEED = 2**200 + 7  # no warning, and a proven guarantee
+
+
+def corpus(n_documents=900, n_words=40, n_topics=4, seed=0):
+    """Return counts of documents of one topic each, and some words of all."""
+    rng = np.random.default_rng(seed)
+    topic = rng.integers(0, n_topics, n_documents)
+    own = np.arange(n_words) % n_topics == topic[:, None]
+    X = rng.integers(0, 5, (n_documents, n_words)) * (rng.integers(0, np.where(own, 3, 16)) == 0)
+    return sp.csr_array(X.astype(np.int32))
+
+
+def vectors(n_dimensions=12):
+    """Return vectors of the words: those of a topic are alike."""
+    rng = np.random.default_rng(1)
+    centres = rng.integers(-9, 10, (4, n_dimensions))
+    return (3 * centres[np.arange(40) % 4] + rng.integers(-9, 10, (40, n_dimensions))) / 16
+
+
+def embeddings():
+    """Return vectors of documents, and their words."""
+    X = corpus()
+    return (X @ (vectors() * 16).round().astype(np.int64)).astype(np.float64) / 64, X
+
+
+def word_prior():
+    return PublicPrior.from_vectors((WORDS, vectors())).for_words(WORDS)
+
+
+def topic_prior():
+    return PublicPrior.from_seed_words({"first": ["w00", "w04"], "second": ["w01", "w05"]}).for_words(WORDS)
+
+
+def public_frequencies():
+    return PublicPrior.from_frequencies((WORDS, range(1, 41))).for_words(WORDS)
+
+
+def fitted(model, X=None, **options):
+    X = corpus() if X is None else X
+    return model.fit(X, **options)
+
+
+def seeded(kind, n_components=4, **settings):
+    return kind(n_components, random_state=SEED, **settings)
+
+
+def stream():
+    model = seeded(VIPSLDA, epsilon=5.0, max_iter=3, learning_method="online", nominal_size=900)
+    for part in range(3):
+        model.partial_fit(corpus(300, seed=part))
+    return model
+
+
+def on_disk():
+    with tempfile.TemporaryDirectory() as folder:
+        counts = write_counts(Path(folder) / "counts", [corpus()[:400], corpus()[400:]])
+        return fitted(seeded(VIPSLDA, epsilon=2.0), counts)
+
+
+def clusters(**settings):
+    X, counts = embeddings()
+    model = seeded(EmbeddingTopics, epsilon=settings.pop("epsilon", 2.0), **settings)
+    return model.fit(X, counts=counts)
+
+
+def searched():
+    search = PrivateSearchCV(
+        PrivateCGSLDA(max_iter=4), {"n_components": [2, 4]}, epsilon=8.0, mean_trials=3, random_state=SEED
+    )
+    return search.fit(corpus())
+
+
+def selected(mechanism, **settings):
+    X = corpus(3000, 200)
+    return DPVocabularySelector(epsilon=3.0, delta=1e-3, mechanism=mechanism, random_state=SEED, **settings).fit(X)
+
+
+SELECTIONS = ["weighted_gaussian", "policy_gaussian", "policy_laplace", "item_frequency"]
+SELECTIONS += ["sips", "truncated_geometric", "mad", "mad2r"]
+FITS = {
+    "vips": lambda: fitted(seeded(VIPSLDA, epsilon=2.0)),
+    "vips-5": lambda: fitted(seeded(VIPSLDA, epsilon=5.0)),
+    "vips-users": lambda: fitted(seeded(VIPSLDA, epsilon=8.0), groups=USERS),
+    "vips-many-topics": lambda: fitted(seeded(VIPSLDA, 40, epsilon=20.0)),
+    "vips-infer": lambda: fitted(seeded(VIPSLDA, epsilon=20.0, doc_topic_prior="infer", topic_word_prior="infer")),
+    "vips-vectors": lambda: fitted(seeded(VIPSLDA, epsilon=3.0, prior=word_prior())),
+    "vips-topics": lambda: fitted(seeded(VIPSLDA, epsilon=3.0, prior=topic_prior())),
+    "vips-frequencies": lambda: fitted(seeded(VIPSLDA, epsilon=1.0, prior=public_frequencies())),
+    "vips-sampled": lambda: fitted(
+        seeded(
+            VIPSLDA, epsilon=8.0, learning_method="online", max_norm=9.0, batch_size=200, nominal_size=900, max_iter=10
+        )
+    ),
+    "vips-exact": lambda: fitted(seeded(VIPSLDA, epsilon=np.inf)),
+    "vips-exact-infer": lambda: fitted(
+        seeded(VIPSLDA, epsilon=np.inf, doc_topic_prior="infer", topic_word_prior="infer")
+    ),
+    "vips-stream": stream,
+    "vips-disk": on_disk,
+    "cgs": lambda: fitted(seeded(PrivateCGSLDA, epsilon=2.0)),
+    "cgs-infer": lambda: fitted(seeded(PrivateCGSLDA, epsilon=20.0, doc_topic_prior="infer")),
+    "cgs-vectors": lambda: fitted(seeded(PrivateCGSLDA, epsilon=3.0, prior=word_prior())),
+    "cgs-laplace": lambda: fitted(seeded(PrivateCGSLDA, epsilon=20.0, mechanism="laplace")),
+    "cgs-sampled": lambda: fitted(seeded(PrivateCGSLDA, epsilon=8.0, sampling_rate=0.3, max_iter=10)),
+    "cgs-exact": lambda: fitted(seeded(PrivateCGSLDA, epsilon=np.inf)),
+    "cgs-exact-infer": lambda: fitted(seeded(PrivateCGSLDA, epsilon=np.inf, doc_topic_prior="infer")),
+    "cgs-exact-many-topics": lambda: fitted(seeded(PrivateCGSLDA, 300, epsilon=np.inf, max_iter=12)),
+    "cgs-published": lambda: fitted(seeded(PrivateCGSLDA, epsilon=2.0, mechanism="laplace-last", max_iter=5)),
+    "cgs-monitor": lambda: fitted(seeded(PrivateCGSLDA, mechanism="inherent", max_iter=5)),
+    "hdp": lambda: fitted(seeded(HDPLDA, epsilon=50.0, max_iter=5)),
+    "hdp-pure": lambda: fitted(seeded(HDPLDA, epsilon=50.0, delta=0.0, max_iter=5, count_clip=3.0)),
+    "hdp-sequential": lambda: fitted(seeded(HDPLDA, noise_epsilon=5.0, inherent_epsilon=5.0, table="sequential")),
+    "pctd": lambda: fitted(seeded(PCTD, epsilon=5.0)),
+    "pctd-units": lambda: fitted(seeded(PCTD, epsilon=5.0, noise="units")),
+    "pctd-published": lambda: fitted(seeded(PCTD, noise="units-each-iteration", max_iter=4)),
+    "pctd-exact": lambda: fitted(seeded(PCTD, epsilon=np.inf)),
+    "clusters": clusters,
+    "clusters-public": lambda: clusters(init=np.eye(4, 12)),
+    "clusters-exact": lambda: clusters(epsilon=np.inf),
+    "local": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5)),
+    "local-asymmetric": lambda: fitted(
+        seeded(LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(3.0, mechanism="asymmetric", max_words=5))
+    ),
+    "local-bayes": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5, reconstruction="bayes")),
+    "search": searched,
+    **{f"selector-{mechanism}": lambda mechanism=mechanism: selected(mechanism) for mechanism in SELECTIONS},
+}
+
+
+def parts(model):
+    """Yield what is released, and what it makes of new documents."""
+    for name, value in sorted(vars(model).items()):
+        if name.endswith("_") and isinstance(value, np.ndarray | float | int | np.number):
+            yield name, value.astype(str) if np.asarray(value).dtype.hasobject else value
+    new = embeddings()[0][:50] if isinstance(model, EmbeddingTopics) else corpus(50, seed=9)
+    if hasattr(model, "components_"):
+        yield "transform", model.transform(new)
+        if not isinstance(model, EmbeddingTopics):
+            yield "score", model.score(new)
+
+
+def digest(pairs):
+    found = hashlib.sha256()
+    for name, value in pairs:
+        found.update(f"{name} {np.asarray(value).dtype} {np.shape(value)}".encode())
+        found.update(np.ascontiguousarray(value).tobytes())
+    return found.hexdigest()[:16]
+
+
+def main(names):
+    for name in names or FITS:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = FITS[name]()
+            found = digest(parts(model))
+        guarantee = hashlib.sha256(model.privacy_guarantee_.to_json().encode()).hexdigest()[:16]
+        print(name, found, guarantee, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
