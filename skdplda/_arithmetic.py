@@ -166,15 +166,17 @@ def normal(rng: np.random.Generator, size: int | tuple[int, ...]) -> np.ndarray:
     -------
     numbers : ndarray of float64
     """
-    n = int(np.prod(size))
-    found = np.empty(0)
-    while len(found) < n:
-        pairs = 2 * rng.random(((n - len(found)) // 2 + 16, 2)) - 1
-        square = pairs[:, 0] * pairs[:, 0] + pairs[:, 1] * pairs[:, 1]
-        inside = (square > 0) & (square < 1)
-        pairs, square = pairs[inside], square[inside]
-        found = np.concatenate([found, (pairs * np.sqrt(-2 * log(square) / square)[:, None]).ravel()])
-    return found[:n].reshape(size)
+    n = left = int(np.prod(size))
+    found = [np.empty(0)]
+    while left > 0:
+        x, y = 2 * rng.random((2, int(0.64 * left) + 16)) - 1  # a share of pi / 4 is kept
+        square = x * x + y * y
+        inside = np.flatnonzero((square > 0) & (square < 1))
+        square = square[inside]
+        factor = np.sqrt(-2 * log(square) / square)
+        found += [x[inside] * factor, y[inside] * factor]
+        left -= 2 * len(inside)
+    return np.concatenate(found)[:n].reshape(size)
 
 
 def orthonormal(rows: Any) -> np.ndarray:
