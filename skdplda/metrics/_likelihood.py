@@ -336,7 +336,7 @@ def _check_distributions(table, name):
         table = table.astype(np.float64)
     if table.ndim != 2 or 0 in table.shape[1:]:
         raise ValueError(f"{name} must have two dimensions, got shape {table.shape}.")
-    sums = total(table, 1)
+    sums = total(table, axis=1)
     if table.size and not (table.min() >= 0 and abs(sums - 1).max() < 1e-4):
         wrong = int(np.argmax(~((table.min(axis=1) >= 0) & (abs(sums - 1) < 1e-4))))
         raise ValueError(
@@ -390,7 +390,7 @@ def _log_likelihood(X, word_topic, doc_topic):
     step = max(1, _CHUNK // word_topic.shape[1])
     for start in range(0, X.nnz, step):
         chunk = slice(start, start + step)
-        probability[chunk] = total(doc_topic[rows[chunk]] * word_topic[X.indices[chunk]], 1)
+        probability[chunk] = total(doc_topic[rows[chunk]] * word_topic[X.indices[chunk]], axis=1)
     return _sum_logarithms(X, probability)
 
 

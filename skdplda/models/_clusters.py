@@ -75,7 +75,7 @@ class BaseClusterModel(BaseTopicModel):
         sizes = log(self._topic_sizes())
         found = np.where(known[:, None], self.concentration_ * cosines + sizes, sizes)
         found = exp(found - found.max(axis=1, keepdims=True))
-        return found / total(found, 1, keepdims=True)
+        return found / total(found, axis=1, keepdims=True)
 
     def predict(self, X: Any) -> np.ndarray:
         """The nearest cluster of each text.
@@ -194,7 +194,7 @@ class BaseClusterModel(BaseTopicModel):
         """Return the class-based tf-idf of each word, (n_components, n_words); `weight` is for other models."""
         self._check_words()
         shares = self.topic_word_ * self._topic_sizes()[:, None]
-        return self.topic_word_ * log1p(1 / len(shares) / np.maximum(total(shares, 0), 1e-300))
+        return self.topic_word_ * log1p(1 / len(shares) / np.maximum(total(shares, axis=0), 1e-300))
 
     def _check_words(self):
         check_is_fitted(self)
@@ -287,7 +287,7 @@ def projected_rows(vectors, given):
         raise ValueError(f"projection must have at most {MOST_DIMENSIONS} columns; got {matrix.shape[1]}.")
     if matrix.shape[0] != n_features:
         raise ValueError(f"projection must have {n_features} rows, as X has columns; got {matrix.shape[0]}.")
-    length = np.sqrt(total(matrix**2, 0)).max()
+    length = np.sqrt(total(matrix**2, axis=0)).max()
     matrix = np.rint(matrix * (FINE / max(length, 1e-300)))
     found = np.empty((vectors.shape[0], matrix.shape[1]))
     for first in range(0, len(found), BLOCK_ROWS):

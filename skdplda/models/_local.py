@@ -424,7 +424,7 @@ class LocalPrivateLDA(BaseTopicModel):
 
     def _noise_of_batch(self, counts, present, n_documents):
         """Return the variance of the counts of a batch, (n_components, n_words), if topics said nothing."""
-        channel, masses = self._channel(counts.shape[1]), total(counts, 1)
+        channel, masses = self._channel(counts.shape[1]), total(counts, axis=1)
         variance = split_variance(present, n_documents, masses / max(total(masses), 1e-300), channel).T
         if self.reconstruction != "likelihood":  # a word counts 1 there, and not p - q
             told = channel.one_if_present - channel.one_if_absent

@@ -93,7 +93,7 @@ class NoiseTopic:
         weight[:k] = alpha
         if self._noisy:
             table[:, k] = STEADY
-        totals = np.tile(total(table, 0), (len(self._lengths), 1))
+        totals = np.tile(total(table, axis=0), (len(self._lengths), 1))
         if self._noisy:
             s = (p - q) / (p - q + total(alpha) / np.array(self._lengths))
             totals[:, k] = (STEADY + beta) * STEADY * s / q - self._n_words * beta

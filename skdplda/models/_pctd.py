@@ -538,5 +538,5 @@ class PublicPerplexity:
     def __call__(self, report):
         """Note the perplexity after a round."""
         topics = report.table.T + self._beta
-        topics = topics / total(topics, 1, keepdims=True)
+        topics = topics / total(topics, axis=1, keepdims=True)
         self.history.append(perplexity(self._X, topics, doc_topic_prior=self._alpha, n_threads=self._n_threads))

@@ -42,7 +42,7 @@ def noisy_segments(X, sigma, randomness, n_threads):
             sigma * GRID, exact.shape, randomness.noise(block, sigma, exact), n_threads
         )
         noisy = (noise + GRID * exact) / GRID
-        totals += total(noisy, 0)
+        totals += total(noisy, axis=0)
         done = begin + len(noisy)
         rate = np.maximum(totals, 0.0) + 3 * sigma * np.sqrt(done)  # an upper bound: later blocks lower the rates
         row, column = np.nonzero(_probable(noisy, rate / done, sigma) > 0)

@@ -20,8 +20,8 @@ def consistent(table, similarity, tau):
     if similarity is None or tau == 0:
         return table
     near = matmul(similarity, table)
-    pull = total(table * near, 0)  # p' R p times the squared total; R p has one total, hence the other one
-    pull = np.divide(total(table, 0), pull, out=np.zeros_like(pull), where=pull > 0)
+    pull = total(table * near, axis=0)  # p' R p times the squared total; R p has one total, hence the other one
+    pull = np.divide(total(table, axis=0), pull, out=np.zeros_like(pull), where=pull > 0)
     return table * ((1 + tau * near * pull) / (1 + tau * (pull > 0))).astype(table.dtype)
 
 
@@ -68,7 +68,7 @@ class ConsistentTables(SmoothedTables):
         counts, prior = self._sum / self._weight, self._prior
         deviation = np.full(len(counts), model_noise(self._plan))
         frequencies = shrink_frequencies(
-            total(counts, 1), deviation * np.sqrt(counts.shape[1]), floor_of(prior.frequencies)
+            total(counts, axis=1), deviation * np.sqrt(counts.shape[1]), floor_of(prior.frequencies)
         )
         frequencies /= total(frequencies)
         vectors = None if prior.vectors is None else principal(prior.vectors, frequencies)

@@ -51,7 +51,7 @@ class _SequentialState:
         if on_documents:
             self.doc_topic += laplace(rng, scale, self.doc_topic.shape)
         self.word_topic += laplace(rng, scale, self.word_topic.shape)
-        self.topic_total[:] = total(self.word_topic, 0)
+        self.topic_total[:] = total(self.word_topic, axis=0)
 
     def sweep(self, kernel, seed, number, *rest):
         """Run one sweep of a kernel."""

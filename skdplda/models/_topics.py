@@ -310,7 +310,7 @@ class TopicsMixin:
             vars(model).pop(name, None)
             if value is not None:
                 setattr(model, name, value)
-        model.topic_word_ = model.components_ / total(model.components_, 1, keepdims=True)
+        model.topic_word_ = model.components_ / total(model.components_, axis=1, keepdims=True)
         return model
 
     def _prior_of_topics(self):
@@ -361,7 +361,7 @@ class TopicsMixin:
         components = getattr(self, "components_", None)
         if components is None:
             return None
-        sizes = total(components, 1)
+        sizes = total(components, axis=1)
         return sizes / total(sizes)
 
     def _word_signal(self):
@@ -418,7 +418,7 @@ def warn_of_noise(model, stacklevel=4):
 
 def root_mean_square(cells):
     """Return the signal-to-noise ratios of topics from those of their words, less the 1 of the noise under the root."""
-    return np.sqrt(np.maximum(mean(np.asarray(cells, dtype=float) ** 2, 1) - 1, 0))
+    return np.sqrt(np.maximum(mean(np.asarray(cells, dtype=float) ** 2, axis=1) - 1, 0))
 
 
 def checked_names(names, n_topics):

@@ -322,14 +322,14 @@ class ReleasedTopicModel(BaseTopicModel):
 
     def _merged(self, tables):
         return ReleasedTopicModel(
-            tables["components_"] / total(tables["components_"], 1, keepdims=True),
+            tables["components_"] / total(tables["components_"], axis=1, keepdims=True),
             self.vocabulary_,
             privacy_guarantee=self.privacy_guarantee_,
             doc_topic_prior=tables["merged_prior_"],
             text=self.text_,
             details=self.details_,
             n_jobs=self.n_jobs,
-            topic_sizes=None if self.topic_sizes_ is None else total(tables["components_"], 1),
+            topic_sizes=None if self.topic_sizes_ is None else total(tables["components_"], axis=1),
             topic_names=tables["topic_names_"],
             signal_to_noise=tables["signal_to_noise_"],
         )

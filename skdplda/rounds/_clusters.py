@@ -181,7 +181,7 @@ def _correction(apart, variance, moved, fresh):
 
 def _turned(directions, vectors):
     """Return the directions of vectors, those given where there is none."""
-    length = np.sqrt(total(vectors**2, 1, keepdims=True))
+    length = np.sqrt(total(vectors**2, axis=1, keepdims=True))
     return np.where(length > 0, vectors / np.maximum(length, 1e-300), directions)
 
 
@@ -316,7 +316,7 @@ class ClusterTables:
             self._sizes = self._sizes + change
             # Along public axes: there clusters move by more where public rows vary, and noise is the same everywhere.
             apart = self._start.along(sums - self._sums)
-            length = np.maximum(total(self._sums * self.directions, 1, keepdims=True), math.sqrt(fresh))
+            length = np.maximum(total(self._sums * self.directions, axis=1, keepdims=True), math.sqrt(fresh))
             expected = length**2 * self._start.variances
             moved = total(expected * (apart**2 - fresh - self._variances)) / total(expected**2)
             moved = max(moved, MOVED * MOVED / self._n_dimensions) * expected
@@ -324,13 +324,14 @@ class ClusterTables:
             self._sums = self._sums + self._start.back(change)
         towards = self._start.directions if self._start.is_public else self.directions
         noise = np.sqrt(self._variances)
-        along = total(self._sums * towards, 1, keepdims=True)
-        along = np.maximum(along, np.sqrt(mean(self._variances, 1, keepdims=True)))
+        along = total(self._sums * towards, axis=1, keepdims=True)
+        along = np.maximum(along, np.sqrt(mean(self._variances, axis=1, keepdims=True)))
         public = along * towards
         new = _turned(self.directions, public + shrunk_rest(self._sums - public, noise, along, self._start, BELIEVED))
         if self.next_kind == "clusters":
-            squared = total(self._sums**2, 1, keepdims=True)
-            signal = np.maximum(squared - total(self._variances, 1, keepdims=True), 0) / np.maximum(squared, 1e-300)
+            squared = total(self._sums**2, axis=1, keepdims=True)
+            clear = np.maximum(squared - total(self._variances, axis=1, keepdims=True), 0)
+            signal = clear / np.maximum(squared, 1e-300)
             new = _turned(new, new + FURTHER * signal * (new - self.directions))
         self.directions = new
 
@@ -373,7 +374,7 @@ class ClusterTables:
         deviation = self._word_noise()
         # Masses of clusters: their sums over all words, whose noise would leave little of a small cluster, are drawn to
         # the sizes, on the scale of the mass of all.
-        masses = np.maximum(total(self._cells, 0), math.sqrt(total(deviation**2)))
+        masses = np.maximum(total(self._cells, axis=0), math.sqrt(total(deviation**2)))
         base = self._frequencies[:, None] * masses
         return base * shrink_ratios(self._cells, base, deviation)
 

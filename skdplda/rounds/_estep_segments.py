@@ -67,7 +67,7 @@ class SegmentEStep:
     def log_topics(self, table):
         """Return the logarithm of the topics' word probabilities, (n_words, n_topics)."""
         table = np.ascontiguousarray(table, dtype=np.float64) + self._beta
-        return log(table / total(table, 0))
+        return log(table / total(table, axis=0))
 
     def infer(self, log_phi, counts, extra, active=EVERYONE):
         """Compute responsibilities and topic proportions; `extra` is added to the segments' log-likelihoods."""

@@ -122,6 +122,6 @@ def _points(words, vectors):
             )
         known = np.arange(len(words))
     table = table.astype(np.float32).astype(np.float64)
-    length = np.sqrt(total(table**2, 1))
+    length = np.sqrt(total(table**2, axis=1))
     good = np.isfinite(length) & (length > 0)
     return np.asarray(known, dtype=np.int64)[good], np.rint(table[good] * (LENGTH / length[good])[:, None])
