@@ -69,7 +69,7 @@ def total(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
         found = kernel.column_sums(np.ascontiguousarray(a))
     else:
         rows = np.ascontiguousarray(np.moveaxis(a, axis, -1))
-        found = kernel.row_sums(rows.reshape(-1, a.shape[axis])).reshape(rows.shape[:-1])
+        found = kernel.row_sums(rows.reshape(math.prod(rows.shape[:-1]), a.shape[axis])).reshape(rows.shape[:-1])
     return np.expand_dims(found, axis) if keepdims else found
 
 
@@ -95,7 +95,8 @@ def matmul(a: Any, b: Any, n_threads: int = 1) -> Any:
     product : ndarray of float64, or float for two vectors
     """
     columns = _numbers(b)
-    vector, columns = columns.ndim == 1, columns.reshape(len(columns), -1)
+    vector = columns.ndim == 1
+    columns = columns[:, None] if vector else columns
     if sp.issparse(a):
         a = a.tocsr()
         if a.shape[1] != len(columns):

@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._kernels import _arithmetic, _linear_algebra
 from skdplda._kernels._expected import ExpectedCounts, next_table
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._foldin_rows import fold_in_rows, probabilities, word_rows
@@ -162,6 +163,32 @@ def segments():
             yield from (theta, r, likelihood)
 
 
+def arithmetic():
+    rng = np.random.default_rng(0)
+    x = quotients(rng, 1000)
+    for function in (
+        _arithmetic.exp, _arithmetic.log, _arithmetic.log1p, _arithmetic.expm1, _arithmetic.digamma,
+    ):  # fmt: skip
+        yield from (function(x), function(1 / x), function(-x / 2000))
+    for shape in (1.0, 1.5, 30.0):
+        yield _arithmetic.gamma_rows(7, shape, 20, 9)
+
+
+def linear_algebra():
+    for n in (1, 2, 7, 40, 65):
+        rng = np.random.default_rng(n)
+        a, b = quotients(rng, (33, n)), quotients(rng, (n, 2 * n - 1))
+        yield from (_linear_algebra.column_sums(a), _linear_algebra.row_sums(a), _linear_algebra.dot(a[0], a[1]))
+        yield from (_linear_algebra.column_sums(a.astype(np.float32)), _linear_algebra.row_sums(a.astype(np.float32)))
+        square = _linear_algebra.product(np.ascontiguousarray(a.T), a)
+        yield from (square, _linear_algebra.product(a, b), *_linear_algebra.eigen(square))
+        yield _linear_algebra.inverse(square + 1000 * np.eye(n))
+        indptr, indices, counts, (_, n_words) = corpus(60, 40)
+        yield _linear_algebra.sparse_product(
+            indptr.astype(np.int64), indices, counts.astype(float), quotients(rng, (n_words, n))
+        )
+
+
 def noise():
     yield keystream(KEY, 1, 2, 3, 40)
     for i in range(1, 50):
@@ -230,8 +257,8 @@ def reports():
 
 
 KERNELS = (
-    gibbs, listed, expected, variational, mixture_weights, fold_ins, mixture, segments, noise, sequential, released,
-    partition, reports,
+    arithmetic, linear_algebra, gibbs, listed, expected, variational, mixture_weights, fold_ins, mixture, segments, noise, sequential,
+    released, partition, reports,
 )  # fmt: skip
 
 if __name__ == "__main__":
