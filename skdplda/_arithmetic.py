@@ -3,9 +3,9 @@
 `exp`, `log`, special functions and random laws of NumPy and SciPy, `numpy.linalg` and every product of matrices by a
 BLAS may differ in the last bit between processors, versions and numbers of threads. That bit can change the noise of a
 seeded fit, whose key is a digest of what the noise is added to. What stands here uses operations that IEEE 754 fixes,
-in a fixed order: the kernels `_arithmetic` and `_linear_algebra`. Also fixed are +, -, *, /, `sqrt`, `square`, comparisons,
-sums of integers, cumulative sums and `bincount` of NumPy. `tests/test_arithmetic.py` forbids the others in the packages
-that fits use.
+in a fixed order: the kernels `_arithmetic` and `_linear_algebra`. Also fixed are +, -, *, /, `sqrt`, `square`,
+comparisons, sums of integers, cumulative sums and `bincount` of NumPy. `tests/test_arithmetic.py` forbids the others in
+the packages that fits use.
 """
 
 import math
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from skdplda._kernels import _linear_algebra as kernel
 from skdplda._kernels._arithmetic import digamma, exp, expm1, gamma_rows, log, log1p
-from skdplda._kernels._linear_algebra import eigen, inverse
+from skdplda._kernels._linear_algebra import eigen, gram, inverse, mixture_weights
 
 __all__ = [
     "digamma",
@@ -25,11 +25,13 @@ __all__ = [
     "expm1",
     "gamma_rows",
     "geomspace",
+    "gram",
     "inverse",
     "log",
     "log1p",
     "matmul",
     "mean",
+    "mixture_weights",
     "normal",
     "orthonormal",
     "power",
@@ -57,7 +59,7 @@ def total(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     -------
     sum : float or ndarray of float64
     """
-    if sp.issparse(a):
+    if not isinstance(a, np.ndarray) and sp.issparse(a):
         places = {0: a.indices, 1: np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))}
         return total(a.data) if axis is None else np.bincount(places[axis], a.data, a.shape[1 - axis])
     a = np.asarray(a)
@@ -97,7 +99,7 @@ def matmul(a: Any, b: Any, n_threads: int = 1) -> Any:
     columns = _numbers(b)
     vector = columns.ndim == 1
     columns = columns[:, None] if vector else columns
-    if sp.issparse(a):
+    if not isinstance(a, np.ndarray) and sp.issparse(a):
         a = a.tocsr()
         if a.shape[1] != len(columns):
             raise ValueError(f"b must have {a.shape[1]} rows; got {len(columns)}")
@@ -106,11 +108,10 @@ def matmul(a: Any, b: Any, n_threads: int = 1) -> Any:
         )
         return found[:, 0] if vector else found
     rows = _numbers(a)
-    if rows.ndim == 1 and vector:
-        return kernel.dot(rows, columns[:, 0])
-    found = kernel.product(np.atleast_2d(rows), columns, n_threads)
-    found = found[0] if rows.ndim == 1 else found
-    return found[..., 0] if vector else found
+    found = kernel.product(rows if rows.ndim == 2 else rows.reshape(1, -1), columns, n_threads)
+    if rows.ndim == 1:
+        return float(found[0, 0]) if vector else found[0]
+    return found[:, 0] if vector else found
 
 
 def power(x: Any, exponent: float) -> Any:
@@ -190,7 +191,7 @@ def orthonormal(rows: Any) -> np.ndarray:
     Parameters
     ----------
     rows : ndarray of shape (n, m), n <= m
-        Linearly independent; what is left of others is rounding, or zeros.
+        Rows that are, but for rounding, combinations of the rows above them become zero.
 
     Returns
     -------
@@ -199,7 +200,9 @@ def orthonormal(rows: Any) -> np.ndarray:
     """
     found = np.array(rows, np.float64)
     for i, row in enumerate(found):
+        whole = total(row * row)
         for _ in range(2 if i else 0):  # the second time takes away what rounding left
             row -= matmul(matmul(found[:i], row), found[:i])
-        row /= math.sqrt(kernel.dot(row, row)) or 1.0
+        square = total(row * row)
+        row *= 1 / math.sqrt(square) if square > 1e-20 * whole else 0.0
     return found

@@ -160,6 +160,8 @@ def selected(mechanism, **settings):
     return DPVocabularySelector(epsilon=3.0, delta=1e-3, mechanism=mechanism, random_state=SEED, **settings).fit(X)
 
 
+SELECTIONS = ["weighted_gaussian", "policy_gaussian", "policy_laplace", "item_frequency"]
+SELECTIONS += ["sips", "truncated_geometric", "mad", "mad2r"]
 FITS = {
     "vips": lambda: fitted(seeded(VIPSLDA, epsilon=2.0)),
     "vips-5": lambda: fitted(seeded(VIPSLDA, epsilon=5.0)),
@@ -233,19 +235,7 @@ FITS = {
     "released": lambda: loaded(fitted(seeded(PCTD, epsilon=5.0))),
     "merged": lambda: fitted(seeded(PCTD, epsilon=5.0)).merge_topics([[0, 2]]),
     "search": searched,
-    **{
-        f"selector-{mechanism}": lambda mechanism=mechanism: selected(mechanism)
-        for mechanism in (
-            "weighted_gaussian",
-            "policy_gaussian",
-            "policy_laplace",
-            "item_frequency",
-            "sips",
-            "truncated_geometric",
-            "mad",
-            "mad2r",
-        )  # fmt: skip
-    },
+    **{f"selector-{mechanism}": lambda mechanism=mechanism: selected(mechanism) for mechanism in SELECTIONS},
 }
 
 

@@ -11,11 +11,15 @@ import numpy as np
 
 from skdplda._kernels._simd cimport choose_simd
 
-__all__ = ["column_sums", "dot", "eigen", "inverse", "product", "row_sums", "sparse_product"]
+__all__ = ["column_sums", "dot", "eigen", "gram", "inverse", "mixture_weights", "product", "row_sums", "sparse_product"]
 
 cdef extern from "arithmetic_dispatch.h" nogil:
     double sum_many(const double *a, const double *b, int64_t n)
     void combine(const double *a, const double *b, double *out, int64_t length, int64_t n, int64_t stride)
+    void em_steps(
+        const double *likelihood, const double *first, double strength, double *weights, double *density, int64_t m,
+        int64_t n, int64_t steps)
+    void weighted_gram(const double *a, const double *weights, double *out, int64_t n, int64_t stride)
     void combine_sparse(const double *a, const int32_t *rows, const double *b, double *out, int64_t length, int64_t n)
 
 cdef extern from "linear_algebra.h" nogil:
@@ -99,13 +103,69 @@ def product(const double[:, ::1] a, const double[:, ::1] b, int n_threads=1):
     cdef double[:, ::1] out = found
     cdef const double[:, ::1] columns
     if m < FEW:
-        columns = np.ascontiguousarray(np.asarray(b).T)
+        columns = np.asarray(b).reshape(1, length) if m == 1 else np.ascontiguousarray(np.asarray(b).T)
+    if n_threads == 1:  # without the start of threads, which takes longer than a small product
+        with nogil:
+            for i in range(n):
+                if m < FEW:
+                    for j in range(m):
+                        out[i, j] = sum_many(&a[i, 0], &columns[j, 0], length)
+                else:
+                    combine(&a[i, 0], &b[0, 0], &out[i, 0], length, m, m)
+    elif m < FEW:
         for i in prange(n, nogil=True, num_threads=n_threads, schedule="static"):
             for j in range(m):
                 out[i, j] = sum_many(&a[i, 0], &columns[j, 0], length)
     else:
         for i in prange(n, nogil=True, num_threads=n_threads, schedule="static"):
             combine(&a[i, 0], &b[0, 0], &out[i, 0], length, m, m)
+    return found
+
+
+def gram(a, const double[::1] weights):
+    """Sum of the outer products of rows with themselves, each times a weight, from the first row to the last.
+
+    Equivalent to: ``(a * weights[:, None]).T @ a``, in this order
+    """
+    cdef int64_t i, j, n = a.shape[0], m = a.shape[1], stride = (m + 15) // 16 * 16
+    if weights.shape[0] != n:
+        raise ValueError("there must be one weight a row")
+    padded = np.zeros((n, stride))
+    padded[:, :m] = a
+    found = np.zeros((stride, stride))
+    cdef const double[:, ::1] rows = padded
+    cdef double[:, ::1] out = found
+    if n and m:
+        with nogil:
+            weighted_gram(&rows[0, 0], &weights[0], &out[0, 0], n, stride)
+    for i in range(m):
+        for j in range(i):
+            out[i, j] = out[j, i]
+    return np.ascontiguousarray(found[:m, :m])
+
+
+def mixture_weights(const double[:, ::1] likelihood, const double[::1] first, double strength, int64_t n_steps):
+    """Weights of mixture components by EM, where the first weights count as so many observations.
+
+    Equivalent to, n_steps times from `first`: ``weights * (likelihood @ (1 / (weights @ likelihood))) + strength *
+    first``, scaled to sum 1
+
+    Parameters
+    ----------
+    likelihood : float64 array of shape (n_components, n)
+        Of each observation under each component, up to a factor of its own.
+    first : float64 array of shape (n_components,)
+    strength : float
+    n_steps : int
+    """
+    if first.shape[0] != likelihood.shape[0]:
+        raise ValueError("likelihood must have a row for each of the first weights")
+    found, room = np.array(first), np.empty(likelihood.shape[1])
+    cdef double[::1] weights = found, density = room
+    if likelihood.shape[0] and likelihood.shape[1]:
+        with nogil:
+            em_steps(&likelihood[0, 0], &first[0], strength, &weights[0], &density[0], likelihood.shape[0],
+                     likelihood.shape[1], n_steps)
     return found
 
 

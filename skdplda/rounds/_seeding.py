@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
-from skdplda._arithmetic import exp, gamma_rows, matmul, total
+from skdplda._arithmetic import exp, gamma_rows, matmul, mean, total
 from skdplda._types import ArrayLike
 from skdplda._validation import is_integer
 from skdplda.rounds._prior import WordPrior, checked_numbers, unit_rows
@@ -20,7 +20,8 @@ SEEDED_SHARE = 0.5
 LEAST_MARGINAL = 1e-3
 # Runs of k-means from different starts; the best is taken.
 N_INIT = 10
-MOST_STEPS = 300  # of a run
+# Steps of a run at most, and squared movement of the centres, over the mean square of a coordinate, at which it ends.
+MOST_STEPS, MOVED = 300, 1e-4
 
 
 def starting_topics(
@@ -123,18 +124,18 @@ def cluster_centres(points, weights, n_clusters, seed):
     distinct, place = np.unique(points, axis=0, return_inverse=True)
     weights = np.bincount(place.ravel(), weights)
     n_clusters = min(n_clusters, len(distinct))
+    squares = total(distinct * distinct, axis=1)
     rng = np.random.default_rng(seed)
-    runs = [_lloyd(distinct, weights, _far_apart(distinct, weights, n_clusters, rng)) for _ in range(N_INIT)]
-    return min(runs, key=lambda run: run[0])[1]
+    starts = [_far_apart(distinct, squares, weights, n_clusters, rng) for _ in range(N_INIT)]
+    return min((_lloyd(distinct, squares, weights, start) for start in starts), key=lambda run: run[0])[1]
 
 
-def _squared_distances(points, centres):
-    """Return the squared distances of points and centres, (n_points, n_centres)."""
-    squares = total(points * points, axis=1)[:, None] + total(centres * centres, axis=1)
-    return np.maximum(squares - 2 * matmul(points, centres.T), 0)
+def _squared_distances(points, squares, centres):
+    """Return the squared distances of points, whose squares are known, and centres: (n_points, n_centres)."""
+    return np.maximum(squares[:, None] + total(centres * centres, axis=1) - 2 * matmul(points, centres.T), 0)
 
 
-def _far_apart(points, weights, n_clusters, rng):
+def _far_apart(points, squares, weights, n_clusters, rng):
     """Return points to start from, by greedy k-means++: each is the best of some that are drawn by their distance."""
     n_tried = 2 + n_clusters.bit_length()
     chosen, nearest = [], np.ones(len(points))
@@ -142,7 +143,7 @@ def _far_apart(points, weights, n_clusters, rng):
         drawn = np.cumsum(weights * nearest)
         tried = np.searchsorted(drawn, rng.random(n_tried) * drawn[-1], side="right")
         tried = np.minimum(tried, len(points) - 1) if chosen else tried[:1]
-        distances = _squared_distances(points, points[tried])
+        distances = _squared_distances(points, squares, points[tried])
         distances = np.minimum(distances, nearest[:, None]) if chosen else distances
         best = int(np.argmin(matmul(weights, distances)))
         chosen.append(int(tried[best]))
@@ -151,19 +152,19 @@ def _far_apart(points, weights, n_clusters, rng):
     return points[chosen]
 
 
-def _lloyd(points, weights, centres):
-    """Return the weighted sum of squared distances, and the centres, where no point is nearer to another centre."""
-    former = None
+def _lloyd(points, squares, weights, centres):
+    """Return the weighted sum of squared distances, and the centres, once these hardly move."""
+    resting = MOVED * mean(squares) / points.shape[1]
     for _ in range(MOST_STEPS):
-        distances = _squared_distances(points, centres)
+        distances = _squared_distances(points, squares, centres)
         cluster = distances.argmin(axis=1)
-        if former is not None and np.array_equal(cluster, former):
-            break
-        former = cluster
         members = sp.csr_array((weights, (cluster, np.arange(len(points)))), (len(centres), len(points)))
-        mass = np.bincount(cluster, weights, len(centres))
-        means = matmul(members, points) / np.maximum(mass, 1e-300)[:, None]
-        centres = np.where(mass[:, None] > 0, means, centres)  # one without points stays where it is
+        mass = np.bincount(cluster, weights, len(centres))[:, None]
+        # A cluster without points stays where it is.
+        moved = np.where(mass > 0, matmul(members, points) / np.maximum(mass, 1e-300), centres) - centres
+        centres = centres + moved
+        if total(moved * moved) <= resting:
+            break
     return total(weights * distances.min(axis=1)), centres
 
 

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from skdplda._arithmetic import eigen, exp, geomspace, inverse, log, matmul, mean, total
+from skdplda._arithmetic import eigen, exp, geomspace, gram, inverse, log, matmul, mean, mixture_weights, total
 
 __all__ = ["floor_of", "loglinear", "principal", "shrink_frequencies", "shrink_ratios", "shrink_topics", "unit_columns"]
 
@@ -38,28 +38,6 @@ MOST_FACTOR = 1e6  # of a word's frequency over its public one
 # Of the log-linear model: dimensions of the vectors that are used, relative error of its expectation, bounds of the
 # exponent and of the prior variance, and the first variance.
 DIMENSIONS, MISFIT, MOST_LOG, LEAST_VARIANCE, MOST_VARIANCE, FIRST_VARIANCE = 50, 0.7, 4.0, 1e-4, 10.0, 0.3
-
-
-def fitted_weights(likelihood, first, strength, n_steps):
-    """Return the weights of mixture components by EM, where `first` counts as `strength` observations.
-
-    Parameters
-    ----------
-    likelihood : ndarray of shape (n_components, n)
-        Of each observation under each component, up to a factor of its own.
-    first : ndarray of shape (n_components,)
-        The weights to start from.
-    strength : float
-        See above.
-    n_steps : int
-        Of EM.
-    """
-    weights = first
-    for _ in range(n_steps):
-        density = np.maximum(matmul(weights, likelihood), 1e-300)
-        weights = weights * matmul(likelihood, 1 / density) + strength * first
-        weights /= total(weights)
-    return weights
 
 
 def floor_of(public):
@@ -101,7 +79,7 @@ def shrink_frequencies(sums, deviation, public=None):
         likelihood = exp(log_likelihood - top)
         first = np.full(len(factors), (1 - AT_MEAN) / len(factors))
         first[BELOW - 1] += AT_MEAN
-        weights = fitted_weights(likelihood, first, PSEUDO_WORDS, FREQUENCY_STEPS)
+        weights = mixture_weights(likelihood, first, PSEUDO_WORDS, FREQUENCY_STEPS)
         density = np.maximum(matmul(weights, likelihood), 1e-300)
         evidence = total(log(density) + top)
         if evidence > best:
@@ -139,7 +117,7 @@ def shrink_ratios(counts, base, deviation):
         log_likelihood = -((y - centre) ** 2) / (2 * spread) - log(spread) / 2
         log_likelihood -= log_likelihood.max(axis=0)
         likelihood = exp(log_likelihood)
-        weights = fitted_weights(likelihood, first, PSEUDO_RATIOS, RATIO_STEPS)
+        weights = mixture_weights(likelihood, first, PSEUDO_RATIOS, RATIO_STEPS)
         density = np.maximum(matmul(weights, likelihood), 1e-300)
         means = (centre * variance + y * width) / spread
         ratio = np.maximum(matmul(weights, likelihood * means) / density / base[:, k], RATIOS[0])
@@ -198,7 +176,7 @@ def principal(vectors, frequencies):
     weights = np.where(known, np.sqrt(frequencies), 0.0)
     weights /= total(weights)
     centred = np.where(known[:, None], vectors - matmul(weights, vectors), 0.0)
-    _, directions = eigen(matmul(centred.T, weights[:, None] * centred))
+    _, directions = eigen(gram(centred, weights))
     features = matmul(centred, directions[::-1][:DIMENSIONS].T)
     return features / math.sqrt(max(total(weights[:, None] * features**2), 1e-300))
 
@@ -237,7 +215,7 @@ def loglinear(counts, base, deviation, vectors, n_steps):
             mu = mean_of(b)
             precision = 1 / (deviation**2 + (MISFIT * mu) ** 2)
             slopes = vectors - matmul(mu, vectors) / mass
-            hessian = matmul((slopes * (mu**2 * precision)[:, None]).T, slopes)
+            hessian = gram(slopes, mu**2 * precision)
             penalty = n_dimensions / variance
             target = matmul(mu * precision * (counts[:, k] - mu), slopes) + matmul(hessian, b)
             covariance = inverse(hessian + penalty * np.eye(n_dimensions))
