@@ -38,6 +38,8 @@ __all__ = [
     "total",
 ]
 
+NORMAL_PAIRS = 2**14  # pairs of numbers that are drawn at a time, within the cache
+
 
 def _numbers(a: Any) -> np.ndarray:
     return np.ascontiguousarray(a, np.float64)
@@ -172,17 +174,20 @@ def normal(rng: np.random.Generator, size: int | tuple[int, ...]) -> np.ndarray:
     -------
     numbers : ndarray of float64
     """
-    n = left = int(np.prod(size))
-    found = [np.empty(0)]
-    while left > 0:
-        x, y = 2 * rng.random((2, int(0.64 * left) + 16)) - 1  # a share of pi / 4 is kept
+    found, n = np.empty(size), 0
+    flat = found.reshape(-1)
+    while n < len(flat):
+        n_pairs = min(NORMAL_PAIRS, int(0.64 * (len(flat) - n)) + 16)  # of which a share of pi / 4 is kept
+        x, y = 2 * rng.random((2, n_pairs)) - 1
         square = x * x + y * y
         inside = np.flatnonzero((square > 0) & (square < 1))
         square = square[inside]
         factor = np.sqrt(-2 * log(square) / square)
-        found += [x[inside] * factor, y[inside] * factor]
-        left -= 2 * len(inside)
-    return np.concatenate(found)[:n].reshape(size)
+        for part in (x, y):
+            part = part[inside][: len(flat) - n]
+            np.multiply(part, factor[: len(part)], out=flat[n : n + len(part)])
+            n += len(part)
+    return found
 
 
 def orthonormal(rows: Any) -> np.ndarray:
