@@ -1,7 +1,6 @@
 """EM for mixtures of segments of documents: responsibilities by document, sums by word."""
 
 from cython.parallel cimport prange
-from libc.math cimport HUGE_VAL
 
 import numpy as np
 
@@ -26,53 +25,18 @@ cdef extern from "segment_dispatch.h" nogil:
         double *r,                  # OUT   (n_segments, K): likelihoods, the largest of a segment is 1
         double *largest,            # OUT   (n_segments,) its logarithm
     )
-    double log_one(double x)
+    double update_document(
+        double *r,                  # INOUT (n_segments, K) likelihoods; after the last update, responsibilities
+        const double *largest,      # IN    (n_segments,)
+        Py_ssize_t n_segments,
+        const double *prior,        # IN    (K,)
+        Py_ssize_t n_topics,
+        int n_updates,
+        double *theta,              # INOUT (K,)
+        double *total,              # SCRATCH (K,)
+    )
 
 choose_simd()
-
-
-cdef double update_document(
-    double *r,                  # INOUT (n_segments, K) likelihoods; after the last update, responsibilities
-    const double *largest,      # IN    (n_segments,)
-    Py_ssize_t n_segments,
-    const double *prior,        # IN    (K,)
-    Py_ssize_t n_topics,
-    int n_updates,
-    double *theta,              # INOUT (K,)
-    double *total,              # SCRATCH (K,)
-) noexcept nogil:
-    cdef Py_ssize_t j, k
-    cdef int step
-    cdef double *row
-    cdef double mass, log_likelihood = 0
-    for step in range(n_updates):
-        for k in range(n_topics):
-            total[k] = prior[k]
-        for j in range(n_segments):
-            row = r + j * n_topics
-            mass = 0
-            for k in range(n_topics):
-                mass += theta[k] * row[k]
-            if step == 0:
-                log_likelihood += largest[j] + log_one(mass)
-            if not 0 < mass < HUGE_VAL:  # topics that are no numbers: the segment contributes nothing
-                for k in range(n_topics):
-                    row[k] = 0
-                continue
-            mass = 1 / mass
-            if step < n_updates - 1:
-                for k in range(n_topics):
-                    total[k] += theta[k] * row[k] * mass
-            else:
-                for k in range(n_topics):
-                    row[k] *= theta[k] * mass
-                    total[k] += row[k]
-        mass = 0
-        for k in range(n_topics):
-            mass += total[k]
-        for k in range(n_topics):
-            theta[k] = total[k] / mass
-    return log_likelihood
 
 
 def responsibilities(

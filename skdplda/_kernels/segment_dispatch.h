@@ -5,3 +5,4 @@
 #include "simd_copies.h"
 
 #define segment_likelihoods(...) DISPATCH(segment_likelihoods, __VA_ARGS__)
+#define update_document(...) DISPATCH(update_document, __VA_ARGS__)
