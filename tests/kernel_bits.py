@@ -183,6 +183,8 @@ def linear_algebra():
         square = _linear_algebra.product(np.ascontiguousarray(a.T), a)
         yield from (square, _linear_algebra.product(a, b), *_linear_algebra.eigen(square))
         yield _linear_algebra.inverse(square + 1000 * np.eye(n))
+        yield _linear_algebra.gram(a, quotients(rng, 33))
+        yield _linear_algebra.mixture_weights(np.ascontiguousarray(b / 50), np.full(n, 1 / n), 0.5, 9)
         indptr, indices, counts, (_, n_words) = corpus(60, 40)
         yield _linear_algebra.sparse_product(
             indptr.astype(np.int64), indices, counts.astype(float), quotients(rng, (n_words, n))
@@ -257,8 +259,8 @@ def reports():
 
 
 KERNELS = (
-    arithmetic, linear_algebra, gibbs, listed, expected, variational, mixture_weights, fold_ins, mixture, segments, noise, sequential,
-    released, partition, reports,
+    arithmetic, linear_algebra, gibbs, listed, expected, variational, mixture_weights, fold_ins, mixture, segments,
+    noise, sequential, released, partition, reports,
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from skdplda.privacy import MECHANISMS
 ROOT = Path(skdplda.__file__).parent
 
 # Kernels that add up contributions; NumPy's grouped sums; and methods that return a sum: of E-steps (`collect`), of the
-# words of units (`used`, `shared`, `filled`) and of workers (`total`).
+# words of units (`used`, `shared`, `filled`) and of workers (`total`; the function of that name adds up any numbers).
 SUMS = {
     "sum_weighted",
     "word_sums",
@@ -157,6 +157,7 @@ OTHER = {
     "models/_embedding.py:EmbeddingTopics.audit_contributions",  # the same
     "models/_clusters.py:projection_matrix",  # a public matrix, always the same
     "rounds/_clusters.py:PublicStart.spread",  # public random directions
+    "rounds/_prior.py:_strongest",  # directions from which a method of powers starts, always the same
     "attacks/_poisoning.py:poisoning_attack",  # directions of planted records
     "metrics/_likelihood.py:_sum_logarithms",  # a score of documents, which nobody releases
     "audit/_released_checks.py:exact_moves",  # of topics that a fit has released
@@ -190,6 +191,7 @@ def functions_with(node, names, calls, where=()):
             yield ".".join(where)
     variable = isinstance(node, ast.Name) and node.id == "sampler"  # of any kind
     used, called = None if variable else last_name(node), last_name(node.func) if isinstance(node, ast.Call) else None
+    called = None if called == "total" and isinstance(node.func, ast.Name) else called
     if used in names or called in calls:
         yield ".".join(where)
     for child in ast.iter_child_nodes(node):
