@@ -176,7 +176,7 @@ def _correction(apart, variance, moved, fresh):
         Mean square of what the truth has moved by since.
     """
     gain = (variance + moved) / (variance + moved + fresh)
-    return gain * apart, (1 - gain) ** 2 * variance + gain**2 * fresh
+    return gain * apart, (1 - gain) * (1 - gain) * variance + gain * gain * fresh
 
 
 def _turned(directions, vectors):
