@@ -38,6 +38,8 @@ __all__ = [
     "total",
 ]
 
+NORMAL_PAIRS = 2**14  # pairs of numbers that are drawn at a time, within the cache
+
 
 def _numbers(a: Any) -> np.ndarray:
     return np.ascontiguousarray(a, np.float64)
@@ -71,7 +73,7 @@ def total(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
         found = kernel.column_sums(np.ascontiguousarray(a))
     else:
         rows = np.ascontiguousarray(np.moveaxis(a, axis, -1))
-        found = kernel.row_sums(rows.reshape(-1, a.shape[axis])).reshape(rows.shape[:-1])
+        found = kernel.row_sums(rows.reshape(math.prod(rows.shape[:-1]), a.shape[axis])).reshape(rows.shape[:-1])
     return np.expand_dims(found, axis) if keepdims else found
 
 
@@ -97,7 +99,8 @@ def matmul(a: Any, b: Any, n_threads: int = 1) -> Any:
     product : ndarray of float64, or float for two vectors
     """
     columns = _numbers(b)
-    vector, columns = columns.ndim == 1, columns.reshape(len(columns), -1)
+    vector = columns.ndim == 1
+    columns = columns[:, None] if vector else columns
     if not isinstance(a, np.ndarray) and sp.issparse(a):
         a = a.tocsr()
         if a.shape[1] != len(columns):
@@ -171,15 +174,20 @@ def normal(rng: np.random.Generator, size: int | tuple[int, ...]) -> np.ndarray:
     -------
     numbers : ndarray of float64
     """
-    n = int(np.prod(size))
-    found = np.empty(0)
-    while len(found) < n:
-        pairs = 2 * rng.random(((n - len(found)) // 2 + 16, 2)) - 1
-        square = pairs[:, 0] * pairs[:, 0] + pairs[:, 1] * pairs[:, 1]
-        inside = (square > 0) & (square < 1)
-        pairs, square = pairs[inside], square[inside]
-        found = np.concatenate([found, (pairs * np.sqrt(-2 * log(square) / square)[:, None]).ravel()])
-    return found[:n].reshape(size)
+    found, n = np.empty(size), 0
+    flat = found.reshape(-1)
+    while n < len(flat):
+        n_pairs = min(NORMAL_PAIRS, int(0.64 * (len(flat) - n)) + 16)  # of which a share of pi / 4 is kept
+        x, y = 2 * rng.random((2, n_pairs)) - 1
+        square = x * x + y * y
+        inside = np.flatnonzero((square > 0) & (square < 1))
+        square = square[inside]
+        factor = np.sqrt(-2 * log(square) / square)
+        for part in (x, y):
+            part = part[inside][: len(flat) - n]
+            np.multiply(part, factor[: len(part)], out=flat[n : n + len(part)])
+            n += len(part)
+    return found
 
 
 def orthonormal(rows: Any) -> np.ndarray:

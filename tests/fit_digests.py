@@ -14,10 +14,23 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda import HDPLDA, PCTD, VIPSLDA, EmbeddingTopics, LocalPrivateLDA, PrivateCGSLDA, PublicPrior
+from skdplda import (
+    HDPLDA,
+    PCTD,
+    VIPSLDA,
+    EmbeddingTopics,
+    LocalPrivateLDA,
+    PrivateCGSLDA,
+    PublicPrior,
+    load_released,
+    make_insights_pipeline,
+    release,
+)
 from skdplda.datasets import write_counts
 from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
+from skdplda.models import BaseClusterModel, BaseTopicModel
+from skdplda.semantics import UnitMatrix, WordVectorEmbedder, word_similarity
 from skdplda.vocabulary import DPVocabularySelector
 
 WORDS = [f"w{i:02}" for i in range(40)]
@@ -81,10 +94,58 @@ def on_disk():
         return fitted(seeded(VIPSLDA, epsilon=2.0), counts)
 
 
-def clusters(**settings):
+def clusters(n_clusters=4, groups=None, **settings):
     X, counts = embeddings()
-    model = seeded(EmbeddingTopics, epsilon=settings.pop("epsilon", 2.0), **settings)
-    return model.fit(X, counts=counts)
+    model = seeded(EmbeddingTopics, n_clusters, epsilon=settings.pop("epsilon", 2.0), **settings)
+    return model.fit(X, counts=counts, groups=groups)
+
+
+def wide_clusters(**settings):
+    """Return a fit of embeddings of many dimensions."""
+    rng = np.random.default_rng(2)
+    X = corpus() @ rng.integers(-99, 100, (40, 300))
+    return seeded(EmbeddingTopics, epsilon=8.0, **settings).fit(X)
+
+
+def texts():
+    """Return short texts of words that stand in `vectors`, in letters."""
+    words = np.array([f"{chr(97 + w % 26)}{chr(97 + w // 26)}word" for w in range(40)])
+    X = corpus()
+    return words, [" ".join(np.repeat(words[row.indices], row.data)) for row in (X[[d]] for d in range(len(USERS)))]
+
+
+def insights(**options):
+    words, documents = texts()
+    embedder = WordVectorEmbedder((words, vectors()))
+    model = EmbeddingTopics(random_state=SEED)
+    pipeline = make_insights_pipeline(9.0, 1e-3, embedder=embedder, n_components=4, model=model, **options)
+    pipeline.fit(documents)
+    model = pipeline[-1]
+    model.texts_ = pipeline[0].transform(documents[:50]).vectors
+    return model
+
+
+def units():
+    """Return the corpus cut into segments of two documents' rows, and the similarity of its words."""
+    return UnitMatrix(np.arange(0, 901, 3), corpus()), word_similarity(WORDS, vectors())
+
+
+def segments(**settings):
+    X, similarity = units()
+    return seeded(PCTD, similarity=similarity, **settings).fit(X)
+
+
+def reports(**settings):
+    """Return a fit of two batches, after a public corpus."""
+    model = seeded(LocalPrivateLDA, max_iter=3, **settings).fit_prior(corpus(200, seed=3))
+    return model.partial_fit(corpus(600, seed=4)).partial_fit(corpus(400, seed=5))
+
+
+def loaded(model):
+    """Return a released model, out of its file."""
+    with tempfile.TemporaryDirectory() as folder:
+        release(model, feature_names=WORDS, allow_seeded=True).save(Path(folder) / "model")
+        return load_released(Path(folder) / "model")
 
 
 def searched():
@@ -138,14 +199,41 @@ FITS = {
     "pctd-units": lambda: fitted(seeded(PCTD, epsilon=5.0, noise="units")),
     "pctd-published": lambda: fitted(seeded(PCTD, noise="units-each-iteration", max_iter=4)),
     "pctd-exact": lambda: fitted(seeded(PCTD, epsilon=np.inf)),
+    "pctd-segments": lambda: segments(epsilon=5.0),
+    "pctd-segments-exact": lambda: segments(epsilon=np.inf),
+    "pctd-segments-units": lambda: segments(epsilon=9.0, noise="units"),
+    "pctd-segments-published": lambda: segments(epsilon=9.0, noise="units-each-iteration", max_iter=4),
+    "pctd-observed": lambda: segments(noise="units-each-iteration", noise_support="observed", max_iter=4),
+    "pctd-users": lambda: fitted(seeded(PCTD, epsilon=9.0), groups=USERS),
+    "pctd-vectors": lambda: fitted(seeded(PCTD, epsilon=5.0, prior=word_prior())),
+    "pctd-public": lambda: fitted(seeded(PCTD, epsilon=5.0), public=corpus(60, seed=8)),
     "clusters": clusters,
     "clusters-public": lambda: clusters(init=np.eye(4, 12)),
     "clusters-exact": lambda: clusters(epsilon=np.inf),
+    "clusters-rows": lambda: clusters(init=vectors(), init_weight=np.arange(1, 41)),
+    "clusters-users": lambda: clusters(groups=USERS, epsilon=8.0),
+    "clusters-hard": lambda: clusters(assignment="hard", groups=USERS, epsilon=8.0),
+    "clusters-many": lambda: clusters(30, epsilon=np.inf, init=vectors()[:7]),
+    "clusters-projection": lambda: clusters(projection=5, init=vectors()),
+    "clusters-matrix": lambda: clusters(projection=vectors()[:12, :7], centre=np.arange(7) / 20),
+    "clusters-wide": wide_clusters,
+    "clusters-wide-projection": lambda: wide_clusters(projection=90),
+    "clusters-wide-rows": lambda: wide_clusters(init=np.random.default_rng(3).integers(-99, 100, (400, 300))),
+    "clusters-released": lambda: loaded(clusters(projection=5)),
+    "insights": insights,
+    "insights-words": lambda: insights(vocabulary=texts()[0]),
     "local": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5)),
     "local-asymmetric": lambda: fitted(
         seeded(LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(3.0, mechanism="asymmetric", max_words=5))
     ),
     "local-bayes": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5, reconstruction="bayes")),
+    "local-moment": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5, reconstruction="moment")),
+    "local-document": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5, epsilon=900.0, epsilon_unit="document")),
+    "local-stream": reports,
+    "local-stream-bayes": lambda: reports(reconstruction="bayes"),
+    "local-exact": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(np.inf))),
+    "released": lambda: loaded(fitted(seeded(PCTD, epsilon=5.0))),
+    "merged": lambda: fitted(seeded(PCTD, epsilon=5.0)).merge_topics([[0, 2]]),
     "search": searched,
     **{f"selector-{mechanism}": lambda mechanism=mechanism: selected(mechanism) for mechanism in SELECTIONS},
 }
@@ -156,11 +244,23 @@ def parts(model):
     for name, value in sorted(vars(model).items()):
         if name.endswith("_") and isinstance(value, np.ndarray | float | int | np.number):
             yield name, value.astype(str) if np.asarray(value).dtype.hasobject else value
-    new = embeddings()[0][:50] if isinstance(model, EmbeddingTopics) else corpus(50, seed=9)
-    if hasattr(model, "components_"):
-        yield "transform", model.transform(new)
-        if not isinstance(model, EmbeddingTopics):
-            yield "score", model.score(new)
+    if hasattr(model, "best_estimator_"):
+        yield from parts(model.best_estimator_)
+    if not isinstance(model, BaseTopicModel):
+        return
+    if isinstance(model, BaseClusterModel):
+        wide = corpus(50, seed=9) @ np.random.default_rng(4).integers(-9, 10, (40, 300))
+        new = embeddings()[0][:50] if model.n_features_in_ == 12 else wide
+        yield "predict", model.predict(new)
+    else:
+        new = corpus(50, seed=9)
+        yield "perplexity", model.perplexity(new)
+        if isinstance(model, PCTD):
+            yield "segments", model.transform(units()[0][:20])
+    for method in (model.transform, model.score, model.score_samples):
+        yield method.__name__, method(new)
+    if hasattr(model, "topic_word_"):
+        yield "top_words", model.top_words(10).to_numpy().astype(str)
 
 
 def digest(pairs):

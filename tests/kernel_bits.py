@@ -1,8 +1,8 @@
 """Print a digest of what each kernel computes, to compare processors' paths, compilers and machines.
 
 Inputs are whole numbers and their quotients, and nothing here needs a mathematical library, so that equal digests mean
-that the kernels agree to the last bit. `python tests/kernel_bits.py` prints one line a kernel. Left out are functions
-that call `exp` or `log` of the C library, the system's entropy, and draws from tables that `privacy` makes.
+that the kernels agree to the last bit. `python tests/kernel_bits.py` prints one line a kernel. Left out are the
+system's entropy, and draws from tables that `privacy` makes.
 """
 
 import hashlib
@@ -11,17 +11,18 @@ from itertools import product
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._kernels import _arithmetic, _linear_algebra
 from skdplda._kernels._expected import ExpectedCounts, next_table
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._foldin_rows import fold_in_rows, probabilities, word_rows
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._listed import ListedTokens
-from skdplda._kernels._mixture import word_sums
+from skdplda._kernels._mixture import responsibilities, word_sums
 from skdplda._kernels._noise import expm1, keystream, rough
 from skdplda._kernels._partition import fill_first, fill_gaussian, fill_level, reroute, share_equally, truncate
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
 from skdplda._kernels._reports import positions, randomize
-from skdplda._kernels._sequential import laplace_last_sweep, sequential_sweep
+from skdplda._kernels._sequential import laplace_last_sweep, sequential_sweep, sequential_sweep_monitored
 from skdplda._kernels._variational import e_step, exp_digamma, expected_topics
 from skdplda._kernels._zeta import zeta
 
@@ -147,6 +148,49 @@ def mixture():
         yield out
 
 
+def segments():
+    indptr, indices, counts, (n_units, n_words) = corpus(60, 40)
+    for n_topics in (1, 3, 8, 20, 70):
+        rng = np.random.default_rng(n_topics)
+        log_phi = -quotients(rng, (n_words, n_topics))
+        for extra in (np.empty((0, 0)), quotients(rng, (n_units, n_topics))):
+            theta, r = np.full((20, n_topics), 1 / n_topics), np.empty((n_units, n_topics))
+            likelihood = np.empty(20)
+            responsibilities(
+                np.arange(0, n_units + 1, 3), indptr.astype(np.int64), indices, counts.astype(float), log_phi, extra,
+                quotients(rng, n_topics), np.empty(0, np.uint8), theta, r, likelihood, 3, 1,
+            )  # fmt: skip
+            yield from (theta, r, likelihood)
+
+
+def arithmetic():
+    rng = np.random.default_rng(0)
+    x = quotients(rng, 1000)
+    for function in (
+        _arithmetic.exp, _arithmetic.log, _arithmetic.log1p, _arithmetic.expm1, _arithmetic.digamma,
+    ):  # fmt: skip
+        yield from (function(x), function(1 / x), function(-x / 2000))
+    for shape in (1.0, 1.5, 30.0):
+        yield _arithmetic.gamma_rows(7, shape, 20, 9)
+
+
+def linear_algebra():
+    for n in (1, 2, 7, 40, 65):
+        rng = np.random.default_rng(n)
+        a, b = quotients(rng, (33, n)), quotients(rng, (n, 2 * n - 1))
+        yield from (_linear_algebra.column_sums(a), _linear_algebra.row_sums(a), _linear_algebra.dot(a[0], a[1]))
+        yield from (_linear_algebra.column_sums(a.astype(np.float32)), _linear_algebra.row_sums(a.astype(np.float32)))
+        square = _linear_algebra.product(np.ascontiguousarray(a.T), a)
+        yield from (square, _linear_algebra.product(a, b), *_linear_algebra.eigen(square))
+        yield _linear_algebra.inverse(square + 1000 * np.eye(n))
+        yield _linear_algebra.gram(a, quotients(rng, 33))
+        yield _linear_algebra.mixture_weights(np.ascontiguousarray(b / 50), np.full(n, 1 / n), 0.5, 9)
+        indptr, indices, counts, (_, n_words) = corpus(60, 40)
+        yield _linear_algebra.sparse_product(
+            indptr.astype(np.int64), indices, counts.astype(float), quotients(rng, (n_words, n))
+        )
+
+
 def noise():
     yield keystream(KEY, 1, 2, 3, 40)
     for i in range(1, 50):
@@ -170,6 +214,12 @@ def sequential():
         totals, alpha = table.sum(axis=0), np.full(n_topics, 0.1)
         sweep(starts, words, topics, documents, table, totals, alpha, 0.01, 1, 2, *noise)
         yield from (topics, documents, table)
+    sums = np.zeros((2, len(words)))
+    for turn in range(3):
+        yield sequential_sweep_monitored(
+            starts, words, topics, documents, table, totals, alpha, 0.01, 1, turn, 9.0, *sums
+        )
+    yield from (topics, sums)
 
 
 def released():
@@ -209,8 +259,8 @@ def reports():
 
 
 KERNELS = (
-    gibbs, listed, expected, variational, mixture_weights, fold_ins, mixture, noise, sequential, released, partition,
-    reports,
+    arithmetic, linear_algebra, gibbs, listed, expected, variational, mixture_weights, fold_ins, mixture, segments,
+    noise, sequential, released, partition, reports,
 )  # fmt: skip
 
 if __name__ == "__main__":

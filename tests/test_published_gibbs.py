@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy import special, stats
 
 from skdplda._kernels import _sequential
-from skdplda.models._published_gibbs import PUBLISHED, fit_published
+from skdplda.models._published_gibbs import PUBLISHED, fit_published, laplace
 from skdplda.privacy._monitor import InherentPrivacyHistory, exact_draw_loss, monitor_draw
 
 PRIORS = {"doc_topic_prior": 0.1, "topic_word_prior": 0.01}
@@ -186,6 +186,13 @@ def test_a_negative_count_weighs_nothing():
         hits += corpus.topics[0]
     assert expected.min() > 0
     assert stats.binomtest(hits, n, expected[1]).pvalue > 1e-6
+
+
+def test_noise_has_laplaces_law():
+    """Kolmogorov's test at level 1e-6, with a fixed seed."""
+    drawn = laplace(np.random.default_rng(0), 3.0, (100, 500))
+    assert drawn.shape == (100, 500) and np.isfinite(drawn).all()
+    assert stats.kstest(drawn.ravel(), stats.laplace(scale=3.0).cdf).pvalue > 1e-6
 
 
 def test_laplace_last_without_noise_is_the_plain_sweep():

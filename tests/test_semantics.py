@@ -1,5 +1,7 @@
 """Semantic units and word similarity."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,6 +14,7 @@ from skdplda import PCTD, PrivateCGSLDA, privacy_guarantee
 from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import make_coherence_scorer
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix, word_similarity
+from skdplda.semantics._similarity import _points
 
 TEXT = 'The cat sat. "A dog ran!" It saw a cat, a dog and a fox\n\nA fox sat'
 WORDS = ["cat", "dog", "fox", "sat", "ran", "saw"]
@@ -272,6 +275,22 @@ def test_similarity_is_the_dense_one(top_n, cells, monkeypatch):
     for found in (R, even):
         assert found.dtype == np.float64
         assert abs(found - found.T).max() == 0
+
+
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e30])
+def test_cosines_are_exact_in_whole_numbers(size):
+    """So that no processor adds them up otherwise; the bound holds for vectors of which rounding makes most, too."""
+    rng = np.random.default_rng(1)
+    vectors = np.concatenate([rng.normal(size=(20, 300)), np.ones((2, 300)), np.eye(2, 300)]) * size
+    _, points = _points([f"w{i}" for i in range(24)], vectors)
+    whole = points.astype(np.int64)
+    np.testing.assert_array_equal(whole, points)
+    products = [[sum(int(x) * int(y) for x, y in zip(a, b, strict=True)) for b in whole] for a in whole]
+    assert max(sum(abs(int(x)) * abs(int(y)) for x, y in zip(a, b, strict=True)) for a in whole for b in whole) < 2**53
+    np.testing.assert_array_equal(points @ points.T, np.array(products, dtype=object).astype(np.float64))
+    cosines = np.array([float(Fraction(int(p), 2**52)) for row in products for p in row])
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    np.testing.assert_allclose(cosines, (unit @ unit.T).ravel(), atol=1e-6)
 
 
 def test_vectors_by_name_and_words_without_one():

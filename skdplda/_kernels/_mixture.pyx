@@ -1,9 +1,10 @@
 """EM for mixtures of segments of documents: responsibilities by document, sums by word."""
 
 from cython.parallel cimport prange
-from libc.math cimport HUGE_VAL, exp, log
 
 import numpy as np
+
+from skdplda._kernels._simd cimport choose_simd
 
 __all__ = ["responsibilities", "word_sums"]
 
@@ -12,81 +13,30 @@ ctypedef fused total_type:
     double
 
 
-cdef void unit_likelihoods(
-    const long long *start,     # IN    (n_segments + 1,) into words and counts
-    const int *words,           # IN
-    const double *counts,       # IN
-    Py_ssize_t n_segments,
-    const double *log_phi,      # IN    (V, K)
-    const double *extra,        # IN    (n_segments, K), or NULL
-    Py_ssize_t n_topics,
-    double *r,                  # OUT   (n_segments, K): likelihoods, the largest of a segment is 1
-    double *largest,            # OUT   (n_segments,) its logarithm
-) noexcept nogil:
-    cdef Py_ssize_t j, k
-    cdef long long i
-    cdef double *row
-    cdef const double *source
-    cdef double count, top
-    for j in range(n_segments):
-        row = r + j * n_topics
-        for k in range(n_topics):
-            row[k] = extra[j * n_topics + k] if extra != NULL else 0.0
-        for i in range(start[j], start[j + 1]):
-            source = log_phi + <Py_ssize_t>words[i] * n_topics
-            count = counts[i]
-            for k in range(n_topics):
-                row[k] += count * source[k]
-        top = row[0]
-        for k in range(1, n_topics):
-            top = row[k] if row[k] > top else top
-        for k in range(n_topics):
-            row[k] = exp(row[k] - top)
-        largest[j] = top
+cdef extern from "segment_dispatch.h" nogil:
+    void segment_likelihoods(
+        const long long *start,     # IN    (n_segments + 1,) into words and counts
+        const int *words,           # IN
+        const double *counts,       # IN
+        Py_ssize_t n_segments,
+        const double *log_phi,      # IN    (V, K)
+        const double *extra,        # IN    (n_segments, K), or NULL
+        Py_ssize_t n_topics,
+        double *r,                  # OUT   (n_segments, K): likelihoods, the largest of a segment is 1
+        double *largest,            # OUT   (n_segments,) its logarithm
+    )
+    double update_document(
+        double *r,                  # INOUT (n_segments, K) likelihoods; after the last update, responsibilities
+        const double *largest,      # IN    (n_segments,)
+        Py_ssize_t n_segments,
+        const double *prior,        # IN    (K,)
+        Py_ssize_t n_topics,
+        int n_updates,
+        double *theta,              # INOUT (K,)
+        double *total,              # SCRATCH (K,)
+    )
 
-
-cdef double update_document(
-    double *r,                  # INOUT (n_segments, K) likelihoods; after the last update, responsibilities
-    const double *largest,      # IN    (n_segments,)
-    Py_ssize_t n_segments,
-    const double *prior,        # IN    (K,)
-    Py_ssize_t n_topics,
-    int n_updates,
-    double *theta,              # INOUT (K,)
-    double *total,              # SCRATCH (K,)
-) noexcept nogil:
-    cdef Py_ssize_t j, k
-    cdef int step
-    cdef double *row
-    cdef double mass, log_likelihood = 0
-    for step in range(n_updates):
-        for k in range(n_topics):
-            total[k] = prior[k]
-        for j in range(n_segments):
-            row = r + j * n_topics
-            mass = 0
-            for k in range(n_topics):
-                mass += theta[k] * row[k]
-            if step == 0:
-                log_likelihood += largest[j] + log(mass)
-            if not 0 < mass < HUGE_VAL:  # topics that are no numbers: the segment contributes nothing
-                for k in range(n_topics):
-                    row[k] = 0
-                continue
-            mass = 1 / mass
-            if step < n_updates - 1:
-                for k in range(n_topics):
-                    total[k] += theta[k] * row[k] * mass
-            else:
-                for k in range(n_topics):
-                    row[k] *= theta[k] * mass
-                    total[k] += row[k]
-        mass = 0
-        for k in range(n_topics):
-            mass += total[k]
-        for k in range(n_topics):
-            theta[k] = total[k] / mass
-    return log_likelihood
+choose_simd()
 
 
 def responsibilities(
@@ -156,7 +106,7 @@ def responsibilities(
         if n > 0 and not (everyone or active[d]):
             r[begin:begin + n, :] = 0
         elif n > 0:
-            unit_likelihoods(
+            segment_likelihoods(
                 &start[begin], word, count, n, &log_phi[0, 0], &extra[begin, 0] if add else NULL, n_topics,
                 &r[begin, 0], &largest[begin],
             )

@@ -2,10 +2,13 @@
 
 import numpy as np
 
-from libc.math cimport INFINITY, log
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
 
 from skdplda._kernels._random_stream cimport random_stream, stream_double, stream_of
+
+cdef extern from "arithmetic.h" nogil:
+    double log_one(double x)
 
 
 cdef inline double _positive(double x) noexcept nogil:
@@ -108,11 +111,13 @@ cdef _sweep(
     """Draw the topic of each token once: from the counts alone without noise (None), else with noisy weights."""
     cdef bint noisy = word_noise is not None
     cdef Py_ssize_t d, i, n_topics = topic_total.shape[0]
-    cdef double beta_sum = beta * word_topic.shape[0], alpha_sum = np.sum(alpha), total
+    cdef double beta_sum = beta * word_topic.shape[0], alpha_sum = 0, total
     cdef double[::1] weights = np.empty(n_topics)
     cdef double* n_d
     cdef double* n_w
     cdef random_stream stream
+    for i in range(n_topics):
+        alpha_sum += alpha[i]
     with nogil:
         for d in range(doc_ptr.shape[0] - 1):
             stream, n_d = stream_of(seed, sweep, d), &doc_topic[d, 0]
@@ -186,10 +191,10 @@ def sequential_sweep_monitored(
                     by_document = max(by_document, _grow(p, topic_total[k], beta_sum, n_max))
                     by_removal = max(by_removal, _remove_one(
                         p, topic_total[k], n_w[k], n_d[k], twins[k], alpha[k], beta, beta_sum))
-                word_sums[i] += 2 * log(by_word)
-                document_sums[i] += 2 * log(by_document)
-                largest = max(largest, log(by_removal))
-                losses += log(by_removal)
+                word_sums[i] += 2 * log_one(by_word)
+                document_sums[i] += 2 * log_one(by_document)
+                largest = max(largest, log_one(by_removal))
+                losses += log_one(by_removal)
                 topics[i] = _draw(&weights[0], n_topics, stream_double(&stream) * total)
                 _count(n_d, n_w, &topic_total[0], topics[i], 1)
                 twins[topics[i]] += 1

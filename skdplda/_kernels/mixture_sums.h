@@ -146,7 +146,7 @@ static double TARGET(log_sum)(const double *counts, const double *mixed, ptrdiff
     }
     for (int j = 1; j < LANES; j++) digits[0] |= digits[j], tiny[0] |= tiny[j];
     if (tiny[0]) { /* such numbers have no binary exponent of their own */
-        for (ptrdiff_t i = 0; i < n; i++) total += counts[i] > 0 ? counts[i] * log(mixed[i]) : 0;
+        for (ptrdiff_t i = 0; i < n; i++) total += counts[i] > 0 ? counts[i] * log_one(mixed[i]) : 0;
         return total;
     }
     for (int place = digits[0] ? ilogb((double)digits[0]) : -1; place >= 0; place--) {
@@ -158,7 +158,7 @@ static double TARGET(log_sum)(const double *counts, const double *mixed, ptrdiff
             product = (lanes)(((whole)product & FRACTION) | one);
         }
     }
-    for (int j = 0; j < LANES; j++) total += log(product[j]) + exponent[j] * LOG_2;
+    for (int j = 0; j < LANES; j++) total += log_one(product[j]) + exponent[j] * LOG_2;
     return total;
 }
 

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "simd.h"
+#include "arithmetic.h"
 
 #define LANES 8
 #define PASSES 6

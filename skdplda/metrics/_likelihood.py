@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
+from skdplda._arithmetic import exp, log, matmul, total
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._foldin_rows import LEAST_TOLERANCE, fold_in_rows, probabilities, word_rows
 from skdplda._types import ArrayLike, Matrix
@@ -215,7 +216,7 @@ def perplexity(X: Matrix, topic_word: ArrayLike, **options: Any) -> float:
     >>> round(perplexity(X, np.full((3, 40), 1 / 40)), 6)
     40.0
     """
-    return float(np.exp(-score(X, topic_word, **options)))
+    return exp(-score(X, topic_word, **options))
 
 
 def unigram_perplexity(
@@ -265,14 +266,14 @@ def unigram_perplexity(
     else:
         if not isinstance(smoothing, Real) or not 0 <= smoothing < np.inf:
             raise ValueError(f"smoothing must be a non-negative finite number, got {smoothing!r}.")
-        total = np.asarray(_check_counts(words, "words").sum(axis=0), dtype=float).reshape(1, -1) + smoothing
-        if not total.sum() > 0:
+        counts = np.asarray(_check_counts(words, "words").sum(axis=0), dtype=float).reshape(1, -1) + smoothing
+        if not counts.any():
             raise ValueError("words must have at least one training token when smoothing is 0, got none.")
-        probability = total / total.sum()
+        probability = counts / total(counts)
     _check_vocabulary(X, probability)
     held_out = _split(X, method)[1]
     per_document = _log_likelihood(held_out, probability.T, np.ones((X.shape[0], 1)))
-    return float(np.exp(-_mean(*_weighted_sums(per_document, held_out, sample_weight))))
+    return exp(-_mean(*_weighted_sums(per_document, held_out, sample_weight)))
 
 
 def _held_out(X, topic_word, doc_topic_prior=None, method="document-completion", max_iter=100, tol=1e-4, n_threads=1):
@@ -335,12 +336,12 @@ def _check_distributions(table, name):
         table = table.astype(np.float64)
     if table.ndim != 2 or 0 in table.shape[1:]:
         raise ValueError(f"{name} must have two dimensions, got shape {table.shape}.")
-    total = table.sum(axis=1, dtype=np.float64)
-    if table.size and not (table.min() >= 0 and abs(total - 1).max() < 1e-4):
-        wrong = int(np.argmax(~((table.min(axis=1) >= 0) & (abs(total - 1) < 1e-4))))
+    sums = total(table, axis=1)
+    if table.size and not (table.min() >= 0 and abs(sums - 1).max() < 1e-4):
+        wrong = int(np.argmax(~((table.min(axis=1) >= 0) & (abs(sums - 1) < 1e-4))))
         raise ValueError(
             f"{name} must have non-negative rows that sum to 1; row {wrong} has minimum "
-            f"{table[wrong].min():.6g} and sum {total[wrong]:.6g}. Divide pseudo-counts by their row sums."
+            f"{table[wrong].min():.6g} and sum {sums[wrong]:.6g}. Divide pseudo-counts by their row sums."
         )
     return table
 
@@ -389,7 +390,7 @@ def _log_likelihood(X, word_topic, doc_topic):
     step = max(1, _CHUNK // word_topic.shape[1])
     for start in range(0, X.nnz, step):
         chunk = slice(start, start + step)
-        probability[chunk] = np.einsum("ik,ik->i", doc_topic[rows[chunk]], word_topic[X.indices[chunk]])
+        probability[chunk] = total(doc_topic[rows[chunk]] * word_topic[X.indices[chunk]], axis=1)
     return _sum_logarithms(X, probability)
 
 
@@ -403,7 +404,7 @@ def _sum_logarithms(X, probability):
             f"topic_word must be positive for each word that occurs: word {X.indices[i]} of document "
             f"{rows[i]} has probability 0. Smooth the topics with a positive topic_word_prior."
         )
-    terms = np.where(X.data > 0, X.data * np.log(np.where(X.data > 0, probability, 1)), 0.0)
+    terms = np.where(X.data > 0, X.data * log(np.where(X.data > 0, probability, 1)), 0.0)
     return np.bincount(rows, weights=terms, minlength=X.shape[0])
 
 
@@ -411,16 +412,16 @@ def _weighted_sums(per_document, X, sample_weight):
     """Return the weighted sums of a log-likelihood per document and of its tokens."""
     n_tokens = np.asarray(X.sum(axis=1, dtype=np.int64), dtype=float).ravel()
     if sample_weight is None:
-        return float(per_document.sum()), float(n_tokens.sum())
+        return total(per_document), float(n_tokens.sum())  # of whole numbers
     weight = check_sample_weight(sample_weight, len(per_document))
-    return float(per_document @ weight), float(n_tokens @ weight)
+    return matmul(per_document, weight), matmul(n_tokens, weight)
 
 
-def _mean(total, n_tokens):
+def _mean(log_likelihood, n_tokens):
     """Return the log-likelihood per token."""
     if not n_tokens > 0:
         raise ValueError(
             "X must hold at least one held-out token of positive weight, got none. Document completion needs "
             'a document of two tokens; method="fold-in" needs one.'
         )
-    return total / n_tokens
+    return log_likelihood / n_tokens

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
+from skdplda._arithmetic import log, matmul, total
 from skdplda._types import ArrayLike
 
 __all__ = ["topic_distances", "topic_map", "topic_relevance"]
@@ -119,5 +120,5 @@ def topic_relevance(topic_word: ArrayLike, weight: float, sizes: ArrayLike | Non
         raise ValueError(f"relevance must be from 0 (lift) to 1 (probability); got {weight!r}.")
     topics = np.asarray(topic_word, dtype=float)
     sizes = np.ones(len(topics)) if sizes is None else np.asarray(sizes, dtype=float)
-    overall = np.log(np.maximum(sizes / sizes.sum() @ topics, TINY))
-    return np.log(np.maximum(topics, TINY)) - (1 - weight) * overall
+    overall = log(np.maximum(matmul(sizes / total(sizes), topics), TINY))
+    return log(np.maximum(topics, TINY)) - (1 - weight) * overall

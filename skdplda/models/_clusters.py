@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
+from skdplda._arithmetic import exp, log, log1p, matmul, normal, total
 from skdplda._types import ArrayLike
 from skdplda._validation import (
     MOST_DIMENSIONS,
@@ -71,10 +72,10 @@ class BaseClusterModel(BaseTopicModel):
             If X has another number of dimensions.
         """
         cosines, known = self._cosines(X)
-        sizes = np.log(self._topic_sizes())
+        sizes = log(self._topic_sizes())
         found = np.where(known[:, None], self.concentration_ * cosines + sizes, sizes)
-        found = np.exp(found - found.max(axis=1, keepdims=True))
-        return found / found.sum(axis=1, keepdims=True)
+        found = exp(found - found.max(axis=1, keepdims=True))
+        return found / total(found, axis=1, keepdims=True)
 
     def predict(self, X: Any) -> np.ndarray:
         """The nearest cluster of each text.
@@ -117,7 +118,7 @@ class BaseClusterModel(BaseTopicModel):
         found = self.score_samples(X)
         weight = np.ones(len(found)) if sample_weight is None else check_sample_weight(sample_weight, len(found))
         weight = np.where(np.isnan(found), 0.0, weight)
-        return float(np.nan_to_num(found) @ weight / weight.sum()) if weight.sum() > 0 else 0.0
+        return matmul(np.nan_to_num(found), weight) / total(weight) if weight.any() else 0.0
 
     def score_samples(self, X: Any) -> np.ndarray:  # type: ignore[override]
         """Cosine of each text and the direction of its nearest cluster.
@@ -180,7 +181,7 @@ class BaseClusterModel(BaseTopicModel):
         """Return each cluster's share of the released sizes; one below its noise counts as that noise."""
         check_is_fitted(self)
         sizes = np.maximum(self.cluster_sizes_, max(self.size_deviation_, 1e-9))
-        return sizes / sizes.sum()
+        return sizes / total(sizes)
 
     def _clear_clusters(self):
         """Return whether each cluster's size stands out of its noise, (n_components,)."""
@@ -193,7 +194,7 @@ class BaseClusterModel(BaseTopicModel):
         """Return the class-based tf-idf of each word, (n_components, n_words); `weight` is for other models."""
         self._check_words()
         shares = self.topic_word_ * self._topic_sizes()[:, None]
-        return self.topic_word_ * np.log1p(1 / len(shares) / np.maximum(shares.sum(axis=0), 1e-300))
+        return self.topic_word_ * log1p(1 / len(shares) / np.maximum(total(shares, axis=0), 1e-300))
 
     def _check_words(self):
         check_is_fitted(self)
@@ -286,7 +287,7 @@ def projected_rows(vectors, given):
         raise ValueError(f"projection must have at most {MOST_DIMENSIONS} columns; got {matrix.shape[1]}.")
     if matrix.shape[0] != n_features:
         raise ValueError(f"projection must have {n_features} rows, as X has columns; got {matrix.shape[0]}.")
-    length = np.sqrt((matrix**2).sum(axis=0)).max()
+    length = np.sqrt(total(matrix**2, axis=0)).max()
     matrix = np.rint(matrix * (FINE / max(length, 1e-300)))
     found = np.empty((vectors.shape[0], matrix.shape[1]))
     for first in range(0, len(found), BLOCK_ROWS):
@@ -302,4 +303,4 @@ def projection_matrix(given, n_features):
         return None if given is None else np.asarray(given, np.float64)
     if given > n_features:
         raise ValueError(f"projection={given} must be at most the {n_features} dimensions of X.")
-    return np.random.default_rng(PROJECTION_SEED).standard_normal((n_features, int(given)))
+    return normal(np.random.default_rng(PROJECTION_SEED), (n_features, int(given)))

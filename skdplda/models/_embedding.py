@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from skdplda._arithmetic import matmul, total
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import (
     MOST_DIMENSIONS,
@@ -426,7 +427,7 @@ ShardedCounts
             raise ValueError("init_weight must have one number a row of init.")
         if centre is not None and len(centre) != n_dimensions:
             raise ValueError(f"centre must have {n_dimensions} numbers; got {len(centre)}.")
-        if centre is not None and centre @ centre > 1:
+        if centre is not None and matmul(centre, centre) > 1:
             raise ValueError("centre must be of length 1 at most: it is a mean of rows of length 1.")
 
     def _warn(self, plan, guarantee, n_words, stacklevel=5):
@@ -525,6 +526,7 @@ def concentration(sizes, sums, directions):
         Of the clusters.
     """
     n_dimensions = sums.shape[1]
-    resultant = np.sum(sums * directions) / max(np.maximum(sizes, 0).sum(), 1e-300)
-    resultant = float(np.clip(resultant, 0.05, 0.95))
-    return resultant * (n_dimensions - resultant**2) / (1 - resultant**2)
+    resultant = total(sums * directions) / max(total(np.maximum(sizes, 0)), 1e-300)
+    resultant = min(max(resultant, 0.05), 0.95)
+    square = resultant * resultant
+    return resultant * (n_dimensions - square) / (1 - square)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from tqdm import tqdm
 
+from skdplda._arithmetic import total
 from skdplda._kernels._reports import positions
 from skdplda._types import ArrayLike, Matrix, Seed
 from skdplda._validation import (
@@ -433,10 +434,11 @@ class LocalPrivateLDA(BaseTopicModel):
 
     def _noise_of_batch(self, counts, present, n_documents):
         """Return the variance of the counts of a batch, (n_components, n_words), if topics said nothing."""
-        channel, masses = self._channel(counts.shape[1]), counts.sum(axis=1)
-        variance = split_variance(present, n_documents, masses / max(masses.sum(), 1e-300), channel).T
+        channel, masses = self._channel(counts.shape[1]), total(counts, axis=1)
+        variance = split_variance(present, n_documents, masses / max(total(masses), 1e-300), channel).T
         if self.reconstruction != "likelihood":  # a word counts 1 there, and not p - q
-            variance = variance / (channel.one_if_present - channel.one_if_absent) ** 2
+            told = channel.one_if_present - channel.one_if_absent
+            variance = variance / (told * told)
         return variance if channel.flips else np.zeros_like(variance)
 
     def _check_budget(self, X):
@@ -550,7 +552,7 @@ class LocalPrivateLDA(BaseTopicModel):
             bit_guarantee_=guarantees[1],
             components_=counts + prior + beta,
             stream_prior_=prior + self.correlation * counts,
-            stream_variance_=before + self.correlation**2 * variance,
+            stream_variance_=before + self.correlation * self.correlation * variance,
             **told,
             word_rates_=rates,
             n_iter_=self.max_iter,

@@ -6,6 +6,8 @@ All of it is post-processing of reports, free of privacy cost. Formulas and proo
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._arithmetic import mean as mean_of
+
 __all__ = [
     "bayes_estimate",
     "document_lengths",
@@ -34,7 +36,7 @@ def moment_variance(present, n_reports, channel):
     """
     p, q = channel.one_if_present, channel.one_if_absent
     present = np.asarray(present, dtype=np.float64)
-    return (present * p * (1 - p) + (n_reports - present) * q * (1 - q)) / (p - q) ** 2
+    return (present * p * (1 - p) + (n_reports - present) * q * (1 - q)) / ((p - q) * (p - q))
 
 
 def split_variance(present, n_reports, shares, channel):
@@ -59,7 +61,7 @@ def bayes_estimate(moment, n_reports, channel, mean, weight=None):
     """
     if weight is None:
         variance = moment_variance(np.clip(mean, 0, n_reports), n_reports, channel)
-        spread = max(0.0, float(np.mean((moment - mean) ** 2 - variance)))
+        spread = max(0.0, mean_of((moment - mean) ** 2 - variance))
         weight = variance / np.maximum(variance + spread, 1e-300)
     return np.clip(weight * mean + (1 - weight) * moment, 0, n_reports)
 
@@ -71,7 +73,7 @@ def document_lengths(sizes, n_words, channel):
     towards the mean of all.
     """
     moment = moment_estimate(sizes, n_words, channel, clip=False)
-    return bayes_estimate(moment, n_words, channel, np.full(len(sizes), moment.mean()))
+    return bayes_estimate(moment, n_words, channel, np.full(len(sizes), mean_of(moment)))
 
 
 def reconstruct(reports, present, rng):

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from skdplda._arithmetic import mean, total
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda.models._local_estimators import document_lengths
 
@@ -40,7 +41,7 @@ def like_length(lengths, most, size):
     group = np.empty(len(lengths), np.uint8)
     for number, documents in enumerate(np.array_split(np.argsort(lengths, kind="stable"), n)):
         group[documents] = number
-    return group, [max(0.5, lengths[group == number].mean()) for number in range(n)]
+    return group, [max(0.5, mean(lengths[group == number])) for number in range(n)]
 
 
 def refuse_raw(n_ones, n_bits, channel):
@@ -92,9 +93,9 @@ class NoiseTopic:
         weight[:k] = alpha
         if self._noisy:
             table[:, k] = STEADY
-        totals = np.tile(table.sum(axis=0, dtype=np.float64), (len(self._lengths), 1))
+        totals = np.tile(total(table, axis=0), (len(self._lengths), 1))
         if self._noisy:
-            s = (p - q) / (p - q + alpha.sum() / np.array(self._lengths))
+            s = (p - q) / (p - q + total(alpha) / np.array(self._lengths))
             totals[:, k] = (STEADY + beta) * STEADY * s / q - self._n_words * beta
         return weight, totals
 

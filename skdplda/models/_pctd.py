@@ -11,6 +11,7 @@ from uuid import uuid4
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._arithmetic import exp, log, matmul, total
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._released import order_tokens
 from skdplda._texts import words_of
@@ -294,24 +295,25 @@ class PCTD(BaseRoundsModel):
             return super().transform(X)
         check_is_fitted(self)
         X = self._check_width(X)
-        log_phi = np.ascontiguousarray(np.log(self.topic_word_).T)
+        log_phi = np.ascontiguousarray(log(self.topic_word_).T)
         n_units = max(1, TRANSFORM_CELLS // len(self.components_))
         cuts = np.flatnonzero(np.diff(X.start[:-1] // n_units)) + 1  # documents that begin a block
         bounds = pairwise([0, *cuts.tolist(), len(X)])
         return np.concatenate([self._proportions(X[begin:end], log_phi) for begin, end in bounds])
 
     def _proportions(self, X, log_phi):
-        likelihood = X.counts @ log_phi
+        n_threads = effective_n_jobs(self.n_jobs)
+        likelihood = matmul(X.counts, log_phi, n_threads)
         likelihood -= likelihood.max(axis=1, keepdims=True)
         return fold_in(
             X.start.astype(np.int32),
             np.arange(X.n_units, dtype=np.int32),
             np.ones(X.n_units, dtype=np.int32),
-            np.exp(likelihood, out=likelihood),  # each segment counts as a word, and this is its row of the table
+            exp(likelihood),  # each segment counts as a word, and this is its row of the table
             self._prior_of_topics(),
             FOLD_IN_ITERATIONS,
             FOLD_IN_TOLERANCE,
-            effective_n_jobs(self.n_jobs),
+            n_threads,
         )
 
     def _counts(self, X):
@@ -549,5 +551,5 @@ class PublicPerplexity:
     def __call__(self, report):
         """Note the perplexity after a round."""
         topics = report.table.T + self._beta
-        topics = topics / topics.sum(axis=1, keepdims=True)
+        topics = topics / total(topics, axis=1, keepdims=True)
         self.history.append(perplexity(self._X, topics, doc_topic_prior=self._alpha, n_threads=self._n_threads))

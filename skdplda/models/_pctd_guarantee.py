@@ -1,5 +1,7 @@
 """The guarantees of PCTD where the word counts of semantic units get noise."""
 
+import math
+
 import numpy as np
 
 from skdplda.privacy import PrivacyGuarantee, Randomness, sampler_assumption
@@ -7,7 +9,7 @@ from skdplda.rounds._guarantee import NOT_COVERED
 
 __all__ = ["CLAIMED", "GUIDE", "TOKEN_L2", "once_guarantee", "published_guarantee"]
 
-TOKEN_L2 = 2**0.5 * (1 + 1e-12)  # one word in the place of another changes two counts of a segment by 1
+TOKEN_L2 = math.sqrt(2) * (1 + 1e-12)  # one word in the place of another changes two counts of a segment by 1
 GUIDE = "skdplda theory guide, PCTD"
 REFERENCE = "Shi et al. (2019), Semantic Consistent Topic Discovery with Differential Privacy, Algorithm 1"
 STRUCTURE = "the numbers of documents and of semantic units, and which units belong to which document"

@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._arithmetic import eigen, log, matmul, mean, normal, total
 from skdplda._kernels._mixture import word_sums
 from skdplda.privacy import mechanism_of
 from skdplda.rounds._estep_segments import NOTHING, SegmentEStep
@@ -39,7 +40,7 @@ def noisy_segments(X, sigma, randomness, n_threads):
             sigma * GRID, exact.shape, randomness.noise(block, sigma, exact), n_threads
         )
         noisy = (noise + GRID * exact) / GRID
-        totals += noisy.sum(axis=0)
+        totals += total(noisy, axis=0)
         done = begin + len(noisy)
         rate = np.maximum(totals, 0.0) + 3 * sigma * np.sqrt(done)  # an upper bound: later blocks lower the rates
         row, column = np.nonzero(_probable(noisy, rate / done, sigma) > 0)
@@ -55,9 +56,9 @@ def noisy_segments(X, sigma, randomness, n_threads):
 
 def _rates(totals, n_segments, sigma):
     """Return how often each word occurs in a segment: noisy totals, shrunk to their mean as far as they are noise."""
-    mean, variance = totals.mean(), n_segments * sigma**2
-    signal = max(totals.var() - variance, 0.0)
-    return np.maximum(mean + signal / (signal + variance) * (totals - mean), 1.0) / n_segments
+    centre, variance = mean(totals), n_segments * (sigma * sigma)
+    signal = max(mean((totals - centre) ** 2) - variance, 0.0)
+    return np.maximum(centre + signal / (signal + variance) * (totals - centre), 1.0) / n_segments
 
 
 def _probable(noisy, rate, sigma):
@@ -66,12 +67,13 @@ def _probable(noisy, rate, sigma):
     n + 1 is more probable than n where gap(n) = n + 1/2 + sigma^2 log((n + 1) / rate) - noisy is negative, and the gap
     grows with n: the count is the first n without. The gap is concave, so Newton's steps stay below its root.
     """
-    bar = 0.5 - sigma**2 * np.log(rate)
+    variance = sigma * sigma
+    bar = 0.5 - variance * log(rate)
     count, several = np.zeros(noisy.shape), noisy > bar
     noisy, bar = noisy[several], np.broadcast_to(bar, several.shape)[several]
     n = np.zeros(noisy.shape)
     for _ in range(NEWTON_STEPS):
-        n -= (n + sigma**2 * np.log1p(n) + bar - noisy) / (1 + sigma**2 / (1 + n))
+        n -= (n + variance * log(1 + n) + bar - noisy) / (1 + variance / (1 + n))
     count[several] = np.clip(np.ceil(n - 1e-9), 1, 2.0**31 - 1)
     return count
 
@@ -88,11 +90,11 @@ def likelihood_noise(log_phi, n_segments, sigma, rng):
     `log_phi`, of shape (n_words, n_topics), has the log-probabilities of words. Returned are E log_phi, E Q and Q, of
     shapes (n_segments, n_topics), (n_segments, rank) and (n_words, rank).
     """
-    size, axes = np.linalg.eigh(log_phi.T @ log_phi)
+    size, axes = eigen(matmul(log_phi.T, log_phi))
     kept = size > NEGLIGIBLE * size[-1]
-    size, axes = np.sqrt(size[kept]), axes[:, kept]
-    along = rng.normal(scale=sigma, size=(n_segments, len(size)))
-    return along @ (axes * size).T, along, log_phi @ (axes / size)
+    size, axes = np.sqrt(size[kept])[:, None], axes[kept]
+    along = sigma * normal(rng, (n_segments, len(size)))
+    return matmul(along, axes * size), along, matmul(log_phi, (axes / size).T)
 
 
 def sum_noise(r, along, basis, sigma, rng):
@@ -103,11 +105,11 @@ def sum_noise(r, along, basis, sigma, rng):
     `r`, of shape (n_segments, n_topics), has the responsibilities, a function of the counts and of `along`; the rest is
     that of `likelihood_noise`. Returned is E' r, of shape (n_words, n_topics).
     """
-    size, axes = np.linalg.eigh(r.T @ r)
-    root = axes * np.sqrt(np.maximum(size, 0.0))  # root root' = r' r
-    rest = rng.normal(scale=sigma, size=(len(basis), r.shape[1]))
-    rest -= basis @ (basis.T @ rest)
-    return basis @ (along.T @ r) + rest @ root.T
+    size, axes = eigen(matmul(r.T, r))
+    root = axes * np.sqrt(np.maximum(size, 0.0))[:, None]  # root' root = r' r
+    rest = sigma * normal(rng, (len(basis), r.shape[1]))
+    rest -= matmul(basis, matmul(basis.T, rest))
+    return matmul(basis, matmul(along.T, r)) + matmul(rest, root)
 
 
 class NoisySegmentEStep(SegmentEStep):
@@ -129,7 +131,7 @@ class NoisySegmentEStep(SegmentEStep):
         rng = np.random.default_rng(self._randomness.generator_seed(round_))
         log_phi, sigma = self.log_topics(table), self._sigma
         if self._support == "observed":
-            noisy = self._counts + rng.normal(scale=sigma, size=len(self._counts))
+            noisy = self._counts + sigma * normal(rng, len(self._counts))
             self.infer(log_phi, noisy, NOTHING)
             start, segments, _ = self._by_word
             word_sums(start, segments, noisy[self._order], self._responsibilities, self._sum, self._n_threads)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skdplda._arithmetic import matmul, total
 from skdplda.rounds._prior import WordPrior
 from skdplda.rounds._seeding import starting_topics
 from skdplda.rounds._shrinkage import floor_of, principal, shrink_frequencies, shrink_topics
@@ -18,9 +19,9 @@ def consistent(table, similarity, tau):
     """
     if similarity is None or tau == 0:
         return table
-    near = similarity @ table
-    pull = (table * near).sum(axis=0)  # p' R p times the squared total; R p has one total, hence the other one
-    pull = np.divide(table.sum(axis=0), pull, out=np.zeros_like(pull), where=pull > 0)
+    near = matmul(similarity, table)
+    pull = total(table * near, axis=0)  # p' R p times the squared total; R p has one total, hence the other one
+    pull = np.divide(total(table, axis=0), pull, out=np.zeros_like(pull), where=pull > 0)
     return table * ((1 + tau * near * pull) / (1 + tau * (pull > 0))).astype(table.dtype)
 
 
@@ -67,8 +68,8 @@ class ConsistentTables(SmoothedTables):
         counts, prior = self._sum / self._weight, self._prior
         deviation = np.full(len(counts), model_noise(self._plan))
         frequencies = shrink_frequencies(
-            counts.sum(axis=1), deviation * np.sqrt(counts.shape[1]), floor_of(prior.frequencies)
+            total(counts, axis=1), deviation * np.sqrt(counts.shape[1]), floor_of(prior.frequencies)
         )
-        frequencies /= frequencies.sum()
+        frequencies /= total(frequencies)
         vectors = None if prior.vectors is None else principal(prior.vectors, frequencies)
         return consistent(shrink_topics(counts, deviation, frequencies, vectors), self._similarity, self._tau)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._arithmetic import log, total
 from skdplda._kernels._sequential import laplace_last_sweep, sequential_sweep, sequential_sweep_monitored
 
 __all__ = ["PUBLISHED", "PublishedFit", "fit_published"]
@@ -48,9 +49,9 @@ class _SequentialState:
     def add_noise(self, scale, rng, on_documents):
         """Add Laplace noise to the count matrices, for good."""
         if on_documents:
-            self.doc_topic += rng.laplace(scale=scale, size=self.doc_topic.shape)
-        self.word_topic += rng.laplace(scale=scale, size=self.word_topic.shape)
-        self.topic_total[:] = self.word_topic.sum(axis=0)
+            self.doc_topic += laplace(rng, scale, self.doc_topic.shape)
+        self.word_topic += laplace(rng, scale, self.word_topic.shape)
+        self.topic_total[:] = total(self.word_topic, axis=0)
 
     def sweep(self, kernel, seed, number, *rest):
         """Run one sweep of a kernel."""
@@ -116,7 +117,7 @@ def fit_published(
         Called alpha and beta in [1]_.
     seed : int or None, default=None
         `None` seeds the sampler and the noise from the operating system's entropy. The noise is the papers' continuous
-        Laplace noise from NumPy's generator, whose low-order bits leak; the published form is what is asked for.
+        Laplace noise of floating point numbers, whose low-order bits leak; the published form is what is asked for.
     n_max : int or None, default=None
         Number of tokens removed at the monitor's document level. `None` takes the longest document.
     callback : callable, default=None
@@ -172,13 +173,18 @@ def fit_published(
         if callback is not None:
             callback(i + 1)
     if form.noise_of_last:
-        noise = rng.laplace(scale=form.noise_of_last / epsilon, size=(2, len(state.words)))
+        noise = laplace(rng, form.noise_of_last / epsilon, (2, len(state.words)))
         state.sweep(laplace_last_sweep, key, max_iter, *noise)
     return PublishedFit(
         word_topic=np.ascontiguousarray(state.word_topic.T),
         monitor=_history(rows) if form.monitored else None,
         n_iter=max_iter + bool(form.noise_of_last),
     )
+
+
+def laplace(rng, scale, shape):
+    """Draw numbers of the Laplace distribution: the logarithm of a quotient of uniform ones, which are positive."""
+    return scale * log((1 - rng.random(shape)) / (1 - rng.random(shape)))
 
 
 def _history(rows):

@@ -1,5 +1,6 @@
 """What fitted and released models tell of their topics: words, sizes, noise, names. All of it is post-processing."""
 
+import math
 import warnings
 from copy import copy
 from numbers import Integral
@@ -10,6 +11,7 @@ import pandas as pd
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
+from skdplda._arithmetic import log, matmul, mean, total
 from skdplda._types import ArrayLike, Function
 from skdplda._validation import check_is_fitted
 from skdplda.exceptions import NoisyTopicsWarning
@@ -151,7 +153,7 @@ class TopicsMixin:
         table = pd.DataFrame(
             {
                 "name": self.get_feature_names_out(),
-                "share": mass / mass.sum() if mass.sum() > 0 else np.zeros(len(mass)),
+                "share": mass / total(mass) if mass.any() else np.zeros(len(mass)),
                 "probability": probability,
                 "rank": 1 + (scores > scores[:, [column]]).sum(axis=1),
                 "noise": pd.array([pd.NA] * len(mass) if clear is None else ~clear[:, column], dtype="boolean"),
@@ -267,12 +269,12 @@ class TopicsMixin:
         members, cells, sizes = (place == kept[:, None]).astype(float), self._word_signal(), self._topic_sizes()
         counts = getattr(self, "components_", self.topic_word_ * (1 / n_topics if sizes is None else sizes[:, None]))
         if cells is not None:  # noise of different topics is independent
-            cells = (members @ cells / np.sqrt(members.sum(axis=1, keepdims=True))).astype(np.float32)
+            cells = (matmul(members, cells) / np.sqrt(members.sum(axis=1, keepdims=True))).astype(np.float32)
         return self._merged(
             {
-                "components_": members @ counts,
+                "components_": matmul(members, counts),
                 "topic_names_": self.get_feature_names_out()[kept],
-                "merged_prior_": members @ self._prior_of_topics(),
+                "merged_prior_": matmul(members, self._prior_of_topics()),
                 "signal_to_noise_": cells,
                 "topic_signal_to_noise_": None if cells is None else root_mean_square(cells),
             }
@@ -308,7 +310,7 @@ class TopicsMixin:
             vars(model).pop(name, None)
             if value is not None:
                 setattr(model, name, value)
-        model.topic_word_ = model.components_ / model.components_.sum(axis=1, keepdims=True)
+        model.topic_word_ = model.components_ / total(model.components_, axis=1, keepdims=True)
         return model
 
     def _prior_of_topics(self):
@@ -359,8 +361,8 @@ class TopicsMixin:
         components = getattr(self, "components_", None)
         if components is None:
             return None
-        sizes = np.asarray(components, dtype=float).sum(axis=1)
-        return sizes / sizes.sum()
+        sizes = total(components, axis=1)
+        return sizes / total(sizes)
 
     def _word_signal(self):
         """Return the signal-to-noise ratio of each word in each topic, (n_components, n_words), or None.
@@ -381,7 +383,7 @@ class TopicsMixin:
         The largest of n normal numbers is about sqrt(2 log n), the universal threshold of Donoho and Johnstone (1994).
         """
         cells = self._word_signal()
-        return None if cells is None else cells > np.sqrt(2 * np.log(max(2, cells.shape[1])))
+        return None if cells is None else cells > math.sqrt(2 * log(max(2, cells.shape[1])))
 
     def _noise_topics(self):
         """Return whether each topic is noise, (n_components,), or None."""
@@ -416,7 +418,7 @@ def warn_of_noise(model, stacklevel=4):
 
 def root_mean_square(cells):
     """Return the signal-to-noise ratios of topics from those of their words, less the 1 of the noise under the root."""
-    return np.sqrt(np.maximum((np.asarray(cells, dtype=float) ** 2).mean(axis=1) - 1, 0))
+    return np.sqrt(np.maximum(mean(np.asarray(cells, dtype=float) ** 2, axis=1) - 1, 0))
 
 
 def checked_names(names, n_topics):

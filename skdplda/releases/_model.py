@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
+from skdplda._arithmetic import total
 from skdplda._files import refuse_existing, whole_file
 from skdplda._texts import check_texts, holds_texts
 from skdplda._types import ArrayLike, PathLike, Sequence
@@ -321,14 +322,14 @@ class ReleasedTopicModel(BaseTopicModel):
 
     def _merged(self, tables):
         return ReleasedTopicModel(
-            tables["components_"] / tables["components_"].sum(axis=1, keepdims=True),
+            tables["components_"] / total(tables["components_"], axis=1, keepdims=True),
             self.vocabulary_,
             privacy_guarantee=self.privacy_guarantee_,
             doc_topic_prior=tables["merged_prior_"],
             text=self.text_,
             details=self.details_,
             n_jobs=self.n_jobs,
-            topic_sizes=None if self.topic_sizes_ is None else tables["components_"].sum(axis=1),
+            topic_sizes=None if self.topic_sizes_ is None else total(tables["components_"], axis=1),
             topic_names=tables["topic_names_"],
             signal_to_noise=tables["signal_to_noise_"],
         )

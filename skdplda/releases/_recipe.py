@@ -201,7 +201,7 @@ def _for_the_rest(epsilon, delta, options):
         return pipeline
 
     low, high = LEAST * ledger.epsilon, ledger.epsilon
-    for part in 0.5 ** np.arange(MOST_HALVES + 1):
+    for part in np.ldexp(1.0, -np.arange(MOST_HALVES + 1)):
         try:
             affordable(low, part)
         except BudgetExceededError:

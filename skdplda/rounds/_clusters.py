@@ -14,8 +14,8 @@ import math
 from typing import ClassVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from skdplda._arithmetic import eigen, matmul, mean, normal, orthonormal, power, total
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._estep_adaptive import unit_rows
 from skdplda.rounds._estep_clusters import FINE, LENGTH, SIZE, STEP, ClusterQuestion
@@ -45,6 +45,7 @@ SHARPNESS, SOFT_SHARE = (10.0, 30.0), 0.7
 # of some 30 settings, with six or eight seeds, on Enron, KOS, news and tweets; part "constants" has alternatives.
 MOVED, FURTHER = 0.3, 0.7
 LEAST_VARIANCE = 1e-3  # of a public principal axis, over the mean of all
+AXES_GRID = 2.0**26  # of a weighted row that axes are computed from, per unit of its length
 WORDS_SHARE = 0.15  # of the budget of words that goes to word totals
 WORD_LEVELS, LEAST_WEIGHT, MOST_WEIGHT = 16, 0.25, 4.0  # of words in contributions to clusters' words
 
@@ -81,7 +82,7 @@ class PublicStart:
     mean : ndarray of shape (n_dimensions,) or None, default=None
         Of public rows of length 1. None: nothing is known.
     axes : ndarray of shape (n_dimensions, n_dimensions) or None, default=None
-        Columns are the principal axes of public rows, orthonormal.
+        Columns are the principal axes of public rows, orthonormal. None: those of the numbers themselves.
     variances : ndarray of shape (n_dimensions,) or None, default=None
         Along the axes, of mean 1.
     """
@@ -89,8 +90,16 @@ class PublicStart:
     def __init__(self, directions, mean=None, axes=None, variances=None):
         n_dimensions = directions.shape[1]
         self.directions, self.mean = directions, mean
-        self.axes = np.eye(n_dimensions) if axes is None else axes
+        self._axes = axes
         self.variances = np.ones(n_dimensions) if variances is None else variances
+
+    def along(self, rows):
+        """Return rows in the numbers along the axes, of the same shape."""
+        return rows if self._axes is None else matmul(rows, self._axes)
+
+    def back(self, rows):
+        """Return the rows of which `along` made these."""
+        return rows if self._axes is None else matmul(rows, self._axes.T)
 
     @property
     def is_public(self):
@@ -101,9 +110,10 @@ class PublicStart:
     def spread(cls, n_clusters, n_dimensions, key):
         """Return random directions, orthogonal as far as there are dimensions."""
         rng, found = np.random.default_rng(key), []
-        for _ in range(0, n_clusters, n_dimensions):
-            found.append(np.linalg.qr(rng.standard_normal((n_dimensions, n_dimensions)))[0].T)
-        return cls(np.concatenate(found)[:n_clusters])
+        for first in range(0, n_clusters, n_dimensions):
+            n_rows = min(n_dimensions, n_clusters - first)
+            found.append(orthonormal(normal(rng, (n_rows, n_dimensions))))  # as rows of a random rotation
+        return cls(np.concatenate(found))
 
     @classmethod
     def of_rows(cls, rows, weights, n_clusters, n_dimensions, key):
@@ -112,19 +122,20 @@ class PublicStart:
         As many rows as clusters are taken as they are, in their order. Where there are fewer different rows than
         clusters, the others are random.
         """
-        weights = weights / weights.sum()
+        weights = weights / total(weights)
         rows = unit_rows(rows)
-        mean = weights @ rows
-        points = unit_rows(rows - mean)
-        variances, axes = np.linalg.eigh((points * weights[:, None]).T @ points)
+        centre = matmul(weights, rows)
+        points = unit_rows(rows - centre)
+        # In whole numbers, whose squares add up to AXES_GRID**2 nearly: a product of any order is exact below 2**53.
+        whole = np.rint(points * (np.sqrt(weights) * AXES_GRID)[:, None])
+        variances, axes = eigen(whole.T @ whole)
         centres = points
         if len(points) != n_clusters:
-            with threadpool_limits(1):  # sums of several threads are rounded in the order in which these end
-                centres = unit_rows(cluster_centres(points, weights, n_clusters, 0))
+            centres = unit_rows(cluster_centres(points, weights, n_clusters, 0))
         if len(centres) < n_clusters:
             centres = np.concatenate([centres, cls.spread(n_clusters - len(centres), n_dimensions, key).directions])
-        scale = max(variances.mean(), 1e-300)
-        return cls(centres, mean, axes, np.maximum(variances / scale, LEAST_VARIANCE))
+        scale = max(mean(variances), 1e-300)
+        return cls(centres, centre, axes.T, np.maximum(variances / scale, LEAST_VARIANCE))
 
 
 def shrunk_rest(rest, noise, scale, start, believed=1.0):
@@ -146,11 +157,11 @@ def shrunk_rest(rest, noise, scale, start, believed=1.0):
     believed : float, default=1.0
         Share of the deviation by which they are shrunk.
     """
-    rest = rest @ start.axes
+    rest, variance = start.along(rest), noise * noise
     expected = scale**2 * start.variances
-    factor = max(np.sum(rest**2 - noise**2) / max(np.sum(expected), 1e-300), 1e-12)
+    factor = max(total(rest**2 - variance) / max(total(expected), 1e-300), 1e-12)
     own = factor * expected
-    return (rest * (own / np.maximum(own + (believed * noise) ** 2, 1e-300))) @ start.axes.T
+    return start.back(rest * (own / np.maximum(own + believed * believed * variance, 1e-300)))
 
 
 def _correction(apart, variance, moved, fresh):
@@ -166,12 +177,12 @@ def _correction(apart, variance, moved, fresh):
         Mean square of what the truth has moved by since.
     """
     gain = (variance + moved) / (variance + moved + fresh)
-    return gain * apart, (1 - gain) ** 2 * variance + gain**2 * fresh
+    return gain * apart, (1 - gain) * (1 - gain) * variance + gain * gain * fresh
 
 
 def _turned(directions, vectors):
     """Return the directions of vectors, those given where there is none."""
-    length = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
+    length = np.sqrt(total(vectors**2, axis=1, keepdims=True))
     return np.where(length > 0, vectors / np.maximum(length, 1e-300), directions)
 
 
@@ -180,7 +191,7 @@ def cluster_shares(n_rounds, keyword_share, public_centre):
     left = 1 - keyword_share
     centre = 0.0 if public_centre else CENTRE_SHARE * left
     precisions = growing(n_rounds, RATIO)
-    rounds = precisions * ((left - centre) / precisions.sum())
+    rounds = precisions * ((left - centre) / total(precisions))
     todo = [] if public_centre else [("centre", centre)]
     todo += [("clusters", float(share)) for share in rounds]
     if keyword_share:
@@ -259,7 +270,7 @@ class ClusterTables:
         if kind == "clusters":
             return ClusterQuestion("directions", centre, centres, sharpness=self._sharpness())
         weights = np.ones(self._n_words) if self._frequencies is None else self._frequencies * self._n_words
-        weights = np.clip(np.maximum(weights, 1e-300) ** -0.25, LEAST_WEIGHT, MOST_WEIGHT)
+        weights = np.clip(power(np.maximum(weights, 1e-300), -0.25), LEAST_WEIGHT, MOST_WEIGHT)
         return ClusterQuestion(kind, centre, centres, np.rint(WORD_LEVELS * weights).astype(np.int64))
 
     def _sharpness(self):
@@ -268,7 +279,7 @@ class ClusterTables:
         if not self._soft or done + 1 > SOFT_SHARE * self._n_rounds:
             return None
         first, last = SHARPNESS
-        return first * (last / first) ** (done / (self._n_rounds - 1)) * max(1.0, self._n_dimensions / 100)
+        return first * power(last / first, done / (self._n_rounds - 1)) * max(1.0, self._n_dimensions / 100)
 
     def update(self, noisy, round_):
         """Take a release."""
@@ -291,8 +302,8 @@ class ClusterTables:
             self._sizes, self._sums, self._size_variance = sizes, sums, 0.0
             self.directions = _turned(self.directions, sums)
             return
-        axes, deviation = self._start.axes, self._deviation(share) * GRID
-        fresh, of_size = (deviation / (STEP * LENGTH)) ** 2, (deviation / SIZE) ** 2
+        variance = (self._deviation(share) * GRID) * (self._deviation(share) * GRID)
+        fresh, of_size = variance / (STEP * LENGTH) ** 2, variance / SIZE**2
         if self._sums is None:
             self._sizes, self._sums, self._size_variance = sizes, sums, np.full(sizes.shape, of_size)
             self._variances = np.full(sums.shape, fresh)
@@ -300,27 +311,28 @@ class ClusterTables:
             # A cluster's gain is of how the others have moved: its own noise would choose how much of it is believed,
             # and be larger than its deviation tells.
             squares = (sizes - self._sizes) ** 2
-            moved = (squares.sum() - squares) / max(len(squares) - 1, 1) - of_size - self._size_variance
+            moved = (total(squares) - squares) / max(len(squares) - 1, 1) - of_size - self._size_variance
             self._moved = moved = np.maximum(moved, 0)
             change, self._size_variance = _correction(sizes - self._sizes, self._size_variance, moved, of_size)
             self._sizes = self._sizes + change
             # Along public axes: there clusters move by more where public rows vary, and noise is the same everywhere.
-            apart = (sums - self._sums) @ axes
-            length = np.maximum(np.sum(self._sums * self.directions, axis=1, keepdims=True), math.sqrt(fresh))
+            apart = self._start.along(sums - self._sums)
+            length = np.maximum(total(self._sums * self.directions, axis=1, keepdims=True), math.sqrt(fresh))
             expected = length**2 * self._start.variances
-            moved = np.sum(expected * (apart**2 - fresh - self._variances)) / np.sum(expected**2)
-            moved = max(moved, MOVED**2 / self._n_dimensions) * expected
+            moved = total(expected * (apart**2 - fresh - self._variances)) / total(expected**2)
+            moved = max(moved, MOVED * MOVED / self._n_dimensions) * expected
             change, self._variances = _correction(apart, self._variances, moved, fresh)
-            self._sums = self._sums + change @ axes.T
+            self._sums = self._sums + self._start.back(change)
         towards = self._start.directions if self._start.is_public else self.directions
         noise = np.sqrt(self._variances)
-        along = np.sum(self._sums * towards, axis=1, keepdims=True)
-        along = np.maximum(along, np.sqrt(self._variances.mean(axis=1, keepdims=True)))
+        along = total(self._sums * towards, axis=1, keepdims=True)
+        along = np.maximum(along, np.sqrt(mean(self._variances, axis=1, keepdims=True)))
         public = along * towards
         new = _turned(self.directions, public + shrunk_rest(self._sums - public, noise, along, self._start, BELIEVED))
         if self.next_kind == "clusters":
-            squared = (self._sums**2).sum(axis=1, keepdims=True)
-            signal = np.maximum(squared - self._variances.sum(axis=1, keepdims=True), 0) / np.maximum(squared, 1e-300)
+            squared = total(self._sums**2, axis=1, keepdims=True)
+            clear = np.maximum(squared - total(self._variances, axis=1, keepdims=True), 0)
+            signal = clear / np.maximum(squared, 1e-300)
             new = _turned(new, new + FURTHER * signal * (new - self.directions))
         self.directions = new
 
@@ -331,7 +343,7 @@ class ClusterTables:
             frequencies = np.maximum(self._word_sums, 0) + 1e-12
         else:
             frequencies = shrink_frequencies(self._word_sums, deviation, self._frequencies)
-        self._frequencies = frequencies / frequencies.sum()
+        self._frequencies = frequencies / total(frequencies)
 
     def _take_cluster_words(self, noisy, share, asked):
         self._word_weights = asked.word_weights
@@ -363,7 +375,7 @@ class ClusterTables:
         deviation = self._word_noise()
         # Masses of clusters: their sums over all words, whose noise would leave little of a small cluster, are drawn to
         # the sizes, on the scale of the mass of all.
-        masses = np.maximum(self._cells.sum(axis=0), math.sqrt(np.sum(deviation**2)))
+        masses = np.maximum(total(self._cells, axis=0), math.sqrt(total(deviation**2)))
         base = self._frequencies[:, None] * masses
         return base * shrink_ratios(self._cells, base, deviation)
 
@@ -413,8 +425,10 @@ def mean_direction(noisy, deviation, start):
         Public knowledge.
     """
     number = max(noisy[0] / SIZE, deviation / SIZE, 1e-300)
-    mean, noise = noisy[1:] / (STEP * LENGTH * number), deviation / (STEP * LENGTH * number)
-    length = 0.0 if start.mean is None else np.sqrt(start.mean @ start.mean)
-    public = start.mean / length * np.clip(mean @ start.mean / length, 0, 1) if length > 0 else np.zeros(len(mean))
-    mean = public + shrunk_rest((mean - public)[None], noise, np.ones((1, 1)), start)[0]
-    return mean / max(1.0, np.sqrt(mean @ mean))  # no mean of directions is longer
+    found, noise = noisy[1:] / (STEP * LENGTH * number), deviation / (STEP * LENGTH * number)
+    length = 0.0 if start.mean is None else math.sqrt(matmul(start.mean, start.mean))
+    public = np.zeros(len(found))
+    if length > 0:
+        public = start.mean / length * np.clip(matmul(found, start.mean) / length, 0, 1)
+    found = public + shrunk_rest((found - public)[None], noise, np.ones((1, 1)), start)[0]
+    return found / max(1.0, math.sqrt(matmul(found, found)))  # no mean of directions is longer

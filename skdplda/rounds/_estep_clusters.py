@@ -4,11 +4,13 @@ Everything that a contribution is made of is an integer, so that sums are exact:
 blocks or the documents beside. Bounds are proven in doc/theory/embedding.rst.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._arithmetic import exp
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._sensitivity import GRID, MARGIN, scaled_to_grid, unit_weights
 
@@ -21,11 +23,11 @@ FINE = 2**20  # length of a row before the centre is taken away
 LENGTH = 2**12
 # Of a document's squared norm, this share says that it is there, and the rest its direction; not tuned.
 SIZE_SHARE = 0.1
-SIZE = int(GRID * SIZE_SHARE**0.5 * (1 - MARGIN))  # a document's contribution to the size of its cluster
-STEP = int(GRID * (1 - SIZE_SHARE) ** 0.5 / LENGTH)  # and to the sum of directions, per unit of its direction
+SIZE = int(GRID * math.sqrt(SIZE_SHARE) * (1 - MARGIN))  # a document's contribution to the size of its cluster
+STEP = int(GRID * math.sqrt(1 - SIZE_SHARE) / LENGTH)  # and to the sum of directions, per unit of its direction
 # Of soft assignment: length of a document's weights and of its direction, and a contribution per unit of both.
 WEIGHTS, SOFT_LENGTH = 2**7, 2**9
-SOFT_STEP = int(GRID * (1 - SIZE_SHARE) ** 0.5 / (WEIGHTS * SOFT_LENGTH))
+SOFT_STEP = int(GRID * math.sqrt(1 - SIZE_SHARE) / (WEIGHTS * SOFT_LENGTH))
 SINGLE_MARGIN = 1e-6  # as MARGIN, of single precision
 APART, FINEST = 2**12, 2**10  # products of directions that are told apart, and the largest weight before it is scaled
 NOWHERE = -1  # the cluster of a document without a direction
@@ -295,7 +297,7 @@ def nearest(directions, products):
 def weight_table(sharpness):
     """Return whole-numbered weights, by how far a product is below the largest one, in steps of APART."""
     cosine = np.arange(2 * LENGTH**2 // APART + 1) * (APART / LENGTH**2)
-    return np.rint(FINEST * np.exp(-sharpness * cosine)).astype(np.float32)
+    return np.rint(FINEST * exp(-sharpness * cosine)).astype(np.float32)
 
 
 def soft_weights(products, table):

@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._arithmetic import log, total
 from skdplda._kernels._mixture import responsibilities, word_sums
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._checkpoint import held
@@ -67,7 +68,7 @@ class SegmentEStep:
     def log_topics(self, table):
         """Return the logarithm of the topics' word probabilities, (n_words, n_topics)."""
         table = np.ascontiguousarray(table, dtype=np.float64) + self._beta
-        return np.log(table / table.sum(axis=0))
+        return log(table / total(table, axis=0))
 
     def infer(self, log_phi, counts, extra, active=EVERYONE):
         """Compute responsibilities and topic proportions; `extra` is added to the segments' log-likelihoods."""

@@ -199,8 +199,8 @@ class PublicPrior:
             texts.
         vectorizer : CountVectorizer or any with `fit_transform` and `get_feature_names_out`, default=None
             How texts are cut into words; a clone of it is fitted. Words should be cut as in the private pipeline. None:
-            ``CountVectorizer()``, of whose words the 10,000 most frequent are taken. Affects privacy: no, if it does not
-            depend on the private texts.
+            ``CountVectorizer()``, of whose words the 10,000 most frequent are taken. Affects privacy: no, if it does
+            not depend on the private texts.
         n_dimensions : int, default=100
             The most dimensions of the vectors; the 10,000 words that are in most documents have one at most. Affects
             privacy: no.

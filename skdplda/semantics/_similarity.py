@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._arithmetic import matmul, total
 from skdplda._types import Sequence
 
 __all__ = ["word_similarity"]
 
-BLOCK_CELLS = 2**25  # similarities held at a time: 128 MB
+BLOCK_CELLS = 2**24  # similarities held at a time: 128 MB
+# Length of a vector in whole numbers. A product of two, and each part of its sum, is below 2**53: exact in any order.
+LENGTH = 2.0**26
 
 
 def word_similarity(
@@ -73,7 +76,7 @@ def word_similarity(
     n_rows = max(1, BLOCK_CELLS // max(n_found, 1))
     rows, columns, values = [], [], []
     for begin in range(0, n_found, n_rows):
-        cosine = points[begin : begin + n_rows] @ points.T
+        cosine = points[begin : begin + n_rows] @ points.T / (LENGTH * LENGTH)
         cosine[np.arange(len(cosine)), begin + np.arange(len(cosine))] = -1.0  # the diagonal comes later
         row, column = np.nonzero(cosine >= threshold)
         value = cosine[row, column]
@@ -85,20 +88,20 @@ def word_similarity(
             row, column, value = row[chosen], column[chosen], value[chosen]
         rows.append(found[begin + row])
         columns.append(found[column])
-        values.append(np.minimum(value.astype(np.float64), 1.0))
+        values.append(np.minimum(value, 1.0))
     R = sp.coo_array(sp.eye_array(len(words)))
     if n_found:
         entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
         chosen = sp.csr_array(entries, shape=R.shape)
         R = sp.coo_array(chosen.maximum(chosen.T) + R)
     if normalize:
-        root = np.sqrt(R.sum(axis=1))
+        root = np.sqrt(matmul(R, np.ones(len(words))))
         R.data /= root[R.row] * root[R.col]
     return sp.csr_array(R)
 
 
 def _points(words, vectors):
-    """Return the numbers of the words that have a vector, and those vectors at length 1 (float32)."""
+    """Return the numbers of the words that have a vector, and those vectors at length LENGTH, in whole numbers."""
     if hasattr(vectors, "key_to_index"):  # gensim's KeyedVectors
         index = vectors.key_to_index
         known = [i for i, word in enumerate(words) if word in index]
@@ -118,7 +121,7 @@ def _points(words, vectors):
                 f" (KeyedVectors, or a dict); got an array of shape {table.shape}."
             )
         known = np.arange(len(words))
-    table = table.astype(np.float32)
-    length = np.linalg.norm(table, axis=1)
+    table = table.astype(np.float32).astype(np.float64)
+    length = np.sqrt(total(table**2, axis=1))
     good = np.isfinite(length) & (length > 0)
-    return np.asarray(known, dtype=np.int64)[good], table[good] / length[good, None]
+    return np.asarray(known, dtype=np.int64)[good], np.rint(table[good] * (LENGTH / length[good])[:, None])

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.metadata_routing import UNUSED
 
+from skdplda._arithmetic import matmul, total
 from skdplda._types import Iterable
 
 __all__ = ["WordVectorEmbedder"]
@@ -131,7 +132,7 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
         counts = sp.csr_array(counter.transform(raw_documents))
         found = np.empty((counts.shape[0], vectors.shape[1]), np.float32)
         for first in range(0, len(found), CHUNK):
-            found[first : first + CHUNK] = counts[first : first + CHUNK].astype(np.float64) @ weighted
+            found[first : first + CHUNK] = matmul(counts[first : first + CHUNK], weighted)
         return found
 
     def public_rows(self) -> tuple[np.ndarray, np.ndarray]:
@@ -170,7 +171,7 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
             table = dict(zip(known, counts, strict=True))
             least = counts[counts > 0].min() / 2
             frequencies = np.array([max(table.get(word, 0.0), least) for word in words])
-        return words, vectors, frequencies / frequencies.sum()
+        return words, vectors, frequencies / total(frequencies)
 
 
 def _pair(name, given):
