@@ -15,7 +15,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._kernels import _arithmetic as kernel
-from skdplda._kernels._arithmetic import digamma, eigen, exp, expm1, gamma_rows, inverse, log, log1p
+from skdplda._kernels._arithmetic import (
+    digamma,
+    eigen,
+    exp,
+    expm1,
+    gamma_rows,
+    inverse,
+    log,
+    log1p,
+    log_ndtr,
+    mills,
+    ndtr,
+    ndtri,
+)
 
 __all__ = [
     "digamma",
@@ -27,8 +40,12 @@ __all__ = [
     "inverse",
     "log",
     "log1p",
+    "log_ndtr",
     "matmul",
     "mean",
+    "mills",
+    "ndtr",
+    "ndtri",
     "normal",
     "orthonormal",
     "power",

@@ -14,7 +14,8 @@ from skdplda._kernels._random_stream cimport random_stream, stream_double, strea
 from skdplda._kernels._simd cimport choose_simd
 
 __all__ = [
-    "digamma", "dot", "eigen", "exp", "expm1", "gamma_rows", "inverse", "log", "log1p", "product", "sparse_product",
+    "digamma", "dot", "eigen", "exp", "expm1", "gamma_rows", "inverse", "log", "log1p", "log_ndtr", "mills", "ndtr",
+    "ndtri", "product", "sparse_product",
 ]
 
 cdef extern from "arithmetic_dispatch.h" nogil:
@@ -23,11 +24,22 @@ cdef extern from "arithmetic_dispatch.h" nogil:
     void log1p_many(const double *x, double *out, int64_t n)
     void expm1_many(const double *x, double *out, int64_t n)
     void digamma_many(const double *x, double *out, int64_t n)
+    void mills_many(const double *x, double *out, int64_t n)
+    void ndtr_many(const double *x, double *out, int64_t n)
+    void log_ndtr_many(const double *x, double *out, int64_t n)
+    void ndtri_many(const double *x, double *out, int64_t n)
     double sum_many(const double *a, const double *b, int64_t n)
     void combine(const double *a, const double *b, double *out, int64_t length, int64_t n, int64_t stride)
     void combine_sparse(const double *a, const int32_t *rows, const double *b, double *out, int64_t length, int64_t n)
 
+    double exp_one(double x)
     double log_one(double x)
+    double log1p_one(double x)
+    double expm1_one(double x)
+    double mills_one(double x)
+    double ndtr_one(double x)
+    double log_ndtr_one(double x)
+    double ndtri_one(double p)
 
 cdef extern from "linear_algebra.h" nogil:
     void tridiagonalize(double *a, double *q, double *d, double *e, double *v, double *w, int64_t n)
@@ -61,7 +73,7 @@ def exp(x):
 
     Equivalent to: ``np.exp(x)``, to 1 ulp
     """
-    return over(exp_many, x)
+    return exp_one(x) if isinstance(x, float) else over(exp_many, x)
 
 
 def log(x):
@@ -69,7 +81,7 @@ def log(x):
 
     Equivalent to: ``np.log(x)``, to 1 ulp
     """
-    return over(log_many, x)
+    return log_one(x) if isinstance(x, float) else over(log_many, x)
 
 
 def log1p(x):
@@ -77,7 +89,7 @@ def log1p(x):
 
     Equivalent to: ``np.log1p(x)``, to 2 ulp
     """
-    return over(log1p_many, x)
+    return log1p_one(x) if isinstance(x, float) else over(log1p_many, x)
 
 
 def expm1(x):
@@ -85,7 +97,7 @@ def expm1(x):
 
     Equivalent to: ``np.expm1(x)``, to 3 ulp
     """
-    return over(expm1_many, x)
+    return expm1_one(x) if isinstance(x, float) else over(expm1_many, x)
 
 
 def digamma(x):
@@ -94,6 +106,38 @@ def digamma(x):
     Equivalent to: ``scipy.special.digamma(x)``, to 2**-50 of 1 + its absolute value
     """
     return over(digamma_many, x)
+
+
+def mills(x):
+    """Mills' ratio of the normal distribution, P(Z > x) over the density at x, within 3 ulp; 6 below 0.
+
+    Equivalent to: ``np.sqrt(np.pi / 2) * scipy.special.erfcx(x / np.sqrt(2))``, to 6 ulp
+    """
+    return mills_one(x) if isinstance(x, float) else over(mills_many, x)
+
+
+def ndtr(x):
+    """P(Z <= x) of the normal distribution, within 6 ulp.
+
+    Equivalent to: ``scipy.special.ndtr(x)``, to 6 ulp
+    """
+    return ndtr_one(x) if isinstance(x, float) else over(ndtr_many, x)
+
+
+def log_ndtr(x):
+    """log P(Z <= x) of the normal distribution, within 6 ulp.
+
+    Equivalent to: ``scipy.special.log_ndtr(x)``, to 6 ulp
+    """
+    return log_ndtr_one(x) if isinstance(x, float) else over(log_ndtr_many, x)
+
+
+def ndtri(p):
+    """The x with P(Z <= x) = p, within 2**-50 of 1 + its absolute value; NaN outside [0, 1].
+
+    Equivalent to: ``scipy.special.ndtri(p)``, to 2**-50 of 1 + its absolute value
+    """
+    return ndtri_one(p) if isinstance(p, float) else over(ndtri_many, p)
 
 
 def dot(const double[::1] a, const double[::1] b=None):
