@@ -108,7 +108,7 @@ def test_pure_composition_is_safe_and_tight(groups, delta):
     epsilon = epsilon_of(composed(*(pure_event(step, count) for step, count in groups)), delta)
     assert exact_pure_delta(groups, epsilon) <= delta
     assert exact_pure_delta(groups, epsilon * 0.99) > delta
-    assert epsilon < math.fsum(step * count for step, count in groups)
+    assert epsilon <= math.fsum(step * count for step, count in groups)
 
 
 @pytest.mark.parametrize("sigma", [0.6, 1.0, 4.0])
@@ -127,7 +127,7 @@ def test_mixed_events_cost_less_than_their_sum_and_more_than_each():
     together = epsilon_of(composed(*parts), 1e-6)
     assert together < epsilon_of(parts[1], 1e-6) + 0.5 + epsilon_of(parts[2], 0.5e-6)
     assert together > max(epsilon_of(part, 1e-6) for part in parts)
-    assert delta_of(composed(*parts), together) == pytest.approx(1e-6, rel=1e-6)
+    assert delta_of(composed(*parts), together) == pytest.approx(1e-6, rel=1e-5)  # both are rounded up
 
 
 def test_concentrated_events_join_everything():

@@ -10,9 +10,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
-from skdplda.privacy._accounting import OUTWARDS, epsilon_of, gaussian_delta, parts_of, renyi_accountant
+from skdplda._arithmetic import exp, log, log1p, log_ndtr, ndtri
+from skdplda.privacy._accounting import (
+    OUTWARDS,
+    RENYI_BITS,
+    epsilon_of,
+    gaussian_delta,
+    parts_of,
+    renyi_accountant,
+    rounded_up,
+)
 from skdplda.privacy._events import gaussian_event
 
 __all__ = ["RULES", "Rule", "choose_rule"]
@@ -46,7 +54,7 @@ class Rule:
                 return parts_of(guarantee.event).precision, guarantee.event_delta
             return _equal_precision(guarantee.epsilon), guarantee.delta
         if guarantee.event is None:
-            return min(guarantee.epsilon, self.order * guarantee.epsilon**2 / 2), guarantee.delta
+            return min(guarantee.epsilon, self.order * guarantee.epsilon * guarantee.epsilon / 2), guarantee.delta
         return _divergence(guarantee.event, self.order), guarantee.event_delta
 
     def cost(self, guarantees):
@@ -59,7 +67,7 @@ class Rule:
             return total
         left = self.delta - self.reserve
         if self.name == "gaussian":
-            return epsilon_of(gaussian_event(total**-0.5 * (1 - 1e-12)), left)
+            return epsilon_of(gaussian_event(1 / math.sqrt(total) * (1 - 1e-12)), left)
         return max(0.0, (total - self._conversion(left)) * OUTWARDS)
 
     def rest(self, guarantees):
@@ -70,7 +78,7 @@ class Rule:
             return left
         if self.name == "gaussian":
             half = math.sqrt(left) / 2
-            return math.log(ndtr(half) / ndtr(-half))
+            return log_ndtr(half) - log_ndtr(-half)
         return max(left, math.sqrt(2 * left / self.order))
 
     @property
@@ -89,11 +97,11 @@ class Rule:
         while high - low > 1e-13 * high:
             middle = (low + high) / 2
             low, high = (middle, high) if gaussian_delta(middle, self.epsilon) <= left else (low, middle)
-        return low**2
+        return low * low
 
     def _conversion(self, delta):
         """Return what the order's divergence may be beyond epsilon: Canonne, Kamath and Steinke 2020, Prop. 12."""
-        return (math.log(delta) + math.log(self.order)) / (self.order - 1) - math.log1p(-1 / self.order)
+        return (log(delta) + log(self.order)) / (self.order - 1) - log1p(-1 / self.order)
 
 
 @lru_cache(maxsize=64)
@@ -134,7 +142,8 @@ def _equal_precision(epsilon):
     """Precision mu^2 of the Gaussian release that tells as much as randomized response of this epsilon, or more."""
     if math.isinf(epsilon):
         return math.inf
-    return float((2 * ndtri(1 / (1 + math.exp(min(epsilon, 700.0))))) ** 2) * OUTWARDS if epsilon < 700 else math.inf
+    mu = 2 * (2.0**-48 - ndtri(1 / (1 + exp(min(epsilon, 700.0)))))  # the quotient's rounding error included
+    return mu * mu * OUTWARDS if epsilon < 700 else math.inf
 
 
 @lru_cache(maxsize=256)
@@ -154,4 +163,4 @@ def _divergence(event, order):
     """Return the divergence at the least known order that is not below; it grows with the order."""
     orders, values = _divergences(event)
     enough = values[orders >= order]
-    return float(enough[0]) * OUTWARDS if len(enough) else math.inf
+    return rounded_up(float(enough[0]) * OUTWARDS, RENYI_BITS) if len(enough) else math.inf
