@@ -29,6 +29,7 @@ from skdplda._kernels._arithmetic import (
     ndtr,
     ndtri,
 )
+from skdplda._types import Function
 
 __all__ = [
     "digamma",
@@ -49,6 +50,7 @@ __all__ = [
     "normal",
     "orthonormal",
     "power",
+    "root",
     "total",
 ]
 
@@ -167,6 +169,43 @@ def geomspace(first: float, last: float, n: int) -> np.ndarray:
     found = exp(log(first) + (log(last) - log(first)) * (np.arange(n) / (n - 1)))
     found[0], found[-1] = first, last
     return found
+
+
+def root(function: Function, low: float, high: float, tolerance: float) -> float:
+    """Return where a function that grows reaches zero, from below.
+
+    As fast as `scipy.optimize.brentq` where the function is smooth, by secants and every fourth time a bisection.
+
+    Parameters
+    ----------
+    function : callable
+        At most 0 at `low`, above at `high`.
+    low, high : float
+        They enclose the root.
+    tolerance : float
+        How far it may be below the root.
+
+    Returns
+    -------
+    x : float
+        Where the function was found to be at most 0.
+    """
+    at_low, at_high, below, turn = function(low), function(high), False, 0
+    while high - low > tolerance:
+        turn, width = turn + 1, high - low
+        part = at_low / (at_low - at_high) if turn % 4 else 0.5
+        part += (1 if below else -1) * tolerance / 3 / width  # beyond the root, so that both ends close in
+        margin = min(0.25, tolerance / 4 / width)
+        x = low + width * (min(max(part, margin), 1 - margin) if 0 <= part <= 1 else 0.5)
+        if not low < x < high:
+            break
+        value = function(x)
+        below = value <= 0
+        if below:
+            low, at_low = x, value
+        else:
+            high, at_high = x, value
+    return low
 
 
 def normal(rng: np.random.Generator, size: int | tuple[int, ...]) -> np.ndarray:

@@ -25,7 +25,7 @@ def test_every_purpose_and_round_has_a_key_of_its_own():
     for randomness in users:
         keys += [randomness.key, randomness.table_key, randomness.generator_seed(), randomness.draw_key().tobytes()]
         keys += [randomness.noise(round_) for round_ in range(500)]
-        keys += [randomness.noise(0, 1.0), randomness.noise(0, 1), randomness.noise(0, np.zeros(2)), randomness.root]
+        keys += [randomness.noise(0, 1.0), randomness.noise(0, "1"), randomness.noise(0, np.zeros(2)), randomness.root]
         keys += [randomness.noise(0, np.zeros(2, int)), randomness.noise(0, np.zeros((1, 2)))]
         keys += [randomness.sample(round_, 256, 0.5).tobytes() for round_ in range(500)]
     assert len(set(keys)) == len(keys) == len(users) * 1010

@@ -117,9 +117,9 @@ def mills(x):
 
 
 def ndtr(x):
-    """P(Z <= x) of the normal distribution, within 6 ulp.
+    """P(Z <= x) of the normal distribution, within 5 ulp.
 
-    Equivalent to: ``scipy.special.ndtr(x)``, to 6 ulp
+    Equivalent to: ``scipy.special.ndtr(x)``, to 5 ulp
     """
     return ndtr_one(x) if isinstance(x, float) else over(ndtr_many, x)
 

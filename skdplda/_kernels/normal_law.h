@@ -58,23 +58,28 @@ INLINE double mills_one(double x) {
     return x < 0 ? ROOT_2PI * exp_square(size, 0.5) - above : above;
 }
 
-/* P(Z <= x), within 6 ulp where it is a normal number. */
+/* P(Z <= x), within 5 ulp where it is a normal number. */
 INLINE double ndtr_one(double x) {
     const double size = fabs(x), tail = exp_square(size, -0.5) * (OVER_ROOT_2PI * mills_above(size));
     return x > 0 ? 1 - tail : x <= 0 ? tail : x;
 }
 
-/* log P(Z <= x), within 6 ulp. */
+/* log P(Z <= x), within 6 ulp. Above 0 it is log(1 - tail), as in log1p_one; below, the logarithms of M and of the density. */
 INLINE double log_ndtr_one(double x) {
-    const double size = fabs(x), below = (log_one(mills_above(size)) - LOG_ROOT_2PI) - 0.5 * size * size;
-    return x > 0 ? log1p_one(-ndtr_one(-x)) : x <= 0 ? below : x;
+    const double size = fabs(x), ratio = mills_above(size), tail = exp_square(size, -0.5) * (OVER_ROOT_2PI * ratio);
+    const double u = 1 - tail, found = log_one(x > 0 ? u : ratio);
+    const double above = u == 1 ? -tail : found - ((u - 1) + tail) / u;
+    return x > 0 ? above : x <= 0 ? (found - LOG_ROOT_2PI) - 0.5 * size * size : x;
 }
 
 /* The x with P(Z <= x) = p, within 2^-50 (1 + |x|): Newton's method for log P(Z > z), which is concave, from above. */
 INLINE double ndtri_one(double p) {
-    const double small = p < 0.5 ? p : 1 - p, target = log_one(small);
+    const double small = p < 0.5 ? p : 1 - p, target = log_one(small) + LOG_ROOT_2PI;
     double z = small > 0 ? sqrt(-2 * log_one(2 * small)) : 1;
-    for (int i = 0; i < 8; i++) z += mills_above(z) * (log_ndtr_one(-z) - target);
+    for (int i = 0; i < 8; i++) {
+        const double ratio = mills_above(z);
+        z += ratio * ((log_one(ratio) - target) - 0.5 * z * z);
+    }
     z = small > 0 ? z : small == 0 ? INFINITY : NAN;
     return p < 0.5 ? -z : z;
 }

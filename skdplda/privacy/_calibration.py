@@ -128,7 +128,8 @@ def _nudge_until_safe(cost, epsilon, noise):
 def search_noise(cost, epsilon, guess):
     """Least noise with cost(noise) <= epsilon, to a relative CALIBRATION_RTOL from the safe side.
 
-    Brackets around the guess, then closes in.
+    Brackets around the guess, then follows the secant of log cost against log noise, aimed a little to the
+    side that was not hit last, so that both ends of the bracket close in.
     """
     low = high = None  # (noise, cost): too little noise, enough noise
     noise, factor = rounded_up(guess, NOISE_BITS), 1.02
@@ -143,24 +144,15 @@ def search_noise(cost, epsilon, guess):
             low = noise, value
             noise = rounded_up(noise * factor, NOISE_BITS)
         factor = min(factor * factor, 16.0)
-    return close_in(cost, epsilon, low, high, CALIBRATION_RTOL)
-
-
-def close_in(cost, epsilon, low, high, rtol):
-    """Return noise whose cost is within epsilon, from a bracket (noise, cost) of too little and of enough.
-
-    It is at most 1 + `rtol` times the least such noise. The search follows the secant of log cost against log noise,
-    aimed a little to the side that was not hit last, so that both ends of the bracket close in.
-    """
     safe, turn = True, 0
-    while high[0] > low[0] * (1 + rtol):
+    while high[0] > low[0] * (1 + CALIBRATION_RTOL):
         turn += 1
         width = log(high[0] / low[0])
         part = 0.5  # plain bisection now and then, and where the secant is undefined
         if turn % 4 and high[1] > 0 and low[1] < math.inf:
             part = log(low[1] / epsilon) / log(low[1] / high[1])
-            part += (-1 if safe else 1) * rtol / 3 / width
-        margin = min(0.25, rtol / 4 / width)
+            part += (-1 if safe else 1) * CALIBRATION_RTOL / 3 / width
+        margin = min(0.25, CALIBRATION_RTOL / 4 / width)
         noise = rounded_up(low[0] * exp(width * min(max(part, margin), 1 - margin)), NOISE_BITS)
         value = cost(noise)
         safe = value <= epsilon
