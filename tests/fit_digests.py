@@ -208,7 +208,7 @@ FITS = {
             "truncated_geometric",
             "mad",
             "mad2r",
-        )  # fmt: skip
+        )
     },
 }
 

@@ -97,9 +97,8 @@ def private_score(log_likelihoods, trial, units, deviation, seed):
     n_words = flat_steps(trial)[-1][1].get_topics().shape[1]
     gain = np.nan_to_num(np.clip(1 + log_likelihoods / log(float(max(n_words, 2))), 0, 1))
     size = np.diff(start)
-    total = (
-        np.bincount(np.repeat(np.arange(len(size)), size), gain[documents]) / size if len(documents) else np.zeros(0)
-    )
+    unit = np.repeat(np.arange(len(size)), size)
+    total = np.bincount(unit, gain[documents]) / size if len(documents) else np.zeros(0)
     exact = int(np.floor(total * GRID).astype(np.int64).sum())
     if seed is not None:  # two sums never get the same noise: see Randomness.noise
         seed = hashlib.sha256(f"{seed!r}\0{exact}".encode()).digest()
