@@ -86,7 +86,8 @@ def _binomial(n, chance, group):
     roundings change what is likely by less than 2**-40 of it, and nothing by more than n 2**-51 of it.
     """
     k = np.arange(n)
-    rise = (n - k) / (k + 1) * (chance / (1 - chance))  # P(k + 1) / P(k), which falls
+    odds = chance / (1 - chance) if chance < 1 else np.inf
+    rise = (n - k) / (k + 1) * odds  # P(k + 1) / P(k), which falls
     top = int(np.count_nonzero(rise > 1))
     below = np.cumprod(1 / rise[:top][::-1])[::-1]
     found = np.bincount(group[: n + 1], np.concatenate([below, [1.0], np.cumprod(rise[top:])]), group[-1] + 1)
