@@ -197,7 +197,8 @@ def root(function: Function, low: float, high: float, tolerance: float) -> float
         part += (1 if below else -1) * tolerance / 3 / width  # beyond the root, so that both ends close in
         margin = min(0.25, tolerance / 4 / width)
         x = low + width * (min(max(part, margin), 1 - margin) if 0 <= part <= 1 else 0.5)
-        if not low < x < high:
+        x = x if low < x < high else low + width / 2
+        if not low < x < high:  # neighbours
             break
         value = function(x)
         below = value <= 0

@@ -55,7 +55,7 @@ def success_probability(shape, mean):
             return mean - (1 / gamma - 1) / -log_gamma
         return mean - shape * (1 - gamma) / (gamma * -expm1(shape * log_gamma))
 
-    return exp(root(missing, -700 / max(shape, 1.0), -1e-12, 1e-13))
+    return exp(root(missing, -700.0, -1e-12, 1e-13))
 
 
 def is_seed(name):
