@@ -11,6 +11,7 @@ import tempfile
 KERNELS = {  # extension -> uses threads; the longest to compile come first
     "gibbs": True,
     "arithmetic": True,
+    "linear_algebra": True,
     "listed": True,
     "expected": True,
     "variational": True,

@@ -50,7 +50,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from skdplda import VIPSLDA, EmbeddingTopics, PublicPrior
 from skdplda.attacks import poisoning_attack, threshold_keywords
-from skdplda.datasets import load_20newsgroups, load_uci_bow
+from skdplda.datasets import frequent_words, load_20newsgroups, load_uci_bow
 from skdplda.metrics import coherence
 from skdplda.rounds import _clusters
 from skdplda.semantics import WordVectorEmbedder
@@ -237,8 +237,10 @@ def counted_posts(data):
     texts, *_ = posts(data)
     order = np.random.default_rng(0).permutation(len(texts))
     train, test = np.sort(order[len(texts) // 10 :]), np.sort(order[: len(texts) // 10])
-    counter = CountVectorizer(stop_words="english", max_features=N_WORDS, binary=True, token_pattern=r"[a-zA-Z]{3,}")
-    counts = counter.fit_transform([texts[i] for i in train])
+    in_words, options = {"token_pattern": r"[a-zA-Z]{3,}", "binary": True}, {"stop_words": "english"}
+    words = frequent_words([texts[i] for i in train], N_WORDS, **in_words, **options)
+    counter = CountVectorizer(vocabulary=words, **in_words, **options)
+    counts = counter.transform([texts[i] for i in train])
     held_out = counter.transform([texts[i] for i in test])
     analyze = counter.build_analyzer()
     return (
@@ -267,7 +269,7 @@ def keywords(data, seeds, what, epsilon):
         model = fitted(X[train], epsilon, seed, start, counts=counts)
         labels = model.predict(X[train])
         scores, own = threshold_scores(counts, labels), model._relevance()
-        top, best = np.argsort(-own, axis=1)[:, :10], np.argsort(-scores, axis=1)[:, :10]
+        top, best = (np.argsort(-scored, axis=1, kind="stable")[:, :10] for scored in (own, scores))
         npmi = partial(coherence, reference=reference, dictionary=words, measure="c_npmi", n_top=10)
         for measure, value in (
             ("share of NMI", normalized_mutual_info_score(groups[train], labels) / exact),
@@ -295,7 +297,8 @@ def poisoning(data, seeds, what, epsilon):
     texts = [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[:FEW]]
     embedder = WordVectorEmbedder(vectors_of(data))
     X, start, trial = embedder.transform(texts), embedder.public_rows(), iter(range(10**9))
-    counts = CountVectorizer(stop_words="english", max_features=500, binary=True).fit_transform(texts)
+    words = frequent_words(texts, 500, stop_words="english", binary=True)
+    counts = CountVectorizer(vocabulary=words, binary=True).transform(texts)
 
     def summarize(vectors, counted, users):
         if math.isinf(epsilon):

@@ -70,7 +70,7 @@ from skdplda import (
     privacy_guarantee,
 )
 from skdplda.attacks import membership_experiment
-from skdplda.datasets import load_20newsgroups, load_uci_bow, make_lda_corpus
+from skdplda.datasets import frequent_words, load_20newsgroups, load_uci_bow, make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, perplexity, unigram_perplexity
 from skdplda.privacy import epsilon_of
@@ -145,9 +145,8 @@ def split(n):
 
 def corpus_of_texts(name, texts, parts, least, labels=None, users=None, n_words=N_WORDS, **options):
     """Return the corpus of the words that most training documents have."""
-    vectorizer = CountVectorizer(stop_words="english", max_features=n_words, binary=True, **options)
-    vectorizer.fit([texts[i] for i in parts[0]])
-    vectorizer.set_params(binary=False)
+    words = frequent_words([texts[i] for i in parts[0]], n_words, stop_words="english", binary=True, **options)
+    vectorizer = CountVectorizer(vocabulary=words, **options)
     found = [vectorizer.transform([texts[i] for i in part]) for part in parts]
     kept = [np.diff(X.indptr) >= least for X in found]
     counts, test = (X[long] for X, long in zip(found, kept, strict=True))

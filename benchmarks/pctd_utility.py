@@ -33,7 +33,7 @@ from results import Rows
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PCTD, PrivateCGSLDA
-from skdplda.datasets import load_20newsgroups
+from skdplda.datasets import frequent_words, load_20newsgroups
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import coherence, unigram_perplexity
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
@@ -58,13 +58,13 @@ def corpus(posts):
     """Return training and test posts, and the words."""
     order = np.random.default_rng(SPLIT_SEED).permutation(len(posts))
     n_test = int(TEST_SHARE * len(posts))
-    vectorizer = CountVectorizer(stop_words="english", max_features=1000, binary=True)
-    vectorizer.fit([posts[i] for i in order[n_test:]])
+    words = frequent_words([posts[i] for i in order[n_test:]], 1000, stop_words="english", binary=True)
+    vectorizer = CountVectorizer(vocabulary=words, binary=True)
     parts = [[posts[i] for i in chosen] for chosen in (order[n_test:], order[:n_test])]
     for i, part in enumerate(parts):
         long = np.asarray(vectorizer.transform(part).sum(axis=1)).ravel() >= LEAST_WORDS
         parts[i] = [post for post, kept in zip(part, long, strict=True) if kept]
-    return *parts, vectorizer.get_feature_names_out()
+    return *parts, np.array(words, dtype=object)
 
 
 def similarities_of(data, words):

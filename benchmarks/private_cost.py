@@ -23,7 +23,7 @@ from results import BENCHMARKS, Rows, save
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PrivateCGSLDA
-from skdplda.datasets import load_20newsgroups, load_uci_bow
+from skdplda.datasets import frequent_words, load_20newsgroups, load_uci_bow
 from skdplda.metrics import unigram_perplexity
 from skdplda.rounds import _estep_gibbs
 from skdplda.rounds._estep_listed import ListedEStep
@@ -35,7 +35,8 @@ JUDGED = {"20 Newsgroups": "20news", "Enron's mails, 7 words": "enron"}
 def corpora(data):
     """Yield (name, counts): a vocabulary as private fits have it, and a whole one."""
     posts = load_20newsgroups("all", path=data / "20news_bydate_raw.jsonl.xz").data
-    yield "20 Newsgroups, 1,000 words", CountVectorizer(max_features=1000, binary=True).fit_transform(posts)
+    words = frequent_words(posts, 1000, binary=True)
+    yield "20 Newsgroups, 1,000 words", CountVectorizer(vocabulary=words, binary=True).transform(posts)
     yield "KOS, 6,906 words", load_uci_bow(data / "docword.kos.txt.gz").data
 
 

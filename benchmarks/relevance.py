@@ -24,7 +24,7 @@ from results import Rows
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import VIPSLDA
-from skdplda.datasets import load_20newsgroups
+from skdplda.datasets import frequent_words, load_20newsgroups
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import coherence, topic_relevance
 
@@ -57,10 +57,13 @@ def measure(name, data, epsilon, n_topics, seed):
     texts = texts_of(name, data)
     order = np.random.default_rng(SPLIT_SEED).permutation(len(texts))
     n_test = int(TEST_SHARE * len(texts))
-    vectorizer = CountVectorizer(stop_words="english", max_features=N_WORDS, token_pattern=r"(?u)\b[^\W\d_]{2,}\b")
-    X = vectorizer.fit_transform([texts[i] for i in order[n_test:]])
+    train, options = [texts[i] for i in order[n_test:]], {"token_pattern": r"(?u)\b[^\W\d_]{2,}\b"}
+    options["stop_words"] = "english"
+    words = frequent_words(train, N_WORDS, **options)
+    vectorizer = CountVectorizer(vocabulary=words, **options)
+    X = vectorizer.transform(train)
     cut = vectorizer.build_analyzer()
-    reference, words = [cut(texts[i]) for i in order[:n_test]], vectorizer.get_feature_names_out()
+    reference = [cut(texts[i]) for i in order[:n_test]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         model = VIPSLDA(n_topics, epsilon=epsilon, delta=1e-6, random_state=seed).fit(X)

@@ -32,7 +32,7 @@ from results import Rows, write
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import VIPSLDA, PrivateCGSLDA, PublicPrior
-from skdplda.datasets import load_20newsgroups
+from skdplda.datasets import frequent_words, load_20newsgroups
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import unigram_perplexity
 
@@ -48,11 +48,12 @@ def corpus(data):
     posts = load_20newsgroups("all", path=data / "20news_bydate_raw.jsonl.xz").data
     order = np.random.default_rng(SPLIT_SEED).permutation(len(posts))
     n_test = int(TEST_SHARE * len(posts))
-    vectorizer = CountVectorizer(stop_words="english", max_features=1000, binary=True)
-    X_train = vectorizer.fit_transform([posts[i] for i in order[n_test:]])
-    X_test = vectorizer.transform([posts[i] for i in order[:n_test]])
+    train, test = ([posts[i] for i in part] for part in (order[n_test:], order[:n_test]))
+    words = frequent_words(train, 1000, stop_words="english", binary=True)
+    vectorizer = CountVectorizer(vocabulary=words, binary=True)
+    X_train, X_test = vectorizer.transform(train), vectorizer.transform(test)
     X_train, X_test = (X[np.asarray(X.sum(axis=1)).ravel() >= LEAST_WORDS] for X in (X_train, X_test))
-    return X_train, X_test, vectorizer.get_feature_names_out()
+    return X_train, X_test, np.array(words, dtype=object)
 
 
 @cache

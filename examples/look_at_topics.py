@@ -65,7 +65,7 @@ MonitorDisplay.from_estimator(monitored)
 try:
     import pyLDAvis
 except ImportError:
-    print("install skdplda[plots] for the interactive page")
+    print("install pyLDAvis for the interactive page")
 else:
     page = prepare_ldavis(model, feature_names=words)
     path = Path(tempfile.mkdtemp()) / "topics.html"

@@ -26,7 +26,7 @@ import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import VIPSLDA, PrivacyLeakWarning
-from skdplda.datasets import load_20newsgroups, make_news_corpus, topic_recovery
+from skdplda.datasets import frequent_words, load_20newsgroups, make_news_corpus, topic_recovery
 from skdplda.plots import TopWordsDisplay
 from skdplda.privacy import epsilon_of
 
@@ -38,8 +38,8 @@ def corpus(n_words):
     folder = os.environ.get("SKDPLDA_DATA")
     if folder:
         posts = load_20newsgroups("all", path=Path(folder) / "20news_bydate_raw.jsonl.xz").data
-        vectorizer = CountVectorizer(stop_words="english", max_features=n_words)  # not private: the same for all
-        return vectorizer.fit_transform(posts), vectorizer.get_feature_names_out()
+        words = frequent_words(posts, n_words, stop_words="english")  # not private: the same for all
+        return CountVectorizer(vocabulary=words).transform(posts), np.array(words, dtype=object)
     planted = make_news_corpus(5000, n_words, 10, mean_length=100, random_state=0)
     return planted.data, planted.feature_names
 
@@ -77,7 +77,7 @@ def main():
             worth = epsilon_of(guarantee.event, guarantee.delta)
             print(f"{title}: {guarantee.status}, epsilon {guarantee.epsilon:g}; its noise is worth {worth:.3g}")
     reference = models["no privacy"].topic_word_
-    shown = np.argsort(-reference.max(axis=1))[: options.show]
+    shown = np.argsort(-reference.max(axis=1), kind="stable")[: options.show]
     for number in shown:
         columns, weights = {}, []
         for title, model in models.items():

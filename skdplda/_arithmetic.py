@@ -3,9 +3,9 @@
 `exp`, `log`, special functions and random laws of NumPy and SciPy, `numpy.linalg` and every product of matrices by a
 BLAS may differ in the last bit between processors, versions and numbers of threads. That bit can change the noise of a
 seeded fit, whose key is a digest of what the noise is added to. What stands here uses operations that IEEE 754 fixes,
-in a fixed order: the kernels of `_kernels/_arithmetic.pyx`. Also fixed are +, -, *, /, `sqrt`, `square`, comparisons,
-sums of integers, cumulative sums and `bincount` of NumPy. `tests/test_arithmetic.py` forbids the others in the packages
-that fits use.
+in a fixed order: the kernels `_arithmetic` and `_linear_algebra`. Also fixed are +, -, *, /, `sqrt`, `square`,
+comparisons, sums of integers, cumulative sums and `bincount` of NumPy. `tests/test_arithmetic.py` forbids the others in
+the packages that fits use.
 """
 
 import math
@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._kernels import _arithmetic as kernel
+from skdplda._kernels import _linear_algebra as kernel
 from skdplda._kernels._arithmetic import (
     digamma,
-    eigen,
     exp,
     expm1,
     gamma_rows,
-    inverse,
     log,
     log1p,
     log_ndtr,
@@ -29,6 +27,7 @@ from skdplda._kernels._arithmetic import (
     ndtr,
     ndtri,
 )
+from skdplda._kernels._linear_algebra import eigen, gram, inverse, mixture_weights
 from skdplda._types import Function
 
 __all__ = [
@@ -38,6 +37,7 @@ __all__ = [
     "expm1",
     "gamma_rows",
     "geomspace",
+    "gram",
     "inverse",
     "log",
     "log1p",
@@ -45,6 +45,7 @@ __all__ = [
     "matmul",
     "mean",
     "mills",
+    "mixture_weights",
     "ndtr",
     "ndtri",
     "normal",
@@ -64,27 +65,30 @@ def total(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
 
     Parameters
     ----------
-    a : array-like
+    a : array-like or csr_array
         Numbers, as float64.
     axis : int or None, default=None
         As in `np.sum`.
     keepdims : bool, default=False
-        As in `np.sum`.
+        As in `np.sum`; not for a csr_array.
 
     Returns
     -------
     sum : float or ndarray of float64
     """
-    a = np.asarray(a, np.float64)
+    if not isinstance(a, np.ndarray) and sp.issparse(a):
+        places = {0: a.indices, 1: np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))}
+        return total(a.data) if axis is None else np.bincount(places[axis], a.data, a.shape[1 - axis])
+    a = np.asarray(a)
+    a = a if a.dtype in (np.float32, np.float64) else a.astype(np.float64)
     if axis is None or a.ndim == 1:
-        found = kernel.dot(_numbers(a).reshape(-1))
+        found = float(kernel.row_sums(np.ascontiguousarray(a).reshape(1, -1))[0])
         return np.full((1,) * a.ndim, found) if keepdims else found
     if axis == 0 and a.ndim == 2:
-        found = kernel.product(np.ones((1, len(a))), _numbers(a))
-        return found if keepdims else found[0]
-    moved = np.moveaxis(a, axis, -1)
-    rows = _numbers(moved).reshape(-1, a.shape[axis])
-    found = kernel.product(rows, np.ones((rows.shape[1], 1))).reshape(moved.shape[:-1])
+        found = kernel.column_sums(np.ascontiguousarray(a))
+    else:
+        rows = np.ascontiguousarray(np.moveaxis(a, axis, -1))
+        found = kernel.row_sums(rows.reshape(-1, a.shape[axis])).reshape(rows.shape[:-1])
     return np.expand_dims(found, axis) if keepdims else found
 
 
@@ -111,7 +115,7 @@ def matmul(a: Any, b: Any, n_threads: int = 1) -> Any:
     """
     columns = _numbers(b)
     vector, columns = columns.ndim == 1, columns.reshape(len(columns), -1)
-    if sp.issparse(a):
+    if not isinstance(a, np.ndarray) and sp.issparse(a):
         a = a.tocsr()
         if a.shape[1] != len(columns):
             raise ValueError(f"b must have {a.shape[1]} rows; got {len(columns)}")
@@ -120,11 +124,10 @@ def matmul(a: Any, b: Any, n_threads: int = 1) -> Any:
         )
         return found[:, 0] if vector else found
     rows = _numbers(a)
-    if rows.ndim == 1 and vector:
-        return kernel.dot(rows, columns[:, 0])
-    found = kernel.product(np.atleast_2d(rows), columns, n_threads)
-    found = found[0] if rows.ndim == 1 else found
-    return found[..., 0] if vector else found
+    found = kernel.product(rows if rows.ndim == 2 else rows.reshape(1, -1), columns, n_threads)
+    if rows.ndim == 1:
+        return float(found[0, 0]) if vector else found[0]
+    return found[:, 0] if vector else found
 
 
 def power(x: Any, exponent: float) -> Any:
@@ -240,7 +243,7 @@ def orthonormal(rows: Any) -> np.ndarray:
     Parameters
     ----------
     rows : ndarray of shape (n, m), n <= m
-        Linearly independent.
+        Rows that are, but for rounding, combinations of the rows above them become zero.
 
     Returns
     -------
@@ -249,7 +252,9 @@ def orthonormal(rows: Any) -> np.ndarray:
     """
     found = np.array(rows, np.float64)
     for i, row in enumerate(found):
+        whole = total(row * row)
         for _ in range(2 if i else 0):  # the second time takes away what rounding left
             row -= matmul(matmul(found[:i], row), found[:i])
-        row /= math.sqrt(kernel.dot(row, row))
+        square = total(row * row)
+        row *= 1 / math.sqrt(square) if square > 1e-20 * whole else 0.0
     return found

@@ -14,6 +14,7 @@ __all__ = [
     "WordColumnsMixin",
     "check_texts",
     "holds_texts",
+    "most_frequent",
     "words_of",
 ]
 
@@ -158,3 +159,9 @@ class _Checked:
 
     def __len__(self):
         return len(self._documents)
+
+
+def most_frequent(X, n):
+    """Return the columns of the largest sums, at most n, ascending; of equal ones those that come first."""
+    counts = np.asarray(X.sum(axis=0)).ravel()
+    return np.sort(np.argsort(-counts, kind="stable")[:n])

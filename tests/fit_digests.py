@@ -130,6 +130,8 @@ def pipeline(**settings):
     return found.fit(texts())
 
 
+SELECTIONS = ["weighted_gaussian", "policy_gaussian", "policy_laplace", "item_frequency"]
+SELECTIONS += ["sips", "truncated_geometric", "mad", "mad2r"]
 FITS = {
     "vips": lambda: fitted(seeded(VIPSLDA, epsilon=2.0)),
     "vips-5": lambda: fitted(seeded(VIPSLDA, epsilon=5.0)),
@@ -197,19 +199,7 @@ FITS = {
     "selector-cutoff-laplace": lambda: selected("policy_laplace", epsilon=1.3, delta=1e-5, cutoff=0.3),
     "selector-published": lambda: selected("item_frequency_published", epsilon=1.7),
     "selector-counts": lambda: selected("truncated_geometric", epsilon=20.0, delta=1e-2, max_words_per_unit=5),
-    **{
-        f"selector-{mechanism}": lambda mechanism=mechanism: selected(mechanism)
-        for mechanism in (
-            "weighted_gaussian",
-            "policy_gaussian",
-            "policy_laplace",
-            "item_frequency",
-            "sips",
-            "truncated_geometric",
-            "mad",
-            "mad2r",
-        )
-    },
+    **{f"selector-{mechanism}": lambda mechanism=mechanism: selected(mechanism) for mechanism in SELECTIONS},
 }
 
 

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
+from skdplda._arithmetic import mixture_weights
 from skdplda.rounds._shrinkage import (
     ABOVE,
     AT_MEAN,
@@ -23,7 +24,6 @@ from skdplda.rounds._shrinkage import (
     RATIO_STEPS,
     RATIOS,
     WIDTH,
-    fitted_weights,
     loglinear,
     principal,
     shrink_frequencies,
@@ -53,19 +53,19 @@ def test_mixture_weights_are_those_of_em_one_observation_at_a_time(rng):
         for row in likelihood:
             sums = sums + row * weights / (row @ weights)
         weights = sums / sums.sum()
-    assert_allclose(fitted_weights(likelihood, first, 4.0, 5), weights, rtol=1e-12)
-    assert_allclose(fitted_weights(np.zeros((7, 3)), first, 4.0, 5), first)  # nothing is known: the first weights
+    assert_allclose(mixture_weights(likelihood.T.copy(), first, 4.0, 5), weights, rtol=1e-12)
+    assert_allclose(mixture_weights(np.zeros((3, 7)), first, 4.0, 5), first)  # nothing is known: the first weights
 
 
 def test_mixture_weights_find_the_parts(rng):
     """Of many observations that tell the components apart, and of the penalised likelihood, which never falls."""
     kinds = rng.choice(3, 4000, p=[0.6, 0.3, 0.1])
     first = np.full(3, 1 / 3)
-    assert_allclose(fitted_weights(np.eye(3)[kinds], first, 1e-9, 3), np.bincount(kinds) / 4000, rtol=1e-6)
+    assert_allclose(mixture_weights(np.eye(3)[:, kinds].copy(), first, 1e-9, 3), np.bincount(kinds) / 4000, rtol=1e-6)
     likelihood = np.exp(-((rng.standard_normal((200, 1)) - np.linspace(-2, 2, 3)) ** 2))
     values = [
         np.log(likelihood @ w).sum() + 5 * first @ np.log(w)
-        for w in (fitted_weights(likelihood, first, 5.0, n) for n in range(30))
+        for w in (mixture_weights(likelihood.T.copy(), first, 5.0, n) for n in range(30))
     ]
     assert (np.diff(values) > -1e-9).all()
 

@@ -50,7 +50,7 @@ from results import Rows
 
 from skdplda import LocalPrivateLDA, NoisyTopicsWarning, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.attacks import shadow_classifier_attack
-from skdplda.datasets import load_20newsgroups
+from skdplda.datasets import frequent_words, load_20newsgroups
 from skdplda.local import LocalRandomizer
 
 PAIR = ("comp.graphics", "sci.med")
@@ -67,8 +67,9 @@ def read_pair(folder, quick):
     posts = load_20newsgroups("all", path=folder / "20news_bydate_raw.jsonl.xz")
     names = np.asarray(posts.target_names)[posts.target]
     chosen = np.random.default_rng(0).permutation(np.flatnonzero(np.isin(names, PAIR)))[: 240 if quick else None]
-    vectorizer = CountVectorizer(stop_words="english", max_features=1000, binary=True)
-    X = sp.csr_array(vectorizer.fit_transform([posts.data[i] for i in chosen]))
+    texts = [posts.data[i] for i in chosen]
+    words = frequent_words(texts, 1000, stop_words="english", binary=True)
+    X = sp.csr_array(CountVectorizer(vocabulary=words, binary=True).transform(texts))
     some = np.flatnonzero(np.asarray(X.sum(axis=1)).ravel() > 0)
     return X[some], names[chosen][some]
 

@@ -166,7 +166,7 @@ def table_1(X, words, similarity, reference, seed, iterations=CONVERGED, sweeps=
         models[name] = pctd(X, similarity if similar else None, 30, sigma, support, iterations, seed)[1]
     base = models["LDA"]
     words, rows = np.asarray(words), []
-    heads = list(dict.fromkeys(base[k].argmax() for k in np.argsort(-base.max(axis=1))))[:3]
+    heads = list(dict.fromkeys(base[k].argmax() for k in np.argsort(-base.max(axis=1), kind="stable")))[:3]
     for name, phi in models.items():
         judged = coherence(phi, reference, words, measure="c_npmi", n_top=10)
         free = np.ones(len(phi), dtype=bool)

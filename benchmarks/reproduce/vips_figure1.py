@@ -65,7 +65,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from results import Rows
 
 from skdplda import VIPSLDA
-from skdplda.datasets import load_20newsgroups, topic_recovery
+from skdplda.datasets import frequent_words, load_20newsgroups, topic_recovery
 from skdplda.metrics import perplexity, u_mass_coherence, unigram_perplexity
 from skdplda.privacy import epsilon_of
 
@@ -131,12 +131,12 @@ def load(name, data, n_documents=None):
     else:
         texts = load_20newsgroups("all", path=data / "20news_bydate_raw.jsonl.xz").data
     n_topics, n_words = SIZES[name]
-    counter = CountVectorizer(stop_words="english", max_features=n_words)
-    X = sp.csr_array(counter.fit_transform(texts))
+    words = frequent_words(texts, n_words, stop_words="english")
+    X = sp.csr_array(CountVectorizer(vocabulary=words).transform(texts))
     X = X[np.random.default_rng(0).permutation(X.shape[0])]
     if name == MADE:
         X = made(X, (n_documents or NOMINAL[MADE]) + TEST, n_topics)
-    return X[TEST:], X[:TEST], counter.get_feature_names_out()
+    return X[TEST:], X[:TEST], np.array(words, dtype=object)
 
 
 def online(corpus, accounting, epsilon, batch, steps, seed, report=None):
@@ -194,7 +194,7 @@ def table_1(data, epsilon, seed, corpus=MADE, batch=1000, n_documents=None):
     for name in COLORS:
         spent = math.inf if name == "none" else epsilon
         topics[name] = online(corpus, name, spent, batch, NOMINAL[corpus] // batch, seed).fit(train).topic_word_
-    rows, chosen = [], np.argsort(-u_mass_coherence(topics["none"], train[:20_000]))[:3]
+    rows, chosen = [], np.argsort(-u_mass_coherence(topics["none"], train[:20_000]), kind="stable")[:3]
     for name, found in topics.items():
         like = topic_recovery(topics["none"], found).permutation[chosen]
         for number, topic in enumerate(found[like], 1):

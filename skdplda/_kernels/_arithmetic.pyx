@@ -1,22 +1,19 @@
-"""Elementary functions, sums and products of matrices whose bits are the same on every processor.
+"""Elementary functions, and a random law, whose bits are the same on every processor.
 
-NumPy's `exp`, `log` and sums, SciPy's special functions and every BLAS may differ in the last bit from one processor,
-version or number of threads to another. These do not: see arithmetic.h.
+NumPy's `exp` and `log`, SciPy's special functions and the C library may differ in the last bit from one processor or
+version to another. These do not: see arithmetic.h.
 """
 
 from cython.parallel cimport prange
 from libc.math cimport sqrt
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 import numpy as np
 
 from skdplda._kernels._random_stream cimport random_stream, stream_double, stream_of
 from skdplda._kernels._simd cimport choose_simd
 
-__all__ = [
-    "digamma", "dot", "eigen", "exp", "expm1", "gamma_rows", "inverse", "log", "log1p", "log_ndtr", "mills", "ndtr",
-    "ndtri", "product", "sparse_product",
-]
+__all__ = ["digamma", "exp", "expm1", "gamma_rows", "log", "log1p", "log_ndtr", "mills", "ndtr", "ndtri"]
 
 cdef extern from "arithmetic_dispatch.h" nogil:
     void exp_many(const double *x, double *out, int64_t n)
@@ -28,10 +25,6 @@ cdef extern from "arithmetic_dispatch.h" nogil:
     void ndtr_many(const double *x, double *out, int64_t n)
     void log_ndtr_many(const double *x, double *out, int64_t n)
     void ndtri_many(const double *x, double *out, int64_t n)
-    double sum_many(const double *a, const double *b, int64_t n)
-    void combine(const double *a, const double *b, double *out, int64_t length, int64_t n, int64_t stride)
-    void combine_sparse(const double *a, const int32_t *rows, const double *b, double *out, int64_t length, int64_t n)
-
     double exp_one(double x)
     double log_one(double x)
     double log1p_one(double x)
@@ -41,17 +34,9 @@ cdef extern from "arithmetic_dispatch.h" nogil:
     double log_ndtr_one(double x)
     double ndtri_one(double p)
 
-cdef extern from "linear_algebra.h" nogil:
-    void tridiagonalize(double *a, double *q, double *d, double *e, double *v, double *w, int64_t n)
-    int diagonalize(double *q, double *d, double *e, int64_t n)
-    int invert(double *a, double *b, int64_t n)
-
 ctypedef void (*loop)(const double *x, double *out, int64_t n) noexcept nogil
 
 choose_simd()
-
-cdef enum:
-    FEW = 8  # columns of a product below which sums run along rows
 
 
 cdef over(loop function, x):
@@ -138,111 +123,6 @@ def ndtri(p):
     Equivalent to: ``scipy.special.ndtri(p)``, to 2**-50 of 1 + its absolute value
     """
     return ndtri_one(p) if isinstance(p, float) else over(ndtri_many, p)
-
-
-def dot(const double[::1] a, const double[::1] b=None):
-    """Sum of a vector, or of the products of two.
-
-    Equivalent to: ``a.sum() if b is None else a @ b``, in the order of `sum_row` in arithmetic_loops.h
-    """
-    cdef int64_t n = a.shape[0]
-    if b is not None and b.shape[0] != n:
-        raise ValueError("a and b must have the same length")
-    if not n:
-        return 0.0
-    return sum_many(&a[0], NULL if b is None else &b[0], n)
-
-
-def product(const double[:, ::1] a, const double[:, ::1] b, int n_threads=1):
-    """Product of two matrices. Each of its numbers is added up in the order of the columns of `a`.
-
-    With fewer than eight columns of `b` they are added up in eight parts, as in `dot`.
-
-    Equivalent to: ``a @ b``, in this order
-    """
-    cdef int64_t i, j, n = a.shape[0], length = a.shape[1], m = b.shape[1]
-    if b.shape[0] != length:
-        raise ValueError("a must have as many columns as b has rows")
-    found = np.zeros((n, m))
-    if not n or not m or not length:
-        return found
-    cdef double[:, ::1] out = found
-    cdef const double[:, ::1] columns
-    if m < FEW:
-        columns = np.ascontiguousarray(np.asarray(b).T)
-        for i in prange(n, nogil=True, num_threads=n_threads, schedule="static"):
-            for j in range(m):
-                out[i, j] = sum_many(&a[i, 0], &columns[j, 0], length)
-    else:
-        for i in prange(n, nogil=True, num_threads=n_threads, schedule="static"):
-            combine(&a[i, 0], &b[0, 0], &out[i, 0], length, m, m)
-    return found
-
-
-def sparse_product(
-    const int64_t[::1] indptr, const int32_t[::1] indices, const double[::1] data, const double[:, ::1] b,
-    int n_threads=1,
-):
-    """Product of a sparse matrix of rows with a matrix, added up in the order of the entries of each row.
-
-    Equivalent to: ``csr_matrix((data, indices, indptr)) @ b``, in this order. Indices are not checked.
-    """
-    cdef int64_t i, n = indptr.shape[0] - 1, m = b.shape[1]
-    found = np.zeros((n, m))
-    if not n or not m or not b.shape[0]:
-        return found
-    cdef double[:, ::1] out = found
-    for i in prange(n, nogil=True, num_threads=n_threads, schedule="static"):
-        if indptr[i] < indptr[i + 1]:
-            combine_sparse(&data[indptr[i]], &indices[indptr[i]], &b[0, 0], &out[i, 0], indptr[i + 1] - indptr[i], m)
-    return found
-
-
-def eigen(matrix):
-    """Eigenvalues of a symmetric matrix, ascending, and vectors as rows; the largest number of each is positive.
-
-    Equivalent to: ``np.linalg.eigh(matrix)``, the second transposed, but for rounding and for signs
-    """
-    scratch = np.array(matrix, np.float64, order="C")
-    if scratch.ndim != 2 or scratch.shape[0] != scratch.shape[1] or not scratch.size:
-        raise ValueError(f"matrix must be square and not empty; got shape {scratch.shape}")
-    size = float(np.abs(scratch).max())
-    if not size <= 1e300:
-        raise ValueError("matrix must hold finite numbers")
-    scratch /= size or 1.0  # squares neither overflow nor vanish
-    cdef int64_t n = scratch.shape[0]
-    cdef double[:, ::1] a = scratch
-    vectors = np.empty((n, n))
-    values = np.empty(n)
-    room = np.empty((3, n))
-    cdef double[:, ::1] q = vectors, rooms = room
-    cdef double[::1] d = values
-    cdef int done
-    with nogil:
-        tridiagonalize(&a[0, 0], &q[0, 0], &d[0], &rooms[0, 0], &rooms[1, 0], &rooms[2, 0], n)
-        done = diagonalize(&q[0, 0], &d[0], &rooms[0, 0], n)
-    if not done:
-        raise ArithmeticError("the eigenvalues did not converge")
-    order = np.argsort(values, kind="stable")
-    vectors = vectors[order]
-    largest = np.abs(vectors).argmax(axis=1)
-    vectors *= np.where(vectors[np.arange(n), largest] < 0, -1.0, 1.0)[:, None]
-    return values[order] * (size or 1.0), vectors
-
-
-def inverse(matrix):
-    """Inverse of a positive definite matrix.
-
-    Equivalent to: ``np.linalg.inv(matrix)``, but for rounding
-    """
-    found = np.array(matrix, np.float64, order="C")
-    if found.ndim != 2 or found.shape[0] != found.shape[1] or not found.size:
-        raise ValueError(f"matrix must be square and not empty; got shape {found.shape}")
-    room = np.empty_like(found)
-    cdef double[:, ::1] a = found, b = room
-    if not invert(&a[0, 0], &b[0, 0], a.shape[0]):
-        raise ArithmeticError("the matrix is not positive definite")
-    return found
 
 
 cdef void fill_gamma(uint64_t seed, int64_t row, double shape, float *out, int64_t n) noexcept nogil:

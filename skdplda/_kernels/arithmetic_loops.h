@@ -48,3 +48,41 @@ static void TARGET(combine_some)(const double *a, const int32_t *rows, const dou
     }
 }
 #undef WIDTH
+
+/* Steps of EM for the weights of m components; `density` has room for n numbers. */
+static void TARGET(em)(const double *likelihood, const double *first, double strength, double *weights, double *density, int64_t m, int64_t n, int64_t steps) {
+    while (steps--) {
+        TARGET(combine_rows)(weights, likelihood, density, m, n, n);
+        for (int64_t i = 0; i < n; i++) density[i] = 1 / (density[i] > 1e-300 ? density[i] : 1e-300);
+        for (int64_t k = 0; k < m; k++) {
+            weights[k] *= TARGET(sum_row)(likelihood + k * n, density, n);
+            weights[k] += strength * first[k];
+        }
+        const double sum = TARGET(sum_row)(weights, 0, m);
+        for (int64_t k = 0; k < m; k++) weights[k] /= sum;
+    }
+}
+
+/* out[i, j] = weights[0] a[0, i] a[0, j] + weights[1] a[1, i] a[1, j] + ... in this order, for all j from i on. Rows of a
+ * and of out have `stride` numbers, a multiple of 16. Eight sums at a time stay in registers. */
+typedef double TARGET(doubles) __attribute__((vector_size(SIMD == 2 ? 64 : SIMD == 1 ? 32 : 16), aligned(8), may_alias));
+static void TARGET(gram_rows)(const double *a, const double *weights, double *out, int64_t n, int64_t stride) {
+    enum { WIDE = sizeof(TARGET(doubles)) / sizeof(double), ACROSS = 2 * WIDE, DOWN = 4 };
+    for (int64_t i = 0; i < stride; i += DOWN)
+        for (int64_t j = i / ACROSS * ACROSS; j < stride; j += ACROSS) {
+            TARGET(doubles) s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}, t0 = {0}, t1 = {0}, t2 = {0}, t3 = {0};
+            for (int64_t p = 0; p < n; p++) {
+                const double *row = a + p * stride;
+                const TARGET(doubles) s = *(const TARGET(doubles) *)(row + j), t = *(const TARGET(doubles) *)(row + j + WIDE);
+                const double f0 = weights[p] * row[i], f1 = weights[p] * row[i + 1];
+                const double f2 = weights[p] * row[i + 2], f3 = weights[p] * row[i + 3];
+                s0 += f0 * s; s1 += f1 * s; s2 += f2 * s; s3 += f3 * s;
+                t0 += f0 * t; t1 += f1 * t; t2 += f2 * t; t3 += f3 * t;
+            }
+            TARGET(doubles) *const place[DOWN] = {
+                (TARGET(doubles) *)(out + i * stride + j), (TARGET(doubles) *)(out + (i + 1) * stride + j),
+                (TARGET(doubles) *)(out + (i + 2) * stride + j), (TARGET(doubles) *)(out + (i + 3) * stride + j)};
+            place[0][0] = s0; place[1][0] = s1; place[2][0] = s2; place[3][0] = s3;
+            place[0][1] = t0; place[1][1] = t1; place[2][1] = t2; place[3][1] = t3;
+        }
+}

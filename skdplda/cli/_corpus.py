@@ -158,10 +158,11 @@ def public_words(args, documents):
         PrivacyLeakWarning,
         stacklevel=1,
     )
+    from skdplda.datasets import frequent_words
+
     if args.corpus == STANDARD_INPUT:
         raise ValueError("--leaky-vocabulary reads the documents twice; save the standard input to a file first.")
-    found = CountVectorizer(stop_words="english", max_features=args.leaky_vocabulary).fit(documents)
-    return CountVectorizer(vocabulary=found.get_feature_names_out())
+    return CountVectorizer(vocabulary=frequent_words(documents, args.leaky_vocabulary, stop_words="english"))
 
 
 def read_words(path):
@@ -291,7 +292,7 @@ class Documents:
         return self._name(row, place), text, self._user(row, where)
 
     def _parquet(self):
-        parquet = import_optional("pyarrow.parquet", purpose="A .parquet file", install="skdplda[parquet]")
+        parquet = import_optional("pyarrow.parquet", purpose="A .parquet file", install="pyarrow")
         from pyarrow import ArrowInvalid
 
         try:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
-from skdplda.datasets import load_lee, topic_recovery
+from skdplda.datasets import frequent_words, load_lee, topic_recovery
 from skdplda.exceptions import NoisyTopicsWarning, PrivacyLeakWarning
 from skdplda.metrics import coherence, unigram_perplexity
 from skdplda.models import PrivateCGSLDA
@@ -20,6 +20,7 @@ __all__ = ["run_demo"]
 
 # Sizes that take less than half a minute; epsilons that show the whole range, from useless to as good as without noise.
 N_TOPICS, N_WORDS = 5, 300
+LEE_WORDS = r"\b[^\W\d_]{3,}\b"  # cut as in the corpus of the second part
 STOP_WORDS = sorted({*ENGLISH_STOP_WORDS, "said", "says"})
 LEE_EPSILONS = (20.0, 10.0)
 PLANTED_EPSILONS = (0.1, 0.5, 2.0, 5.0)
@@ -59,9 +60,8 @@ def run_demo(output=".", *, seed=None, n_documents=N_DOCUMENTS, n_jobs=-1):
 def _real_text(options):
     """Print what noise does to 300 articles; return the words and topics of the fit without noise."""
     lee = load_lee()
-    vectorizer = CountVectorizer(stop_words=STOP_WORDS, max_features=N_WORDS, token_pattern=r"\b[^\W\d_]{3,}\b")
-    counts = vectorizer.fit_transform(lee.data)
-    words = vectorizer.get_feature_names_out()
+    words = np.array(frequent_words(lee.data, N_WORDS, stop_words=STOP_WORDS, token_pattern=LEE_WORDS), dtype=object)
+    counts = CountVectorizer(vocabulary=words, token_pattern=LEE_WORDS).transform(lee.data)
     held_out = np.arange(len(lee.data)) % 5 == 0
     X, X_test = counts[~held_out], counts[held_out]
     models = {}

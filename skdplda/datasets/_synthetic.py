@@ -10,6 +10,7 @@ from sklearn.utils import Bunch, check_array
 
 from skdplda._types import ArrayLike
 from skdplda.datasets._readers import load_lee
+from skdplda.datasets._words import frequent_words
 
 __all__ = ["make_lda_corpus", "make_news_corpus", "topic_recovery"]
 
@@ -157,8 +158,9 @@ def make_news_corpus(
     if n_words > _NEWS_WORDS:
         raise ValueError(f"n_words must be at most {_NEWS_WORDS}, got {n_words!r}.")
     pattern, stop_words = r"\b[^\W\d_]{3,}\b", sorted({*ENGLISH_STOP_WORDS, "said", "says"})
-    vectorizer = CountVectorizer(stop_words=stop_words, token_pattern=pattern, max_features=n_words)
-    counts = vectorizer.fit_transform(load_lee().data)
+    texts, options = load_lee().data, {"stop_words": stop_words, "token_pattern": pattern}
+    vectorizer = CountVectorizer(vocabulary=frequent_words(texts, n_words, **options), token_pattern=pattern)
+    counts = vectorizer.transform(texts)
     model = LatentDirichletAllocation(n_components, doc_topic_prior=0.1, topic_word_prior=0.01, random_state=0)
     topics = model.fit(counts).components_
     topics = topics / topics.sum(axis=1, keepdims=True)

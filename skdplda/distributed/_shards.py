@@ -15,7 +15,7 @@ from skdplda.semantics import EmbeddedTexts, UnitMatrix
 __all__ = ["COLUMNS", "ShardedCounts", "join_blocks", "paired_shards", "shards_of"]
 
 PURPOSE = "Fitting on a cluster"
-INSTALL = "skdplda[dask]"
+INSTALL = "dask[distributed]"
 COLUMNS = {False: "words", True: "dimensions"}  # by whether blocks are of embeddings
 
 

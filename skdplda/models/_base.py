@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
+from skdplda._arithmetic import mean, total
 from skdplda._files import fingerprint
 from skdplda._kernels._foldin_rows import fold_in_rows, word_rows
 from skdplda._texts import words_of
@@ -246,7 +247,7 @@ class BaseTopicModel(
         for name in [name for name in vars(self) if name.endswith("_") and name not in OF_COLUMNS]:
             delattr(self, name)
         self.components_ = components_
-        self.topic_word_ = components_ / components_.sum(axis=1, keepdims=True)
+        self.topic_word_ = components_ / total(components_, axis=1, keepdims=True)
         for name, value in attributes.items():
             setattr(self, name, value)
         self.privacy_guarantee_ = guarantee
@@ -551,7 +552,7 @@ class BaseRoundsModel(BaseTopicModel):
             return super()._doc_topic_prior()
         if hasattr(self, "doc_topic_prior_"):
             return self.doc_topic_prior_
-        return FIRST_PRIOR * in_proportion(getattr(self, "components_", np.ones((self.n_components, 1))).sum(axis=1))
+        return FIRST_PRIOR * in_proportion(total(getattr(self, "components_", np.ones((self.n_components, 1))), axis=1))
 
     def _topic_word_prior(self, default=0.01):
         """Return the pseudo-count of every word in every topic; where it is inferred, that to start from."""
@@ -584,7 +585,7 @@ class BaseRoundsModel(BaseTopicModel):
             factors = tables.relative_priors()
             if tables.mean_prior is not None:
                 attributes["doc_topic_prior_"] = (
-                    tables.mean_prior * factors.mean() * in_proportion(components.sum(axis=1) * factors)
+                    tables.mean_prior * mean(factors) * in_proportion(total(components, axis=1) * factors)
                 )
             elif self.doc_topic_prior is None and factors.min() < 1:
                 attributes["doc_topic_prior_"] = factors * self._doc_topic_prior()

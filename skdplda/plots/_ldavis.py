@@ -77,7 +77,7 @@ def prepare_ldavis(model, *, X=None, feature_names=None, n_words=30, relevance_s
     by_rank = model.top_words(model.topic_word_.shape[1], feature_names, relevance=1).to_numpy()[0]  # checks the names
     vocabulary = np.empty(len(by_rank), dtype=object)
     vocabulary[np.argsort(-model.topic_word_[0], kind="stable")] = by_rank
-    ldavis = import_optional("pyLDAvis", purpose="The page of topics", install="skdplda[plots]")
+    ldavis = import_optional("pyLDAvis", purpose="The page of topics", install="pyLDAvis")
     topics = np.maximum(model.topic_word_, LEAST)
     topics = topics / topics.sum(axis=1, keepdims=True)
     if X is None:

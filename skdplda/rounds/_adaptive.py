@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skdplda._arithmetic import matmul, power, total
 from skdplda.rounds._plan import PRECISION_RATIO, growing
 from skdplda.rounds._prior import WordPrior
 from skdplda.rounds._seeding import starting_topics
@@ -61,6 +62,7 @@ FIT_SHARE, ENOUGH_FIT, VECTORS_SHARE, VECTORS_ROUNDS, START_SIGNAL, MOST_SIGNAL 
 FREQUENT_SIGNAL, FREQUENT_SHARE, FREQUENT_ROUNDS, FREQUENT_MASS = 60.0, 0.1, 6, 0.5
 ROUND_STEPS = 6  # of the log-linear model, in a round
 SMOOTHING = 1.0  # of the next table, in standard deviations of the noise, towards what vectors or word frequencies say
+FORGET_SQUARES = (1 - FORGET) * (1 - FORGET)  # the factor of variances that FORGET stands for
 GAMMA_SHAPE = 10.0  # of the Gamma initialisation: topics that start far apart settle too early
 # Mean of a cell of the table that an E-step gets, so large that its priors, which stand for counts, do not matter.
 CELL = 1000.0
@@ -92,7 +94,7 @@ def topic_shares(n_rounds, left, infers):
     precisions = growing(n_rounds, PRECISION_RATIO if n_rounds > FEW else FEW_RATIO)
     left -= (JUDGES_SHARE if infers else VOTES_SHARE) * (n_rounds > 1)  # after a single round, nothing is to decide
     left -= PRIORS_SHARE * infers
-    return (precisions * (left / precisions.sum())).tolist()
+    return (precisions * (left / total(precisions))).tolist()
 
 
 def planned_noise(plan, n_rounds=None, *, vectors=False, infers=False):
@@ -136,8 +138,8 @@ def noise_of_topics(plan, n_rounds, left, late, infers):
     shares = [first, *((1 - late) * share for share in later)]
     weight = squares = 0.0
     for share in shares:
-        weight, squares = (1 - FORGET) * weight + share, (1 - FORGET) ** 2 * squares + share
-    return plan.deviation(0) * np.array([shares[0] ** -0.5, shares[-1] ** -0.5, squares**0.5 / weight])
+        weight, squares = (1 - FORGET) * weight + share, FORGET_SQUARES * squares + share
+    return plan.deviation(0) * np.array([*(1 / np.sqrt([shares[0], shares[-1]])), math.sqrt(squares) / weight])
 
 
 def told_noise(plan, norm_bound, n_components, max_iter, **options):
@@ -197,18 +199,18 @@ def audited_question(kind, table, vectors=None):
         return table
     if kind == "frequent":
         return np.where((np.arange(len(table)) <= len(table) // 2)[:, None], table, np.float32(0))
-    centres = None if vectors is None else unit_columns(vectors.T @ table)
+    centres = None if vectors is None else unit_columns(matmul(vectors.T, table))
     return Question(kind, table, vectors, centres, priors=priors_of(table) if kind == "priors" else None)
 
 
 def priors_of(table):
     """Return priors of topic proportions, (number of MEAN_PRIORS, n_topics), in proportion to the topics' masses."""
-    return np.outer(MEAN_PRIORS, in_proportion(table.sum(axis=0, dtype=np.float64)))
+    return np.outer(MEAN_PRIORS, in_proportion(total(table, axis=0)))
 
 
 def in_proportion(masses):
     """Return a prior of topic proportions with mean 1, (n_topics,), in proportion to the topics' masses."""
-    return masses * (len(masses) / masses.sum())
+    return masses * (len(masses) / total(masses))
 
 
 class AdaptiveTables:
@@ -293,7 +295,7 @@ class AdaptiveTables:
         if kind == "frequent":  # a table that has rows of zeros asks for topics of the other words
             return np.where(self._frequent[:, None], table, np.float32(0))
         weights = self._word_weights() if self._weighted else None
-        vectors = self._vectors * np.clip((self._frequencies * len(self.table)) ** -0.5, 0.2, 5)[:, None]
+        vectors = self._vectors * np.clip(power(self._frequencies * len(self.table), -0.5), 0.2, 5)[:, None]
         return Question(kind, table if kind == "clusters" else None, vectors, self._centres, weights)
 
     def update(self, noisy, round_):
@@ -312,19 +314,19 @@ class AdaptiveTables:
         Every release of topics tells of them too, the first as well as the last: how often a word stands in all topics
         together does not depend on whether these are right already.
         """
-        scale = max(sums.sum(), np.sqrt(np.sum(deviation**2)))
+        scale = max(total(sums), math.sqrt(total(deviation**2)))
         self._evidence += scale * sums / deviation**2, (scale / deviation) ** 2
 
     def _proven_frequencies(self):
         """Return the word frequencies that all releases so far prove, with sum 1."""
         weighted, weights = self._evidence
-        frequencies = shrink_frequencies(weighted / weights, weights**-0.5, self._public)
-        return frequencies / frequencies.sum()
+        frequencies = shrink_frequencies(weighted / weights, power(weights, -0.5), self._public)
+        return frequencies / total(frequencies)
 
     def _take_words(self, sums, share):
         first, words = len(self.spent) == 1, sums[:, 0]
         self._note_frequencies(words, np.full(len(words), self._deviation(share)))
-        self._mass += share * words.sum()
+        self._mass += share * total(words)
         self._words_share += share
         if self._topics_pay and not first:  # after the last topics, whose weights stay
             return
@@ -333,7 +335,7 @@ class AdaptiveTables:
         if not self._topics_pay:
             self.table = self._scaled(np.repeat(self._frequencies[:, None], n_topics, axis=1))
             return
-        signal = max(words.sum() / np.sqrt(n_words) / self._deviation(1.0), 0.0)
+        signal = max(total(words) / math.sqrt(n_words) / self._deviation(1.0), 0.0)
         n_seeded = len(self._prior.names)
         apart = APART if self._weighted else APART_USERS
         self._n_apart = min(max(round(apart * math.sqrt(signal)), FEWEST_APART, n_seeded), n_topics)
@@ -368,7 +370,7 @@ class AdaptiveTables:
         if not weak:
             self._plan_topics("topics")
             return
-        self._centres = unit_columns(self._vectors.T @ start)
+        self._centres = unit_columns(matmul(self._vectors.T, start))
         self._todo = [("vectors", VECTORS_SHARE / VECTORS_ROUNDS)] * VECTORS_ROUNDS
 
     def _take_vectors(self, sums, share):
@@ -405,11 +407,11 @@ class AdaptiveTables:
         """Take topics of the frequent words; the others are in each topic as often as in all, or as its seeds say."""
         weights, deviation = self._word_weights(self._frequent), self._deviation(share)
         released, frequencies = sums / weights[:, None], self._frequencies[self._frequent]
-        floor = SMOOTHING * deviation * len(weights) * (frequencies / frequencies.sum())
+        floor = SMOOTHING * deviation * len(weights) * (frequencies / total(frequencies))
         table = np.maximum(released, 0) + floor[:, None]
         others = np.ones(self._start.shape)
         others[:, self._prior.informed] = self._start[:, self._prior.informed]
-        others *= table.sum(axis=0)
+        others *= total(table, axis=0)
         others[self._frequent] = table
         self.table = self._scaled(others)
         if not self._todo:
@@ -422,16 +424,16 @@ class AdaptiveTables:
         weights = self._word_weights()
         deviation, released = self._deviation(share), sums
         released /= weights[:, None]  # in place, here and below: a pass over all cells costs as much as some sweeps
-        self._note_frequencies(released.sum(axis=1), deviation / weights * np.sqrt(released.shape[1]))
+        self._note_frequencies(total(released, axis=1), deviation / weights * np.sqrt(released.shape[1]))
         self._sum = (1 - FORGET) * self._sum
         self._sum += share * released
         self._share = (1 - FORGET) * self._share + share
-        self._squares = (1 - FORGET) ** 2 * self._squares + share
+        self._squares = FORGET_SQUARES * self._squares + share
         expected = self._frequencies[:, None]
         if self._vectors is not None:
-            masses = np.maximum(released.sum(axis=0), deviation * np.sqrt(np.sum(weights**-2.0)))
+            masses = np.maximum(total(released, axis=0), deviation * math.sqrt(total(1 / (weights * weights))))
             expected = loglinear(released, expected * masses, deviation / weights, self._vectors, ROUND_STEPS)
-            expected = expected / expected.sum(axis=0)
+            expected = expected / total(expected, axis=0)
         floor = SMOOTHING * deviation * len(weights) * expected
         np.maximum(released, 0, out=released)
         released += floor
@@ -471,7 +473,7 @@ class AdaptiveTables:
         No cell is negative, and no row is zero: that would take the word out of the question. What is given is lost.
         """
         np.maximum(table, 1e-300, out=table)
-        rows = self._frequencies / table.sum(axis=1)
+        rows = self._frequencies / total(table, axis=1)
         table *= (rows * (CELL * table.size))[:, None]
         return self._with_others(table, CELL * len(table) * self._frequencies).astype(np.float32)
 
@@ -490,14 +492,14 @@ class AdaptiveTables:
     def _voted_table(self):
         """Return the topics as released so far, mixed with the word frequencies, (n_words, n_topics)."""
         counts = self._shrunk()[:, : self._n_apart + MOST_OTHERS]
-        topics = counts / counts.sum(axis=0)
-        return BLEND * topics + (1 - BLEND) * (counts.sum(axis=1) / counts.sum())[:, None]
+        topics = counts / total(counts, axis=0)
+        return BLEND * topics + (1 - BLEND) * (total(counts, axis=1) / total(counts))[:, None]
 
     def _shrunk(self):
         """Return what the releases prove, (n_words, n_topics), in norms of a contribution."""
         frequencies, (counts, deviation) = self._proven_frequencies(), self._mean_release()
         shrunk = shrink_topics(counts, deviation, frequencies, self._vectors)
-        return self._with_others(shrunk, np.sqrt(np.sum(deviation**2)) * frequencies)
+        return self._with_others(shrunk, math.sqrt(total(deviation**2)) * frequencies)
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""

@@ -5,6 +5,8 @@ from functools import cached_property, partial
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._arithmetic import exp, matmul
+from skdplda._arithmetic import total as sum_of
 from skdplda.metrics import score_samples
 from skdplda.rounds._documents import Documents
 from skdplda.rounds._sensitivity import GRID, MARGIN
@@ -43,7 +45,7 @@ def unit_rows(rows):
     """Return rows of length 1, or zeros where all numbers are below LEAST_LENGTH; no square overflows or underflows."""
     largest = np.abs(rows).max(axis=1, keepdims=True)
     scaled = np.divide(rows, largest, out=np.zeros(rows.shape), where=largest > LEAST_LENGTH)
-    return scaled / np.sqrt(np.maximum(np.einsum("ij,ij->i", scaled, scaled), 1.0))[:, None]
+    return scaled / np.sqrt(np.maximum(sum_of(scaled * scaled, axis=1), 1.0))[:, None]
 
 
 def nearest(X, question):
@@ -51,13 +53,12 @@ def nearest(X, question):
 
     Directions have length 1, or 0 for documents without a vector; rows of the division sum to 1.
     """
-    sums = X @ question.vectors
-    length = np.sqrt((sums**2).sum(axis=1, keepdims=True))
-    # A sparse product goes row by row: a document's numbers do not depend, in the last bit, on those beside it.
-    closeness = X @ (question.vectors @ question.centres)
+    sums = matmul(X, question.vectors)
+    length = np.sqrt(sum_of(sums**2, axis=1, keepdims=True))
+    closeness = matmul(X, matmul(question.vectors, question.centres))
     closeness = np.divide(SHARPNESS * closeness, length, out=np.zeros(closeness.shape), where=length > LEAST_LENGTH)
-    clusters = np.exp(closeness - closeness.max(axis=1, keepdims=True))
-    return unit_rows(sums), clusters / clusters.sum(axis=1, keepdims=True)
+    clusters = exp(closeness - closeness.max(axis=1, keepdims=True))
+    return unit_rows(sums), clusters / sum_of(clusters, axis=1, keepdims=True)
 
 
 class AdaptiveEStep:
@@ -144,8 +145,8 @@ class AdaptiveEStep:
         [-1, 1], less DOUBT.
         """
         vectors, X = question.vectors, X.astype(np.float64)
-        alone = X.multiply(X) @ (vectors**2).sum(axis=1)
-        pairs = ((X @ vectors) ** 2).sum(axis=1) - alone
+        alone = matmul(X.multiply(X), sum_of(vectors**2, axis=1))
+        pairs = sum_of(matmul(X, vectors) ** 2, axis=1) - alone
         ratio = np.divide(pairs, alone, out=np.zeros(len(pairs)), where=alone > 0)
         return self._votes((np.clip(ratio, -1, 1) - DOUBT) / (1 + DOUBT), numbers)
 
@@ -156,7 +157,7 @@ class AdaptiveEStep:
         for rows in chunks(X.shape[0], question.centres.size):
             directions, clusters = nearest(X[rows], question)
             products = directions[:, :, None] * unit_rows(clusters)[:, None, :]
-            total += np.trunc(products * scale[rows, None, None]).sum(axis=0)
+            total += np.trunc(products * scale[rows, None, None]).sum(axis=0)  # whole numbers: exact
         return total.astype(np.int64)
 
     def _sum_clusters(self, X, numbers, question):
@@ -174,7 +175,7 @@ class AdaptiveEStep:
             else:
                 counts = sp.csr_array(counts * question.word_weights)
                 clusters = unit_rows(clusters)
-                norm = np.sqrt(counts.multiply(counts).sum(axis=1))
+                norm = np.sqrt(sum_of(counts.multiply(counts).tocsr(), axis=1))
                 scale = GRID * (1 - MARGIN) / np.maximum(norm, 1e-300)
             document = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
             values = counts.data * scale[document]
@@ -200,7 +201,7 @@ class AdaptiveEStep:
         """Return the sum of gains with each prior, (n_priors, 1): of a unit, the mean, of norm GRID at most."""
         X, numbers = self._divided(X, numbers, judges=True)
         gains = self._gains(X, question.table, question.priors) / LARGEST_GAIN
-        return self._votes(gains / np.sqrt(np.maximum((gains**2).sum(axis=1), 1.0))[:, None], numbers)
+        return self._votes(gains / np.sqrt(np.maximum(sum_of(gains**2, axis=1), 1.0))[:, None], numbers)
 
     def _divided(self, X, numbers, *, judges):
         """Return the documents, and their numbers, of units that judge topics, or of the others; all without judges."""
@@ -213,9 +214,9 @@ class AdaptiveEStep:
     def _gains(self, X, table, priors):
         """Return nats a held-out token that topics gain over word frequencies, (n_documents, n_priors)."""
         topics, options = np.ascontiguousarray(table.T, np.float64), {"n_threads": self._n_threads}
-        topics = topics / topics.sum(axis=1, keepdims=True)
-        words = np.ascontiguousarray(table.sum(axis=1)[None], np.float64)
-        words = score_samples(X, words / words.sum(), **options)
+        topics = topics / sum_of(topics, axis=1, keepdims=True)
+        words = sum_of(table, axis=1)[None]
+        words = score_samples(X, words / sum_of(words), **options)
         gains = [score_samples(X, topics, doc_topic_prior=prior, **options) - words for prior in priors]
         return np.nan_to_num(np.stack(gains, axis=1), posinf=0.0, neginf=0.0)
 

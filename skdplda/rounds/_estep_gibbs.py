@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from skdplda._arithmetic import mean, total
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import check_groups, unit_of_documents
@@ -95,9 +96,9 @@ class GibbsEStep:
 
     def _sum_soft_counts(self, table, alpha, beta, active):
         """Set the sum to that of the words' probabilities of topics, given the documents' topic counts."""
-        X, mass = self._words, table.sum(axis=0, dtype=np.float64) + len(table) * beta
+        X, mass = self._words, total(table, axis=0) + len(table) * beta
         table = np.ascontiguousarray(table, np.float32)
-        rows = expected_topics(table, mass.mean() / mass, beta + HALF, self._n_threads)
+        rows = expected_topics(table, mean(mass) / mass, beta + HALF, self._n_threads)
         documents = np.arange(X.shape[0]) if active is None else np.flatnonzero(active)
         self._sum[:] = 0
         e_step(
@@ -120,9 +121,9 @@ class GibbsEStep:
         if isinstance(self.priors, InferredPriors):
             self.priors.restore(arrays)
         if self._exact:
-            total = np.zeros(self._sum.shape, np.int64)
-            self._tokens.sum_weighted(total, np.ones(len(self._unit), np.int32), self._n_threads)
-            self._sum[:] = total
+            counts = np.zeros(self._sum.shape, np.int64)
+            self._tokens.sum_weighted(counts, np.ones(len(self._unit), np.int32), self._n_threads)
+            self._sum[:] = counts
 
 
 class StartedGibbsEStep:

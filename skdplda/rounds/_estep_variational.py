@@ -1,8 +1,9 @@
 """The variational E-step of the private loop: a document's result follows from itself, its past and public tables."""
 
 import numpy as np
-from scipy.special import digamma
 
+from skdplda._arithmetic import digamma, exp, mean
+from skdplda._arithmetic import total as sum_of
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda.rounds._documents import Documents
 from skdplda.rounds._inferred import ExpectedPriors
@@ -96,8 +97,8 @@ class VariationalEStep:
         alpha, beta = self.priors(round_)
         if infers and self.priors.shape is not None:  # the kernel has one number for all words
             table, beta = table + np.float32(beta) * self.priors.shape.astype(np.float32)[:, None], 0.0
-        mass = table.sum(axis=0, dtype=np.float64) + len(table) * beta
-        scale = np.exp(-digamma(mass)) * mass.mean()
+        mass = sum_of(table, axis=0) + len(table) * beta
+        scale = exp(-digamma(mass)) * mean(mass)
         more = HALF if self._collapsed else 0.0  # CVB0 has counts themselves
         expected = expected_topics(np.ascontiguousarray(table, np.float32), scale, beta + more, self._n_threads)
         word_weight = word_weights(table) if self._weighted else None

@@ -1,8 +1,8 @@
 """Priors that are inferred from counts, in rounds without noise."""
 
 import numpy as np
-from scipy.special import digamma
 
+from skdplda._arithmetic import digamma, exp, expm1, log1p, mean, total
 from skdplda.rounds._tables import annealed
 
 __all__ = ["FIRST_PRIOR", "ExpectedPriors", "InferredPriors"]
@@ -96,8 +96,8 @@ class ExpectedPriors(InferredPriors):
     def fit_words(self, table, round_):
         """Take the word frequencies from the last table; while topics form, all words have the same prior."""
         if self._infers[1] and round_ >= INFER_FROM:
-            words = table.sum(axis=1, dtype=np.float64) + 1
-            self.shape = words / words.mean()
+            words = total(table, axis=1) + 1
+            self.shape = words / mean(words)
 
     def arrays(self):
         """Return the state."""
@@ -116,9 +116,9 @@ class ExpectedPriors(InferredPriors):
     def _infer(self, document_topics, word_topics):
         """Infer the priors from expected counts, (n_documents, n_topics) and (n_words, n_topics)."""
         if self._infers[0]:
-            counts = document_topics.astype(np.float64)
-            lengths = np.maximum(np.rint(counts.sum(axis=1)), 1.0)[:, None]
-            some = 1 - (1 - np.minimum(counts / lengths, 1)) ** lengths
+            counts = np.maximum(document_topics.astype(np.float64), 0)  # empty documents have no topics: -1
+            lengths = np.maximum(np.rint(total(counts, axis=1)), 1.0)[:, None]
+            some = 1 - exp(lengths * log1p(-np.minimum(counts / lengths, 1)))
             self.alpha = fixed_point(counts, self.alpha, some=some, n_steps=EXPECTED_STEPS)
         if self._infers[1]:
             self.beta = proportional_fixed_point(word_topics.T, self.beta, self.shape)
@@ -141,11 +141,12 @@ def fixed_point(counts, prior, shared=False, some=1.0, n_steps=INFER_STEPS):
         How many.
     """
     counts = counts.astype(np.float64)
-    totals, counts = counts.sum(axis=1), counts / np.maximum(some, 1e-12)
+    totals, counts = total(counts, axis=1), counts / np.maximum(some, 1e-12)
     for _ in range(n_steps):
-        gain = (some * (digamma(counts + prior) - digamma(prior))).sum(axis=0)
-        whole = (digamma(totals + prior.sum()) - digamma(prior.sum())).sum()
-        gain = np.full(len(prior), gain.mean()) if shared else gain
+        mass = total(prior)
+        gain = total(some * (digamma(counts + prior) - digamma(prior)), axis=0)
+        whole = total(digamma(totals + mass) - digamma(mass))
+        gain = np.full(len(prior), mean(gain)) if shared else gain
         prior = np.clip(prior * gain / max(whole, 1e-300), LEAST_PRIOR, MOST_PRIOR)
     return prior
 
@@ -162,11 +163,12 @@ def proportional_fixed_point(counts, beta, shape):
     shape : ndarray of shape (n,)
         The prior over its mean.
     """
-    totals, some = counts.sum(axis=1), -np.expm1(-counts)
+    totals, some = total(counts, axis=1), -expm1(-counts)
     counts = counts / np.maximum(some, 1e-12)
     for _ in range(EXPECTED_STEPS):
         prior = beta * shape
-        gain = (shape * (some * (digamma(counts + prior) - digamma(prior)))).sum()
-        whole = len(shape) * (digamma(totals + prior.sum()) - digamma(prior.sum())).sum()
+        mass = total(prior)
+        gain = total(shape * (some * (digamma(counts + prior) - digamma(prior))))
+        whole = len(shape) * total(digamma(totals + mass) - digamma(mass))
         beta = float(np.clip(beta * gain / max(whole, 1e-300), LEAST_PRIOR, MOST_WORD_PRIOR))
     return beta

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from skdplda._arithmetic import exp, log
 from skdplda.privacy import (
     CLAIMED_ACCOUNTINGS,
     LARGEST_SCALE,
@@ -30,7 +31,7 @@ ROUNDING = 1e-12
 
 def growing(n_rounds, ratio):
     """Return the precisions of rounds, (n_rounds,), which grow geometrically from 1 to the ratio."""
-    return ratio ** (np.arange(n_rounds) / max(n_rounds - 1, 1))
+    return exp(log(ratio) * (np.arange(n_rounds) / max(n_rounds - 1, 1)))
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """What a public prior does at the start of a fit, where topics begin, and at its end, where they get their numbers."""
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
-from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
 
+from skdplda._arithmetic import exp, gamma_rows, matmul, mean, total
 from skdplda._types import ArrayLike
 from skdplda._validation import is_integer
 from skdplda.rounds._prior import WordPrior, checked_numbers, unit_rows
@@ -20,6 +20,8 @@ SEEDED_SHARE = 0.5
 LEAST_MARGINAL = 1e-3
 # Runs of k-means from different starts; the best is taken.
 N_INIT = 10
+# Steps of a run at most, and squared movement of the centres, over the mean square of a coordinate, at which it ends.
+MOST_STEPS, MOVED = 300, 1e-4
 
 
 def starting_topics(
@@ -73,7 +75,7 @@ def starting_topics(
         vectors, seeded, marginal, n_components - len(seeded), seed
     )
     start = affinity * marginal[:, None]
-    start /= start.sum(axis=0)
+    start /= total(start, axis=0)
     start[:, informed] = SEEDED_SHARE * seeded.T + (1 - SEEDED_SHARE) * start[:, informed]
     return start
 
@@ -83,37 +85,36 @@ def _marginal(frequencies, n_words):
     if frequencies is None:
         return np.full(n_words, 1 / n_words)
     marginal = checked_numbers("marginal", frequencies, (n_words,), np.float64)
-    if (marginal < 0).any() or not marginal.sum() > 0:
+    if (marginal < 0).any() or not total(marginal) > 0:
         raise ValueError("marginal must not be negative, and not all zero.")
-    marginal = np.maximum(marginal / marginal.sum(), LEAST_MARGINAL / n_words)
-    return marginal / marginal.sum()
+    marginal = np.maximum(marginal / total(marginal), LEAST_MARGINAL / n_words)
+    return marginal / total(marginal)
 
 
 def _affinities(vectors, seeded, marginal, n_free, seed):
     """Return the affinities of words with seeded topics (n_words, n_seeded) and with others (n_words, n_free)."""
     n_words = len(marginal)
     guided = np.ones((n_words, len(seeded)))
-    free = np.random.default_rng(seed).gamma(1.0, 1.0, (n_words, n_free)) + 1e-6  # what vectors do not replace
+    free = gamma_rows(seed, 1.0, n_words, n_free) + 1e-6  # what vectors do not replace
     if vectors is None:
         return guided, free
     known = np.flatnonzero(vectors.any(axis=1))
     points, weights = vectors[known], marginal[known]
-    with threadpool_limits(1):  # sums of several threads are rounded in the order in which these end
-        means = seeded[:, known] @ points
-        centred = np.flatnonzero(np.linalg.norm(means, axis=1) > 1e-9)
-        guided[:, centred] = _nearness(points, means[centred], known, weights, n_words)
-        if n_free:
-            centres = cluster_centres(points, weights, len(centred) + n_free, seed)
-            taken, _ = linear_sum_assignment(-unit_rows(centres) @ unit_rows(means[centred]).T)
-            centres = np.delete(centres, taken, axis=0)[:n_free]
-            free[:, : len(centres)] = _nearness(points, centres, known, weights, n_words)
+    means = matmul(seeded[:, known], points)
+    centred = np.flatnonzero(total(means * means, axis=1) > 1e-18)
+    guided[:, centred] = _nearness(points, means[centred], known, weights, n_words)
+    if n_free:
+        centres = cluster_centres(points, weights, len(centred) + n_free, seed)
+        taken, _ = linear_sum_assignment(-matmul(unit_rows(centres), unit_rows(means[centred]).T))
+        centres = np.delete(centres, taken, axis=0)[:n_free]
+        free[:, : len(centres)] = _nearness(points, centres, known, weights, n_words)
     return guided, free
 
 
 def _nearness(points, centres, known, weights, n_words):
     """Return exp(TEMPERATURE * cosine) of words and centres; the weighted mean of it for words without a vector."""
-    near = np.exp(TEMPERATURE * points @ unit_rows(centres).T)
-    result = np.tile(weights @ near / weights.sum(), (n_words, 1))
+    near = exp(TEMPERATURE * matmul(points, unit_rows(centres).T))
+    result = np.tile(matmul(weights, near) / total(weights), (n_words, 1))
     result[known] = near
     return result
 
@@ -123,7 +124,48 @@ def cluster_centres(points, weights, n_clusters, seed):
     distinct, place = np.unique(points, axis=0, return_inverse=True)
     weights = np.bincount(place.ravel(), weights)
     n_clusters = min(n_clusters, len(distinct))
-    return KMeans(n_clusters, n_init=N_INIT, random_state=seed).fit(distinct, sample_weight=weights).cluster_centers_
+    squares = total(distinct * distinct, axis=1)
+    rng = np.random.default_rng(seed)
+    starts = [_far_apart(distinct, squares, weights, n_clusters, rng) for _ in range(N_INIT)]
+    return min((_lloyd(distinct, squares, weights, start) for start in starts), key=lambda run: run[0])[1]
+
+
+def _squared_distances(points, squares, centres):
+    """Return the squared distances of points, whose squares are known, and centres: (n_points, n_centres)."""
+    return np.maximum(squares[:, None] + total(centres * centres, axis=1) - 2 * matmul(points, centres.T), 0)
+
+
+def _far_apart(points, squares, weights, n_clusters, rng):
+    """Return points to start from, by greedy k-means++: each is the best of some that are drawn by their distance."""
+    n_tried = 2 + n_clusters.bit_length()
+    chosen, nearest = [], np.ones(len(points))
+    for _ in range(n_clusters):
+        drawn = np.cumsum(weights * nearest)
+        tried = np.searchsorted(drawn, rng.random(n_tried) * drawn[-1], side="right")
+        tried = np.minimum(tried, len(points) - 1) if chosen else tried[:1]
+        distances = _squared_distances(points, squares, points[tried])
+        distances = np.minimum(distances, nearest[:, None]) if chosen else distances
+        best = int(np.argmin(matmul(weights, distances)))
+        chosen.append(int(tried[best]))
+        nearest = distances[:, best]
+        nearest[chosen] = 0
+    return points[chosen]
+
+
+def _lloyd(points, squares, weights, centres):
+    """Return the weighted sum of squared distances, and the centres, once these hardly move."""
+    resting = MOVED * mean(squares) / points.shape[1]
+    for _ in range(MOST_STEPS):
+        distances = _squared_distances(points, squares, centres)
+        cluster = distances.argmin(axis=1)
+        members = sp.csr_array((weights, (cluster, np.arange(len(points)))), (len(centres), len(points)))
+        mass = np.bincount(cluster, weights, len(centres))[:, None]
+        # A cluster without points stays where it is.
+        moved = np.where(mass > 0, matmul(members, points) / np.maximum(mass, 1e-300), centres) - centres
+        centres = centres + moved
+        if total(moved * moved) <= resting:
+            break
+    return total(weights * distances.min(axis=1)), centres
 
 
 def order_of_topics(word_prior, components):
@@ -143,9 +185,9 @@ def order_of_topics(word_prior, components):
     order : ndarray of shape (n_topics,)
         Numbers of topics.
     """
-    topic_word = components / components.sum(axis=1, keepdims=True)
+    topic_word = components / total(components, axis=1, keepdims=True)
     seeds = word_prior.informed
-    share = word_prior.topics[seeds] @ (topic_word / topic_word.sum(axis=0)).T
+    share = matmul(word_prior.topics[seeds], (topic_word / total(topic_word, axis=0)).T)
     _, found = linear_sum_assignment(share, maximize=True)
     order = np.full(len(components), -1)
     order[seeds] = found

@@ -9,6 +9,7 @@ import hashlib
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._arithmetic import mean, power, total
 from skdplda._validation import unit_of_documents
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
@@ -121,11 +122,12 @@ def unit_weights(X, units, order, least=1.0):
     counts = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), shape=X.shape)
     if not np.array_equal(documents, np.arange(n_units)):  # else each document, in its place, is a unit
         members = sp.csr_array((np.ones(len(documents)), documents, start), shape=(n_units, len(documents)))
-        counts = members @ counts
-    total = (counts**order).sum(axis=1)
-    norm = np.maximum(total ** (1 / order), least)
+        counts = members @ counts  # whole numbers, or ones times roots: nothing to round but the sums, in their order
+    norm_to_order = total(counts**order, axis=1)
+    norm = np.maximum(np.sqrt(norm_to_order) if order == 2 else norm_to_order, least)
     weight = np.floor(GRID / (norm * (1 + MARGIN)))  # the norm was rounded
-    weight[weight**order * total > GRID**order] = 0  # exact, in whole numbers below 2**53: the bound holds in any case
+    # Exact, in whole numbers below 2**53: the bound holds in any case.
+    weight[weight**order * norm_to_order > GRID**order] = 0
     return weight.astype(np.int32)[unit_of_documents(units)]
 
 
@@ -151,7 +153,7 @@ def equal_contributions(X, privacy_units, order):
     mass = sp.csr_array((np.bincount(cell, data, len(cells)), damped.indices, damped.indptr), shape=damped.shape)
     shape = len(privacy_units[0]) - 1, len(unit)
     members = sp.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=shape)
-    data[((members @ mass) ** order).sum(axis=1)[unit][document] > GRID**order] = 0
+    data[total((members @ mass) ** order, axis=1)[unit][document] > GRID**order] = 0
     return sp.csr_array((data, X.counts.indices, X.counts.indptr), shape=X.counts.shape)
 
 
@@ -164,5 +166,5 @@ def word_weights(table):
     weigh alike". The clip, at 5**4 times the mean frequency and at 1 / 5**4 of it, keeps a word that the noise made
     look absent from taking the whole norm.
     """
-    frequency = np.maximum(table.sum(axis=1, dtype=np.float64), 1e-9)
-    return np.clip((frequency / frequency.mean()) ** -0.25, 0.2, 5).astype(np.float32)
+    frequency = np.maximum(total(table, axis=1), 1e-9)
+    return np.clip(power(frequency / mean(frequency), -0.25), 0.2, 5).astype(np.float32)

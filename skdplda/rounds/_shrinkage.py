@@ -10,7 +10,11 @@ References
    Statistics 37(4).
 """
 
+import math
+
 import numpy as np
+
+from skdplda._arithmetic import eigen, exp, geomspace, gram, inverse, log, matmul, mean, mixture_weights, total
 
 __all__ = ["floor_of", "loglinear", "principal", "shrink_frequencies", "shrink_ratios", "shrink_topics", "unit_columns"]
 
@@ -36,28 +40,6 @@ MOST_FACTOR = 1e6  # of a word's frequency over its public one
 DIMENSIONS, MISFIT, MOST_LOG, LEAST_VARIANCE, MOST_VARIANCE, FIRST_VARIANCE = 50, 0.7, 4.0, 1e-4, 10.0, 0.3
 
 
-def fitted_weights(likelihood, first, strength, n_steps):
-    """Return the weights of mixture components by EM, where `first` counts as `strength` observations.
-
-    Parameters
-    ----------
-    likelihood : ndarray of shape (n, n_components)
-        Of each observation under each component, up to a factor of its own.
-    first : ndarray of shape (n_components,)
-        The weights to start from.
-    strength : float
-        See above.
-    n_steps : int
-        Of EM.
-    """
-    weights = first
-    for _ in range(n_steps):
-        density = np.maximum(likelihood @ weights, 1e-300)
-        weights = weights * ((1 / density) @ likelihood) + strength * first
-        weights /= weights.sum()
-    return weights
-
-
 def floor_of(public):
     """Return public word frequencies in which no word has probability 0; None stays."""
     return None if public is None else np.maximum(public, LEAST_PUBLIC / len(public))
@@ -80,29 +62,29 @@ def shrink_frequencies(sums, deviation, public=None):
     frequencies : ndarray of shape (n_words,)
         Positive, in the unit of the sums.
     """
-    deviation = np.broadcast_to(deviation, sums.shape)[:, None]
-    mean = max(sums.mean(), deviation.mean() / np.sqrt(len(sums)) / 2)
+    noise = np.broadcast_to(deviation, sums.shape) ** 2
+    middle = max(mean(sums), mean(np.sqrt(noise)) / math.sqrt(len(sums)) / 2)
     best = -np.inf
     for public_or_flat in [np.ones(len(sums))] + ([] if public is None else [public * len(public)]):
-        centre = mean * public_or_flat
+        centre = middle * public_or_flat
         most = np.clip(np.max(sums / centre), 2.0, MOST_FACTOR)
-        below, above = np.geomspace(LEAST_FREQUENCY, 1, BELOW), np.geomspace(1, most, ABOVE)
+        below, above = geomspace(LEAST_FREQUENCY, 1, BELOW), geomspace(1, most, ABOVE)
         factors = np.concatenate([below[:-1], above])
-        grid = centre[:, None] * factors
+        grid = factors[:, None] * centre
         width = (GRID_WIDTH * grid) ** 2
-        width[:, BELOW - 1] = 0
-        total = deviation**2 + width
-        log_likelihood = -((sums[:, None] - grid) ** 2) / (2 * total) - np.log(total / deviation**2) / 2
-        top = log_likelihood.max(axis=1, keepdims=True)
-        likelihood = np.exp(log_likelihood - top)
+        width[BELOW - 1] = 0
+        variance = noise + width
+        log_likelihood = -((sums - grid) ** 2) / (2 * variance) - log(variance / noise) / 2
+        top = log_likelihood.max(axis=0)
+        likelihood = exp(log_likelihood - top)
         first = np.full(len(factors), (1 - AT_MEAN) / len(factors))
         first[BELOW - 1] += AT_MEAN
-        weights = fitted_weights(likelihood, first, PSEUDO_WORDS, FREQUENCY_STEPS)
-        density = likelihood @ weights
-        evidence = np.sum(np.log(np.maximum(density, 1e-300)) + top[:, 0])
+        weights = mixture_weights(likelihood, first, PSEUDO_WORDS, FREQUENCY_STEPS)
+        density = np.maximum(matmul(weights, likelihood), 1e-300)
+        evidence = total(log(density) + top)
         if evidence > best:
-            means = np.maximum((grid * deviation**2 + sums[:, None] * width) / total, grid[:, :1])
-            best, frequencies = evidence, ((likelihood * means) @ weights) / np.maximum(density, 1e-300)
+            means = np.maximum((grid * noise + sums * width) / variance, grid[0])
+            best, frequencies = evidence, matmul(weights, likelihood * means) / density
     return frequencies
 
 
@@ -131,16 +113,16 @@ def shrink_ratios(counts, base, deviation):
         y, centre = counts[:, k], RATIOS[:, None] * base[:, k]
         width = (WIDTH * centre) ** 2
         width[ONE] = 0
-        total = variance + width
-        log_likelihood = -((y - centre) ** 2) / (2 * total) - np.log(total) / 2
+        spread = variance + width
+        log_likelihood = -((y - centre) ** 2) / (2 * spread) - log(spread) / 2
         log_likelihood -= log_likelihood.max(axis=0)
-        likelihood = np.exp(log_likelihood)
-        weights = fitted_weights(likelihood.T, first, PSEUDO_RATIOS, RATIO_STEPS)
-        density = np.maximum(weights @ likelihood, 1e-300)
-        means = (centre * variance + y * width) / total
-        ratio = np.maximum(weights @ (likelihood * means) / density / base[:, k], RATIOS[0])
-        gain = np.sum(np.log(density) - np.maximum(log_likelihood[ONE], -600.0)) - PENALTY
-        ratios[:, k] = 1 + (ratio - 1) / (1 + np.exp(-np.clip(gain, -50, 50)))
+        likelihood = exp(log_likelihood)
+        weights = mixture_weights(likelihood, first, PSEUDO_RATIOS, RATIO_STEPS)
+        density = np.maximum(matmul(weights, likelihood), 1e-300)
+        means = (centre * variance + y * width) / spread
+        ratio = np.maximum(matmul(weights, likelihood * means) / density / base[:, k], RATIOS[0])
+        gain = total(log(density) - np.maximum(log_likelihood[ONE], -600.0)) - PENALTY
+        ratios[:, k] = 1 + (ratio - 1) / (1 + exp(-np.clip(gain, -50, 50)))
     return ratios
 
 
@@ -163,7 +145,7 @@ def shrink_topics(counts, deviation, frequencies, vectors=None):
     counts : ndarray of shape (n_words, n_topics)
         Positive.
     """
-    masses = np.maximum(counts.sum(axis=0), np.sqrt(np.sum(deviation**2)))
+    masses = np.maximum(total(counts, axis=0), math.sqrt(total(deviation**2)))
     base = frequencies[:, None] * masses
     if vectors is not None:
         base = loglinear(counts, base, deviation, vectors, FINAL_STEPS)
@@ -172,7 +154,7 @@ def shrink_topics(counts, deviation, frequencies, vectors=None):
 
 def unit_columns(a):
     """Return columns of length 1; zeros stay."""
-    return a / np.maximum(np.sqrt((a**2).sum(axis=0)), 1e-300)
+    return a / np.maximum(np.sqrt(total(a**2, axis=0)), 1e-300)
 
 
 def principal(vectors, frequencies):
@@ -192,11 +174,11 @@ def principal(vectors, frequencies):
     """
     known = vectors.any(axis=1)
     weights = np.where(known, np.sqrt(frequencies), 0.0)
-    weights /= weights.sum()
-    centred = np.where(known[:, None], vectors - weights @ vectors, 0.0)
-    _, directions = np.linalg.eigh(centred.T @ (weights[:, None] * centred))
-    features = centred @ directions[:, ::-1][:, :DIMENSIONS]
-    return features / np.sqrt(max(np.sum(weights[:, None] * features**2), 1e-300))
+    weights /= total(weights)
+    centred = np.where(known[:, None], vectors - matmul(weights, vectors), 0.0)
+    _, directions = eigen(gram(centred, weights))
+    features = matmul(centred, directions[::-1][:DIMENSIONS].T)
+    return features / math.sqrt(max(total(weights[:, None] * features**2), 1e-300))
 
 
 def loglinear(counts, base, deviation, vectors, n_steps):
@@ -223,24 +205,24 @@ def loglinear(counts, base, deviation, vectors, n_steps):
     """
     expected, n_dimensions = np.empty(base.shape), vectors.shape[1]
     for k in range(base.shape[1]):
-        b, variance, total = np.zeros(n_dimensions), FIRST_VARIANCE, base[:, k].sum()
+        b, variance, mass = np.zeros(n_dimensions), FIRST_VARIANCE, total(base[:, k])
 
-        def mean_of(b, base=base[:, k], total=total):
-            mu = base * np.exp(np.clip(vectors @ b, -MOST_LOG, MOST_LOG))
-            return mu * (total / mu.sum())
+        def mean_of(b, base=base[:, k], mass=mass):
+            mu = base * exp(np.clip(matmul(vectors, b), -MOST_LOG, MOST_LOG))
+            return mu * (mass / total(mu))
 
         for step in range(n_steps):
             mu = mean_of(b)
             precision = 1 / (deviation**2 + (MISFIT * mu) ** 2)
-            slopes = vectors - (mu @ vectors) / total
-            hessian = (slopes * (mu**2 * precision)[:, None]).T @ slopes
+            slopes = vectors - matmul(mu, vectors) / mass
+            hessian = gram(slopes, mu**2 * precision)
             penalty = n_dimensions / variance
-            target = slopes.T @ (mu * precision * (counts[:, k] - mu)) + hessian @ b
-            inverse = np.linalg.inv(hessian + penalty * np.eye(n_dimensions))
-            move = inverse @ target - b
-            b = b + move * min(1.0, 1 / max(np.abs(vectors @ move).max(), 1e-9))  # no exponent moves by more than 1
+            target = matmul(mu * precision * (counts[:, k] - mu), slopes) + matmul(hessian, b)
+            covariance = inverse(hessian + penalty * np.eye(n_dimensions))
+            move = matmul(covariance, target) - b
+            b = b + move * min(1.0, 1 / max(np.abs(matmul(vectors, move)).max(), 1e-9))  # no exponent moves by more
             if step >= 2:
-                determined = n_dimensions - penalty * np.trace(inverse)
-                variance = np.clip(n_dimensions * (b @ b) / max(determined, 1e-6), LEAST_VARIANCE, MOST_VARIANCE)
+                determined = n_dimensions - penalty * total(np.diag(covariance))
+                variance = np.clip(n_dimensions * total(b * b) / max(determined, 1e-6), LEAST_VARIANCE, MOST_VARIANCE)
         expected[:, k] = mean_of(b)
     return expected

@@ -1,8 +1,11 @@
 """The M-steps: what is made of the released tables. This is post-processing, free of privacy cost."""
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 
+from skdplda._arithmetic import gamma_rows, mean, power, total
 from skdplda.rounds._expected import expected_table
 from skdplda.rounds._loop import Tables
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
@@ -45,8 +48,9 @@ def model_noise(plan, norm_bound=NORM_BOUND):
         What GRID stands for in the tables.
     """
     deviation = np.array([plan.deviation(t) for t in range(plan.n_rounds)])
-    weight = (1 - FORGET) ** np.arange(plan.n_rounds)[::-1] / deviation**2
-    return float(np.sqrt(np.sum((weight * deviation) ** 2)) / weight.sum() * norm_bound / plan.sampling_rate)
+    forgotten = np.cumprod(np.append(1.0, np.full(plan.n_rounds - 1, 1 - FORGET)))
+    weight = forgotten[::-1] / deviation**2
+    return math.sqrt(total((weight * deviation) ** 2)) / total(weight) * norm_bound / plan.sampling_rate
 
 
 def signal_to_noise(counts, deviation):
@@ -69,10 +73,10 @@ def signal_to_noise(counts, deviation):
     """
     deviation = np.asarray(deviation, dtype=np.float64)
     deviation = deviation if deviation.ndim == 2 else np.broadcast_to(deviation, len(counts))[:, None]
-    words = np.maximum(counts.sum(axis=1, keepdims=True), 0)
-    masses = np.maximum(counts.sum(axis=0), 0)
-    cells = (counts - words * (masses / max(masses.sum(), 1e-300))) / deviation
-    return cells.T.astype(np.float32), np.sqrt(np.maximum((cells**2).mean(axis=0) - 1, 0))
+    words = np.maximum(total(counts, axis=1, keepdims=True), 0)
+    masses = np.maximum(total(counts, axis=0), 0)
+    cells = (counts - words * (masses / max(total(masses), 1e-300))) / deviation
+    return cells.T.astype(np.float32), np.sqrt(np.maximum(mean(cells**2, axis=0) - 1, 0))
 
 
 def initial_table(shape, key, gamma_shape=1.0):
@@ -81,7 +85,8 @@ def initial_table(shape, key, gamma_shape=1.0):
     Its cells are independent, of the Gamma distribution with shape `gamma_shape` and mean 1: the larger the shape, the
     more alike the topics are at first.
     """
-    return np.random.default_rng(key).gamma(gamma_shape, 1 / gamma_shape, shape).astype(np.float32)
+    seed = int(np.random.default_rng(key).integers(2**64, dtype=np.uint64))
+    return gamma_rows(seed, gamma_shape, *shape)
 
 
 def annealed(alpha, beta, n_topics, round_, n_rounds, first_expected=None, mean_length=0.0):
@@ -113,7 +118,7 @@ def annealed(alpha, beta, n_topics, round_, n_rounds, first_expected=None, mean_
     beta_now = max(beta, first_beta * left)
     if not many or first_expected is None:
         return np.maximum(alpha, first_alpha * left), beta_now
-    warm = min(0.6, WARM * (mean_length / n_topics) ** 0.5)
+    warm = min(0.6, WARM * math.sqrt(mean_length / n_topics))
     stays = min(warm, alpha.min() * mean_length / LONG)
     warm = max(stays, warm * (1 - round_ / first_expected)) if round_ < first_expected else 0.0
     return np.maximum(alpha, warm), beta_now
@@ -277,12 +282,13 @@ class SmoothedTables(Tables):
         if self._weighted:
             noisy /= word_weights(self.table)[:, None]
         sigma = self._scale * self._plan.deviation(round_)
-        precision = 1.0 if self._plan.noiseless else (self._plan.deviation(-1) / self._plan.deviation(round_)) ** 2
+        ratio = 1.0 if self._plan.noiseless else self._plan.deviation(-1) / self._plan.deviation(round_)
+        precision = ratio * ratio
         self._sum = (1 - FORGET) * self._sum + precision * noisy
         self._weight = (1 - FORGET) * self._weight + precision
-        self._words += precision * noisy.sum(axis=1)
+        self._words += precision * total(noisy, axis=1)
         frequency = np.maximum(self._words, 1e-9)
-        smoothing = self._smoothing * sigma * frequency / frequency.mean()
+        smoothing = self._smoothing * sigma * frequency / mean(frequency)
         self.table = (np.maximum(noisy, 0) + smoothing[:, None]).astype(np.float32)
 
     def pseudo_counts(self):
@@ -351,7 +357,7 @@ class OnlineTables(OneTable):
 
     def _step(self, round_):
         """Return the step size of a round."""
-        return (self._offset + round_ + 1) ** -self._decay
+        return power(self._offset + np.asarray(round_) + 1, -self._decay)
 
     def update(self, noisy, round_):
         """Make the next table from a release."""
@@ -375,7 +381,7 @@ class OnlineTables(OneTable):
             return None
         steps = self._step(np.arange(self._n))
         weights = steps * np.append(np.cumprod(1 - steps[:0:-1])[::-1], 1)
-        return signal_to_noise(self.pseudo_counts(), self._deviation * np.sqrt((weights**2).sum()))
+        return signal_to_noise(self.pseudo_counts(), self._deviation * math.sqrt(total(weights**2)))
 
     def arrays(self):
         """Return the state."""
