@@ -197,7 +197,7 @@ MECHANISMS: dict[str, Mechanism] = {
             "discrete Laplace",
             norm=1,
             sampler=discrete_laplace,
-            deviation=2**0.5,
+            deviation=math.sqrt(2),
             multiplier=_laplace_multiplier,
             event=laplace_event,
             log_cdf=_laplace_log_cdf,
