@@ -391,7 +391,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
 
         @cache
         def excess(log_epsilon):
-            return min(self._total(costs(log_epsilon), public)[0], 1e6) - self.epsilon
+            return log(min(self._total(costs(log_epsilon), public)[0], 1e6) / self.epsilon)
 
         low, high = log(self.epsilon / (4 + min(self.shape, self.mean_trials))), log(float(self.epsilon))
         while excess(low) > 0:
