@@ -177,8 +177,8 @@ def geomspace(first: float, last: float, n: int) -> np.ndarray:
 def root(function: Function, low: float, high: float, tolerance: float) -> float:
     """Return where a function that grows reaches zero, from below.
 
-    About as fast as `scipy.optimize.brentq` where the function is smooth: by secants, with half the value at an end that
-    stays (the Illinois method), and by bisections where these are slow.
+    By secants, with half the value at an end that stays (the Illinois method), and by bisections where these are slow:
+    about as fast as `scipy.optimize.brentq`.
 
     Parameters
     ----------
