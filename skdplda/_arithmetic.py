@@ -15,8 +15,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._kernels import _linear_algebra as kernel
-from skdplda._kernels._arithmetic import digamma, exp, expm1, gamma_rows, log, log1p
+from skdplda._kernels._arithmetic import (
+    digamma,
+    exp,
+    expm1,
+    gamma_rows,
+    log,
+    log1p,
+    log_ndtr,
+    mills,
+    ndtr,
+    ndtri,
+)
 from skdplda._kernels._linear_algebra import eigen, gram, inverse, mixture_weights
+from skdplda._types import Function
 
 __all__ = [
     "digamma",
@@ -29,12 +41,17 @@ __all__ = [
     "inverse",
     "log",
     "log1p",
+    "log_ndtr",
     "matmul",
     "mean",
+    "mills",
     "mixture_weights",
+    "ndtr",
+    "ndtri",
     "normal",
     "orthonormal",
     "power",
+    "root",
     "total",
 ]
 
@@ -158,6 +175,47 @@ def geomspace(first: float, last: float, n: int) -> np.ndarray:
     found = exp(log(first) + (log(last) - log(first)) * (np.arange(n) / (n - 1)))
     found[0], found[-1] = first, last
     return found
+
+
+def root(function: Function, low: float, high: float, tolerance: float) -> float:
+    """Return where a function that grows reaches zero, from below.
+
+    By secants, with half the value at an end that stays (the Illinois method), and by bisections where these are slow:
+    about as fast as `scipy.optimize.brentq`.
+
+    Parameters
+    ----------
+    function : callable
+        At most 0 at `low`, above at `high`.
+    low, high : float
+        They enclose the root.
+    tolerance : float
+        How far it may be below the root.
+
+    Returns
+    -------
+    x : float
+        Where the function was found to be at most 0.
+    """
+    at_low, at_high, below, turn, before = function(low), function(high), False, 0, math.inf
+    while high - low > tolerance:
+        turn, width = turn + 1, high - low
+        slow = turn % 3 == 0 and width > before / 8
+        before = width if turn % 3 == 0 else before
+        part = 0.5 if slow else at_low / (at_low - at_high)
+        part += (1 if below else -1) * tolerance / 3 / width  # beyond the root, so that both ends close in
+        margin = min(0.25, tolerance / 4 / width)
+        x = low + width * (min(max(part, margin), 1 - margin) if 0 <= part <= 1 else 0.5)
+        x = x if low < x < high else low + width / 2
+        if not low < x < high:  # neighbours
+            break
+        value = function(x)
+        stays, below = below == (value <= 0), value <= 0
+        if below:
+            low, at_low, at_high = x, value, at_high / 2 if stays else at_high
+        else:
+            high, at_high, at_low = x, value, at_low / 2 if stays else at_low
+    return low
 
 
 def normal(rng: np.random.Generator, size: int | tuple[int, ...]) -> np.ndarray:

@@ -23,6 +23,7 @@ from skdplda import (
     PrivateCGSLDA,
     PublicPrior,
     load_released,
+    make_fdptm_pipeline,
     make_insights_pipeline,
     release,
 )
@@ -31,7 +32,7 @@ from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
 from skdplda.models import BaseClusterModel, BaseTopicModel
 from skdplda.semantics import UnitMatrix, WordVectorEmbedder, word_similarity
-from skdplda.vocabulary import DPVocabularySelector
+from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
 WORDS = [f"w{i:02}" for i in range(40)]
 USERS = np.arange(900) % 300
@@ -79,6 +80,11 @@ def fitted(model, X=None, **options):
 
 def seeded(kind, n_components=4, **settings):
     return kind(n_components, random_state=SEED, **settings)
+
+
+def sampled(**settings):
+    settings = {"learning_method": "online", "max_norm": 9.0, "batch_size": 200, "nominal_size": 900} | settings
+    return fitted(seeded(VIPSLDA, epsilon=8.0, max_iter=10, **settings))
 
 
 def stream():
@@ -148,16 +154,33 @@ def loaded(model):
         return load_released(Path(folder) / "model")
 
 
-def searched():
+def searched(**settings):
     search = PrivateSearchCV(
-        PrivateCGSLDA(max_iter=4), {"n_components": [2, 4]}, epsilon=8.0, mean_trials=3, random_state=SEED
+        PrivateCGSLDA(max_iter=4), {"n_components": [2, 4]}, epsilon=8.0, mean_trials=3, random_state=SEED, **settings
     )
     return search.fit(corpus())
 
 
-def selected(mechanism, **settings):
-    X = corpus(3000, 200)
-    return DPVocabularySelector(epsilon=3.0, delta=1e-3, mechanism=mechanism, random_state=SEED, **settings).fit(X)
+def selected(mechanism, groups=None, **settings):
+    settings = {"epsilon": 3.0, "delta": 1e-3} | settings
+    selector = DPVocabularySelector(mechanism=mechanism, random_state=SEED, **settings)
+    return selector.fit(corpus(3000, 200), groups=groups)
+
+
+def long_texts():
+    """Return documents of words of letters."""
+    words = np.array([f"w{chr(97 + i // 20)}{chr(97 + i % 20)}" for i in range(200)])
+    return [" ".join(words[row.indices]) for row in corpus(2000, 200)]
+
+
+def vectorized(**settings):
+    return DPCountVectorizer(random_state=SEED, **settings).fit(long_texts())
+
+
+def pipeline(**settings):
+    found = make_fdptm_pipeline(4.0, 1e-3, n_components=4, **settings)
+    found.set_params(words__random_state=SEED, topics__random_state=SEED, topics__max_iter=4)
+    return found.fit(long_texts())
 
 
 SELECTIONS = ["weighted_gaussian", "policy_gaussian", "policy_laplace", "item_frequency"]
@@ -171,11 +194,7 @@ FITS = {
     "vips-vectors": lambda: fitted(seeded(VIPSLDA, epsilon=3.0, prior=word_prior())),
     "vips-topics": lambda: fitted(seeded(VIPSLDA, epsilon=3.0, prior=topic_prior())),
     "vips-frequencies": lambda: fitted(seeded(VIPSLDA, epsilon=1.0, prior=public_frequencies())),
-    "vips-sampled": lambda: fitted(
-        seeded(
-            VIPSLDA, epsilon=8.0, learning_method="online", max_norm=9.0, batch_size=200, nominal_size=900, max_iter=10
-        )
-    ),
+    "vips-sampled": lambda: sampled(),
     "vips-exact": lambda: fitted(seeded(VIPSLDA, epsilon=np.inf)),
     "vips-exact-infer": lambda: fitted(
         seeded(VIPSLDA, epsilon=np.inf, doc_topic_prior="infer", topic_word_prior="infer")
@@ -234,7 +253,32 @@ FITS = {
     "local-exact": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(np.inf))),
     "released": lambda: loaded(fitted(seeded(PCTD, epsilon=5.0))),
     "merged": lambda: fitted(seeded(PCTD, epsilon=5.0)).merge_topics([[0, 2]]),
+    "vips-zcdp": lambda: sampled(accounting="zcdp"),
+    "vips-advanced": lambda: sampled(accounting="advanced"),
+    "vips-rdp": lambda: sampled(accounting="rdp"),
+    "cgs-discrete": lambda: fitted(seeded(PrivateCGSLDA, epsilon=3.0, mechanism="discrete-gaussian")),
+    "hdp-users": lambda: fitted(seeded(HDPLDA, epsilon=200.0, max_iter=3, mechanism="discrete-gaussian")),
+    "local-truncated": lambda: fitted(
+        seeded(LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(2.0, max_words=8, reports_per_user=2))
+    ),
     "search": searched,
+    "search-poisson": lambda: searched(shape=np.inf),
+    "search-logarithmic": lambda: searched(shape=0.0, delta=1e-4),
+    "search-binomial": lambda: searched(shape=2.5),
+    "words": lambda: vectorized(epsilon=3.0, delta=1e-4),
+    "words-levels": lambda: vectorized(epsilon=6.0, delta=1e-3, ngram_range=(1, 2)),
+    "pipeline-words": lambda: pipeline()["words"],
+    "pipeline-topics": lambda: pipeline()["topics"],
+    "pipeline-sampled": lambda: pipeline(model=VIPSLDA(4, learning_method="online", batch_size=200, nominal_size=2000))[
+        "topics"
+    ],
+    "selector-sieve": lambda: selected("sieve", epsilon=2.0, delta=1e-6, max_words_per_unit=37),
+    "selector-sieve-discrete": lambda: selected("sieve", noise="discrete-gaussian", max_words_per_unit=2000),
+    "selector-users": lambda: selected("sieve", groups=np.arange(3000) % 700, epsilon=5.0),
+    "selector-cutoff": lambda: selected("policy_gaussian", epsilon=1.0, delta=1e-5, cutoff=4.7, max_words_per_unit=11),
+    "selector-cutoff-laplace": lambda: selected("policy_laplace", epsilon=1.3, delta=1e-5, cutoff=0.3),
+    "selector-published": lambda: selected("item_frequency_published", epsilon=1.7),
+    "selector-counts": lambda: selected("truncated_geometric", epsilon=20.0, delta=1e-2, max_words_per_unit=5),
     **{f"selector-{mechanism}": lambda mechanism=mechanism: selected(mechanism) for mechanism in SELECTIONS},
 }
 
@@ -244,6 +288,8 @@ def parts(model):
     for name, value in sorted(vars(model).items()):
         if name.endswith("_") and isinstance(value, np.ndarray | float | int | np.number):
             yield name, value.astype(str) if np.asarray(value).dtype.hasobject else value
+    if hasattr(model, "vocabulary_"):
+        yield "words", np.array(sorted(model.vocabulary_))
     if hasattr(model, "best_estimator_"):
         yield from parts(model.best_estimator_)
     if not isinstance(model, BaseTopicModel):
@@ -253,9 +299,9 @@ def parts(model):
         new = embeddings()[0][:50] if model.n_features_in_ == 12 else wide
         yield "predict", model.predict(new)
     else:
-        new = corpus(50, seed=9)
+        new = corpus(50, model.n_features_in_, seed=9)
         yield "perplexity", model.perplexity(new)
-        if isinstance(model, PCTD):
+        if isinstance(model, PCTD) and model.n_features_in_ == 40:
             yield "segments", model.transform(units()[0][:20])
     for method in (model.transform, model.score, model.score_samples):
         yield method.__name__, method(new)

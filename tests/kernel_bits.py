@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._kernels import _arithmetic, _linear_algebra
+from skdplda._kernels._arithmetic import log_ndtr, mills, ndtr, ndtri
 from skdplda._kernels._expected import ExpectedCounts, next_table
 from skdplda._kernels._foldin import fold_in
 from skdplda._kernels._foldin_rows import fold_in_rows, probabilities, word_rows
@@ -258,9 +259,16 @@ def reports():
         yield from (bits, *positions(bits))
 
 
+def normal_law():
+    x = quotients(np.random.default_rng(0), 1000)
+    for function in (mills, ndtr, log_ndtr):
+        yield from (function(x), function(-x), function(x / 999))
+    yield from (ndtri(x / 1000), ndtri(1 / (1 + x)))
+
+
 KERNELS = (
-    arithmetic, linear_algebra, gibbs, listed, expected, variational, mixture_weights, fold_ins, mixture, segments,
-    noise, sequential, released, partition, reports,
+    arithmetic, normal_law, linear_algebra, gibbs, listed, expected, variational, mixture_weights, fold_ins, mixture,
+    segments, noise, sequential, released, partition, reports,
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ from skdplda.privacy._partition import (
     equal_share,
     reroute,
 )
-from skdplda.privacy._survivors import MeanOfRounds, _mean_weights, passing
+from skdplda.privacy._survivors import MeanOfRounds, _binomial, _mean_weights, passing
 
 SOUND = [name for name in PartitionPlan.MECHANISMS if name != "item_frequency_published"]
 FALSE_ALARM = 1e-8  # of each statistical bound; there are 122 of them
@@ -353,6 +353,15 @@ def test_new_words_stay_hidden_whenever_old_words_vanish(epsilon):
             if i < len(plan.floors):
                 left &= judged > plan.floors[i] * sums[i]
         assert n_new * escapes.mean() <= plan.new_word_delta(n_new) * (1 + 1e-6) <= plan.event_delta * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("chance", [0.0, 1e-9, 0.0668, 0.5, 0.97, 1.0])
+@pytest.mark.parametrize("n", [0, 1, 7, 200, 10_000])
+def test_binomial_groups(n, chance):
+    """What is likely is exact, and tails, which the product reaches in many steps, nearly so."""
+    group = np.minimum(np.arange(n + 1) // 3, 50)
+    exact = np.bincount(group, stats.binom.pmf(np.arange(n + 1), n, chance))
+    np.testing.assert_allclose(_binomial(n, chance, group), exact, rtol=1e-10, atol=1e-290)
 
 
 def test_the_number_of_words_that_noise_keeps_is_never_overrated():

@@ -25,10 +25,30 @@ def test_every_purpose_and_round_has_a_key_of_its_own():
     for randomness in users:
         keys += [randomness.key, randomness.table_key, randomness.generator_seed(), randomness.draw_key().tobytes()]
         keys += [randomness.noise(round_) for round_ in range(500)]
-        keys += [randomness.noise(0, 1.0), randomness.noise(0, 1), randomness.noise(0, np.zeros(2)), randomness.root]
+        keys += [randomness.noise(0, 1.0), randomness.noise(0, "1"), randomness.noise(0, np.zeros(2)), randomness.root]
         keys += [randomness.noise(0, np.zeros(2, int)), randomness.noise(0, np.zeros((1, 2)))]
         keys += [randomness.sample(round_, 256, 0.5).tobytes() for round_ in range(500)]
     assert len(set(keys)) == len(keys) == len(users) * 1010
+
+
+@pytest.mark.parametrize("value", [0.25, 3.0, 2.0**60, 0.0, -1.5, 5e-324])
+def test_noise_depends_on_the_value_of_a_number_and_not_on_its_type(value):
+    """The digest took `repr`: a scale as numpy's float64 had other noise than the same scale as a float."""
+    randomness = Randomness(2**200)
+    same = [value, np.float64(value), np.longdouble(value), np.float64(value) + 0.0]
+    if value == int(value):
+        same += [int(value), np.int64(int(value)), np.float32(value)]
+    if value == 0:
+        same += [-0.0, np.float64(-0.0), np.uint8(0)]
+    assert len({randomness.noise(1, "gaussian", one, np.arange(3)) for one in same}) == 1
+    other = [np.nextafter(value, 9e99), -value or 1, str(value), str(value).encode(), np.array(value)]
+    assert len({randomness.noise(1, one) for one in [value, *other]}) == 6
+
+
+@pytest.mark.parametrize("value", [True, np.True_, float("nan"), float("inf"), None, (1.0,), object()])
+def test_noise_depends_on_numbers_strings_and_arrays_only(value):
+    with pytest.raises(TypeError, match="noise may depend on finite numbers"):
+        Randomness(0).noise(0, value)
 
 
 def test_a_generator_gives_each_step_other_noise():

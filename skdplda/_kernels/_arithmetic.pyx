@@ -13,7 +13,7 @@ import numpy as np
 from skdplda._kernels._random_stream cimport random_stream, stream_double, stream_of
 from skdplda._kernels._simd cimport choose_simd
 
-__all__ = ["digamma", "exp", "expm1", "gamma_rows", "log", "log1p"]
+__all__ = ["digamma", "exp", "expm1", "gamma_rows", "log", "log1p", "log_ndtr", "mills", "ndtr", "ndtri"]
 
 cdef extern from "arithmetic_dispatch.h" nogil:
     void exp_many(const double *x, double *out, int64_t n)
@@ -21,7 +21,18 @@ cdef extern from "arithmetic_dispatch.h" nogil:
     void log1p_many(const double *x, double *out, int64_t n)
     void expm1_many(const double *x, double *out, int64_t n)
     void digamma_many(const double *x, double *out, int64_t n)
+    void mills_many(const double *x, double *out, int64_t n)
+    void ndtr_many(const double *x, double *out, int64_t n)
+    void log_ndtr_many(const double *x, double *out, int64_t n)
+    void ndtri_many(const double *x, double *out, int64_t n)
+    double exp_one(double x)
     double log_one(double x)
+    double log1p_one(double x)
+    double expm1_one(double x)
+    double mills_one(double x)
+    double ndtr_one(double x)
+    double log_ndtr_one(double x)
+    double ndtri_one(double p)
 
 ctypedef void (*loop)(const double *x, double *out, int64_t n) noexcept nogil
 
@@ -47,7 +58,7 @@ def exp(x):
 
     Equivalent to: ``np.exp(x)``, to 1 ulp
     """
-    return over(exp_many, x)
+    return exp_one(x) if isinstance(x, float) else over(exp_many, x)
 
 
 def log(x):
@@ -55,7 +66,7 @@ def log(x):
 
     Equivalent to: ``np.log(x)``, to 1 ulp
     """
-    return over(log_many, x)
+    return log_one(x) if isinstance(x, float) else over(log_many, x)
 
 
 def log1p(x):
@@ -63,7 +74,7 @@ def log1p(x):
 
     Equivalent to: ``np.log1p(x)``, to 2 ulp
     """
-    return over(log1p_many, x)
+    return log1p_one(x) if isinstance(x, float) else over(log1p_many, x)
 
 
 def expm1(x):
@@ -71,7 +82,7 @@ def expm1(x):
 
     Equivalent to: ``np.expm1(x)``, to 3 ulp
     """
-    return over(expm1_many, x)
+    return expm1_one(x) if isinstance(x, float) else over(expm1_many, x)
 
 
 def digamma(x):
@@ -80,6 +91,38 @@ def digamma(x):
     Equivalent to: ``scipy.special.digamma(x)``, to 2**-50 of 1 + its absolute value
     """
     return over(digamma_many, x)
+
+
+def mills(x):
+    """Mills' ratio of the normal distribution, P(Z > x) over the density at x, within 3 ulp; 6 below 0.
+
+    Equivalent to: ``np.sqrt(np.pi / 2) * scipy.special.erfcx(x / np.sqrt(2))``, to 6 ulp
+    """
+    return mills_one(x) if isinstance(x, float) else over(mills_many, x)
+
+
+def ndtr(x):
+    """P(Z <= x) of the normal distribution, within 5 ulp.
+
+    Equivalent to: ``scipy.special.ndtr(x)``, to 5 ulp
+    """
+    return ndtr_one(x) if isinstance(x, float) else over(ndtr_many, x)
+
+
+def log_ndtr(x):
+    """log P(Z <= x) of the normal distribution, within 6 ulp.
+
+    Equivalent to: ``scipy.special.log_ndtr(x)``, to 6 ulp
+    """
+    return log_ndtr_one(x) if isinstance(x, float) else over(log_ndtr_many, x)
+
+
+def ndtri(p):
+    """The x with P(Z <= x) = p, within 2**-50 of 1 + its absolute value; NaN outside [0, 1].
+
+    Equivalent to: ``scipy.special.ndtri(p)``, to 2**-50 of 1 + its absolute value
+    """
+    return ndtri_one(p) if isinstance(p, float) else over(ndtri_many, p)
 
 
 cdef void fill_gamma(uint64_t seed, int64_t row, double shape, float *out, int64_t n) noexcept nogil:

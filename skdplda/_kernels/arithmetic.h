@@ -73,9 +73,9 @@ INLINE double log_one(double x) {
 
 /* log(1 + x), within 2 ulp. */
 INLINE double log1p_one(double x) {
-    const double u = 1 + x;
-    const double found = log_one(u) - ((u - 1) - x) / u;
-    return u == 1 ? x : x > -1 && u <= 0x1.fffffffffffffp1023 ? found : log_one(u);
+    const double u = 1 + x, whole = log_one(u);
+    const double found = whole - ((u - 1) - x) / u;
+    return u == 1 ? x : x > -1 && u <= 0x1.fffffffffffffp1023 ? found : whole;
 }
 
 /* exp(x) - 1, within 3 ulp. */

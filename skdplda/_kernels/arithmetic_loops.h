@@ -1,9 +1,10 @@
-/* Loops over `arithmetic.h`, compiled once for each target. */
+/* Loops over `arithmetic.h` and `normal_law.h`, compiled once for each target. */
 #define LOOP(name) \
     static void TARGET(name##_all)(const double *x, double *out, int64_t n) { \
         for (int64_t i = 0; i < n; i++) out[i] = name##_one(x[i]); \
     }
 LOOP(exp) LOOP(log) LOOP(log1p) LOOP(expm1) LOOP(digamma)
+LOOP(mills) LOOP(ndtr) LOOP(log_ndtr) LOOP(ndtri)
 #undef LOOP
 
 /* Add up n numbers, or n products: lane j has those whose number is j modulo SUM_LANES. */

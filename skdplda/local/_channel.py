@@ -11,6 +11,7 @@ from typing import Any, Literal
 import mpmath
 import numpy as np
 
+from skdplda._arithmetic import exp, expm1, log, log1p
 from skdplda._kernels import _reports
 from skdplda._kernels._noise import system_key
 from skdplda._validation import MOST_THREADS, check_structure, is_integer
@@ -62,7 +63,7 @@ def bit_epsilon_of_coin(f: float) -> float:
     """
     if isinstance(f, (bool, np.bool_)) or not 0 <= f < 1:
         raise ValueError(f"f must be in [0, 1): 0 for no noise, below 1 or a report says nothing; got {f!r}.")
-    return math.log((2 - f) / f) if f else math.inf
+    return log((2 - f) / f) if f else math.inf
 
 
 def coin_probability(bit_epsilon: float) -> float:
@@ -85,7 +86,7 @@ def coin_probability(bit_epsilon: float) -> float:
     0.5
     """
     bit_epsilon = check_epsilon(bit_epsilon)
-    return 2 / (1 + math.exp(bit_epsilon)) if bit_epsilon < 700 else 0.0
+    return 2 / (1 + exp(bit_epsilon)) if bit_epsilon < 700 else 0.0
 
 
 @dataclass(frozen=True)
@@ -308,7 +309,7 @@ class BitChannel:
         """Loss of a bit that is 0 although its word has come, at most that of one that is 1 although it went."""
         if self.mechanism == "symmetric":
             return self.bit_epsilon
-        return min((math.log(2) + math.log1p(-self.one_if_absent)) * OUTWARDS, self.bit_epsilon)
+        return min((log(2.0) + log1p(-self.one_if_absent)) * OUTWARDS, self.bit_epsilon)
 
     def _word_epsilon(self):
         """Loss of a report when one word comes or goes; with a bound on words it may take another's place."""
@@ -318,7 +319,7 @@ class BitChannel:
         both = self.bit_epsilon + self._gain_epsilon()
         # Remainders that are not quite uniform, and what of the sampler's slack the mixture takes out of `both`.
         slack = self.n_words * (self.n_words + 128) * 2.0**-62
-        return max(self.bit_epsilon, (both + math.log1p(math.expm1(-both) / (most + 1))) * OUTWARDS + slack)
+        return max(self.bit_epsilon, (both + log1p(expm1(-both) / (most + 1))) * OUTWARDS + slack)
 
 
 def _up(number):

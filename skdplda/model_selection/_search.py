@@ -8,13 +8,13 @@ from typing import Any, Self
 from uuid import uuid4
 
 import numpy as np
-from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from tqdm import tqdm
 
+from skdplda._arithmetic import exp, log, root
 from skdplda._texts import check_texts
 from skdplda._types import ArrayLike, Estimator, Function, Matrix, Seed
 from skdplda._validation import (
@@ -268,8 +268,9 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
                     best = found
             bar.update()
         if best is None:
+            chance = exp(-float(self.mean_trials))
             raise ValueError(
-                f"shape={self.shape!r} drew no trial, which happens with probability {math.exp(-self.mean_trials):.2g};"
+                f"shape={self.shape!r} drew no trial, which happens with probability {chance:.2g};"
                 " the search is paid for. Search again, or use a finite shape, which draws at least one."
             )
         if best.error is not None:
@@ -428,13 +429,13 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
 
         @cache
         def costs(log_epsilon):
-            return [self._cost_of(parameters, budget(math.exp(log_epsilon)), groups) for parameters in candidates]
+            return [self._cost_of(parameters, budget(exp(log_epsilon)), groups) for parameters in candidates]
 
         @cache
         def excess(log_epsilon):
-            return min(self._total(costs(log_epsilon), public)[0], 1e6) - self.epsilon
+            return log(min(self._total(costs(log_epsilon), public)[0], 1e6) / self.epsilon)
 
-        low, high = math.log(self.epsilon / (4 + min(self.shape, self.mean_trials))), math.log(self.epsilon)
+        low, high = log(self.epsilon / (4 + min(self.shape, self.mean_trials))), log(float(self.epsilon))
         while excess(low) > 0:
             low -= 1.0
             if low < high - LEAST_SHARE:
@@ -442,16 +443,10 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
                     f"epsilon={self.epsilon!r} is too small: steps whose epsilon the search does not set cost more"
                     f" than it, however small that of {self.epsilon_parameter!r} is."
                 )
-        root = high if excess(high) <= 0 else brentq(excess, low, high, xtol=1e-4)
-        while excess(root) > 0:
-            root -= 2e-4
-        _, event, slack, deviation = self._total(costs(root), public)
-        return (
-            candidates,
-            math.exp(root),
-            deviation,
-            stated_guarantee(self, self._guarantee(costs(root), event, slack, public)),
-        )
+        found = high if excess(high) <= 0 else root(excess, low, high, 1e-4)
+        _, event, slack, deviation = self._total(costs(found), public)
+        guarantee = stated_guarantee(self, self._guarantee(costs(found), event, slack, public))
+        return candidates, exp(found), deviation, guarantee
 
     def _total(self, costs, public):
         """Return the epsilon of a search, the event and the rest of delta that make it up, and the score's noise.

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
+from skdplda._arithmetic import exp, expm1, log, root
 from skdplda.privacy import mechanism_of
 from skdplda.releases import PrivatePipeline, flat_steps
 
@@ -19,14 +19,28 @@ GRID = 2**20  # of a unit's score: sums are integers
 
 def draw_trials(mean, shape, rng):
     """Draw the number of trials, from the law that the accounting assumes."""
+    mean = float(mean)
     if math.isinf(shape):
-        return int(rng.poisson(mean))
+        return _draw(rng, 0, -mean, lambda k: mean / (k + 1))
     gamma = success_probability(shape, mean)
     if shape == 0:
-        return int(rng.logseries(1 - gamma))
-    while (trials := int(rng.negative_binomial(shape, gamma))) == 0:  # truncated
-        pass
-    return trials
+        return _draw(rng, 1, log((1 - gamma) / -log(gamma)), lambda k: (1 - gamma) * k / (k + 1))
+    first = log(shape * (1 - gamma)) + shape * log(gamma) - log(-expm1(shape * log(gamma)))
+    return _draw(rng, 1, first, lambda k: (1 - gamma) * (k + shape) / (k + 1))
+
+
+def _draw(rng, k, log_first, quotient):
+    """Draw a number by inversion, from the log of the probability of the first k and P(k + 1) / P(k)."""
+    uniform, log_chance = rng.random(), log_first
+    while log_chance < -600:  # below every uniform number, and soon below every float
+        log_chance += log(quotient(k))
+        k += 1
+    chance = reached = exp(log_chance)
+    while reached <= uniform and not (reached > 0.5 and reached + chance == reached):
+        chance *= quotient(k)
+        reached += chance
+        k += 1
+    return k
 
 
 @lru_cache(maxsize=64)
@@ -35,13 +49,13 @@ def success_probability(shape, mean):
     if shape == 1:
         return 1 / mean
 
-    def excess(log_gamma):
-        gamma = math.exp(log_gamma)
+    def missing(log_gamma):
+        gamma = exp(log_gamma)
         if shape == 0:
-            return (1 / gamma - 1) / -log_gamma - mean
-        return shape * (1 - gamma) / (gamma * -math.expm1(shape * log_gamma)) - mean
+            return mean - (1 / gamma - 1) / -log_gamma
+        return mean - shape * (1 - gamma) / (gamma * -expm1(shape * log_gamma))
 
-    return math.exp(brentq(excess, -700 / max(shape, 1), -1e-12))
+    return exp(root(missing, -700.0, -1e-12, 1e-13))
 
 
 def is_seed(name):
@@ -129,8 +143,10 @@ def private_score(log_likelihoods, trial, units, deviation, seed):
     """
     start, documents = units
     n_words = flat_steps(trial)[-1][1].get_topics().shape[1]
-    gain = np.nan_to_num(np.clip(1 + log_likelihoods / np.log(max(n_words, 2)), 0, 1))
-    total = np.add.reduceat(gain[documents], start[:-1]) / np.diff(start) if len(documents) else np.zeros(0)
+    gain = np.nan_to_num(np.clip(1 + log_likelihoods / log(float(max(n_words, 2))), 0, 1))
+    size = np.diff(start)
+    unit = np.repeat(np.arange(len(size)), size)
+    total = np.bincount(unit, gain[documents]) / size if len(documents) else np.zeros(0)
     exact = int(np.floor(total * GRID).astype(np.int64).sum())
     if seed is not None:  # two sums never get the same noise: see Randomness.noise
         seed = hashlib.sha256(f"{seed!r}\0{exact}".encode()).digest()

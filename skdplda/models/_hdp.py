@@ -11,6 +11,7 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
+from skdplda._arithmetic import expm1, log1p, total
 from skdplda._types import ArrayLike, Matrix, Seed, Sequence
 from skdplda._validation import (
     SEED,
@@ -430,9 +431,9 @@ class HDPLDA(BaseTopicModel):
                 counts, _, _ = self._run(train, plan, Randomness(random_state), False)
                 topics = (counts + TOPIC_WORD_PRIOR).T
                 found = perplexity(
-                    X[test], topics / topics.sum(axis=1, keepdims=True), doc_topic_prior=self._doc_topic_prior()
+                    X[test], topics / total(topics, axis=1, keepdims=True), doc_topic_prior=self._doc_topic_prior()
                 )
-                rows.append((sweeps, share, math.expm1(plan.eta / 2), plan.deviation, found))
+                rows.append((sweeps, share, expm1(plan.eta / 2), plan.deviation, found))
         table = pd.DataFrame(rows, columns=["max_iter", "noise_share", "clip_ratio", "noise", "perplexity"])
         return table.sort_values("perplexity", ignore_index=True)
 
@@ -450,7 +451,7 @@ class HDPLDA(BaseTopicModel):
         beta = self._topic_word_prior()
         if self.count_clip is None or self.topic_word_prior is None:
             return None
-        return 2 * math.log1p(self.count_clip / beta)
+        return 2 * log1p(float(self.count_clip / beta))
 
     def _sequential(self):
         """Whether this is the published form."""
@@ -590,7 +591,7 @@ class HDPLDA(BaseTopicModel):
     def _run(self, X, plan, randomness, trace):
         """Return (counts, trace, numbers of signal and noise)."""
         if self._sequential():
-            clip, beta, odds = self.count_clip, self._topic_word_prior(), math.expm1(min(plan.eta / 2, 700.0))
+            clip, beta, odds = self.count_clip, self._topic_word_prior(), expm1(min(plan.eta / 2, 700.0))
             if clip is None:
                 clip = beta * odds
             elif self.topic_word_prior is None:

@@ -7,7 +7,9 @@ sqrt 2 (L2). The proof is in doc/theory/hdp.rst.
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 
+from skdplda._arithmetic import exp, expm1
 from skdplda.privacy import (
     bounded_range_event,
     epsilon_of,
@@ -82,7 +84,7 @@ class HybridPlan:
             )
         # a table of noise multiplier m is to be (1 / m)-private, or (1 / (2 m^2))-concentrated
         left, moved = each - spent, MOVED[law.norm]
-        plan = cls(noise, (left / (moved / 2)) ** -0.5 if delta else math.sqrt(moved) / left, eta, n_sweeps)
+        plan = cls(noise, 1 / math.sqrt(left / (moved / 2)) if delta else math.sqrt(moved) / left, eta, n_sweeps)
         if epsilon_of(plan.event(draws_pure=not delta), delta) > epsilon:
             raise ValueError(
                 f"mechanism={noise!r} costs more than the theorem on hybrid sweeps assumes of a noise multiplier; use"
@@ -105,7 +107,7 @@ class HybridPlan:
         """Standard deviation of the noise in a cell, in tokens."""
         if self.noise != "laplace" or self.noiseless:
             return self.law.deviation * self.scale
-        return math.sqrt(2 * math.exp(-1 / self.scale)) / -math.expm1(-1 / self.scale)  # at small scales, too
+        return math.sqrt(2 * exp(-1 / self.scale)) / -expm1(-1 / self.scale)  # at small scales, too
 
     @property
     def can_learn(self):
@@ -176,7 +178,7 @@ def shortfall(plan, delta, total=None, share=None, prior=None):
         return None
     use, other = None, ""
     if prior is not None:
-        use = f"count_clip={_up(math.expm1(LEAST_RANGE / 2) * prior):g}"
+        use = f"count_clip={_up(expm1(LEAST_RANGE / 2) * prior):g}"
     elif total is None:
         use = f"inherent_epsilon={LEAST_RANGE}"
     else:
@@ -187,13 +189,13 @@ def shortfall(plan, delta, total=None, share=None, prior=None):
     return (
         f"epsilon={plan.epsilon(delta) if total is None else total:.4g} is too small for {plan.n_sweeps} sweeps to"
         f" learn anything: a topic's weights for any two words differ by a factor of at most"
-        f" {math.exp(plan.eta / 2):.3f}. Use {', or '.join(advice)}."
+        f" {exp(plan.eta / 2):.3f}. Use {', or '.join(advice)}."
     )
 
 
 def _up(value):
     """Return a positive number rounded up to two digits."""
-    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    unit = float(f"1e{Decimal(value).adjusted() - 1}")
     return math.ceil(value / unit) * unit
 
 

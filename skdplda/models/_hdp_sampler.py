@@ -10,6 +10,8 @@ from functools import partial
 import numpy as np
 from tqdm import tqdm
 
+from skdplda._arithmetic import exp, expm1, log, total
+from skdplda._arithmetic import mean as average
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
 from skdplda._validation import tokens_of
 from skdplda.models._published_gibbs import fit_published
@@ -72,7 +74,7 @@ class DelayedCountSweeps:
         self.document_starts, self.words, self._alpha = document_starts, words, alpha
         self._plan, self._clip, self._n_threads = plan, count_clip, n_threads
         self._randomness, self._key = randomness, randomness.draw_key()
-        odds = math.exp(min(plan.eta / 2, 700.0))  # of the largest weight to the least: the range is at most eta
+        odds = exp(min(plan.eta / 2, 700.0))  # of the largest weight to the least: the range is at most eta
         self._least = max(1, math.floor(LARGEST / odds))
         self._most = max(self._least, math.floor(min(LARGEST, self._least * odds * (1 - 2.0**-50))))
         self._shape = n_words, len(alpha)
@@ -141,11 +143,11 @@ class DelayedCountSweeps:
         if not self._plan.private:
             return None
         mean = self._sum / self._weight
-        tokens, masses = np.maximum(mean.sum(axis=1), 0), np.maximum(mean.sum(axis=0), 0)
-        share = masses / max(masses.sum(), 1e-300)
-        kept = (1 - FORGET) ** (2 * np.arange(self._n))
-        variance = self._plan.deviation**2 + tokens[:, None] * (share * (1 - share))
-        return signal_to_noise(mean, np.sqrt(variance * kept.sum()) / self._weight)
+        tokens, masses = np.maximum(total(mean, axis=1), 0), np.maximum(total(mean, axis=0), 0)
+        share = masses / max(total(masses), 1e-300)
+        kept = np.cumprod(np.append(1.0, np.full(self._n - 1, (1 - FORGET) * (1 - FORGET))))
+        variance = self._plan.deviation * self._plan.deviation + tokens[:, None] * (share * (1 - share))
+        return signal_to_noise(mean, np.sqrt(variance * total(kept)) / self._weight)
 
     def _weights(self):
         """Return the integer table of the draws and each topic's factor, from public values alone."""
@@ -157,7 +159,7 @@ class DelayedCountSweeps:
             part, rate = np.clip(self.table, 0, clip) / clip, None
         weights = np.floor(part * (self._most - self._least)).astype(np.uint32) + np.uint32(self._least)
         if rate is None:
-            rate = 1 / weights.sum(axis=0, dtype=np.float64)
+            rate = 1 / total(weights, axis=0)
         return weights, rate
 
     def _preferences(self):
@@ -167,14 +169,14 @@ class DelayedCountSweeps:
         tells topics apart, and none of it how frequent the word is.
         """
         frequency = np.maximum(self._frequency, 1e-9)
-        smoothing = SMOOTHING * max(self._plan.deviation, 1.0) * frequency / frequency.mean()
-        smooth = np.log(np.maximum(self.table, 0) + smoothing[:, None])
-        smooth -= np.log(np.exp(smooth).sum(axis=0))
-        smooth -= smooth.mean(axis=1, keepdims=True)
-        half = math.log(self._most / self._least) / 2
+        smoothing = SMOOTHING * max(self._plan.deviation, 1.0) * frequency / average(frequency)
+        smooth = log(np.maximum(self.table, 0) + smoothing[:, None])
+        smooth -= log(total(exp(smooth), axis=0))
+        smooth -= average(smooth, axis=1, keepdims=True)
+        half = log(self._most / self._least) / 2
         if half == 0:
             return np.zeros(self._shape)
-        return np.minimum(np.expm1(np.clip(smooth, -half, half) + half) / math.expm1(2 * half), 1.0)
+        return np.minimum(expm1(np.clip(smooth, -half, half) + half) / expm1(2 * half), 1.0)
 
 
 class PartOfTokens:

@@ -2,7 +2,8 @@
 
 Every number returned is an upper bound on the true cost: floating-point results are rounded outwards, the
 numerical accountant's discretisation is pessimistic, and its rounding error is added to delta.
-dp-accounting is imported inside the functions (see `_events`).
+dp-accounting is imported inside the functions (see `_events`). Its last bits depend on the machine, so that what it
+computes is rounded up to few bits; all else has the same bits everywhere (doc/theory/noise.rst).
 """
 
 import math
@@ -11,8 +12,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import erfcx, ndtr
 
+from skdplda._arithmetic import exp, expm1, log, log1p, mills, ndtr
 from skdplda.privacy._events import (
     add_up,
     check_nonnegative,
@@ -27,6 +28,7 @@ ULP = 2.0**-52  # of doubles near 1
 OUTWARDS = 1 + 2.0**-40  # covers the rounding error of the formulas that have no finer bound
 DRAWN = 2.0**-40  # more than 2**50 noise values add to epsilon, and to delta in relation to it
 PLD_SLACK = 1e-12  # above the error of long FFT convolutions, measured against exact binomial sums: 1e-14
+PLD_ERROR = 2.0**-32  # above that of a large delta, relative: machines differed by up to 2**-35
 PLD_LEAST_DELTA = 1e-11  # below it the slack would dominate: Renyi bounds take over
 # Beyond these, a privacy loss distribution is not made, and the bounds in closed form and of Renyi divergences are all
 # that there is. They bound the work on events that come out of files, and are far above what a fit or a search does.
@@ -35,6 +37,8 @@ PLD_POINTS = 2**24  # of all convolutions, some 5 s
 LARGEST_SIGMA, SMALLEST_RATE = 1e50, 1e-50  # of sampled noise
 NO_PRIVACY = 1e100  # precision or Renyi divergence that is as good as infinite
 MOST_KINDS = 64  # of sampled parts, of which each takes a Renyi accountant 20 ms; more are rounded up to so many
+PLD_BITS, RENYI_BITS = 21, 24  # significant bits that are kept of what dp-accounting computes
+PLD_STEP = 2.0**-40  # of a delta, at least: machines differed by up to 1e-15
 
 
 class _Parts(NamedTuple):
@@ -157,7 +161,7 @@ def _add_discrete_laplace(found, event, count, rate):
 
 def _add_pure(found, epsilon, count, rate):
     if rate < 1:  # amplification by sampling
-        epsilon = math.log1p(rate * math.expm1(epsilon)) * OUTWARDS if epsilon < 700 else epsilon
+        epsilon = log1p(rate * expm1(epsilon)) * OUTWARDS if epsilon < 700 else epsilon
     found.private = found.private and epsilon < math.inf
     found.pure[epsilon] += count
 
@@ -305,10 +309,12 @@ def _epsilon(parts, delta):
             bounds.append(parts.pure_sum + _zcdp_epsilon(parts.rho + parts.precision / 2, parts.xi, delta))
         losses = _loss_distribution(parts) if delta >= PLD_LEAST_DELTA else None
         if losses is not None:
-            bounds.append(losses.get_epsilon_for_delta(delta - PLD_SLACK) * OUTWARDS)
+            left = delta * (1 - PLD_ERROR) - PLD_SLACK
+            bits = min(PLD_BITS, 47 + math.frexp(delta)[1])  # machines differed by up to 4e-17 / delta
+            bounds.append(rounded_up(losses.get_epsilon_for_delta(left) * OUTWARDS, bits))
         if parts.needs_orders and not (losses is not None and bounds[-1] < math.inf):
             with np.errstate(over="ignore"):
-                bounds.append(renyi_accountant(parts).get_epsilon(delta) * OUTWARDS)
+                bounds.append(renyi_epsilon(parts, delta))
     return max(0.0, float(min(bounds)))
 
 
@@ -333,28 +339,40 @@ def _delta(parts, epsilon):
             bounds.append(_zcdp_delta(parts.rho + parts.precision / 2, parts.xi, rest))
     losses = _loss_distribution(parts)
     if losses is not None:
-        bounds.append(float(losses.get_delta_for_epsilon(epsilon)) * OUTWARDS + PLD_SLACK)
+        found = float(losses.get_delta_for_epsilon(epsilon)) * (1 + PLD_ERROR) + PLD_SLACK
+        bounds.append(max(rounded_up(found, PLD_BITS), math.ceil(found / PLD_STEP) * PLD_STEP))
     if parts.needs_orders and (losses is None or min(bounds) < PLD_LEAST_DELTA):
         with np.errstate(over="ignore"):
-            bounds.append(float(renyi_accountant(parts).get_delta(epsilon)) * OUTWARDS)
+            bounds.append(rounded_up(float(renyi_accountant(parts).get_delta(epsilon)) * OUTWARDS, RENYI_BITS))
     return float(min(bounds))
+
+
+def rounded_up(value, n_bits):
+    """Return the least float of so many significant bits that is not below a number."""
+    if not 0 < value < math.inf:
+        return value
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(math.ceil(math.ldexp(mantissa, n_bits)), exponent - n_bits)
 
 
 def gaussian_delta(mu, epsilon):
     """Delta of a Gaussian mechanism of sensitivity / noise = mu, rounded outwards.
 
-    Phi(a) - e^eps Phi(b) with a = mu/2 - eps/mu, b = -mu/2 - eps/mu. As e^eps phi(b) = phi(a), both terms
-    share the factor exp(-a^2/2)/2 and only values of erfcx are subtracted: nothing cancels but their slopes.
+    Phi(-a) - e^eps Phi(-b) with a = eps/mu - mu/2, b = eps/mu + mu/2. As e^eps phi(b) = phi(a), both terms share the
+    density phi(a), and only Mills' ratios are subtracted: nothing cancels but their slopes. `mills` and `ndtr` are
+    within 6 ulp, which is below 8 * ULP of them; a and b within 3 * ULP * b, which moves phi(a) by 3 * ULP * b**2 at
+    most, and the ratios by less.
     """
     mu *= 1 + 4 * ULP
     ratio = epsilon / mu
-    upper, lower = (ratio - mu / 2) / math.sqrt(2), (ratio + mu / 2) / math.sqrt(2)
-    if upper > 27:  # below the least positive float
-        return 5e-324
-    if upper < -4:  # delta is near 1 and erfcx would grow without bound
-        return min(1.0, float(ndtr(-upper * math.sqrt(2))) * (1 + 8 * ULP))
-    difference = erfcx(upper) * (1 + 8 * ULP) - erfcx(lower) * (1 - 8 * ULP)
-    return min(1.0, float(0.5 * math.exp(-upper * upper) * difference) * (1 + 16 * ULP * (1 + lower * lower)))
+    upper, lower = ratio - mu / 2, ratio + mu / 2
+    if upper > 37.5:  # Phi(-37.5) is below, and floats soon have fewer bits
+        return 2.0**-1016
+    if upper < -5.5:  # delta is near 1 and Mills' ratio would grow without bound
+        return min(1.0, ndtr(-upper) * (1 + 8 * ULP))
+    difference = mills(upper) * (1 + 8 * ULP) - mills(lower) * (1 - 8 * ULP)
+    density = exp(-0.5 * upper * upper) / math.sqrt(2 * math.pi)
+    return min(1.0, density * difference * (1 + 8 * ULP * (2 + lower * lower)))
 
 
 def _gaussian_epsilon(mu, delta):
@@ -380,8 +398,7 @@ def _minimize_over_orders(bound):
     """Least value of a bound over Renyi orders above 1: every order is valid, so a grid is enough."""
     t = np.linspace(-6.0, 30.0, 721)
     for _ in range(3):
-        with np.errstate(over="ignore"):  # an infinite bound holds, too
-            values = bound(1 + np.exp(t))
+        values = bound(1 + exp(t))  # an infinite bound holds, too
         best = int(np.nanargmin(values))
         t = np.linspace(t[max(best - 1, 0)], t[min(best + 1, t.size - 1)], 101)
     return float(np.nanmin(values))
@@ -391,7 +408,7 @@ def _zcdp_epsilon(rho, xi, delta):
     """Epsilon of (xi, rho)-zCDP: Canonne, Kamath and Steinke 2020, Proposition 12."""
 
     def bound(order):
-        return xi + rho * order + np.log1p(-1 / order) - (math.log(delta) + np.log(order)) / (order - 1)
+        return xi + rho * order + log1p(-1 / order) - (log(delta) + log(order)) / (order - 1)
 
     return max(0.0, _minimize_over_orders(bound) * OUTWARDS + 2.0**-44)
 
@@ -401,9 +418,9 @@ def _zcdp_delta(rho, xi, epsilon):
 
     def bound(order):
         rounding = 8 * ULP * (1 + xi + rho * order + epsilon)
-        return (order - 1) * (xi + rho * order - epsilon + np.log1p(-1 / order) + rounding) - np.log(order)
+        return (order - 1) * (xi + rho * order - epsilon + log1p(-1 / order) + rounding) - log(order)
 
-    return min(1.0, math.exp(min(0.0, _minimize_over_orders(bound) + 2.0**-40)))
+    return min(1.0, exp(min(0.0, _minimize_over_orders(bound) + 2.0**-40)))
 
 
 @lru_cache(maxsize=8)
@@ -447,18 +464,18 @@ def _grid_interval(parts):
     if parts.precision:
         finest, variance = min(finest, math.sqrt(parts.precision) / 40), variance + parts.precision
     for (rate, sigma), count in parts.sampled:
-        chi2 = math.expm1(min(1 / sigma / sigma, 700))
+        chi2 = expm1(min(1 / sigma / sigma, 700.0))
         deviation = min(1 / sigma, rate * math.sqrt(chi2))
         finest, variance = min(finest, deviation / 40), variance + count * deviation * deviation
         largest = max(largest, _largest_loss(rate, sigma))
     interval = max(finest, (variance + 16 * math.sqrt(variance)) / 1e6, largest / 2e5)
-    return 2.0 ** math.floor(math.log2(interval)) if 0 < interval < math.inf else interval  # multiples are exact
+    return math.ldexp(1.0, math.frexp(interval)[1] - 1) if 0 < interval < math.inf else interval  # multiples are exact
 
 
 def _largest_loss(rate, sigma):
     """Return about the largest loss of one step that a grid holds: that of noise ten deviations away."""
     tail = 10 / sigma + 0.5 / sigma / sigma
-    return math.log1p(rate * math.exp(tail)) if tail < 700 else tail
+    return log1p(rate * exp(tail)) if tail < 700 else tail
 
 
 def _points(parts, interval):
@@ -486,11 +503,16 @@ def renyi_accountant(parts):
     from dp_accounting.rdp import RdpAccountant
 
     sampled = parts.sampled or any(run.sampled for (run, _, _), _ in parts.selected)
-    orders = [*range(2, 65), *(2**k for k in range(7, 12))] if sampled else (1 + np.exp(np.linspace(-4, 14, 361)))
+    orders = [*range(2, 65), *(2**k for k in range(7, 12))] if sampled else (1 + exp(np.linspace(-4, 14, 361)))
     accountant = RdpAccountant(orders=orders)
     for event, count in _renyi_events(parts):
         accountant.compose(SelfComposedDpEvent(event, count))
     return accountant
+
+
+def renyi_epsilon(parts, delta):
+    """Epsilon by Renyi divergences alone."""
+    return rounded_up(renyi_accountant(parts).get_epsilon(delta) * OUTWARDS, RENYI_BITS)
 
 
 def _renyi_events(parts):

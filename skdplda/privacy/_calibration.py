@@ -3,12 +3,14 @@
 import math
 from functools import lru_cache
 
-from skdplda.privacy._accounting import ULP, epsilon_of, gaussian_delta, least
+from skdplda._arithmetic import exp, log, log1p
+from skdplda.privacy._accounting import ULP, epsilon_of, gaussian_delta, least, rounded_up
 from skdplda.privacy._events import check_delta, check_epsilon, check_steps, gaussian_event, laplace_event
 
 __all__ = ["calibrate_gaussian", "calibrate_laplace"]
 
 CALIBRATION_RTOL = 4e-4  # of the noise, too much at most: chosen by hand, for less time than a fit takes
+NOISE_BITS = 16  # of a noise multiplier: where the search tries does not depend on the last bits of a cost
 LEAST_NOISE = 0.05  # where delta alone covers every loss, any noise would do: calibration stops here
 
 
@@ -65,7 +67,7 @@ def _gaussian_noise(epsilon, delta, steps, sampling_rate):
         return _nudge_until_safe(cost, epsilon, sigma)
     # Guess by the central limit theorem for subsampled Gaussians (Dong, Roth, Su 2022, Corollary 5.4).
     mu = 1 / _least_sigma(epsilon, delta)
-    guess = math.log1p((mu / sampling_rate) ** 2 / steps) ** -0.5
+    guess = 1 / math.sqrt(log1p((mu / sampling_rate) * (mu / sampling_rate) / steps))
     return search_noise(cost, epsilon, guess)
 
 
@@ -130,28 +132,28 @@ def search_noise(cost, epsilon, guess):
     side that was not hit last, so that both ends of the bracket close in.
     """
     low = high = None  # (noise, cost): too little noise, enough noise
-    noise, factor = guess, 1.02
+    noise, factor = rounded_up(guess, NOISE_BITS), 1.02
     while low is None or high is None:
         value = cost(noise)
         if value <= epsilon:
             high = noise, value
             if noise <= LEAST_NOISE:
                 return noise
-            noise = noise / factor
+            noise = rounded_up(noise / factor, NOISE_BITS)
         else:
             low = noise, value
-            noise = noise * factor
-        factor = min(factor**2, 16.0)
+            noise = rounded_up(noise * factor, NOISE_BITS)
+        factor = min(factor * factor, 16.0)
     safe, turn = True, 0
     while high[0] > low[0] * (1 + CALIBRATION_RTOL):
         turn += 1
-        width = math.log(high[0] / low[0])
+        width = log(high[0] / low[0])
         part = 0.5  # plain bisection now and then, and where the secant is undefined
         if turn % 4 and high[1] > 0 and low[1] < math.inf:
-            part = math.log(low[1] / epsilon) / math.log(low[1] / high[1])
+            part = log(low[1] / epsilon) / log(low[1] / high[1])
             part += (-1 if safe else 1) * CALIBRATION_RTOL / 3 / width
         margin = min(0.25, CALIBRATION_RTOL / 4 / width)
-        noise = low[0] * math.exp(width * min(max(part, margin), 1 - margin))
+        noise = rounded_up(low[0] * exp(width * min(max(part, margin), 1 - margin)), NOISE_BITS)
         value = cost(noise)
         safe = value <= epsilon
         low, high = (low, (noise, value)) if safe else ((noise, value), high)

@@ -4,9 +4,8 @@ import math
 from functools import lru_cache
 from typing import Literal
 
-from scipy.optimize import brentq
-
-from skdplda.privacy._accounting import OUTWARDS, parts_of, renyi_accountant
+from skdplda._arithmetic import expm1, log, log1p
+from skdplda.privacy._accounting import ULP, least, parts_of, renyi_epsilon
 from skdplda.privacy._calibration import calibrate_gaussian, search_noise
 from skdplda.privacy._events import check_delta, check_epsilon, gaussian_event
 
@@ -78,13 +77,13 @@ def noise_multiplier(
     if accounting == "rdp":
         return _renyi_noise(epsilon, delta, int(steps), float(sampling_rate))
     step_epsilon, step_delta = SHARES[accounting](epsilon, delta, steps, sampling_rate)
-    before, tolerance = math.log1p(math.expm1(step_epsilon) / sampling_rate), step_delta / sampling_rate
+    before, tolerance = log1p(expm1(step_epsilon) / sampling_rate), step_delta / sampling_rate
     if not tolerance < 1:
         raise ValueError(
             f"accounting={accounting!r} leaves each of {steps} steps a delta of {tolerance:.3g} before subsampling; it"
             " must be below 1. Take more steps, a larger sampling rate, a smaller delta, or accounting='pld'."
         )
-    return math.sqrt(2 * math.log(1.25 / tolerance)) / before
+    return math.sqrt(2 * log(1.25 / tolerance)) / before
 
 
 @lru_cache(maxsize=64)
@@ -92,26 +91,25 @@ def _renyi_noise(epsilon, delta, steps, sampling_rate):
     """Return the least Gaussian noise by Renyi divergences alone."""
 
     def cost(sigma):
-        parts = parts_of(gaussian_event(sigma, steps, sampling_rate))
-        return renyi_accountant(parts).get_epsilon(delta) * OUTWARDS
+        return renyi_epsilon(parts_of(gaussian_event(sigma, steps, sampling_rate)), delta)
 
     return search_noise(cost, epsilon, 1.0)
 
 
 def _zcdp_share(epsilon, delta, steps, sampling_rate):
     """Epsilon and delta of a step as rho-zCDP, with total + 2 sqrt(total ln(1/delta)) = epsilon."""
-    log = math.log(1 / delta)
-    rho = (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2 / steps
-    return math.sqrt(4 * rho * math.log(1.25 / (STEP_DELTA * sampling_rate))), STEP_DELTA * sampling_rate
+    bits = log(1 / delta)
+    root = math.sqrt(bits + epsilon) - math.sqrt(bits)
+    return math.sqrt(4 * root * root / steps * log(1.25 / (STEP_DELTA * sampling_rate))), STEP_DELTA * sampling_rate
 
 
 def _advanced_share(epsilon, delta, steps, sampling_rate):
     """Epsilon and delta of a step by Theorem 3.20 of Dwork and Roth (2014)."""
 
-    def total(step):
-        return math.sqrt(2 * steps * math.log(2 / delta)) * step + steps * step * math.expm1(step) - epsilon
+    def spends(step):
+        return math.sqrt(2 * steps * log(2 / delta)) * step + steps * step * expm1(step) >= epsilon
 
-    return brentq(total, 0.0, min(epsilon, 700.0)), delta / (2 * steps)
+    return least(spends, min(epsilon, 700.0)) * (1 - 4 * ULP), delta / (2 * steps)
 
 
 def _linear_share(epsilon, delta, steps, sampling_rate):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from skdplda._arithmetic import exp, expm1, log
 from skdplda._types import Iterable
 
 __all__ = [
@@ -244,8 +245,8 @@ def bounded_range_event(eta: float, steps: int = 1) -> Any:
     eta, steps = check_nonnegative("eta", eta), check_steps(steps)
     rho = eta * eta / 8
     if 0.01 < eta < math.inf:  # below it the formula would cancel
-        odds = -math.expm1(-eta)  # 1 - e^-eta
-        rho = min(rho, (eta + math.log(odds / eta) - 1 + eta * math.exp(-eta) / odds) * (1 + 2.0**-30))
+        odds = -expm1(-eta)  # 1 - e^-eta
+        rho = min(rho, (eta + log(odds / eta) - 1 + eta * exp(-eta) / odds) * (1 + 2.0**-30))
     return zcdp_event(steps * rho)
 
 
@@ -326,10 +327,10 @@ def gaussian_part(event: Any) -> tuple[float, Any]:
     precision, rest = 0.0, []
     for leaf, count in leaves_of(event):
         if type(leaf).__name__ == "GaussianDpEvent":
-            precision += count / leaf.noise_multiplier**2
+            precision += count / leaf.noise_multiplier / leaf.noise_multiplier
         else:
             rest.append(_repeat(leaf, count))
-    return precision**-0.5 if precision else math.inf, compose_events(rest)
+    return 1 / math.sqrt(precision) if precision else math.inf, compose_events(rest)
 
 
 def compose_events(events: Iterable[Any]) -> Any:

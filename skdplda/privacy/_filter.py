@@ -10,9 +10,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtri
 
-from skdplda.privacy._accounting import OUTWARDS, epsilon_of, gaussian_delta, parts_of, renyi_accountant
+from skdplda._arithmetic import exp, log, log1p, ndtri
+from skdplda.privacy._accounting import (
+    OUTWARDS,
+    RENYI_BITS,
+    epsilon_of,
+    gaussian_delta,
+    parts_of,
+    renyi_accountant,
+    rounded_up,
+)
 from skdplda.privacy._events import add_up, check_real, gaussian_event
 
 __all__ = ["RULES", "Filter", "Rule", "choose_filter", "former_filter"]
@@ -66,7 +74,7 @@ class Rule:
             return total
         left = self.delta - self.reserve
         if self.name == "gaussian":
-            return epsilon_of(gaussian_event(total**-0.5 * (1 - 1e-12)), left)
+            return epsilon_of(gaussian_event(1 / math.sqrt(total) * (1 - 1e-12)), left)
         return max(0.0, (total - self._conversion(left)) * OUTWARDS) if left > 0 else math.inf
 
     def taken(self, guarantees):
@@ -97,11 +105,12 @@ class Rule:
             return 0.0
         if self.name == "renyi":
             return max(0.0, self.epsilon + self._conversion(left))
-        return _largest(lambda mu: gaussian_delta(mu, self.epsilon) <= left) ** 2
+        found = _largest(lambda mu: gaussian_delta(mu, self.epsilon) <= left)
+        return found * found
 
     def _conversion(self, delta):
         """Return what the order's divergence may be beyond epsilon: Canonne, Kamath and Steinke 2020, Prop. 12."""
-        return (math.log(delta) + math.log(self.order)) / (self.order - 1) - math.log1p(-1 / self.order)
+        return (log(delta) + log(self.order)) / (self.order - 1) - log1p(-1 / self.order)
 
 
 @dataclass(frozen=True)
@@ -243,15 +252,16 @@ def _equal_precision(epsilon):
     """Precision mu^2 of the Gaussian release that tells as much as randomized response of this epsilon, or more."""
     if math.isinf(epsilon):
         return math.inf
-    return float((2 * ndtri(1 / (1 + math.exp(min(epsilon, 700.0))))) ** 2) * OUTWARDS if epsilon < 700 else math.inf
+    mu = 2 * (2.0**-48 - ndtri(1 / (1 + exp(min(epsilon, 700.0)))))  # the quotient's rounding error included
+    return mu * mu * OUTWARDS if epsilon < 700 else math.inf
 
 
 def _pure_divergence(epsilon, order, edition=PRESENT):
     """Renyi divergence of randomized response, which dominates all that is `epsilon`-private, rounded outwards."""
-    bound = min(epsilon, order * epsilon**2 / 2) if epsilon < 1e150 else epsilon
+    bound = min(epsilon, order * epsilon * epsilon / 2) if epsilon < 1e150 else epsilon
     if edition == FORMER or epsilon == math.inf:
         return bound
-    excess = math.log1p(math.exp((1 - 2 * order) * epsilon)) - math.log1p(math.exp(-epsilon))
+    excess = log1p(exp((1 - 2 * order) * epsilon)) - log1p(exp(-epsilon))
     return min(bound, epsilon + excess / (order - 1) + 2.0**-48)
 
 
@@ -270,7 +280,7 @@ def _divergence(event, order, edition):
     if parts.needs_orders:
         orders, values = _divergences(event)
         enough = values[orders >= order]
-        return float(enough[0]) * OUTWARDS if len(enough) else math.inf
+        return rounded_up(float(enough[0]) * OUTWARDS, RENYI_BITS) if len(enough) else math.inf
     if edition == FORMER:
         rate = parts.concentrated * order + parts.xi
         return float(min(rate, parts.pure_sum) if parts.only_pure else rate) * OUTWARDS

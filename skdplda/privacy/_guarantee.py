@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import dataclass, fields, replace
 
+from skdplda._arithmetic import expm1
 from skdplda.exceptions import IncompatibleGuaranteeError
 from skdplda.privacy._accounting import delta_of, epsilon_of, epsilon_with_sampler_error, parts_of
 from skdplda.privacy._events import (
@@ -469,7 +470,7 @@ def _growth(epsilon, size):
     """Sum of e^(i epsilon) for i < size; inf where it overflows."""
     if size * epsilon > 700:
         return math.inf
-    return math.expm1(size * epsilon) / math.expm1(epsilon)
+    return expm1(float(size * epsilon)) / expm1(float(epsilon))
 
 
 def _strings(name, values):

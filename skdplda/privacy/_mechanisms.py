@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr
 
+from skdplda._arithmetic import exp, log, log1p, log_ndtr, total
 from skdplda._types import Function, Sequence
 from skdplda.privacy._accounting import epsilon_of, least
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
@@ -89,7 +89,7 @@ class Mechanism:
             multiplier = self.multiplier(epsilon, delta, len(precisions))
             return (multiplier,) * len(precisions), self.event(multiplier, len(precisions))
         multiplier, shares = self.multiplier(epsilon, delta, 1), np.asarray(precisions, dtype=np.float64)
-        divided = multiplier / np.sqrt(shares / shares.sum()) * (1 + 1e-12)  # above what rounding took
+        divided = multiplier / np.sqrt(shares / total(shares)) * (1 + 1e-12)  # above what rounding took
         return tuple(divided.tolist()), self.event(multiplier)
 
 
@@ -141,7 +141,7 @@ def without_slack(epsilon: float, delta: float) -> tuple[float, float]:
             f"delta={delta!r} is too small for Gaussian noise; use a delta above 1e-12, or {pure_mechanisms()} where"
             " there is one."
         )
-    target = min(epsilon, math.log(delta / slack - 1.0))
+    target = min(epsilon, log(delta / slack - 1.0))
     return target, delta - delta_slack(MOST_DRAWS, target)
 
 
@@ -159,7 +159,7 @@ def _discrete_gaussian_multiplier(epsilon, delta, steps):
 
 def _discrete_gaussian_event(multiplier, steps=1):
     """A release of multiplier m is (1 / (2 m^2))-zCDP, and these parameters add up (Canonne et al. 2020, Theorem 4)."""
-    return zcdp_event(steps * (0.5 / multiplier**2) if multiplier else math.inf)
+    return zcdp_event(steps * (0.5 / multiplier / multiplier) if multiplier else math.inf)
 
 
 def _gaussian_log_cdf(k, scale):
@@ -167,13 +167,13 @@ def _gaussian_log_cdf(k, scale):
 
 
 def _laplace_log_cdf(k, scale):
-    beyond = np.exp(-(np.abs(k + 0.5) + 0.5) / scale) / (1 + math.exp(-1 / scale))
-    return np.where(k >= 0, np.log1p(-beyond), np.log(beyond))
+    beyond = exp(-(np.abs(k + 0.5) + 0.5) / scale) / (1 + exp(-1 / scale))
+    return np.where(k >= 0, log1p(-beyond), log(beyond))
 
 
 def _discrete_gaussian_log_cdf(k, scale):
     """A lower bound: sums of the density against its integrals (doc/theory/noise.rst, Lemma 1)."""
-    return log_ndtr(k / scale) - np.where(k < 0, math.log1p(1 / (scale * math.sqrt(2 * math.pi))), 0.0)
+    return log_ndtr(k / scale) - np.where(k < 0, log1p(1 / (scale * math.sqrt(2 * math.pi))), 0.0)
 
 
 MECHANISMS: dict[str, Mechanism] = {
@@ -197,7 +197,7 @@ MECHANISMS: dict[str, Mechanism] = {
             "discrete Laplace",
             norm=1,
             sampler=discrete_laplace,
-            deviation=2**0.5,
+            deviation=math.sqrt(2),
             multiplier=_laplace_multiplier,
             event=laplace_event,
             log_cdf=_laplace_log_cdf,

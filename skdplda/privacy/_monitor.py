@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pandas as pd
 
+from skdplda._arithmetic import log, log1p, total
 from skdplda._types import ArrayLike
 from skdplda._validation import check_prior
 
@@ -138,12 +139,12 @@ def monitor_draw(
     0.1078
     """
     topic_totals_k = np.asarray(topic_totals_k, dtype=np.float64)
-    total = topic_totals_k + n_words * beta
-    r = (np.asarray(word_counts_k) + beta) / total * (np.asarray(doc_counts_k) + alpha)
-    q = r * total / (total - np.minimum(n_removed, topic_totals_k))
-    growth = (r.sum() - r + q) / r.sum()
+    mass = topic_totals_k + n_words * beta
+    r = (np.asarray(word_counts_k) + beta) / mass * (np.asarray(doc_counts_k) + alpha)
+    q = r * mass / (mass - np.minimum(n_removed, topic_totals_k))
+    growth = (total(r) - r + q) / total(r)
     largest = np.argmax(np.abs(r - q))
-    return float(2 * max(np.abs(np.log(growth * r / q)).max(), np.log(growth[largest])))
+    return float(2 * max(np.abs(log(growth * r / q)).max(), log(growth[largest])))
 
 
 def exact_draw_loss(
@@ -191,7 +192,7 @@ def exact_draw_loss(
     word, topic, doc, twins, alpha = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in arrays))
     word_mass, topic_mass, doc_mass = word + beta, topic + n_words * beta, doc + alpha
     r = word_mass / topic_mass * doc_mass
-    p = r / r.sum()
+    p = r / total(r)
     neighbours = (  # how many tokens of a topic may go; whether they share the type; whether the document
         (topic - word - doc + twins, 0, 0),
         (word - twins, 1, 0),
@@ -203,8 +204,8 @@ def exact_draw_loss(
         for k in np.flatnonzero(n_tokens > 0):
             factor = topic_mass[k] / (topic_mass[k] - 1)
             factor *= (1 - same_word / word_mass[k]) * (1 - same_doc / doc_mass[k])
-            others = -np.log1p(p[k] * (factor - 1))
-            loss = max(loss, abs(others), abs(others + np.log(factor)))
+            others = -log1p(p[k] * (factor - 1))
+            loss = max(loss, abs(others), abs(others + log(factor)))
     return float(loss)
 
 
@@ -264,7 +265,7 @@ def replaced_draw_loss(word_counts_k: ArrayLike, other_counts_k: ArrayLike, beta
     word, other = _checked("word_counts_k", word_counts_k) + beta, _checked("other_counts_k", other_counts_k) + beta
     if len(word) != len(other):
         raise ValueError(f"other_counts_k must have one number a topic, {len(word)}; got {len(other)}.")
-    return float(2 * np.abs(np.log(other / word)).max())
+    return float(2 * np.abs(log(other / word)).max())
 
 
 def related_draw_loss(beta: float) -> float:
@@ -297,7 +298,7 @@ def related_draw_loss(beta: float) -> float:
     >>> round(related_draw_loss(beta=0.01), 4)
     9.2302
     """
-    return float(2 * np.log1p(1 / check_prior("beta", beta, None)))
+    return float(2 * log1p(1 / check_prior("beta", beta, None)))
 
 
 def sweep_loss(word_totals: ArrayLike, beta: float, *, largest: float | None = None) -> np.ndarray:
@@ -342,7 +343,7 @@ def sweep_loss(word_totals: ArrayLike, beta: float, *, largest: float | None = N
     others = np.full(len(totals), totals[order[0]])
     others[order[0]] = totals[order[1]] if len(totals) > 1 else 0.0  # of another word than the replaced one
     related *= others + totals - 1
-    return np.where(totals > 0, 2 * np.log1p(largest / beta) + related, 0.0)
+    return np.where(totals > 0, 2 * log1p(largest / beta) + related, 0.0)
 
 
 def composed_loss(losses: ArrayLike) -> float:
@@ -376,4 +377,4 @@ def composed_loss(losses: ArrayLike) -> float:
     >>> composed_loss([[2.0, 1.0], [0.5, 3.0]])
     4.0
     """
-    return float(_checked("losses", losses, 2).sum(axis=0).max())
+    return float(total(_checked("losses", losses, 2), axis=0).max())

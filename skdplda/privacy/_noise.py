@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 
+from skdplda._arithmetic import exp
 from skdplda._kernels import _noise
 from skdplda._validation import MOST_THREADS, is_integer
 
@@ -191,7 +192,7 @@ def discrete_gaussian(sigma: float, shape: int | tuple[int, ...], random_state: 
         proposals = cells[left] = discrete_laplace(scale, left.size, for_proposals, n_threads)
         bits = hashlib.shake_256(for_coins).digest(8 * left.size)
         uniform = np.frombuffer(bits, dtype="<u8") * 2.0**-64
-        chance = np.exp(-0.5 * ((np.abs(proposals) - sigma * (sigma / scale)) / sigma) ** 2)
+        chance = exp(-0.5 * ((np.abs(proposals) - sigma * (sigma / scale)) / sigma) ** 2)
         kept = uniform < chance
         for i in np.flatnonzero(np.abs(uniform - chance) < 2.0**-36):  # where rounding could decide
             kept[i] = _is_below(bits[8 * i : 8 * i + 8], for_coins + b" %d" % i, int(proposals[i]), sigma, scale)
@@ -285,7 +286,7 @@ def delta_slack(n_draws: int, epsilon: float) -> float:
         return 0.0
     if epsilon > 80 or n_draws > 2**96:  # exp(80) > 2**96
         return 1.0
-    return min(1.0, (1.0 + math.exp(epsilon)) * n_draws * SLACK * (1.0 + 1e-12))
+    return min(1.0, (1.0 + exp(float(epsilon))) * n_draws * SLACK * (1.0 + 1e-12))
 
 
 def _check_scale(value, name):
@@ -347,7 +348,7 @@ def _tail_draw(domain, scale, reach, key, cell):
     """
     context, words = _context(), _tail_words(key, domain, cell)
     log_tail = _log_tail(context, domain, scale) if reach == 0 else 0
-    if log_tail < math.log(CUT) and _exponential(context, words) < context.log(CUT) - log_tail:
+    if log_tail < context.log(CUT) and _exponential(context, words) < context.log(CUT) - log_tail:
         return 0
     if domain == LAPLACE_DOMAIN:
         beyond = scale * _exponential(context, words)

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from skdplda._arithmetic import exp, expm1, log, log1p, total
 from skdplda.privacy._calibration import calibrate_laplace
 from skdplda.privacy._events import gaussian_event, pure_event
 from skdplda.privacy._mechanisms import MECHANISMS, Mechanism, mechanism_of
@@ -47,7 +48,7 @@ MOST_ADAPTIVE = 50  # words of a unit that takes part in the rerouting of "mad" 
 MOST_UNITS_REROUTED = 2**22  # that these take, as their roundings add up
 MOST_UNITS = 2**24  # that "policy_gaussian" takes: its roundings add up
 MOST_DRAWS = 2**40  # more words times rounds than any fit has: the slack of the samplers, without looking at data
-OUTWARDS = 1 + 2.0**-40  # more than the rounding error of the probabilities below
+OUTWARDS = 1 + 2.0**-36  # more than the rounding error of the probabilities below
 LAW = {"geometric": "laplace"}  # "geometric" is discrete Laplace noise, drawn again until it is within the threshold
 
 
@@ -254,7 +255,7 @@ def plan_partition(
             " from the data, because a word tells by its presence that somebody used it. Use public_vocabulary to spend"
             " nothing."
         )
-    target = min(epsilon, math.log(delta * part / 2 / delta_slack(MOST_DRAWS, 0.0) - 1))
+    target = min(epsilon, log(delta * part / 2 / delta_slack(MOST_DRAWS, 0.0) - 1))
     slack = delta_slack(MOST_DRAWS, target)
     try:
         if mechanism == "truncated_geometric":
@@ -280,8 +281,8 @@ def has_levels(mechanism: str, noise: str | None) -> bool:
 
 def level_parts(n_levels: int) -> list[float]:
     """Return the part of a budget of n-grams of 1, ..., `n_levels` words, each for `plan_partition`."""
-    parts = LEVEL_RATIO ** np.arange(n_levels)
-    return (parts / parts.sum()).tolist()
+    parts = np.cumprod([1.0] + [LEVEL_RATIO] * (n_levels - 1))
+    return (parts / total(parts)).tolist()
 
 
 def _can_be_drawn(plan):
@@ -309,7 +310,7 @@ def epsilon_needed(
 
     It is within a tenth of the least, and inf if that is above 1000. Other parameters are those of `plan_partition`.
     """
-    epsilons = [1.1**power for power in range(-48, 73)]
+    epsilons = exp(np.arange(-48, 73) * log(1.1)).tolist()
 
     def enough(epsilon):
         try:
@@ -337,7 +338,8 @@ def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff, part)
     scales = tuple(multiplier * sensitivity * grid for multiplier in multipliers)
     coefficients = ()
     if rounds.tilt is not None:
-        coefficients = tuple((grid / scale) ** 2 * rounds.tilt**i for i, scale in enumerate(scales))
+        tilts = np.cumprod([1.0] + [rounds.tilt] * (len(scales) - 1)).tolist()
+        coefficients = tuple(grid / scale * (grid / scale) * tilt for scale, tilt in zip(scales, tilts, strict=True))
     plan = PartitionPlan(mechanism, max_items, grid, law.name, scales, (), (), 0, event, spent, coefficients)
     deviations = plan.mean.deviations if coefficients else scales
     floors = tuple(
@@ -346,7 +348,7 @@ def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff, part)
     )
     plan = replace(plan, floors=floors)
     left = (spent - slack) / OUTWARDS
-    thresholds = tuple(_threshold(plan, i, left * share) for i, share in enumerate(deltas / deltas.sum()))
+    thresholds = tuple(_threshold(plan, i, left * share) for i, share in enumerate(deltas / total(deltas)))
     # no weight is sent on from a word that is not far above the last threshold; above what one unit gives
     cap = max(grid, math.ceil(min(thresholds[-1] + cutoff * scales[-1], HIGHEST_CAP))) if mechanism in REROUTED else 0
     return replace(plan, thresholds=thresholds, cap=cap)
@@ -355,7 +357,7 @@ def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff, part)
 def _divided(law, epsilon, delta, shares, part):
     """Return multipliers and event of rounds that have a part of the precision of an (epsilon, delta) release."""
     whole = law.multiplier(epsilon, delta, 1) / math.sqrt(part) * (1 + 1e-12)  # above what rounding took
-    return tuple((whole / np.sqrt(shares / shares.sum()) * (1 + 1e-12)).tolist()), law.event(whole)
+    return tuple((whole / np.sqrt(shares / total(shares)) * (1 + 1e-12)).tolist()), law.event(whole)
 
 
 def _plan_policy(mechanism, law, epsilon, delta, slack, max_items, cutoff):
@@ -371,7 +373,7 @@ def _plan_policy(mechanism, law, epsilon, delta, slack, max_items, cutoff):
         scale = multiplier * sensitivity * grid
     plan = PartitionPlan(mechanism, max_items, grid, law.name, (scale,), (), (), 0, event, spent)
     if published:
-        threshold = math.ceil(grid + scale * math.log(1 / (2 * delta)))
+        threshold = math.ceil(grid + scale * log(1 / (2 * delta)))
     else:
         threshold = _threshold(plan, 0, (spent - slack) / OUTWARDS)
     # not below what one unit gives, so that the favourite word of "item_frequency" takes all where nobody else uses it
@@ -382,7 +384,7 @@ def _plan_policy(mechanism, law, epsilon, delta, slack, max_items, cutoff):
 def _plan_counts(epsilon, delta, slack, max_items):
     """One (epsilon / max_items, delta / max_items) selection a word."""
     epsilon = epsilon / max_items
-    left = -math.expm1(math.log1p(-(delta - slack) / OUTWARDS) / max_items)
+    left = -expm1(log1p(-(delta - slack) / OUTWARDS) / max_items)
     scale = calibrate_laplace(epsilon)
     event = pure_event(1 / scale, max_items)
     plan = PartitionPlan("truncated_geometric", max_items, 1, "geometric", (scale,), (), (), 0, event, delta)
@@ -458,10 +460,10 @@ def _escape(plan, round_, threshold, n_words, first, other):
         def log_hidden(weight):  # noise in [-threshold, threshold]: only its largest value lifts a count of 1 above
             if not threshold:
                 return -1000.0  # no noise: a word that is used passes, and e**-1000 is 0
-            below, within = -math.expm1(-1 / scale), -math.expm1(-threshold / scale)  # also where the scale is huge
-            return math.log1p(-math.exp(-threshold / scale) * below / (below + 2 * math.exp(-1 / scale) * within))
+            below, within = -expm1(-1 / scale), -expm1(-threshold / scale)  # also where the scale is huge
+            return log1p(-exp(-threshold / scale) * below / (below + 2 * exp(-1 / scale) * within))
 
-    return -np.expm1(log_hidden(first) + (n_words - 1) * log_hidden(other))
+    return -expm1(log_hidden(first) + (n_words - 1) * log_hidden(other))
 
 
 def _least(safe):
@@ -524,17 +526,17 @@ def select_words(plan: PartitionPlan, units: Any, randomness: Any) -> tuple[np.n
     """Run a selection on words that units share; `units` has the methods of `UnitWords`. See `select_partitions`."""
     if plan.mechanism in REROUTED and np.sum(units.size()) > MOST_UNITS_REROUTED:
         raise ValueError(f"{plan.mechanism!r} takes at most {MOST_UNITS_REROUTED} units; use the default mechanism.")
-    active, total = (units.used() > 0).astype(np.uint8), units.filled(plan) if plan.mechanism in FILLS else None
+    active, sums = (units.used() > 0).astype(np.uint8), units.filled(plan) if plan.mechanism in FILLS else None
     released, weights, draws = [], [], 0
     judged = np.zeros(len(active)) if plan.coefficients else None
     share = np.array([0] + [1 if plan.grid == 1 else equal_share(plan.grid, n + 1) for n in range(plan.max_items)])
     for round_, (scale, threshold) in enumerate(zip(plan.scales, plan.thresholds, strict=True)):
         if plan.mechanism in REROUTED:
-            total = reroute(units, active, share, plan)
+            sums = reroute(units, active, share, plan)
         elif plan.mechanism not in FILLS:
-            total = units.shared(active.copy(), share)
+            sums = units.shared(active.copy(), share)
         present = np.flatnonzero(active)
-        exact = total[present]
+        exact = sums[present]
         noise, draws = _noise(plan, scale, threshold, exact, randomness, draws)
         noisy = exact + noise
         observe("selection", words=present, noisy=noisy, scale=scale)
@@ -549,7 +551,7 @@ def select_words(plan: PartitionPlan, units: Any, randomness: Any) -> tuple[np.n
             active[present[noisy <= plan.floors[round_]]] = 0
     rounds = np.repeat(np.arange(len(released)), [len(part) for part in released])
     released, weights = np.concatenate(released), np.concatenate(weights)
-    order = np.argsort(released)
+    order = np.argsort(released, kind="stable")
     return released[order], weights[order], rounds[order]
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import math
 import os
 import warnings
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skdplda._types import Estimator, Seed
-from skdplda._validation import is_integer
+from skdplda._validation import is_integer, is_real
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._units import Status
@@ -49,6 +50,19 @@ def seeded_guarantee(guarantee: PrivacyGuarantee, *random_states: Seed) -> Priva
     status = Status.CLAIMED if guarantee.status == Status.PROVEN else guarantee.status
     reason = "; ".join(filter(None, (guarantee.reason, Randomness.guessable)))
     return replace(guarantee, assumptions=assumptions, status=status, reason=reason)
+
+
+def _canonical(value):
+    """Return bytes that tell a number, a string or bytes from others; equal numbers of all types have the same."""
+    if isinstance(value, str):
+        return b"text " + value.encode()
+    if isinstance(value, bytes):
+        return b"bytes " + value
+    if is_integer(value):
+        return b"number %d/1" % int(value)
+    if is_real(value) and math.isfinite(value):
+        return b"number %d/%d" % value.as_integer_ratio()
+    raise TypeError(f"noise may depend on finite numbers, strings, bytes and arrays; got {value!r}.")
 
 
 class Randomness:
@@ -99,7 +113,7 @@ class Randomness:
                 message.update(f"\0{value.dtype.str}{value.shape}".encode())
                 message.update(np.ascontiguousarray(value).data)
             else:
-                message.update(f"\0{value!r}".encode())
+                message.update(b"\0" + _canonical(value))
         return hmac.digest(self.root, message.digest(), "sha256")
 
     @property
@@ -123,7 +137,7 @@ class Randomness:
             What else the noise is to depend on: its scale, and the exact statistic that it hides. Noise that covers
             one statistic must never cover another, since the difference of the two releases would have none. So a
             round that is done again is the same release if its statistic is the same, bit for bit, and else a release
-            with noise of its own.
+            with noise of its own. Numbers, strings, bytes and arrays: of numbers the value decides, not the type.
 
         Returns
         -------

@@ -8,9 +8,8 @@ on the noise of the word itself.
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr
-from scipy.stats import binom
 
+from skdplda._arithmetic import matmul, ndtr, total
 from skdplda._types import Function
 
 __all__ = ["MeanOfRounds", "passing"]
@@ -66,7 +65,7 @@ def passing(mean: MeanOfRounds, floors: tuple, grid: int, most: int, round_: int
     weights, row = np.arange(COARSE + 1) / COARSE * grid, np.searchsorted(lows, n, side="right") - 1
 
     def bounds(threshold):
-        return n * (law @ ndtr((weights + 1 - threshold) / deviation))[row]  # + 1: the noise is rounded
+        return n * matmul(law, ndtr((weights + 1 - threshold) / deviation))[row]  # + 1: the noise is rounded
 
     return bounds
 
@@ -80,6 +79,21 @@ def _ladder(most, ratio):
     return np.array(rungs)
 
 
+def _binomial(n, chance, group):
+    """Return the probability of each group of numbers, where 0, ..., n successes of n trials are in these groups.
+
+    Quotients of neighbours are multiplied from the most likely number on, and the products divided by their sum: n
+    roundings change what is likely by less than 2**-40 of it, and nothing by more than n 2**-51 of it.
+    """
+    k = np.arange(n)
+    odds = chance / (1 - chance) if chance < 1 else np.inf
+    rise = (n - k) / (k + 1) * odds  # P(k + 1) / P(k), which falls
+    top = int(np.count_nonzero(rise > 1))
+    below = np.cumprod(1 / rise[:top][::-1])[::-1]
+    found = np.bincount(group[: n + 1], np.concatenate([below, [1.0], np.cumprod(rise[top:])]), group[-1] + 1)
+    return found / total(found)
+
+
 @lru_cache(maxsize=32)
 def _mean_weights(coefficients, kept, most):
     """Return numbers of new words, and of each round the law of a new word's mean weight, for each such number.
@@ -88,10 +102,10 @@ def _mean_weights(coefficients, kept, most):
     in steps of 1 / COARSE. The number of others falls from rung to rung, which makes the weight larger.
     """
     lows, rungs = _ladder(most, 1.1), np.append(0, _ladder(most, 1.3))
-    ends = np.append(rungs[1:] - 1, most)
+    rung_of = np.searchsorted(rungs, np.arange(most + 1), side="right") - 1
 
     def others(now, chance):  # P(so many are left, rounded down to a rung)
-        return np.maximum(np.diff(binom.cdf(ends, np.asarray(now)[..., None], chance), prepend=0), 0)
+        return np.array([_binomial(n, chance, rung_of) for n in now.tolist()])
 
     stays = ndtr(-np.array(kept))
     moves = [others(rungs, chance) for chance in stays]
@@ -110,8 +124,10 @@ def _mean_weights(coefficients, kept, most):
         for rung, gain in enumerate(gains):
             after[:, rung, gain:] = now[:, rung, : edge - gain]
         weight = np.minimum(np.ceil(np.arange(edge) / FINE / sums[i] * COARSE), COARSE).astype(int)
+        at_steps = total(after, axis=1)
         for step in range(edge):
-            laws[i, :, weight[step]] += after[:, :, step].sum(axis=1)
+            laws[i, :, weight[step]] += at_steps[:, step]
         if i < n_rounds - 1:
-            now = np.einsum("nrs,rq->nqs", after, moves[i])
+            moved = matmul(np.moveaxis(after, 1, 2).reshape(-1, len(rungs)), moves[i])
+            now = np.moveaxis(moved.reshape(len(lows), edge, len(rungs)), 2, 1)
     return lows, laws

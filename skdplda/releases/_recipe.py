@@ -4,9 +4,9 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import brentq
 from sklearn.base import clone
 
+from skdplda._arithmetic import root
 from skdplda._types import Estimator
 from skdplda._validation import is_integer, is_real
 from skdplda.exceptions import BudgetExceededError
@@ -244,6 +244,6 @@ def calibrate(topics, epsilon, words_cost, groups):
         low, high = high, 2 * high
         if excess(high) == least:  # the model has the least noise that there is, and cannot spend more
             return
-    share = brentq(excess, low, high, xtol=TOLERANCE * epsilon / 2)
+    share = root(excess, low, high, TOLERANCE * epsilon / 2)
     while excess(max(share, low)) > 0:  # leaves the model with this epsilon
         share -= TOLERANCE * epsilon / 2
