@@ -5,8 +5,7 @@ from functools import cached_property, partial
 import numpy as np
 import scipy.sparse as sp
 
-from skdplda._arithmetic import exp, matmul
-from skdplda._arithmetic import total as sum_of
+from skdplda._arithmetic import exp, matmul, total
 from skdplda.metrics import score_samples
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._documents import Documents
@@ -46,7 +45,7 @@ def unit_rows(rows):
     """Return rows of length 1, or zeros where all numbers are below LEAST_LENGTH; no square overflows or underflows."""
     largest = np.abs(rows).max(axis=1, keepdims=True)
     scaled = np.divide(rows, largest, out=np.zeros(rows.shape), where=largest > LEAST_LENGTH)
-    return scaled / np.sqrt(np.maximum(sum_of(scaled * scaled, axis=1), 1.0))[:, None]
+    return scaled / np.sqrt(np.maximum(total(scaled * scaled, axis=1), 1.0))[:, None]
 
 
 def nearest(X, question):
@@ -55,11 +54,11 @@ def nearest(X, question):
     Directions have length 1, or 0 for documents without a vector; rows of the division sum to 1.
     """
     sums = matmul(X, question.vectors)
-    length = np.sqrt(sum_of(sums**2, axis=1, keepdims=True))
+    length = np.sqrt(total(sums**2, axis=1, keepdims=True))
     closeness = matmul(X, matmul(question.vectors, question.centres))
     closeness = np.divide(SHARPNESS * closeness, length, out=np.zeros(closeness.shape), where=length > LEAST_LENGTH)
     clusters = exp(closeness - closeness.max(axis=1, keepdims=True))
-    return unit_rows(sums), clusters / sum_of(clusters, axis=1, keepdims=True)
+    return unit_rows(sums), clusters / total(clusters, axis=1, keepdims=True)
 
 
 class AdaptiveEStep:
@@ -113,10 +112,10 @@ class AdaptiveEStep:
                 return self._sum_some_topics(question[words], words, round_)
             self._words, self._of_words = None, None
             return self._topics.collect(question, round_, self._learning())
-        total = 0
+        found = 0
         for numbers, X in self._documents.blocks():
-            total = total + getattr(self, f"_sum_{question.kind}")(X, numbers, question)
-        return total
+            found = found + getattr(self, f"_sum_{question.kind}")(X, numbers, question)
+        return found
 
     def _sum_some_topics(self, table, words, round_):
         """Return the sum of topic-word counts of documents of these words alone, (number of words, n_topics)."""
@@ -135,9 +134,9 @@ class AdaptiveEStep:
         """Return the sum of word counts, each unit's scaled to the L2 norm GRID, rounded down."""
         weights = self._documents.weights(X, numbers, 2).astype(np.int64)
         per_token = np.repeat(weights, np.diff(X.indptr)) * X.data
-        total = np.zeros((X.shape[1], 1), np.int64)
-        np.add.at(total[:, 0], X.indices, per_token)
-        return total
+        found = np.zeros((X.shape[1], 1), np.int64)
+        np.add.at(found[:, 0], X.indices, per_token)
+        return found
 
     def _sum_fit(self, X, numbers, question):
         """Return the sum of votes whether words that stand together have vectors that point the same way.
@@ -146,25 +145,25 @@ class AdaptiveEStep:
         [-1, 1], less DOUBT.
         """
         vectors, X = question.vectors, X.astype(np.float64)
-        alone = matmul(X.multiply(X), sum_of(vectors**2, axis=1))
-        pairs = sum_of(matmul(X, vectors) ** 2, axis=1) - alone
+        alone = matmul(X.multiply(X), total(vectors**2, axis=1))
+        pairs = total(matmul(X, vectors) ** 2, axis=1) - alone
         ratio = np.divide(pairs, alone, out=np.zeros(len(pairs)), where=alone > 0)
         return self._votes((np.clip(ratio, -1, 1) - DOUBT) / (1 + DOUBT), numbers)
 
     def _sum_vectors(self, X, numbers, question):
         """Return the sum of outer products of a document's direction and its clusters, (n_dimensions, n_clusters)."""
         X, numbers = self._divided(X, numbers, judges=False)
-        total, scale = np.zeros(question.centres.shape), GRID * (1 - MARGIN) / self._documents.sizes(numbers)
+        found, scale = np.zeros(question.centres.shape), GRID * (1 - MARGIN) / self._documents.sizes(numbers)
         for rows in chunks(X.shape[0], question.centres.size):
             directions, clusters = nearest(X[rows], question)
             products = directions[:, :, None] * unit_rows(clusters)[:, None, :]
-            total += np.trunc(products * scale[rows, None, None]).sum(axis=0)  # whole numbers: exact
-        return total.astype(np.int64)
+            found += np.trunc(products * scale[rows, None, None]).sum(axis=0)  # whole numbers: exact
+        return found.astype(np.int64)
 
     def _sum_clusters(self, X, numbers, question):
         """Return the first topic-word counts, in which all words of a document have its clusters as topics."""
         X, numbers = self._divided(X, numbers, judges=False)
-        total = np.zeros(question.table.shape)
+        found = np.zeros(question.table.shape)
         user_scale = None
         if question.word_weights is None:
             user_scale = self._documents.weights(X, numbers, 2).astype(np.float64)
@@ -176,14 +175,14 @@ class AdaptiveEStep:
             else:
                 counts = sp.csr_array(counts * question.word_weights)
                 clusters = unit_rows(clusters)
-                norm = np.sqrt(sum_of(counts.multiply(counts).tocsr(), axis=1))
+                norm = np.sqrt(total(counts.multiply(counts).tocsr(), axis=1))
                 scale = GRID * (1 - MARGIN) / np.maximum(norm, 1e-300)
             document = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
             values = counts.data * scale[document]
-            for k in range(total.shape[1]):
+            for k in range(found.shape[1]):
                 cells = np.trunc(values * clusters[document, k])
-                total[:, k] += np.bincount(counts.indices, cells, len(total))
-        return total.astype(np.int64)
+                found[:, k] += np.bincount(counts.indices, cells, len(found))
+        return found.astype(np.int64)
 
     def _votes(self, votes, numbers):
         """Return the sum of rows of norm 1 at most, (n_votes, 1): of a unit, the mean, on the grid."""
@@ -202,7 +201,7 @@ class AdaptiveEStep:
         """Return the sum of gains with each prior, (n_priors, 1): of a unit, the mean, of norm GRID at most."""
         X, numbers = self._divided(X, numbers, judges=True)
         gains = self._gains(X, question.table, question.priors) / LARGEST_GAIN
-        return self._votes(gains / np.sqrt(np.maximum(sum_of(gains**2, axis=1), 1.0))[:, None], numbers)
+        return self._votes(gains / np.sqrt(np.maximum(total(gains**2, axis=1), 1.0))[:, None], numbers)
 
     def _divided(self, X, numbers, *, judges):
         """Return the documents, and their numbers, of units that judge topics, or of the others; all without judges."""
@@ -215,9 +214,9 @@ class AdaptiveEStep:
     def _gains(self, X, table, priors):
         """Return nats a held-out token that topics gain over word frequencies, (n_documents, n_priors)."""
         topics, options = np.ascontiguousarray(table.T, np.float64), {"n_threads": self._n_threads}
-        topics = topics / sum_of(topics, axis=1, keepdims=True)
-        words = sum_of(table, axis=1)[None]
-        words = score_samples(X, words / sum_of(words), **options)
+        topics = topics / total(topics, axis=1, keepdims=True)
+        words = total(table, axis=1)[None]
+        words = score_samples(X, words / total(words), **options)
         gains = [score_samples(X, topics, doc_topic_prior=prior, **options) - words for prior in priors]
         return np.nan_to_num(np.stack(gains, axis=1), posinf=0.0, neginf=0.0)
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from skdplda._arithmetic import digamma, exp, mean
-from skdplda._arithmetic import total as sum_of
+from skdplda._arithmetic import digamma, exp, mean, total
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._documents import Documents
@@ -88,7 +87,7 @@ class VariationalEStep:
 
     def collect(self, table, round_, active):
         """Infer the active units' topics from the table and return the sum of their contributions."""
-        total = np.zeros(self._shape, np.int64)
+        counts = np.zeros(self._shape, np.int64)
         infers = isinstance(self.priors, ExpectedPriors)
         if self._remembers and self._state is None:
             self._state = np.full((self._documents.shape[0], self._shape[1]), -1.0, np.float32)
@@ -98,7 +97,7 @@ class VariationalEStep:
         alpha, beta = self.priors(round_)
         if infers and self.priors.shape is not None:  # the kernel has one number for all words
             table, beta = table + np.float32(beta) * self.priors.shape.astype(np.float32)[:, None], 0.0
-        mass = sum_of(table, axis=0) + len(table) * beta
+        mass = total(table, axis=0) + len(table) * beta
         scale = exp(-digamma(mass)) * mean(mass)
         more = HALF if self._collapsed else 0.0  # CVB0 has counts themselves
         expected = expected_topics(np.ascontiguousarray(table, np.float32), scale, beta + more, self._n_threads)
@@ -106,12 +105,12 @@ class VariationalEStep:
         for X, weight, documents in self._parts(active):
             e_step(
                 X.indptr, X.indices, X.data, documents, expected, alpha.astype(np.float32), weight, TOKEN_WEIGHT,
-                self._norm, self._max_iter, self._tol, LEAST_COUNTS, total, self._n_threads,
+                self._norm, self._max_iter, self._tol, LEAST_COUNTS, counts, self._n_threads,
                 word_weight=word_weight, state=self._state, collapsed=self._collapsed, relaxation=self._relaxation,
             )  # fmt: skip
         if infers:
-            self.priors.update(round_, self._state, total / TOKEN_WEIGHT)
-        return total
+            self.priors.update(round_, self._state, counts / TOKEN_WEIGHT)
+        return counts
 
     def arrays(self):
         """Return the hidden state."""
