@@ -205,6 +205,7 @@ def told(node, kernels, draws_only):
         names = [alias.name for alias in node.names]
         names += [node.module, *(f"{node.module}.{name}" for name in names)] if isinstance(node, ast.ImportFrom) else []
         yield from MODULES & set(names)
+        yield from (alias.name for alias in node.names if alias.asname and alias.name in SUMS | SOURCES)
     elif isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Store):
         of_random = isinstance(node, ast.Attribute) and (name in LAWS or last_name(node.value) == "random")
         of_random = of_random and ast.unparse(node) != "np.random"  # whose attribute is told
