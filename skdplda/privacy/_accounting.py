@@ -264,7 +264,7 @@ def _epsilon(parts, delta):
         use_pld = delta >= PLD_LEAST_DELTA and not (parts.rho or parts.xi or parts.selected)
         if use_pld:
             left = delta * (1 - PLD_ERROR) - PLD_SLACK
-            bits = min(PLD_BITS, 47 + math.frexp(delta)[1])  # machines differed by up to 4e-17 / delta
+            bits = max(12, min(PLD_BITS, 43 + math.frexp(delta)[1]))
             bounds.append(rounded_up(_loss_distribution(parts).get_epsilon_for_delta(left) * OUTWARDS, bits))
         if parts.needs_orders and not (use_pld and bounds[-1] < math.inf):
             bounds.append(renyi_epsilon(parts, delta))
