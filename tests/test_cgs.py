@@ -308,8 +308,8 @@ def test_users_are_protected_together(mechanism):
     masses = [estimator.fit(counts, groups=groups).components_.sum() for groups in (None, ["a", "b"] * 10)]
     assert estimator.privacy_guarantee_.unit == "user"
     assert "norm of a user's contribution" in estimator.privacy_guarantee_.mechanism
-    # Twenty documents count as twenty units, two users as two, however much they wrote: tenfold, but for the words
-    # that are drawn. With twelve seeds it was 9 to 18; users that are not bounded would have about as much as their documents.
+    # Twenty documents count as twenty units, two users as two, however much they wrote: tenfold, but for the words that
+    # are drawn. With twelve seeds it was 9 to 18.
     assert 4 < masses[0] / masses[1] < 25
 
 
