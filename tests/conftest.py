@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, clone
 
 import skdplda
 from skdplda.datasets import make_lda_corpus
+from skdplda.privacy import Randomness
 from skdplda.semantics import WordVectorEmbedder
 
 # Programs that tests start must use the package under test. `python -c` looks into the current folder first, and at the
@@ -23,6 +24,25 @@ os.environ["PYTHONSAFEPATH"] = "1"
 home = Path(skdplda.__file__).resolve().parents[1]
 if home == Path(__file__).resolve().parents[1]:  # kernels compiled in place, perhaps without an installation
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(home), os.environ.get("PYTHONPATH"))))
+
+
+def pytest_addoption(parser):
+    """Tests that hold for one seed by luck fail for another: `pytest --shift-seeds 1`, 2, 3, ..."""
+    parser.addoption("--shift-seeds", type=int, default=0, metavar="N", help="change every whole number that is a seed")
+
+
+def pytest_configure(config):
+    """Shift the seeds of estimators and of generators, of tests and of the package."""
+    shift = 1_000_003 * config.getoption("--shift-seeds")
+    if not shift:
+        return
+    begin, default_rng = Randomness.__init__, np.random.default_rng
+
+    def shifted(seed):
+        return int(seed) + shift if isinstance(seed, (int, np.integer)) else seed
+
+    Randomness.__init__ = lambda self, random_state, user="": begin(self, shifted(random_state), user)
+    np.random.default_rng = lambda seed=None: default_rng(shifted(seed))
 
 
 def public_estimators():
