@@ -583,8 +583,8 @@ MUTANTS = [
     ),
     Mutant(
         "zCDP to epsilon",
-        "return xi + rho * order + log1p(-1 / order) - (log(delta) + log(order)) / (order - 1)",
-        "return xi + rho * order + 2 * log1p(-1 / order) - (log(delta) + log(order)) / (order - 1)",
+        "return xi + rho * order + log_rest - (log_delta + log_order) / (order - 1)",
+        "return xi + rho * order + 2 * log_rest - (log_delta + log_order) / (order - 1)",
         "epsilon is too small",
         ACCOUNTING,
     ),
