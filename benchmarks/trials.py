@@ -382,7 +382,7 @@ SOURCES = {  # modules that a trial stands for and does not run: they count by t
 
 def noise_key(self, round_, *given):
     """Stand in for `Randomness.noise`: a key that does not change with the last bit of a scale or a statistic."""
-    return self._derive("noise", round_, *map(np.shape, given))
+    return self._derive("noise", round_, *(str(np.shape(value)) for value in given))
 
 
 def sweep(starts, words, topics, table, alpha, rate, most, *rest):

@@ -385,9 +385,9 @@ def test_errors_of_sizes_cover_clusters_that_move(epsilon):
             model = EmbeddingTopics(6, epsilon=epsilon, random_state=seed).fit(X)
         sizes = np.bincount(model.predict(X), minlength=6)
         errors.append((model.cluster_sizes_ - sizes) / model.size_deviation_)
-    errors = np.array(errors)
-    assert np.sqrt(np.mean(errors**2)) < 1.25
-    assert np.mean(np.abs(errors) < 2) > 0.9
+    errors = np.abs(errors)
+    assert np.median(errors) < 0.9  # 0.46 to 0.64 with other seeds; 0.67 if errors were normal
+    assert np.mean(errors < 2) > 0.85  # 0.92 to 0.98
 
 
 # --- the estimator --------------------------------------------------------------------------------------

@@ -379,7 +379,7 @@ def test_the_number_of_words_that_noise_keeps_is_never_overrated():
                 weight = 4 * (1 / t**0.5 + 2 / (1 + first) ** 0.5 + 4 / (1 + second) ** 0.5) / 7
                 total += chance * stats.norm.sf((6.0 - 1 - weight) / mean.deviations[2])
         exact.append(t * total)
-    assert (bound >= exact).all()
+    assert (bound * (1 + 1e-12) >= exact).all()  # rounding errors are added where the bound is used
     np.testing.assert_allclose(bound, exact, rtol=0.05)
 
 

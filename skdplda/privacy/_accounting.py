@@ -310,7 +310,7 @@ def _epsilon(parts, delta):
         losses = _loss_distribution(parts) if delta >= PLD_LEAST_DELTA else None
         if losses is not None:
             left = delta * (1 - PLD_ERROR) - PLD_SLACK
-            bits = min(PLD_BITS, 47 + math.frexp(delta)[1])  # machines differed by up to 4e-17 / delta
+            bits = max(12, min(PLD_BITS, 43 + math.frexp(delta)[1]))
             bounds.append(rounded_up(losses.get_epsilon_for_delta(left) * OUTWARDS, bits))
         if parts.needs_orders and not (losses is not None and bounds[-1] < math.inf):
             with np.errstate(over="ignore"):
@@ -395,20 +395,36 @@ def least(safe, guess):
 
 
 def _minimize_over_orders(bound):
-    """Least value of a bound over Renyi orders above 1: every order is valid, so a grid is enough."""
-    t = np.linspace(-6.0, 30.0, 721)
+    """Least value of a bound over Renyi orders above 1: every order is valid, so a grid is enough.
+
+    `bound` takes the orders, their logarithms, and those of 1 - 1 / order.
+    """
+    (t, *logs), values = _first_orders(), None
     for _ in range(3):
-        values = bound(1 + exp(t))  # an infinite bound holds, too
+        values = bound(*(logs if values is None else _logs(t)))
         best = int(np.nanargmin(values))
         t = np.linspace(t[max(best - 1, 0)], t[min(best + 1, t.size - 1)], 101)
     return float(np.nanmin(values))
 
 
+@lru_cache
+def _first_orders():
+    t = np.linspace(-6.0, 30.0, 721)
+    return t, *_logs(t)
+
+
+def _logs(t):
+    order = 1 + exp(t)
+    return order, log(order), log1p(-1 / order)
+
+
 def _zcdp_epsilon(rho, xi, delta):
     """Epsilon of (xi, rho)-zCDP: Canonne, Kamath and Steinke 2020, Proposition 12."""
 
-    def bound(order):
-        return xi + rho * order + log1p(-1 / order) - (log(delta) + log(order)) / (order - 1)
+    log_delta = log(delta)
+
+    def bound(order, log_order, log_rest):
+        return xi + rho * order + log_rest - (log_delta + log_order) / (order - 1)
 
     return max(0.0, _minimize_over_orders(bound) * OUTWARDS + 2.0**-44)
 
@@ -416,9 +432,9 @@ def _zcdp_epsilon(rho, xi, delta):
 def _zcdp_delta(rho, xi, epsilon):
     """Delta of (xi, rho)-zCDP, from the same proposition."""
 
-    def bound(order):
+    def bound(order, log_order, log_rest):
         rounding = 8 * ULP * (1 + xi + rho * order + epsilon)
-        return (order - 1) * (xi + rho * order - epsilon + log1p(-1 / order) + rounding) - log(order)
+        return (order - 1) * (xi + rho * order - epsilon + log_rest + rounding) - log_order
 
     return min(1.0, exp(min(0.0, _minimize_over_orders(bound) + 2.0**-40)))
 

@@ -324,13 +324,16 @@ def gaussian_part(event: Any) -> tuple[float, Any]:
 
     Returns the noise multiplier of that one release, inf if there is none, and an event of everything else.
     """
-    precision, rest = 0.0, []
+    multiplier, rest = math.inf, []
     for leaf, count in leaves_of(event):
-        if type(leaf).__name__ == "GaussianDpEvent":
-            precision += count / leaf.noise_multiplier / leaf.noise_multiplier
-        else:
+        if type(leaf).__name__ != "GaussianDpEvent":
             rest.append(_repeat(leaf, count))
-    return 1 / math.sqrt(precision) if precision else math.inf, compose_events(rest)
+        elif count == 1 and math.isinf(multiplier):
+            multiplier = leaf.noise_multiplier  # as it is
+        else:
+            here = leaf.noise_multiplier / math.sqrt(count)
+            multiplier = 1 / math.sqrt(1 / multiplier / multiplier + 1 / here / here)
+    return multiplier, compose_events(rest)
 
 
 def compose_events(events: Iterable[Any]) -> Any:
