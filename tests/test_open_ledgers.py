@@ -429,6 +429,7 @@ def process(monkeypatch):
     process = _open_ledgers.Process()
     monkeypatch.setattr(_open_ledgers, "PROCESS", process)
     monkeypatch.setattr(_open_ledgers, "ancestors", lambda: iter(()))
+    monkeypatch.delenv("SKDPLDA_LEDGER", raising=False)
     return process
 
 
@@ -447,7 +448,9 @@ def test_what_another_machine_tells_holds_for_a_day_and_if_its_file_is_here(proc
         lda().fit(X)
     with PrivacyAccountant(**BUDGET) as own:  # who says which ledger it is need not wait
         lda().fit(X)
+        assert "another machine" not in os.environ["SKDPLDA_LEDGER"]  # for whom that would be beyond doubt
     assert len(own.ledger) == 1
+    assert "SKDPLDA_LEDGER" not in os.environ
     process.receive([told(version=4, when=time.time() - 2 * 86_400)])
     assert active_accountant() is None
     process.receive([told(version=3)])  # older than what is known
@@ -505,8 +508,10 @@ def charges():
 def forks(path, ledger):
     read, write = os.pipe()
     if not (child := os.fork()):
-        os.write(write, str(spends(path, ledger) + charges()).encode())
-        os._exit(0)
+        try:
+            os.write(write, str(spends(path, ledger) + charges()).encode())
+        finally:
+            os._exit(0)
     os.waitpid(child, 0)
     return int(os.read(read, 99))
 
