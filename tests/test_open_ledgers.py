@@ -429,6 +429,7 @@ def process(monkeypatch):
     process = _open_ledgers.Process()
     monkeypatch.setattr(_open_ledgers, "PROCESS", process)
     monkeypatch.setattr(_open_ledgers, "ancestors", lambda: iter(()))
+    monkeypatch.delenv("SKDPLDA_LEDGER", raising=False)
     return process
 
 
@@ -447,7 +448,9 @@ def test_what_another_machine_tells_holds_for_a_day_and_if_its_file_is_here(proc
         lda().fit(X)
     with PrivacyAccountant(**BUDGET) as own:  # who says which ledger it is need not wait
         lda().fit(X)
+        assert "another machine" not in os.environ["SKDPLDA_LEDGER"]  # for whom that would be beyond doubt
     assert len(own.ledger) == 1
+    assert "SKDPLDA_LEDGER" not in os.environ
     process.receive([told(version=4, when=time.time() - 2 * 86_400)])
     assert active_accountant() is None
     process.receive([told(version=3)])  # older than what is known
@@ -505,8 +508,10 @@ def charges():
 def forks(path, ledger):
     read, write = os.pipe()
     if not (child := os.fork()):
-        os.write(write, str(spends(path, ledger) + charges()).encode())
-        os._exit(0)
+        try:
+            os.write(write, str(spends(path, ledger) + charges()).encode())
+        finally:
+            os._exit(0)
     os.waitpid(child, 0)
     return int(os.read(read, 99))
 
@@ -514,11 +519,11 @@ def main(path, *others):
     ledger = PrivacyAccountant.open(path, epsilon=2.0)
     ledger.check(GUARANTEE)  # no thread imports a module while another forks
     children = [subprocess.Popen([sys.executable, __file__, *other], stdout=subprocess.PIPE) for other in others]
-    with ledger, ThreadPoolExecutor(4) as threads, ProcessPoolExecutor(2, mp_context=get_context("forkserver")) as pool:
+    with ledger, ThreadPoolExecutor(4) as threads, ProcessPoolExecutor(1, mp_context=get_context("forkserver")) as pool:
         work = [threads.submit(spends, path, ledger), threads.submit(spends, path), threads.submit(charges)]
         work += [threads.submit(forks, path, ledger), pool.submit(charges), pool.submit(spends, path)]
         done = sum(each.result() for each in work)
-    print(done + sum(int(child.communicate(timeout=200)[0]) for child in children))
+    print(done + sum(int(child.communicate()[0]) for child in children))
 
 if __name__ == "__main__":
     main(sys.argv[1], *([path] for path in sys.argv[2:]))
@@ -527,13 +532,13 @@ if __name__ == "__main__":
 
 @LINUX
 def test_what_processes_threads_and_forks_spend_at_once_is_what_the_ledger_has(tmp_path):
-    """By two names of one file, 126 times."""
+    """By two names of one file, 84 times."""
     path, link, script = tmp_path / "ledger.json", tmp_path / "link.json", tmp_path / "stress.py"
     script.write_text(STRESS)
     ledger = PrivacyAccountant.open(path, epsilon=2.0)
     os.link(path, link)
-    command = [sys.executable, "-W", "ignore", str(script), str(path), str(link), str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240)
-    assert int(done.stdout) == len(ledger.ledger) == 126
-    assert ledger.remaining_epsilon == 2.0 - 126 / 64
-    assert len({entry.run for entry in ledger.ledger} - {None}) == 54
+    command = [sys.executable, "-W", "ignore", str(script), str(path), str(link)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
+    assert int(done.stdout) == len(ledger.ledger) == 84
+    assert ledger.remaining_epsilon == 2.0 - 84 / 64
+    assert len({entry.run for entry in ledger.ledger} - {None}) == 36

@@ -167,7 +167,7 @@ class Process:
     def publish(self) -> None:
         """Write the environment variable that new processes inherit, and what descendants look at."""
         self.version += 1
-        known = self.announcement()
+        known = [self.own(), *(told for told in self.announced.values() if told.name in self.trusted)]
         text = json.dumps(known) if any(told.blocks for told in known) else self.unreadable
         if text:
             os.environ[VARIABLE] = text
