@@ -20,6 +20,7 @@ from skdplda.privacy import (
     pure_event,
     selection_event,
 )
+from skdplda.privacy._accounting import _loss_distribution, parts_of
 
 MOST_KINDS = 64  # that are accounted one by one
 HUGE = 10**400  # an integer that no float holds
@@ -185,3 +186,16 @@ def test_events_at_the_limits_of_floats_have_a_cost_or_are_refused():
             assert epsilon >= 0 and 0 <= delta <= 1
             found += 1
     assert found > 100 and refused > 10
+
+
+@pytest.mark.parametrize(
+    ("event", "least"),
+    [
+        (gaussian_event(0.618, 400, 0.001), 0.45),  # the fit of Park et al. (2016), Figure 3
+        (compose_events([pure_event(0.001, 5000), gaussian_event(2.0)]), 1.0),
+        (compose_events([gaussian_event(1 + 0.1 * kind, 10, 0.05) for kind in range(10)]), 1.0),
+    ],
+)
+def test_what_fits_do_is_accounted_by_loss_distributions(event, least):
+    assert _loss_distribution(parts_of(event)) is not None
+    assert epsilon_of(event, 1e-4) > least

@@ -33,7 +33,7 @@ PLD_LEAST_DELTA = 1e-11  # below it the slack would dominate: Renyi bounds take 
 # Beyond these, a privacy loss distribution is not made, and the bounds in closed form and of Renyi divergences are all
 # that there is. They bound the work on events that come out of files, and are far above what a fit or a search does.
 PLD_STEPS = 20_000  # rounding takes up to 2e-13 of delta there, 1.1e-12 at 100,000 steps: beyond the slack
-PLD_POINTS = 2**24  # of all convolutions, some 5 s
+PLD_POINTS = 2**25  # of all convolutions, some 5 s
 LARGEST_SIGMA, SMALLEST_RATE = 1e50, 1e-50  # of sampled noise
 NO_PRIVACY = 1e100  # precision or Renyi divergence that is as good as infinite
 MOST_KINDS = 64  # of sampled parts, of which each takes a Renyi accountant 20 ms; more are rounded up to so many
@@ -401,7 +401,8 @@ def _minimize_over_orders(bound):
     """
     (t, *logs), values = _first_orders(), None
     for _ in range(3):
-        values = bound(*(logs if values is None else _logs(t)))
+        with np.errstate(over="ignore"):  # an infinite bound holds, too
+            values = bound(*(logs if values is None else _logs(t)))
         best = int(np.nanargmin(values))
         t = np.linspace(t[max(best - 1, 0)], t[min(best + 1, t.size - 1)], 101)
     return float(np.nanmin(values))
@@ -480,12 +481,16 @@ def _grid_interval(parts):
     if parts.precision:
         finest, variance = min(finest, math.sqrt(parts.precision) / 40), variance + parts.precision
     for (rate, sigma), count in parts.sampled:
-        chi2 = expm1(min(1 / sigma / sigma, 700.0))
-        deviation = min(1 / sigma, rate * math.sqrt(chi2))
+        deviation = _deviation(rate, sigma)
         finest, variance = min(finest, deviation / 40), variance + count * deviation * deviation
         largest = max(largest, _largest_loss(rate, sigma))
     interval = max(finest, (variance + 16 * math.sqrt(variance)) / 1e6, largest / 2e5)
     return math.ldexp(1.0, math.frexp(interval)[1] - 1) if 0 < interval < math.inf else interval  # multiples are exact
+
+
+def _deviation(rate, sigma):
+    """Return about the standard deviation of the loss of one sampled step."""
+    return min(1 / sigma, rate * math.sqrt(expm1(min(1 / sigma / sigma, 700.0))))
 
 
 def _largest_loss(rate, sigma):
@@ -497,14 +502,18 @@ def _largest_loss(rate, sigma):
 def _points(parts, interval):
     """Estimate how many points the convolutions of a distribution take on a grid; inf where floats do not hold it.
 
-    That of `count` equal steps of m points has up to m * count, or m * (70 + count / 4) by the Chernoff bound at order
-    1 / m (1e-15 of the mass is cut), which is the least order that dp-accounting tries. All together have a million.
+    That of `count` equal steps of m points has up to m * count. dp-accounting cuts off 1e-15 of the mass by Chernoff
+    bounds at the orders j / m, j from 1 to 20, which leave about m * (70 / j + j * count * (deviation / range)^2).
+    All together have a million.
     """
     if not 0 < interval < math.inf or parts.precision > 700:
         return math.inf
+    kinds = [(epsilon, epsilon, count) for epsilon, count in parts.pure]
+    kinds += [(_largest_loss(*kind), _deviation(*kind), count) for kind, count in parts.sampled]
     points = together = 0.0
-    for loss, count in (*parts.pure, *((_largest_loss(*kind), count) for kind, count in parts.sampled)):
-        size = (2 * loss / interval + 1) * min(count, 70 + count / 4)
+    for loss, deviation, count in kinds:
+        spread = (deviation / loss / 2) ** 2
+        size = (2 * loss / interval + 1) * min(count, *(70 / j + j * count * spread for j in (1, 2, 5, 10, 20)))
         together = min(together + size, 1e6)
         points += size + together if loss < 700 else math.inf
     return points
