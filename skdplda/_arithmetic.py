@@ -4,7 +4,7 @@
 BLAS may differ in the last bit between processors, versions and numbers of threads. That bit can change the noise of a
 seeded fit, whose key is a digest of what the noise is added to. What stands here uses operations that IEEE 754 fixes,
 in a fixed order: the kernels `_arithmetic` and `_linear_algebra`. Also fixed are +, -, *, /, `sqrt`, `square`,
-comparisons, sums of integers, cumulative sums and `bincount` of NumPy. `tests/test_arithmetic.py` forbids the others in
+comparisons, sums of integers, cumulative sums and `bincount` of NumPy. `tests/test_same_bits.py` forbids the others in
 the packages that fits use.
 """
 

@@ -305,7 +305,10 @@ def test_a_ledger_that_an_earlier_version_began_keeps_its_accounting(name):
     """What remains, and what is accepted, are that version's words."""
     stored = FORMER["ledgers"][name]
     ledger = PrivacyAccountant.from_json(json.dumps(stored["ledger"]))
-    assert ledger.remaining_epsilon == pytest.approx(stored["remaining_epsilon"], rel=1e-9)
+    # What dp-accounting computes is rounded up further today, by less than a millionth here.
+    assert (
+        stored["remaining_epsilon"] * (1 - 1e-6) <= ledger.remaining_epsilon <= stored["remaining_epsilon"] * (1 + 1e-9)
+    )
     again = PrivacyAccountant.from_json(ledger.to_json())
     assert again._filter == ledger._filter
     assert ledger._filter is None or [rule.edition for rule in ledger._filter.rules] == [1]

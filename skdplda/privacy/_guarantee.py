@@ -32,6 +32,7 @@ COMPARED = ("unit", "adjacency", "trust")  # guarantees that differ here never c
 STRENGTH = list(Status)  # strongest first
 MOST_DIGITS = 300  # of an integer in JSON: a float holds it
 ROUNDING = 1e-9  # in relation to epsilon, that two ways of computing it may differ by
+LOADED_ROUNDING = 2.0**-11  # the same, of versions that rounded what dp-accounting computes less far
 BASIC = "basic composition: Dwork and Roth (2014), Theorem 3.16"
 GROUPS = "group privacy: Vadhan (2017), Lemma 2.2"
 
@@ -345,7 +346,8 @@ class PrivacyGuarantee:
         Raises
         ------
         ValueError
-            If the text is not JSON, not a guarantee, or of a newer version, or the event costs more than epsilon.
+            If the text is not JSON, not a guarantee, or of a newer version, or the event costs more than epsilon. What
+            another version rounded less far is rounded up as here.
         """
         data = read_json(text, FORMAT, VERSION)
         names = {field.name for field in fields(cls)}
@@ -354,6 +356,9 @@ class PrivacyGuarantee:
         try:
             event = event_from_json(data.pop("event"))
             epsilon = number_from_json(data.pop("epsilon"))
+            if event is not None and data["delta"] < 1:
+                true = epsilon_of(event, data["delta"] - data["event_delta"])
+                epsilon = true if epsilon < true <= epsilon * (1 + LOADED_ROUNDING) else epsilon
             return cls(epsilon=epsilon, event=event, **data)
         except (TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"the fields of this guarantee do not fit: {error}") from None
