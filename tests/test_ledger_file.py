@@ -369,7 +369,7 @@ def test_integers_that_no_float_holds_are_refused_in_a_sentence(path):
     path.write_text(path.read_text().replace('"epsilon": 1.0', f'"epsilon": 1{"0" * 400}'))
     with pytest.raises(ValueError, match=r"is damaged .*an integer has 401 digits; at most 300 are allowed"):
         PrivacyAccountant.open(path)
-    with pytest.raises(ValueError, match=r"epsilon must be > 0 or inf; got a number that no float can hold"):
+    with pytest.raises(ValueError, match=r"epsilon must be > 0 or inf, .*got a number beyond it"):
         PrivacyAccountant(10**400)
 
 

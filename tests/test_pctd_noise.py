@@ -280,7 +280,7 @@ def test_the_published_form_warns_on_every_fit_and_charges():
     for _ in range(2):
         with pytest.warns(PrivacyLeakWarning, match="drawn anew in each iteration"):
             model.fit(X)
-    with PrivacyAccountant(epsilon=10.0, delta=1e-4, unit="token", accept_claimed=True) as accountant:
+    with PrivacyAccountant(epsilon=10.0, delta=model.delta, unit="token", accept_claimed=True) as accountant:
         with pytest.warns(PrivacyLeakWarning):
             model.fit(X)
         assert accountant.total.epsilon == pytest.approx(2.0, rel=1e-3)

@@ -132,12 +132,13 @@ class Process:
         """Begin a life with nothing open."""
         self.lock, self.name = RLock(), secrets.token_hex(16)
         self.open: list[Block] = []
-        self.version, self.posted = 0, -1
+        self.version, self.posted, self.changed = 0, -1, 0.0
 
     def own(self) -> Told:
         """Return what this process tells of itself."""
         blocks = tuple(block.told for block in self.open)
-        return Told(os.getpid(), self.name, self.machine, time.time(), self.version, blocks)
+        when = time.time() if blocks else self.changed  # what is closed has no age, and pickles stay equal
+        return Told(os.getpid(), self.name, self.machine, when, self.version, blocks)
 
     def announcement(self) -> list[Told]:
         """Return what is to be told to others: of this process, and of those that it was told of."""
@@ -166,7 +167,7 @@ class Process:
 
     def publish(self) -> None:
         """Write the environment variable that new processes inherit, and what descendants look at."""
-        self.version += 1
+        self.version, self.changed = self.version + 1, time.time()
         known = [self.own(), *(told for told in self.announced.values() if told.name in self.trusted)]
         text = json.dumps(known) if any(told.blocks for told in known) else self.unreadable
         if text:
