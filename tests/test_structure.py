@@ -166,7 +166,7 @@ def instance(kind):
     if kind is PrivateSearchCV:
         return PrivateSearchCV(VIPSLDA(K, max_iter=2), {"n_components": [2, 3]}, epsilon=9.0).fit(matrix())
     if kind is PrivatePipeline:
-        return PrivatePipeline([("topics", VIPSLDA(K, max_iter=2))]).fit(matrix())
+        return None  # its steps look
     if issubclass(kind, BaseEstimator):
         small = {"n_components": K, "max_iter": 2, "epsilon": 100.0}
         names = inspect.signature(kind).parameters
