@@ -356,9 +356,11 @@ class PrivacyGuarantee:
         try:
             event = event_from_json(data.pop("event"))
             epsilon = number_from_json(data.pop("epsilon"))
-            if event is not None and data["delta"] < 1:
-                true = epsilon_of(event, data["delta"] - data["event_delta"])
-                epsilon = true if epsilon < true <= epsilon * (1 + LOADED_ROUNDING) else epsilon
+            rest = cls(epsilon=math.inf, event=event, **data)  # checks all but epsilon
+            if event is not None and rest.delta < 1:
+                true = epsilon_of(event, rest.delta - rest.event_delta)
+                stated = check_nonnegative("epsilon", epsilon)
+                epsilon = true if stated < true <= stated * (1 + LOADED_ROUNDING) else epsilon
             return cls(epsilon=epsilon, event=event, **data)
         except (TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"the fields of this guarantee do not fit: {error}") from None
