@@ -66,7 +66,7 @@ def corpora(data):
         "TweetRumors": (CountVectorizer(token_pattern=r"\S+").fit_transform(tweets), None),
         "Enron by sender": (
             english.fit_transform(f"{mail['subject']}\n{mail['body']}" for mail in mails),
-            [mail["frm"] for mail in mails],
+            [mail["frm"].strip() or f"unknown {i}" for i, mail in enumerate(mails)],
         ),
     }
 

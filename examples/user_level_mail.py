@@ -31,7 +31,8 @@ data = os.environ.get("SKDPLDA_DATA")
 if args.corpus == "enron" or (args.corpus is None and data):
     with lzma.open(Path(data) / "enron_ham_raw.jsonl.xz", "rt") as file:
         mails = [json.loads(line) for line in file]
-    texts, senders = [f"{mail['subject']}\n{mail['body']}" for mail in mails], [mail["frm"] for mail in mails]
+    texts = [f"{mail['subject']}\n{mail['body']}" for mail in mails]
+    senders = [mail["frm"].strip() or f"unknown {i}" for i, mail in enumerate(mails)]  # each unknown one is a user
 else:
     rng = np.random.default_rng(0)
     corpus = make_news_corpus(args.messages, 400, 6, random_state=0)
