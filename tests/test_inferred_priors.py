@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skdplda import VIPSLDA, PrivateCGSLDA, make_fdptm_pipeline
@@ -149,3 +150,11 @@ def test_forms_that_cannot_infer_refuse(short, tmp_path):
         VIPSLDA(2, epsilon=np.inf, topic_word_prior="infer").fit(write_counts(tmp_path / "counts", [short[0]]))
     with pytest.raises(ValueError, match=r"'doc_topic_prior' .*infer"):
         PrivateCGSLDA(2, doc_topic_prior="guess").fit(short[0])
+
+
+def test_empty_documents_do_not_move_inferred_priors(short):
+    X = sp.csr_array(short[0])
+    padded = sp.vstack([X, sp.csr_array((40, X.shape[1]), dtype=X.dtype)], format="csr")
+    model = VIPSLDA(3, epsilon=np.inf, max_iter=30, random_state=0, **BOTH)
+    priors = [model.fit(data).doc_topic_prior_ for data in (X, padded)]
+    assert_allclose(priors[1], priors[0], rtol=1e-9)
