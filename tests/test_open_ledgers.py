@@ -344,25 +344,24 @@ def test_a_process_with_an_emptied_environment_charges_the_ledger_of_those_it_de
     shell = ["sh", "-c", '"$0" -c "$1"; exit $?', sys.executable, CHILD]  # a grandchild
     with PrivacyAccountant.open(tmp_path / "ledger.json", **BUDGET) as accountant:
         for command in ([sys.executable, "-c", CHILD], shell):
-            subprocess.run(command, env=needed, check=True, timeout=120)
+            subprocess.run(command, env=needed, cwd=tmp_path, check=True, timeout=120)
     assert len(accountant.ledger) == 2
     with PrivacyAccountant(**BUDGET):
-        done = subprocess.run(shell, env=needed, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(shell, env=needed, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     assert REFUSED in done.stderr
-    subprocess.run(shell, env=needed, check=True, timeout=120)  # the block is closed
-
-
-def fit_one(_):
-    return lda().fit(X).components_.shape
+    subprocess.run(shell, env=needed, cwd=tmp_path, check=True, timeout=120)  # the block is closed
 
 
 @LINUX
 def test_idle_workers_of_joblib_that_make_their_estimators_charge_the_ledger(tmp_path, idle_workers):
+    def fit_one(X):  # a local function: workers cannot import the modules of tests
+        return PrivateCGSLDA(2, max_iter=2).fit(X).components_.shape
+
     with PrivacyAccountant.open(tmp_path / "ledger.json", **BUDGET).labelled("in workers") as accountant:
-        joblib.Parallel(2)(joblib.delayed(fit_one)(number) for number in range(4))
+        joblib.Parallel(2)(joblib.delayed(fit_one)(X) for _ in range(4))
         cross_val_score(lda(), X, cv=2, n_jobs=2)
     assert [entry.label for entry in accountant.ledger] == ["in workers"] * 6
-    joblib.Parallel(2)(joblib.delayed(fit_one)(0) for _ in range(2))
+    joblib.Parallel(2)(joblib.delayed(fit_one)(X) for _ in range(2))
 
 
 @pytest.fixture
