@@ -44,18 +44,20 @@ from skdplda.privacy import (
     seeded_guarantee,
     stated_guarantee,
 )
-from skdplda.rounds._adaptive import FEWEST_APART, MOST_OTHERS, AdaptiveTables, audited_question, in_proportion
+from skdplda.rounds._adaptive import FEWEST_APART, MOST_OTHERS, Knowledge, audited_query, in_proportion
 from skdplda.rounds._checkpoint import interrupted
 from skdplda.rounds._estep_units import UnitEStep, check_contribution
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
-from skdplda.rounds._loop import run_rounds
-from skdplda.rounds._plan import BudgetPlan, NoisePlan
+from skdplda.rounds._loop import Tables, answer_exactly, converse, rounds_of
+from skdplda.rounds._plan import BudgetPlan, NoisePlan, Spending
 from skdplda.rounds._prior import PublicPrior, seeded_names
+from skdplda.rounds._queries import TopicCounts
 from skdplda.rounds._seeding import order_of_topics
 from skdplda.rounds._sensitivity import GRID, shortened
 from skdplda.rounds._sharded import ShardedEStep
-from skdplda.rounds._tables import SmoothedTables
+from skdplda.rounds._tables import ExactTables, SmoothedTables
+from skdplda.rounds._transcript import Transcript
 
 __all__ = ["BaseRoundsModel", "BaseTopicModel", "TrainingData"]
 
@@ -474,26 +476,27 @@ class BaseRoundsModel(BaseTopicModel):
         ValueError
             For parameters or counts that are not as described, and for fits without noise, which have no bound.
         """
-        e_step, tables, plan, prior = self._audited_parts(X, groups)
+        e_step, table, plan, prior = self._audited_parts(X, groups)
         if released != "topics" and not isinstance(plan, BudgetPlan):
             raise ValueError(f"released={released!r} is for fits whose releases divide the budget; use 'topics'.")
         vectors = getattr(prior, "vectors", None)
         if released in ("fit", "vectors") and vectors is None:
             raise ValueError(f"released={released!r} needs vectors of words; give a prior that has some.")
         for round_ in range(rounds_before):
-            e_step.collect(tables.table, round_, None)
-        question = audited_question(released, tables.table, vectors)
-        return e_step.collect(question, rounds_before, None), plan.law.norm, GRID
+            e_step.collect(TopicCounts(table), round_, None)
+        query = audited_query(released, table, vectors)
+        return e_step.collect(query, rounds_before, None), plan.law.norm, GRID
 
     def _audited_parts(self, X, groups=None):
-        """Return E-step, tables, plan and prior of a fit, for audits by the curator; no ledger is charged."""
+        """Return E-step, first table, plan and prior of a fit, for audits by the curator; no ledger is charged."""
         plan = self._plan()
         if plan is None or plan.noiseless:
             raise ValueError("only a private form has contributions of bounded norm; give a finite epsilon.")
         copy = clone(self)
         randomness = Randomness(self.random_state, type(self).__name__)
         data = copy._training_data(X, groups, plan, randomness)
-        return copy._e_step(plan, randomness, data), copy._make_tables(plan, randomness, data), plan, data.prior
+        strategy, _ = copy._strategy(plan, randomness, data)
+        return copy._e_step(plan, randomness, data), next(strategy).table, plan, data.prior
 
     def _fit(self, X, groups, watch=None):
         """Plan, check the budget, read, warn, charge and run; then change all fitted attributes at once.
@@ -529,28 +532,25 @@ class BaseRoundsModel(BaseTopicModel):
 
     def _run(self, plan, randomness, data, charge, callback):
         """Run the private loop and return the fitted attributes; `charge.charge` must precede the first release."""
-        e_step, tables = self._e_step(plan, randomness, data), self._make_tables(plan, randomness, data)
+        e_step, (strategy, state) = self._e_step(plan, randomness, data), self._strategy(plan, randomness, data)
         identity = ""
         if self.checkpoint is not None:
             # Of other columns, a prior says other things.
             held = settings_of(self), data.documents.shape, data.contents, data.prior
             identity = f"{type(self).__name__} {fingerprint(*held)}"
         with closing(e_step) if hasattr(e_step, "close") else nullcontext():
-            run_rounds(
-                e_step,
-                tables,
-                plan,
-                randomness,
-                n_threads=effective_n_jobs(self.n_jobs),
-                before_release=charge.charge,
-                checkpoint=self.checkpoint,
-                identity=identity,
-                callback=callback,
-                verbose=self.verbose,
-            )
+            transcript = Transcript(self.checkpoint, identity, state)
+            options = {"transcript": transcript, "before_release": charge.charge, "callback": callback}
+            options |= {"verbose": self.verbose}
+            if plan.noiseless:
+                options["grows"] = state if isinstance(state, ExactTables) else None
+                tables = answer_exactly(strategy, e_step, Spending(plan), randomness, **options)
+            else:
+                options["n_threads"] = effective_n_jobs(self.n_jobs)
+                tables = converse(strategy, e_step, Spending(plan), randomness, **options)
             priors = getattr(e_step, "priors", None)
         del e_step  # before the model is made, which is as large as its sums
-        fitted = self._inferred(priors, self._model_of(tables, plan.planned(tables)))
+        fitted = self._inferred(priors, self._model_of(tables, transcript.n_done))
         return self._in_order_of_seeds(fitted, data.prior)
 
     def _in_order_of_seeds(self, fitted, prior):
@@ -596,6 +596,13 @@ class BaseRoundsModel(BaseTopicModel):
             attributes["components_"] += priors.word_prior - self._topic_word_prior()
         return attributes | {"doc_topic_prior_": priors.alpha, "topic_word_prior_": priors.word_prior}
 
+    def _strategy(self, plan, randomness, data):
+        """Return what asks, and the state that it goes on from, or None if that is made of its answers."""
+        asks = self._make_tables(plan, randomness, data)
+        if not isinstance(asks, Tables):
+            return asks, None
+        return rounds_of(asks, plan.n_rounds, None if plan.noiseless else plan.law.norm), asks
+
     def _e_step(self, plan, randomness, data):
         """Return the E-step of all documents, here or on workers."""
         make = self._make_e_step(plan, randomness, data)
@@ -611,7 +618,7 @@ class BaseRoundsModel(BaseTopicModel):
         told = tables.signal_to_noise() if hasattr(tables, "signal_to_noise") else None
         if told is not None:
             attributes |= {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
-        if isinstance(tables, AdaptiveTables):
+        if isinstance(tables, Knowledge):
             factors = tables.relative_priors()
             if tables.mean_prior is not None:
                 attributes["doc_topic_prior_"] = (

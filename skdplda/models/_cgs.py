@@ -17,7 +17,7 @@ from skdplda.models._base import JUDGING, BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import JUDGES, AdaptiveTables, least_share, told_noise
+from skdplda.rounds._adaptive import JUDGES, adaptive, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_gibbs import GibbsEStep, StartedGibbsEStep
 from skdplda.rounds._estep_listed import ListedEStep
@@ -432,7 +432,7 @@ class PrivateCGSLDA(BaseRoundsModel):
             return ExactTables(shape, plan, priors, self._first_expected(plan), lists)
         if self._adaptive():
             options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._infers()[0]}
-            return AdaptiveTables(shape, plan, key, weighted=self._soft_counts(plan, data), **options)
+            return adaptive(shape, plan, key, weighted=self._soft_counts(plan, data), **options)
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)
 

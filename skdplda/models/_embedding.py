@@ -27,7 +27,15 @@ from skdplda.distributed import paired_shards, shards_of
 from skdplda.models._base import BaseRoundsModel, TrainingData
 from skdplda.models._clusters import CLEAR, BaseClusterModel, projected_rows
 from skdplda.privacy import Randomness, seeded_guarantee
-from skdplda.rounds._clusters import EXACT_ROUNDS, ROUNDS, ClusterPlan, ClusterTables, PublicStart, cluster_shares
+from skdplda.rounds._clusters import (
+    EXACT_ROUNDS,
+    ROUNDS,
+    ClusterKnowledge,
+    ClusterPlan,
+    PublicStart,
+    cluster_shares,
+    clusters,
+)
 from skdplda.rounds._estep_clusters import FINE, ClusterEStep, Embeddings
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._sensitivity import GRID, shortened
@@ -295,12 +303,10 @@ ShardedCounts
         copy = clone(self)
         randomness = Randomness(self.random_state, type(self).__name__)
         data = copy._read((X, counts), groups, plan, randomness)
-        question = copy._make_tables(plan, randomness, data).question_of(
-            "clusters" if released == "topics" else released
-        )
+        query = copy._known(plan, randomness, data).query("clusters" if released == "topics" else released)
         if released in ("words", "cluster_words") and data.documents.counts is None:
             raise ValueError(f"released={released!r} needs counts.")
-        return copy._e_step(plan, randomness, data).collect(question, 0, None), plan.law.norm, GRID
+        return copy._e_step(plan, randomness, data).collect(query, 0, None), plan.law.norm, GRID
 
     def _doc_topic_prior(self):
         """Return the prior of clusters when word counts are judged."""
@@ -442,6 +448,11 @@ ShardedCounts
         return partial(projected_e_step, projection=self.projection, n_words=data.documents.pool.n_counted)
 
     def _make_tables(self, plan, randomness, data):
+        known = self._known(plan, randomness, data)
+        return clusters(known, self.keyword_share if known.n_words else 0.0, self._public("centre") is not None)
+
+    def _known(self, plan, randomness, data):
+        """Return what is known before the first release."""
         counts = None if data.on_workers else data.documents.counts
         n_words = data.documents.pool.n_counted if data.on_workers else None if counts is None else counts.shape[1]
         n_dimensions = self._n_dimensions(self.n_features_in_)
@@ -455,13 +466,12 @@ ShardedCounts
             start = PublicStart.of_rows(
                 projected_rows(init, self.projection), weight, self.n_components, n_dimensions, key
             )
-        return ClusterTables(
+        return ClusterKnowledge(
             (n_dimensions, n_words, self.n_components),
             plan,
             start,
             n_rounds=self._rounds(),
             soft=self.assignment == "soft",
-            keyword_share=self.keyword_share if n_words else 0.0,
             centre=self._public("centre"),
         )
 

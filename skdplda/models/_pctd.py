@@ -38,8 +38,8 @@ from skdplda.models._pctd_tables import ConsistentTables, LastTable
 from skdplda.privacy import calibrate_gaussian, epsilon_of, gaussian_event, seeded_guarantee
 from skdplda.rounds._estep_segments import SegmentEStep
 from skdplda.rounds._guarantee import rounds_guarantee
-from skdplda.rounds._loop import run_rounds
-from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._loop import answer_exactly, rounds_of
+from skdplda.rounds._plan import NoisePlan, Spending
 from skdplda.rounds._prior import PublicPrior, WordPrior
 from skdplda.rounds._sensitivity import shortened, some_tokens
 from skdplda.semantics import UnitMatrix
@@ -498,7 +498,8 @@ class PCTD(BaseRoundsModel):
         e_step = make(X, randomness=randomness, n_threads=n_threads)
         tables = self._make_tables(plan, randomness, data)
         no_noise = NoisePlan("gaussian", 1.0, (0.0,) * rounds, None)  # the counts, or the E-step, have the noise
-        run_rounds(e_step, tables, no_noise, randomness, n_threads=n_threads, callback=callback, verbose=self.verbose)
+        asks, options = rounds_of(tables, rounds, None), {"callback": callback, "verbose": self.verbose}
+        answer_exactly(asks, e_step, Spending(no_noise), randomness, **options)
         return self._model_of(tables, rounds)
 
     def _set_fitted(self, guarantee, components_, **attributes):

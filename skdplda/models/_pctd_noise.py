@@ -126,10 +126,10 @@ class NoisySegmentEStep(SegmentEStep):
         shape = (len(self._indptr) - 1, len(self._sum))
         self._order = sp.csc_array(sp.csr_array((entries, self._words, self._indptr), shape=shape)).data
 
-    def collect(self, table, round_, active):
+    def collect(self, query, round_, active):
         """Return the noisy sums of all documents."""
         rng = np.random.default_rng(self._randomness.generator_seed(round_))
-        log_phi, sigma = self.log_topics(table), self._sigma
+        log_phi, sigma = self.log_topics(query.table), self._sigma
         if self._support == "observed":
             noisy = self._counts + sigma * normal(rng, len(self._counts))
             self.infer(log_phi, noisy, NOTHING)

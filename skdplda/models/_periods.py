@@ -20,8 +20,9 @@ from skdplda._validation import check_groups, check_is_fitted, is_integer, unit_
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, check_epsilon, stated_guarantee
 from skdplda.rounds._guarantee import rounds_guarantee
-from skdplda.rounds._loop import Tables, run_round
-from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._loop import Ask, answer_exactly, converse
+from skdplda.rounds._plan import NoisePlan, Spending
+from skdplda.rounds._queries import Query
 from skdplda.rounds._sensitivity import GRID, MARGIN
 
 __all__ = ["PeriodEStep", "PeriodsMixin", "TopicCounts"]
@@ -107,21 +108,26 @@ class PeriodEStep:
         np.add.at(total, self._unit, self._rows.sum(axis=1))
         self._rows[(total > GRID)[self._unit]] = 0  # the bound is checked on the integers themselves
 
-    def collect(self, table, round_, active):
+    def collect(self, query, round_, active):
         """Return the sum of all units' contributions."""
         total = np.zeros(self._shape, np.int64)
         np.add.at(total, self._period, self._rows)
         return total
 
 
-class ReleasedCounts(Tables):
-    """The one table of the one round: what was released."""
+@dataclass(frozen=True, eq=False)
+class PeriodCounts(Query):
+    """Topic proportions of units by period, each unit's of sum one at most."""
 
-    table = None
+    shape: tuple
+    kind = "periods"
+    lemma = "periods, Theorem 1"
+    norm = 1
 
-    def update(self, noisy, round_):
-        """Keep the release."""
-        self.table = noisy
+
+def asked_once(query):
+    """Ask once, and return the answer."""
+    return (yield Ask(query, None, None, 1))
 
 
 class PeriodsMixin:
@@ -243,10 +249,11 @@ class PeriodsMixin:
         if len(period) != len(doc_topic):
             raise ValueError(f"X has {len(doc_topic)} documents, and {len(period)} of them have a time or class.")
         e_step = PeriodEStep(doc_topic, period, len(labels), check_groups(groups, len(doc_topic)))
-        tables = ReleasedCounts()
         charge.charge(uuid4().hex)
-        run_round(e_step, tables, plan, Randomness(None, "counts of topics"), 0)
-        counts = pd.DataFrame(tables.table / GRID, index=labels, columns=self.get_feature_names_out())
+        talk = answer_exactly if plan.noiseless else converse
+        asks = asked_once(PeriodCounts((len(labels), doc_topic.shape[1])))
+        released = talk(asks, e_step, Spending(plan), Randomness(None, "counts of topics"))
+        counts = pd.DataFrame(released / GRID, index=labels, columns=self.get_feature_names_out())
         found = TopicCounts(counts, plan.deviation(0), guarantee)
         if found.deviation and not found.clear_periods.any():
             said = NoisyTopicsWarning(

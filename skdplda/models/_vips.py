@@ -36,16 +36,17 @@ from skdplda.privacy import (
     seeded_guarantee,
     stated_guarantee,
 )
-from skdplda.rounds._adaptive import JUDGES, AdaptiveTables, least_share, told_noise
+from skdplda.rounds._adaptive import JUDGES, adaptive, least_share, told_noise
 from skdplda.rounds._estep_adaptive import AdaptiveEStep
 from skdplda.rounds._estep_variational import REMEMBERED_UPDATES, TOKEN_WEIGHT, VariationalEStep, round_priors
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
 from skdplda.rounds._inferred import FIRST_PRIOR, ExpectedPriors
-from skdplda.rounds._loop import run_round
-from skdplda.rounds._plan import BudgetPlan, NoisePlan
+from skdplda.rounds._loop import answer_exactly, converse, rounds_of
+from skdplda.rounds._plan import BudgetPlan, NoisePlan, Spending
 from skdplda.rounds._prior import PublicPrior, WordPrior, has_vectors
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, shortened
 from skdplda.rounds._tables import OnlineTables, SmoothedTables, annealed, constant
+from skdplda.rounds._transcript import Transcript
 
 __all__ = ["VIPSLDA"]
 
@@ -390,18 +391,18 @@ class VIPSLDA(BaseRoundsModel):
             randomness.warn_if_seeded(self, stacklevel=4)
         e_step, tables = self._e_step(plan, randomness, data), self._make_tables(plan, randomness, data)
         if stream.n_done:
-            tables.restore({"table": stream.table, "n": np.array(stream.n_done)})
+            tables.restore({"table": stream.table})
+            tables.n_done = stream.n_done
         charge.charge(stream.run)
         self._stream = stream  # it is paid, whatever happens now
-        run_round(
-            e_step,
-            tables,
-            plan,
-            randomness,
-            stream.n_done,
-            n_threads=effective_n_jobs(self.n_jobs),
-            before_noise=partial(charge.take_step, stream.run, stream.n_done),
-        )
+        step, parts = stream.n_done, (e_step, Spending(plan), randomness)
+        options = {"transcript": Transcript(state=tables)}
+        if plan.noiseless:
+            answer_exactly(rounds_of(tables, step + 1, None), *parts, **options)
+        else:
+            options |= {"n_threads": effective_n_jobs(self.n_jobs)}
+            options |= {"before_noise": partial(charge.take_step, stream.run, step)}
+            converse(rounds_of(tables, step + 1, plan.law.norm), *parts, **options)
         stream = stream.after(tables.table, plan.n_rounds)
         self._set_fitted(guarantee, **self._model_of(tables, stream.n_done))
         self._stream = stream
@@ -604,7 +605,7 @@ class VIPSLDA(BaseRoundsModel):
         weighted = self._weighted(plan, data)
         if self._adaptive():
             options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._infers()[0]}
-            return AdaptiveTables(shape, plan, key, weighted=weighted, **options)
+            return adaptive(shape, plan, key, weighted=weighted, **options)
         smoothing = ROUNDS_SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
 

@@ -1,31 +1,35 @@
-"""The M-step that divides one budget while the fit runs, by what the releases prove.
+"""The strategy that divides one budget while the fit runs, by what the releases prove.
 
-    words    the sum of the documents' word counts            tells how much signal there is, and so how many rounds pay
-    frequent topic-word counts of the frequent words alone    where the signal is weak: fewer cells share the noise
-    topics   topic-word counts, a number of rounds
-    votes    do topics explain the documents better than word frequencies do? If not, the rest goes to `words` again,
-             and a part of it if they do but the signal is weak
-    priors   with which prior do topics explain them best? Asked at the end, if it is to be inferred
-
-All this is post-processing of what was released, and the shares of the budget add up to one: doc/theory/adaptive.rst.
+`adaptive` asks for word frequencies first, which tell how much signal there is, and so how many rounds of topics pay;
+with public vectors whether these fit; where the signal is weak for topics of the frequent words alone; then for topics,
+with a vote in between whether they explain the documents better than word frequencies do. `Knowledge` is what the
+releases prove. All this is post-processing, and the shares of the budget add up to one: doc/theory/adaptive.rst.
 """
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from skdplda._arithmetic import matmul, power, total
-from skdplda.rounds._checkpoint import held
+from skdplda.rounds._loop import Ask
 from skdplda.rounds._plan import PRECISION_RATIO, growing
 from skdplda.rounds._prior import WordPrior
+from skdplda.rounds._queries import (
+    ClusterCounts,
+    PriorVotes,
+    TopicCounts,
+    TopicVotes,
+    VectorSums,
+    VectorVotes,
+    WordTotals,
+)
 from skdplda.rounds._seeding import starting_topics
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 from skdplda.rounds._shrinkage import floor_of, loglinear, principal, shrink_frequencies, shrink_topics, unit_columns
 from skdplda.rounds._tables import FORGET, initial_table, signal_to_noise
 
-__all__ = ["JUDGES", "MOST_ROUNDS", "AdaptiveTables", "Question", "audited_question", "least_share", "told_noise"]
+__all__ = ["JUDGES", "MOST_ROUNDS", "Knowledge", "adaptive", "audited_query", "least_share", "told_noise"]
 
 # Shares of the budget, chosen on Enron, KOS, news and NIPS; doc/frontier.rst, "Little budget".
 WORDS_SHARE, VOTES_SHARE = 0.06, 0.02
@@ -157,35 +161,8 @@ def told_noise(plan, norm_bound, n_components, max_iter, **options):
     return {"first_round": first, "last_round": last, "in_model": model, "rounds": rounds}
 
 
-class Question(NamedTuple):
-    """What the E-step is asked in a round that is not one of topics, or of the frequent ones: a table asks for these.
-
-    Parameters
-    ----------
-    kind : {"words", "fit", "vectors", "clusters", "votes", "priors"}
-        What is to be summed. None of them moves hidden state.
-    table : ndarray of shape (n_words, n_topics) or None
-        For "clusters", "votes" and "priors": the public table.
-    vectors : ndarray of shape (n_words, n_dimensions) or None
-        For "fit", "vectors" and "clusters": public vectors of words, times their weights.
-    centres : ndarray of shape (n_dimensions, n_topics) or None
-        For "vectors" and "clusters": of length 1.
-    word_weights : ndarray of shape (n_words,) or None
-        For "clusters": of words in a contribution; None where users are the units.
-    priors : ndarray of shape (n_priors, n_topics) or None
-        For "priors": of topic proportions. For "votes" the first one; None for JUDGE_PRIOR.
-    """
-
-    kind: str
-    table: Any = None
-    vectors: Any = None
-    centres: Any = None
-    word_weights: Any = None
-    priors: Any = None
-
-
-def audited_question(kind, table, vectors=None):
-    """Return a question of a kind that a fit may ask, for audits, whatever the budget is.
+def audited_query(kind, table, vectors=None):
+    """Return a query of a kind that a fit may ask, for audits, whatever the budget is.
 
     Parameters
     ----------
@@ -196,12 +173,18 @@ def audited_question(kind, table, vectors=None):
     vectors : ndarray of shape (n_words, n_dimensions) or None, default=None
         Of words.
     """
-    if kind == "topics":
-        return table
     if kind == "frequent":
-        return np.where((np.arange(len(table)) <= len(table) // 2)[:, None], table, np.float32(0))
-    centres = None if vectors is None else unit_columns(matmul(vectors.T, table))
-    return Question(kind, table, vectors, centres, priors=priors_of(table) if kind == "priors" else None)
+        table = np.where((np.arange(len(table)) <= len(table) // 2)[:, None], table, np.float32(0))
+    if kind == "vectors":
+        return VectorSums(vectors, unit_columns(matmul(vectors.T, table)))
+    return {
+        "topics": lambda: TopicCounts(table),
+        "frequent": lambda: TopicCounts(table),
+        "words": lambda: WordTotals(len(table)),
+        "votes": lambda: TopicVotes(table),
+        "priors": lambda: PriorVotes(table, priors_of(table)),
+        "fit": lambda: VectorVotes(vectors),
+    }[kind]()
 
 
 def priors_of(table):
@@ -214,8 +197,8 @@ def in_proportion(masses):
     return masses * (len(masses) / total(masses))
 
 
-class AdaptiveTables:
-    """Word frequencies first, then topics, then a vote; the model is what all releases prove.
+def adaptive(shape, plan, key, *, weighted, n_rounds=None, prior=None, infers=False):
+    """Ask for word frequencies first, then for topics, and return the `Knowledge` of all releases.
 
     Parameters
     ----------
@@ -234,80 +217,159 @@ class AdaptiveTables:
     infers : bool, default=False
         Whether the prior of topic proportions is asked for at the end.
 
+    Yields
+    ------
+    ask : Ask
+        To be sent the noisy sum.
+    """
+    known = Knowledge(shape, plan, key, weighted, WordPrior() if prior is None else prior)
+    n_words, n_topics = shape
+    if n_topics == 1:
+        yield from _words_alone(known)
+        return known
+
+    known.begin((yield from known.ask(WordTotals(n_words), WORDS_SHARE, 1)))
+    clustered = False
+    if known.prior.vectors is not None and known.signal < MOST_SIGNAL:
+        clustered = yield from _vectors(known)
+    least = least_total(n_topics, LEAST_SIGNAL if known.vectors is None else LEAST_SIGNAL_HELPED)
+    if known.signal * known.n_apart < least:
+        yield from _words_alone(known)
+        return known
+    if known.vectors is None and known.signal < FREQUENT_SIGNAL:
+        yield from _frequent_words(known)
+
+    before = math.fsum(known.spent[1:]) if known.vectors is None else 0.0  # the votes come as late as without these
+    shares = topic_shares(known.n_rounds(n_rounds), known.left, infers)
+    late, voted = 0.0, False  # what is left for words in the end, if topics do not prove much
+    while shares:
+        share, n_after = shares.pop(0), len(shares) + infers + (late > 0)
+        query = known.clusters() if clustered else TopicCounts(known.apart())
+        clustered = False
+        known.note_topics((yield from known.ask(query, share, n_after + 1)), share)
+        if not voted and shares and math.fsum(known.spent) + shares[0] / 2 >= VOTES_AFTER + before:
+            voted, share = True, JUDGES_SHARE if infers else VOTES_SHARE
+            votes = yield from known.ask(known.votes(infers), share, n_after + 1)
+            scarce = known.signal * known.n_apart < SCARCE_SIGNAL
+            enough = ENOUGH_IF_SCARCE if scarce and not infers else ENOUGH_VOTES
+            if votes[0, 0] < enough * known.deviation(share):
+                yield from _words_alone(known)
+                return known
+            if scarce:
+                late = LATE_SHARE * known.left
+                shares = [share * (1 - LATE_SHARE) for share in shares]
+    if infers:
+        share = PRIORS_SHARE * (1 - LATE_SHARE if late else 1)
+        gains = yield from known.ask(known.prior_votes(), share, 1 + (late > 0))
+        known.mean_prior = MEAN_PRIORS[int(np.argmax(gains[:, 0]))]
+    if late:
+        known.note_words((yield from known.ask(WordTotals(n_words), late, 1)), late)
+    return known
+
+
+def _words_alone(known):
+    """Spend all that is left on the word frequencies: topics do not pay."""
+    share, known.topics_pay = known.left, False
+    known.note_words((yield from known.ask(WordTotals(known.shape[0]), share, 1)), share)
+    known.frequencies = known.proven_frequencies()
+    known.table = known.scaled(np.repeat(known.frequencies[:, None], known.shape[1], axis=1))
+
+
+def _vectors(known):
+    """Ask whether vectors fit, and where the signal is weak for clusters; return whether topics start from these."""
+    known.vectors = principal(known.prior.vectors, known.frequencies)
+    votes = yield from known.ask(VectorVotes(known.scaled_vectors()), FIT_SHARE, 1)
+    if votes[0, 0] < ENOUGH_FIT * known.deviation(FIT_SHARE):
+        known.vectors = None
+        return False
+    weak = known.signal < START_SIGNAL
+    if weak or len(known.prior.informed):
+        start = known.starting(known.prior)
+        known.seed_topics(start)
+    if not weak:
+        return False
+    known.centres = unit_columns(matmul(known.vectors.T, start))
+    for n_left in range(VECTORS_ROUNDS, 0, -1):
+        query = VectorSums(known.scaled_vectors(), known.centres)
+        known.centres = unit_columns((yield from known.ask(query, VECTORS_SHARE / VECTORS_ROUNDS, n_left)))
+    return True
+
+
+def _frequent_words(known):
+    """Ask for topics of the frequent words, if these are not all."""
+    order = np.argsort(-known.frequencies, kind="stable")
+    before = np.cumsum(known.frequencies[order]) - known.frequencies[order]
+    some = order[before < FREQUENT_MASS]
+    if len(some) == len(order):
+        return
+    frequent = np.zeros(len(order), bool)
+    frequent[some] = True
+    share = FREQUENT_SHARE / FREQUENT_ROUNDS
+    for n_left in range(FREQUENT_ROUNDS, 0, -1):
+        query = TopicCounts(np.where(frequent[:, None], known.apart(), np.float32(0)))
+        known.note_frequent((yield from known.ask(query, share, n_left)), frequent, share)
+
+
+class Knowledge:
+    """What the releases prove; post-processing of these and of public values.
+
+    Parameters
+    ----------
+    shape, plan, key, weighted, prior
+        As in `adaptive`.
+
     Attributes
     ----------
+    table : ndarray of shape (n_words, n_topics)
+        What the next round of topics starts from.
+    spent : list of float
+        Shares of the budget.
+    signal : float
+        That of a topic, over the noise that the whole budget would leave.
+    n_apart : int
+        Topics that are kept apart; the others have the word frequencies.
+    topics_pay : bool
+        Whether the model has topics.
     mean_prior : float or None
-        That prior, as its mean over the topics; None where it was not asked for.
+        Prior of topic proportions, as its mean over the topics; None where it was not asked for.
     """
 
-    def __init__(
-        self,
-        shape,
-        plan,
-        key,
-        *,
-        weighted,
-        n_rounds=None,
-        prior=None,
-        infers=False,
-    ):
-        self.table = initial_table(shape, key, GAMMA_SHAPE)
-        self._plan, self._weighted, self._n_rounds = plan, weighted, n_rounds
-        self._infers, self.mean_prior = infers, None
-        self._prior = WordPrior() if prior is None else prior
-        self._public = floor_of(self._prior.frequencies)
+    def __init__(self, shape, plan, key, weighted, prior):
+        self.shape, self.prior, self._plan, self._weighted = shape, prior, plan, weighted
+        self.table = self._start = initial_table(shape, key, GAMMA_SHAPE)
+        self._public = floor_of(prior.frequencies)
         self._seed = int(np.random.default_rng(key).integers(2**32))
-        self._vectors, self._centres = None, None  # of words, once they fit, and of topics
-        self._frequent = np.zeros(shape[0], bool)  # the words that come first
-        n_words, n_topics = shape
-        self._start, self._n_apart = self.table, n_topics
-        self.spent, self._todo = [], [("words", WORDS_SHARE if n_topics > 1 else 1.0)]
-        self._frequencies = np.full(n_words, 1 / n_words)
+        n_words, self.n_apart = shape
+        self.spent, self.signal, self.topics_pay, self.mean_prior = [], 0.0, True, None
+        self.vectors, self.centres = None, None  # of words, once they fit, and of topics
+        self.frequencies = np.full(n_words, 1 / n_words)
         self._evidence = np.zeros((2, n_words))  # of word frequencies: weighted sums, and the sums of the weights
-        self._mass, self._words_share = 0.0, 0.0  # of all words, as released by `words`, and for what share
-        self._sum, self._share, self._squares, self._signal = np.zeros(shape), 0.0, 0.0, 0.0
-        self._before, self._voted, self._topics_pay = 0.0, False, n_topics > 1
+        self._mass, self._words_share = 0.0, 0.0  # of all words, as released by `WordTotals`, and for what share
+        self._sum, self._share, self._squares = np.zeros(shape), 0.0, 0.0
 
-    @property
-    def next_share(self):
-        """Share of the budget that the next release takes; None after the last."""
-        return self._todo[0][1] if self._todo else None
-
-    @property
-    def n_planned(self):
-        """Number of releases that are planned as of now."""
-        return len(self.spent) + len(self._todo)
-
-    @property
-    def question(self):
-        """What the next release is a sum of."""
-        kind = self._todo[0][0]
-        if kind == "words":
-            return Question(kind)
-        if kind == "votes" and not self._infers:
-            return Question(kind, self._voted_table())
-        if kind in ("votes", "priors"):
-            counts = self._shrunk()[:, : self._n_apart + MOST_OTHERS]
-            priors = priors_of(counts)
-            return Question(kind, counts, priors=priors if kind == "priors" else priors[[VOTED_PRIOR]])
-        table = np.ascontiguousarray(self.table[:, : self._n_apart])  # of fewer columns: asks for fewer topics
-        if kind == "topics":
-            return table
-        if kind == "frequent":  # a table that has rows of zeros asks for topics of the other words
-            return np.where(self._frequent[:, None], table, np.float32(0))
-        weights = self._word_weights() if self._weighted else None
-        vectors = self._vectors * np.clip(power(self._frequencies * len(self.table), -0.5), 0.2, 5)[:, None]
-        return Question(kind, table if kind == "clusters" else None, vectors, self._centres, weights)
-
-    def update(self, noisy, round_):
-        """Take a release, and decide what is asked next."""
-        kind, share = self._todo.pop(0)
+    def ask(self, query, share, n_left):
+        """Ask, of `n_left` releases that are left, and return the noisy sum in norms of a contribution."""
+        noisy = yield Ask(query, share, self.table, len(self.spent) + n_left)
         self.spent.append(share)
-        getattr(self, f"_take_{kind}")(noisy / GRID, share)
+        return noisy / GRID
 
-    def _deviation(self, share):
+    @property
+    def left(self):
+        """What is left of the budget."""
+        return 1.0 - math.fsum(self.spent)
+
+    def deviation(self, share):
         """Return the standard deviation of the noise of a release, over the norm of a contribution."""
         return self._plan.deviation(0) / np.sqrt(share)
+
+    def n_rounds(self, given):
+        """Return the number of topic rounds: those given, or what the signal says."""
+        if given is not None:
+            return given
+        if self.vectors is None:
+            return int(np.clip(np.rint(START + self.signal / STEP), FEWEST, MOST_ROUNDS))
+        step = HELPED if self._weighted else HELPED_USERS
+        return int(np.clip(np.rint(self.signal / step), FEWEST_HELPED, MOST_ROUNDS))
 
     def _note_frequencies(self, sums, deviation):
         """Note what released sums of words prove of their frequencies, whatever scale they are on.
@@ -318,165 +380,116 @@ class AdaptiveTables:
         scale = max(total(sums), math.sqrt(total(deviation**2)))
         self._evidence += scale * sums / deviation**2, (scale / deviation) ** 2
 
-    def _proven_frequencies(self):
+    def proven_frequencies(self):
         """Return the word frequencies that all releases so far prove, with sum 1."""
         weighted, weights = self._evidence
         frequencies = shrink_frequencies(weighted / weights, power(weights, -0.5), self._public)
         return frequencies / total(frequencies)
 
-    def _take_words(self, sums, share):
-        first, words = len(self.spent) == 1, sums[:, 0]
-        self._note_frequencies(words, np.full(len(words), self._deviation(share)))
+    def note_words(self, sums, share):
+        """Take word totals, and return them as (n_words,)."""
+        words = sums[:, 0]
+        self._note_frequencies(words, np.full(len(words), self.deviation(share)))
         self._mass += share * total(words)
         self._words_share += share
-        if self._topics_pay and not first:  # after the last topics, whose weights stay
-            return
-        n_words, n_topics = self.table.shape
-        self._frequencies = self._proven_frequencies()
-        if not self._topics_pay:
-            self.table = self._scaled(np.repeat(self._frequencies[:, None], n_topics, axis=1))
-            return
-        signal = max(total(words) / math.sqrt(n_words) / self._deviation(1.0), 0.0)
-        n_seeded = len(self._prior.names)
+        return words
+
+    def begin(self, sums):
+        """Take the first word totals: how much signal is there, and how many topics are kept apart?"""
+        words = self.note_words(sums, WORDS_SHARE)
+        n_words, n_topics = self.shape
+        self.frequencies = self.proven_frequencies()
+        signal = max(total(words) / math.sqrt(n_words) / self.deviation(1.0), 0.0)
+        n_seeded = len(self.prior.names)
         apart = APART if self._weighted else APART_USERS
-        self._n_apart = min(max(round(apart * math.sqrt(signal)), FEWEST_APART, n_seeded), n_topics)
-        self._signal, self._start = signal / self._n_apart, self._start[:, : self._n_apart]
-        self._sum = self._sum[:, : self._n_apart]
-        self._seed_topics(self._starting(replace(self._prior, vectors=None)))  # not asked yet
-        if self._prior.vectors is not None and self._signal < MOST_SIGNAL:
-            self._vectors = principal(self._prior.vectors, self._frequencies)
-            self._todo = [("fit", FIT_SHARE)]
-        else:
-            self._plan_topics("topics")
+        self.n_apart = min(max(round(apart * math.sqrt(signal)), FEWEST_APART, n_seeded), n_topics)
+        self.signal, self._start = signal / self.n_apart, self._start[:, : self.n_apart]
+        self._sum = self._sum[:, : self.n_apart]
+        self.seed_topics(self.starting(replace(self.prior, vectors=None)))  # not asked yet
 
-    def _starting(self, prior):
+    def starting(self, prior):
         """Return the topics that a prior says to start from, (n_words, number of topics apart), or None."""
-        return starting_topics(prior, self._n_apart, self._frequencies, self._seed)
+        return starting_topics(prior, self.n_apart, self.frequencies, self._seed)
 
-    def _seed_topics(self, start):
+    def seed_topics(self, start):
         """Let seeded topics begin as in `start`, and make the table that topics start from."""
-        if len(informed := self._prior.informed):
-            self._start[:, informed] = (start / np.maximum(self._frequencies, 1e-300)[:, None])[:, informed]
-        self.table = self._scaled(self._start * self._frequencies[:, None])
+        if len(informed := self.prior.informed):
+            self._start[:, informed] = (start / np.maximum(self.frequencies, 1e-300)[:, None])[:, informed]
+        self.table = self.scaled(self._start * self.frequencies[:, None])
 
-    def _take_fit(self, sums, share):
-        if sums[0, 0] < ENOUGH_FIT * self._deviation(share):
-            self._vectors = None
-            self._plan_topics("topics")
-            return
-        weak = self._signal < START_SIGNAL
-        if weak or len(self._prior.informed):
-            start = self._starting(self._prior)
-            self._seed_topics(start)
-        if not weak:
-            self._plan_topics("topics")
-            return
-        self._centres = unit_columns(matmul(self._vectors.T, start))
-        self._todo = [("vectors", VECTORS_SHARE / VECTORS_ROUNDS)] * VECTORS_ROUNDS
+    def scaled_vectors(self):
+        """Return the vectors of words, times their weights, of which rare words have more."""
+        return self.vectors * np.clip(power(self.frequencies * len(self.table), -0.5), 0.2, 5)[:, None]
 
-    def _take_vectors(self, sums, share):
-        self._centres = unit_columns(sums)
-        if not self._todo:
-            self._plan_topics("clusters")
+    def apart(self):
+        """Return the table of the topics that are kept apart."""
+        return np.ascontiguousarray(self.table[:, : self.n_apart])
 
-    def _plan_topics(self, first):
-        """Plan the topic rounds, the first of which may be one of clusters; none if the signal is too weak for them."""
-        n_rounds, helped = self._n_rounds, self._vectors is not None
-        least = least_total(self.table.shape[1], LEAST_SIGNAL_HELPED if helped else LEAST_SIGNAL)
-        if self._signal * self._n_apart < least:
-            self._give_up()
-            return
-        if self._signal < FREQUENT_SIGNAL and not helped and not self._frequent.any():
-            order = np.argsort(-self._frequencies, kind="stable")
-            before = np.cumsum(self._frequencies[order]) - self._frequencies[order]
-            some = order[before < FREQUENT_MASS]
-            if len(some) < len(order):
-                self._frequent[some] = True
-                self._todo = [("frequent", FREQUENT_SHARE / FREQUENT_ROUNDS)] * FREQUENT_ROUNDS
-                return
-        if n_rounds is None and helped:
-            step = HELPED if self._weighted else HELPED_USERS
-            n_rounds = int(np.clip(np.rint(self._signal / step), FEWEST_HELPED, MOST_ROUNDS))
-        elif n_rounds is None:
-            n_rounds = int(np.clip(np.rint(START + self._signal / STEP), FEWEST, MOST_ROUNDS))
-        self._before = math.fsum(self.spent[1:])
-        shares = topic_shares(n_rounds, 1 - math.fsum(self.spent), self._infers)
-        self._todo = [(first, shares[0]), *(("topics", share) for share in shares[1:])]
-        self._todo += [("priors", PRIORS_SHARE)] * self._infers
+    def clusters(self):
+        """Return the query for the first topics by the clusters of documents."""
+        return ClusterCounts(self.scaled_vectors(), self.centres, self._word_weights() if self._weighted else None)
 
-    def _take_frequent(self, sums, share):
+    def votes(self, infers):
+        """Return the query whether topics pay, of topics as released so far.
+
+        They are mixed with the word frequencies; where a prior is inferred, they have one of those in question.
+        """
+        counts = self._shrunk()[:, : self.n_apart + MOST_OTHERS]
+        if infers:
+            return TopicVotes(counts, priors_of(counts)[VOTED_PRIOR])
+        topics = counts / total(counts, axis=0)
+        return TopicVotes(BLEND * topics + (1 - BLEND) * (total(counts, axis=1) / total(counts))[:, None])
+
+    def prior_votes(self):
+        """Return the query which prior it is."""
+        counts = self._shrunk()[:, : self.n_apart + MOST_OTHERS]
+        return PriorVotes(counts, priors_of(counts))
+
+    def note_frequent(self, sums, frequent, share):
         """Take topics of the frequent words; the others are in each topic as often as in all, or as its seeds say."""
-        weights, deviation = self._word_weights(self._frequent), self._deviation(share)
-        released, frequencies = sums / weights[:, None], self._frequencies[self._frequent]
+        weights, deviation = self._word_weights(frequent), self.deviation(share)
+        released, frequencies = sums / weights[:, None], self.frequencies[frequent]
         floor = SMOOTHING * deviation * len(weights) * (frequencies / total(frequencies))
         table = np.maximum(released, 0) + floor[:, None]
         others = np.ones(self._start.shape)
-        others[:, self._prior.informed] = self._start[:, self._prior.informed]
+        others[:, self.prior.informed] = self._start[:, self.prior.informed]
         others *= total(table, axis=0)
-        others[self._frequent] = table
-        self.table = self._scaled(others)
-        if not self._todo:
-            self._plan_topics("topics")
+        others[frequent] = table
+        self.table = self.scaled(others)
 
-    def _take_clusters(self, sums, share):
-        self._take_topics(sums, share)
-
-    def _take_topics(self, sums, share):
-        weights = self._word_weights()
-        deviation, released = self._deviation(share), sums
+    def note_topics(self, released, share):
+        """Take topic-word counts."""
+        weights, deviation = self._word_weights(), self.deviation(share)
         released /= weights[:, None]  # in place, here and below: a pass over all cells costs as much as some sweeps
         self._note_frequencies(total(released, axis=1), deviation / weights * np.sqrt(released.shape[1]))
         self._sum = (1 - FORGET) * self._sum
         self._sum += share * released
         self._share = (1 - FORGET) * self._share + share
         self._squares = FORGET_SQUARES * self._squares + share
-        expected = self._frequencies[:, None]
-        if self._vectors is not None:
+        expected = self.frequencies[:, None]
+        if self.vectors is not None:
             masses = np.maximum(total(released, axis=0), deviation * math.sqrt(total(1 / (weights * weights))))
-            expected = loglinear(released, expected * masses, deviation / weights, self._vectors, ROUND_STEPS)
+            expected = loglinear(released, expected * masses, deviation / weights, self.vectors, ROUND_STEPS)
             expected = expected / total(expected, axis=0)
         floor = SMOOTHING * deviation * len(weights) * expected
         np.maximum(released, 0, out=released)
         released += floor
-        self.table = self._scaled(released)
-        after = VOTES_AFTER + (self._before if self._vectors is None else 0.0)
-        more = self._todo and self._todo[0][0] == "topics"
-        if not self._voted and more and math.fsum(self.spent) + self._todo[0][1] / 2 >= after:
-            self._voted = True
-            self._todo.insert(0, ("votes", JUDGES_SHARE if self._infers else VOTES_SHARE))
-
-    def _take_votes(self, sums, share):
-        scarce = self._signal * self._n_apart < SCARCE_SIGNAL
-        enough = ENOUGH_IF_SCARCE if scarce and not self._infers else ENOUGH_VOTES
-        if sums[0, 0] < enough * self._deviation(share):
-            self._give_up()
-        elif scarce:
-            left = 1 - math.fsum(self.spent)
-            self._todo = [(kind, share * (1 - LATE_SHARE)) for kind, share in self._todo]
-            self._todo.append(("words", LATE_SHARE * left))
-
-    def _take_priors(self, sums, share):
-        self.mean_prior = MEAN_PRIORS[int(np.argmax(sums[:, 0]))]
-
-    def _give_up(self):
-        """Plan to spend all that is left on the word frequencies."""
-        self._topics_pay = False
-        self._todo = [("words", 1 - math.fsum(self.spent))]
+        self.table = self.scaled(released)
 
     def _word_weights(self, some=slice(None)):
         """Return the weights of words, or of some, in the contributions to the next round of topics."""
-        table = self.table[some, : self._n_apart]
+        table = self.table[some, : self.n_apart]
         return word_weights(table) if self._weighted else np.ones(len(table), np.float32)
 
-    def _scaled(self, table):
+    def scaled(self, table):
         """Return a table whose words have the word frequencies, and whose mean cell is CELL.
 
         No cell is negative, and no row is zero: that would take the word out of the question. What is given is lost.
         """
         np.maximum(table, 1e-300, out=table)
-        rows = self._frequencies / total(table, axis=1)
+        rows = self.frequencies / total(table, axis=1)
         table *= (rows * (CELL * table.size))[:, None]
-        return self._with_others(table, CELL * len(table) * self._frequencies).astype(np.float32)
+        return self._with_others(table, CELL * len(table) * self.frequencies).astype(np.float32)
 
     def _with_others(self, topics, other):
         """Return topics that are kept apart, and `other` in place of each of the rest."""
@@ -487,102 +500,32 @@ class AdaptiveTables:
         """Return the factors of the topics' priors where documents are read, (n_topics,): below 1 for many others."""
         n_topics = self.table.shape[1]
         factors = np.ones(n_topics)
-        factors[self._n_apart :] = MOST_OTHERS / max(n_topics - self._n_apart, MOST_OTHERS)
+        factors[self.n_apart :] = MOST_OTHERS / max(n_topics - self.n_apart, MOST_OTHERS)
         return factors
-
-    def _voted_table(self):
-        """Return the topics as released so far, mixed with the word frequencies, (n_words, n_topics)."""
-        counts = self._shrunk()[:, : self._n_apart + MOST_OTHERS]
-        topics = counts / total(counts, axis=0)
-        return BLEND * topics + (1 - BLEND) * (total(counts, axis=1) / total(counts))[:, None]
 
     def _shrunk(self):
         """Return what the releases prove, (n_words, n_topics), in norms of a contribution."""
-        frequencies, (counts, deviation) = self._proven_frequencies(), self._mean_release()
-        shrunk = shrink_topics(counts, deviation, frequencies, self._vectors)
+        frequencies, (counts, deviation) = self.proven_frequencies(), self._mean_release()
+        shrunk = shrink_topics(counts, deviation, frequencies, self.vectors)
         return self._with_others(shrunk, math.sqrt(total(deviation**2)) * frequencies)
 
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
-        if self._topics_pay:
+        if self.topics_pay:
             return NORM_BOUND * self._shrunk()
-        mass = max(self._mass / self._words_share, self._deviation(self._words_share))
+        mass = max(self._mass / self._words_share, self.deviation(self._words_share))
         n_topics = self.table.shape[1]
-        return np.repeat((NORM_BOUND * mass / n_topics * self._frequencies)[:, None], n_topics, axis=1)
+        return np.repeat((NORM_BOUND * mass / n_topics * self.frequencies)[:, None], n_topics, axis=1)
 
     def signal_to_noise(self):
         """Return the numbers of cells and topics, as `signal_to_noise` does; zeros where topics do not pay."""
         n_words, n_topics = self.table.shape
         cells, topics = np.zeros((n_topics, n_words), np.float32), np.zeros(n_topics)
-        if self._topics_pay:
-            cells[: self._n_apart], topics[: self._n_apart] = signal_to_noise(*self._mean_release())
+        if self.topics_pay:
+            cells[: self.n_apart], topics[: self.n_apart] = signal_to_noise(*self._mean_release())
         return cells, topics
 
     def _mean_release(self):
         """Return the weighted mean of the topic releases, and the deviation of its noise in the cells of each word."""
-        deviation = self._deviation(1.0) * np.sqrt(self._squares) / self._share
+        deviation = self.deviation(1.0) * np.sqrt(self._squares) / self._share
         return self._sum / self._share, deviation / self._word_weights()
-
-    def arrays(self):
-        """Return the state."""
-        kinds, shares = zip(*self._todo, strict=True) if self._todo else ((), ())
-        return {
-            "table": self.table,
-            "start": self._start,
-            "evidence": self._evidence,
-            "frequencies": self._frequencies,
-            "frequent": self._frequent,
-            "sum": self._sum,
-            "spent": np.array(self.spent),
-            "kinds": np.array(kinds, dtype="U8"),
-            "shares": np.array(shares),
-            "numbers": np.array(
-                [
-                    *(self._words_share, self._share, self._squares, self._before),
-                    *(self._voted, self._topics_pay, self._signal, self._mass, self._n_apart),
-                ]
-            ),
-            "mean_prior": np.array([] if self.mean_prior is None else [self.mean_prior]),
-        } | {name: a for name, a in (("vectors", self._vectors), ("centres", self._centres)) if a is not None}
-
-    def restore(self, arrays):
-        """Restore the state."""
-        (n_words, n_topics), kinds = self.table.shape, held(arrays, "kinds", (None,), "U8").tolist()
-        numbers = held(arrays, "numbers", (9,), np.float64).tolist()
-        self._words_share, self._share, self._squares, self._before = numbers[:4]
-        self._voted, self._topics_pay = bool(numbers[4]), bool(numbers[5])
-        self._signal, self._mass, apart = numbers[6:]
-        if min(*numbers[:7], apart - 1) < 0 or apart > n_topics or apart % 1:
-            raise ValueError("its array 'numbers' has other numbers than a fit has")
-        self._n_apart = int(apart)
-        self.table = held(arrays, "table", (n_words, n_topics), np.float32, least=0)
-        self._start = held(arrays, "start", (n_words, self._n_apart), np.float32, least=0)
-        self._sum = held(arrays, "sum", (n_words, self._n_apart), np.float64)
-        self._evidence = held(arrays, "evidence", (2, n_words), np.float64)
-        self._frequencies = held(arrays, "frequencies", (n_words,), np.float64, least=0)
-        self._frequent = held(arrays, "frequent", (n_words,), bool)
-        self.spent = held(arrays, "spent", (None,), np.float64, least=0, most=1).tolist()
-        shares = held(arrays, "shares", (len(kinds),), np.float64, least=0, most=1).tolist()
-        self._todo = list(zip(kinds, shares, strict=True))
-        self.mean_prior = next(iter(held(arrays, "mean_prior", (None,), np.float64).tolist()), None)
-        n_dimensions = None if self._prior.vectors is None else arrays.get("vectors", np.empty((0, 0))).shape[-1]
-        self._vectors = self._centres = None
-        if "vectors" in arrays:
-            self._vectors = held(arrays, "vectors", (n_words, n_dimensions), np.float32, np.float64)
-        if "centres" in arrays:
-            self._centres = held(arrays, "centres", (n_dimensions, self._n_apart), np.float32, np.float64)
-        if not all(self._can_ask(kind) for kind in kinds) or self.mean_prior not in (None, *MEAN_PRIORS):
-            raise ValueError("its array 'kinds' has questions that this fit cannot ask")
-
-    def _can_ask(self, kind):
-        """Whether all that a question of a kind needs is there."""
-        return {
-            "words": True,
-            "topics": True,
-            "votes": True,
-            "priors": self._infers,
-            "frequent": bool(self._frequent.any()),
-            "fit": self._vectors is not None,
-            "vectors": self._vectors is not None and self._centres is not None,
-            "clusters": self._vectors is not None and self._centres is not None,
-        }.get(kind, False)

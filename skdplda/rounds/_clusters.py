@@ -1,4 +1,4 @@
-"""The M-step of clusters of embeddings: a centre, clusters, and then the words of each cluster.
+"""The strategy of clusters of embeddings: a centre, clusters, and then the words of each cluster.
 
     directions     of all documents, the centre           their mean, which says nothing of clusters
     directions     by cluster, a number of rounds         spherical k-means, drawn to the public start by the noise;
@@ -16,16 +16,16 @@ from typing import ClassVar
 import numpy as np
 
 from skdplda._arithmetic import eigen, matmul, mean, normal, orthonormal, power, total
-from skdplda.rounds._checkpoint import held
-from skdplda.rounds._estep_adaptive import unit_rows
-from skdplda.rounds._estep_clusters import FINE, LENGTH, SIZE, STEP, ClusterQuestion
+from skdplda.rounds._estep_clusters import FINE, LENGTH, SIZE, STEP, ClusterWords, DirectionSums, EmbeddedWords
+from skdplda.rounds._loop import Ask
 from skdplda.rounds._plan import BudgetPlan, growing
+from skdplda.rounds._queries import unit_rows
 from skdplda.rounds._seeding import cluster_centres
 from skdplda.rounds._sensitivity import GRID, MARGIN
 from skdplda.rounds._shrinkage import shrink_frequencies, shrink_ratios
 from skdplda.rounds._tables import signal_to_noise
 
-__all__ = ["ClusterPlan", "ClusterTables", "PublicStart", "cluster_shares"]
+__all__ = ["ClusterKnowledge", "ClusterPlan", "PublicStart", "cluster_shares", "clusters"]
 
 # CENTRE_SHARE, ROUNDS, RATIO and BELIEVED were chosen on Enron, KOS and news, without a row that is kept; part
 # "constants" of benchmarks/embedding.py measures their alternatives. The others were not tuned.
@@ -199,14 +199,46 @@ def cluster_shares(n_rounds, keyword_share, public_centre):
     return todo
 
 
-class ClusterTables:
-    """Centre, clusters, words; see the module.
+def clusters(known, keyword_share, public_centre):
+    """Ask for a centre, for clusters round by round, and for their words; return what is known then.
+
+    Parameters
+    ----------
+    known : ClusterKnowledge
+        What is known before.
+    keyword_share : float
+        Of the budget, for words; 0 without counts.
+    public_centre : bool
+        Whether the centre is known.
+
+    Yields
+    ------
+    ask : Ask
+        To be sent the noisy sum.
+    """
+    todo = cluster_shares(known.n_rounds, keyword_share, public_centre)
+    for kind, share in todo:
+        query = known.query(kind)
+        noisy = yield Ask(query, share, known.table, len(todo))
+        if kind == "centre":
+            known.note_centre(noisy, share)
+        elif kind == "clusters":
+            known.note_clusters(noisy, share, query.step)
+        elif kind == "words":
+            known.note_words(noisy, share)
+        else:
+            known.note_cluster_words(noisy, share, query.word_weights)
+    return known
+
+
+class ClusterKnowledge:
+    """What the releases prove of clusters; post-processing of these and of public values.
 
     Parameters
     ----------
     shape : tuple of int
         (n_dimensions, n_words, n_clusters); no words without counts.
-    plan : BudgetPlan
+    plan : ClusterPlan
         The noise of the whole budget.
     start : PublicStart
         Where clusters start.
@@ -214,95 +246,73 @@ class ClusterTables:
         Of clusters.
     soft : bool
         Whether documents are divided among clusters in the first rounds.
-    keyword_share : float
-        Of the budget, for words.
-    centre : ndarray of shape (n_dimensions,) or None
+    centre : ndarray of shape (n_dimensions,) or None, default=None
         A public centre, of rows of length 1.
-    frequencies : ndarray of shape (n_words,) or None
+    frequencies : ndarray of shape (n_words,) or None, default=None
         Public frequencies of words.
+
+    Attributes
+    ----------
+    centre : ndarray of shape (n_dimensions,)
+        Mean of the documents' directions.
+    directions : ndarray of shape (n_clusters, n_dimensions)
+        Of the clusters, of length 1.
     """
 
-    def __init__(self, shape, plan, start, *, n_rounds, soft, keyword_share, centre=None, frequencies=None):
-        self._n_dimensions, self._n_words, self._n_clusters = shape
+    def __init__(self, shape, plan, start, *, n_rounds, soft, centre=None, frequencies=None):
+        self._n_dimensions, self.n_words, self._n_clusters = shape
         self._plan, self._start, self._frequencies = plan, start, frequencies
-        self._n_rounds, self._soft = n_rounds, soft
-        self.spent, self._todo = [], cluster_shares(n_rounds, keyword_share, centre is not None)
+        self.n_rounds, self._n_done, self._soft = n_rounds, 0, soft
         self.centre = np.zeros(self._n_dimensions) if centre is None else np.asarray(centre, np.float64)
         self.directions = start.directions
         # What is known of clusters, and the variances of its noise: in a size, and by cluster and public axis in a sum.
         self._sizes, self._sums, self._size_variance, self._variances = None, None, 0.0, None
         self._moved = 0.0  # mean squares by which sizes have moved in the last round, beside the noise
-        self._releases, self._word_sums, self._cells, self._word_weights = [], None, None, None
+        self._cells, self._word_weights, self._cell_share = None, None, None
 
     @property
     def table(self):
         """The clusters' directions, (n_dimensions, n_clusters)."""
         return self.directions.T
 
-    @property
-    def next_share(self):
-        """Share of the budget that the next release takes; None after the last."""
-        return self._todo[0][1] if self._todo else None
-
-    @property
-    def next_kind(self):
-        """What the next release is of; None after the last."""
-        return self._todo[0][0] if self._todo else None
-
-    @property
-    def n_planned(self):
-        """Number of releases."""
-        return len(self.spent) + len(self._todo)
-
-    @property
-    def question(self):
-        """What the next release is a sum of."""
-        return self.question_of(self._todo[0][0])
-
-    def question_of(self, kind):
-        """Return the question of a kind, by what is known so far."""
+    def query(self, kind):
+        """Return the next query of a kind, by what is known so far."""
         if kind == "centre":
-            return ClusterQuestion("directions")
+            return DirectionSums(self._n_dimensions)
         if kind == "words":
-            return ClusterQuestion(kind)
+            return EmbeddedWords(self.n_words)
         centre = np.trunc(self.centre * FINE).astype(np.int64).astype(np.float64)
         centres = np.trunc(self.directions * (LENGTH * (1 - MARGIN))).astype(np.float32)
         if kind == "clusters":
-            return ClusterQuestion("directions", centre, centres, sharpness=self._sharpness())
-        weights = np.ones(self._n_words) if self._frequencies is None else self._frequencies * self._n_words
+            return DirectionSums(self._n_dimensions, centre, centres, sharpness=self._sharpness())
+        weights = np.ones(self.n_words) if self._frequencies is None else self._frequencies * self.n_words
         weights = np.clip(power(np.maximum(weights, 1e-300), -0.25), LEAST_WEIGHT, MOST_WEIGHT)
-        return ClusterQuestion(kind, centre, centres, np.rint(WORD_LEVELS * weights).astype(np.int64))
+        return ClusterWords(centre, centres, np.rint(WORD_LEVELS * weights).astype(np.int64))
 
     def _sharpness(self):
         """Return that of the next round of clusters, or None if its assignment is hard."""
-        done = self._n_rounds - [kind for kind, _ in self._todo].count("clusters")
-        if not self._soft or done + 1 > SOFT_SHARE * self._n_rounds:
+        if not self._soft or self._n_done + 1 > SOFT_SHARE * self.n_rounds:
             return None
         first, last = SHARPNESS
-        return first * power(last / first, done / (self._n_rounds - 1)) * max(1.0, self._n_dimensions / 100)
+        return first * power(last / first, self._n_done / (self.n_rounds - 1)) * max(1.0, self._n_dimensions / 100)
 
-    def update(self, noisy, round_):
-        """Take a release."""
-        asked = self.question
-        kind, share = self._todo.pop(0)
-        self.spent.append(share)
-        self._releases.append(noisy)
-        getattr(self, f"_take_{kind}")(noisy, share, asked)
-
-    def _deviation(self, share):
+    def deviation(self, share):
         """Return the standard deviation of the noise of a release, over the norm of a contribution."""
         return self._plan.deviation(0) / math.sqrt(share)
 
-    def _take_centre(self, noisy, share, asked):
-        self.centre = mean_direction(noisy[0], GRID * self._deviation(share), self._start)
+    def note_centre(self, noisy, share):
+        """Take the number and the sum of all directions."""
+        self.centre = mean_direction(noisy[0], GRID * self.deviation(share), self._start)
 
-    def _take_clusters(self, noisy, share, asked):
-        sizes, sums = noisy[:, 0] / SIZE, noisy[:, 1:] / asked.step
+    def note_clusters(self, noisy, share, step):
+        """Take sizes and sums of directions by cluster; `step` is that of the query."""
+        self._n_done += 1
+        sizes, sums = noisy[:, 0] / SIZE, noisy[:, 1:] / step
         if self._plan.noiseless:
             self._sizes, self._sums, self._size_variance = sizes, sums, 0.0
             self.directions = _turned(self.directions, sums)
             return
-        variance = (self._deviation(share) * GRID) * (self._deviation(share) * GRID)
+        variance = (self.deviation(share) * GRID) * (self.deviation(share) * GRID)
         fresh, of_size = variance / (STEP * LENGTH) ** 2, variance / SIZE**2
         if self._sums is None:
             self._sizes, self._sums, self._size_variance = sizes, sums, np.full(sizes.shape, of_size)
@@ -329,25 +339,26 @@ class ClusterTables:
         along = np.maximum(along, np.sqrt(mean(self._variances, axis=1, keepdims=True)))
         public = along * towards
         new = _turned(self.directions, public + shrunk_rest(self._sums - public, noise, along, self._start, BELIEVED))
-        if self.next_kind == "clusters":
+        if self._n_done < self.n_rounds:
             squared = total(self._sums**2, axis=1, keepdims=True)
             clear = np.maximum(squared - total(self._variances, axis=1, keepdims=True), 0)
             signal = clear / np.maximum(squared, 1e-300)
             new = _turned(new, new + FURTHER * signal * (new - self.directions))
         self.directions = new
 
-    def _take_words(self, noisy, share, asked):
-        self._word_sums = noisy[:, 0] / GRID
-        deviation = self._deviation(share)
+    def note_words(self, noisy, share):
+        """Take word totals."""
+        sums = noisy[:, 0] / GRID
         if self._plan.noiseless:
-            frequencies = np.maximum(self._word_sums, 0) + 1e-12
+            frequencies = np.maximum(sums, 0) + 1e-12
         else:
-            frequencies = shrink_frequencies(self._word_sums, deviation, self._frequencies)
+            frequencies = shrink_frequencies(sums, self.deviation(share), self._frequencies)
         self._frequencies = frequencies / total(frequencies)
 
-    def _take_cluster_words(self, noisy, share, asked):
-        self._word_weights = asked.word_weights
-        self._cells = noisy.T / (GRID * self._word_weights[:, None] / WORD_LEVELS)
+    def note_cluster_words(self, noisy, share, word_weights):
+        """Take word counts by cluster, of words with these weights."""
+        self._word_weights, self._cell_share = word_weights, share
+        self._cells = noisy.T / (GRID * word_weights[:, None] / WORD_LEVELS)
 
     @property
     def sizes(self):
@@ -380,34 +391,13 @@ class ClusterTables:
         return base * shrink_ratios(self._cells, base, deviation)
 
     def _word_noise(self):
-        return self._deviation(self.spent[-1]) * WORD_LEVELS / self._word_weights
+        return self.deviation(self._cell_share) * WORD_LEVELS / self._word_weights
 
     def signal_to_noise(self):
         """Return the numbers of cells and clusters, as `signal_to_noise` does; None without noise or counts."""
         if self._cells is None or self._plan.noiseless:
             return None
         return signal_to_noise(self._cells, self._word_noise())
-
-    def arrays(self):
-        """Return the state: the releases."""
-        return {f"release{number}": noisy for number, noisy in enumerate(self._releases)}
-
-    def restore(self, arrays):
-        """Take the releases again."""
-        for number in range(len(arrays)):
-            if self.next_kind is None:
-                raise ValueError(f"it has more releases than the {number} of this fit")
-            self.update(held(arrays, f"release{number}", self._shape_of_release(), np.int64), number)
-
-    def _shape_of_release(self):
-        """Return the shape of what the next release is."""
-        directions = 1 + self._n_dimensions
-        return {
-            "centre": (1, directions),
-            "clusters": (self._n_clusters, directions),
-            "words": (self._n_words, 1),
-            "cluster_words": (self._n_words, self._n_clusters),
-        }[self.next_kind]
 
 
 def mean_direction(noisy, deviation, start):

@@ -5,6 +5,7 @@ blocks or the documents beside. Bounds are proven in doc/theory/embedding.rst.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +13,21 @@ import scipy.sparse as sp
 
 from skdplda._arithmetic import exp
 from skdplda._validation import check_groups, unit_of_documents
+from skdplda.rounds._queries import Query, WordTotals
 from skdplda.rounds._sensitivity import GRID, MARGIN, scaled_to_grid, unit_weights
 
-__all__ = ["FINE", "LENGTH", "SIZE", "STEP", "ClusterEStep", "ClusterQuestion", "Embeddings", "grid_directions"]
+__all__ = [
+    "FINE",
+    "LENGTH",
+    "SIZE",
+    "STEP",
+    "ClusterEStep",
+    "ClusterWords",
+    "DirectionSums",
+    "EmbeddedWords",
+    "Embeddings",
+    "grid_directions",
+]
 
 LEVELS = 2**16  # of a row's numbers, over its largest: squares of up to 2**16 of them add up exactly in 53 bits
 FINE = 2**20  # length of a row before the centre is taken away
@@ -56,34 +69,84 @@ class Embeddings(NamedTuple):
         return self.vectors.shape
 
 
-class ClusterQuestion(NamedTuple):
-    """What the E-step is asked.
+@dataclass(frozen=True, eq=False)
+class DirectionSums(Query):
+    """Sizes and sums of directions by cluster, (n_clusters, 1 + n_dimensions).
+
+    A unit's, over all clusters and of all of its documents, are bounded together.
 
     Parameters
     ----------
-    kind : {"directions", "words", "cluster_words"}
-        Sizes and sums of directions by cluster; word totals; word counts by cluster.
+    n_dimensions : int
+        Of the directions.
     centre : ndarray of shape (n_dimensions,), int64, or None, default=None
         Taken away from rows of length FINE. None: nothing.
     centres : ndarray of shape (n_clusters, n_dimensions), float32, or None, default=None
         Whole numbers, rows of length LENGTH at most. None: all documents are in one cluster.
-    word_weights : ndarray of shape (n_words,), int64, or None, default=None
-        For "cluster_words": positive.
     sharpness : float or None, default=None
-        For "directions": a document's direction is divided among clusters in proportion to exp(sharpness x cosine).
-        None: it goes to the nearest one.
+        A document's direction is divided among clusters in proportion to exp(sharpness x cosine). None: it goes to the
+        nearest one.
     """
 
-    kind: str
+    n_dimensions: int
     centre: Any = None
     centres: Any = None
-    word_weights: Any = None
     sharpness: float | None = None
+    kind = "directions"
+    lemma = "embedding, Lemma 2"
+
+    @property
+    def shape(self):
+        """Shape of the sum."""
+        return (1 if self.centres is None else len(self.centres)), 1 + self.n_dimensions
 
     @property
     def step(self):
         """What a direction of length 1 contributes to the sum of directions, on the grid."""
         return STEP * LENGTH if self.sharpness is None else SOFT_STEP * WEIGHTS * SOFT_LENGTH
+
+    def collect(self, e_step):
+        """Return the sum, before noise."""
+        return e_step.sum_directions(self)
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedWords(WordTotals):
+    """The words of documents that have embeddings, (n_words, 1)."""
+
+    lemma = "embedding, Lemma 3"
+
+    def collect(self, e_step):
+        """Return the sum, before noise."""
+        return e_step.sum_words(self)
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterWords(Query):
+    """Weighted word counts by cluster, (n_clusters, n_words); a unit's are bounded together.
+
+    Parameters
+    ----------
+    centre, centres
+        As in `DirectionSums`.
+    word_weights : ndarray of shape (n_words,), int64
+        Positive.
+    """
+
+    centre: Any
+    centres: Any
+    word_weights: Any
+    kind = "cluster_words"
+    lemma = "embedding, Lemma 4"
+
+    @property
+    def shape(self):
+        """Shape of the sum."""
+        return len(self.centres), len(self.word_weights)
+
+    def collect(self, e_step):
+        """Return the sum, before noise."""
+        return e_step.sum_cluster_words(self)
 
 
 def grid_directions(rows, centre=None):
@@ -97,7 +160,7 @@ def grid_directions(rows, centre=None):
     rows : ndarray of shape (n, n_dimensions)
         Any numbers.
     centre : ndarray of shape (n_dimensions,) or None, default=None
-        As in `ClusterQuestion`.
+        As in `DirectionSums`.
     """
     with np.errstate(all="ignore"):  # wider numbers may become infinite
         rows = np.asarray(rows).astype(np.float64)
@@ -126,7 +189,7 @@ def _of_length(q, length):
 
 
 class ClusterEStep:
-    """E-step of the private loop for `ClusterQuestion`; it keeps nothing between rounds but what follows from a centre.
+    """E-step of the private loop for its queries; it keeps nothing between rounds but what follows from a centre.
 
     Parameters
     ----------
@@ -143,9 +206,9 @@ class ClusterEStep:
         self._unit = unit_of_documents(self._units)
         self._directions, self._centre = None, None
 
-    def collect(self, question, round_, active):
-        """Return the sum of the units' contributions to a `ClusterQuestion`."""
-        return getattr(self, f"_sum_{question.kind}")(question)
+    def collect(self, query, round_, active):
+        """Return the sum of the units' contributions."""
+        return query.collect(self)
 
     def _blocks(self, centre):
         """Yield (slice, directions) of documents, as whole numbers in single precision."""
@@ -165,29 +228,29 @@ class ClusterEStep:
         vectors = self._X.vectors[rows]
         return vectors.toarray() if sp.issparse(vectors) else vectors
 
-    def _products(self, question):
+    def _products(self, query):
         """Yield (slice, directions, products with the clusters) of documents, exact; None for one cluster."""
-        for rows, directions in self._blocks(question.centre):
-            yield rows, directions, None if question.centres is None else directions @ question.centres.T
+        for rows, directions in self._blocks(query.centre):
+            yield rows, directions, None if query.centres is None else directions @ query.centres.T
 
-    def _labels(self, question):
+    def _labels(self, query):
         """Return the cluster of each document."""
         labels = np.empty(self._X.shape[0], np.int64)
-        for rows, directions, products in self._products(question):
+        for rows, directions, products in self._products(query):
             labels[rows] = nearest(directions, products)
         return labels
 
-    def _sum_directions(self, question):
+    def sum_directions(self, query):
         """Return sizes and sums of directions by cluster, (n_clusters, 1 + n_dimensions).
 
         A unit's, over all clusters and of all of its documents, are bounded together.
         """
-        n_clusters = 1 if question.centres is None else len(question.centres)
+        n_clusters = 1 if query.centres is None else len(query.centres)
         total = np.zeros((n_clusters, 1 + self._X.shape[1]), np.int64)
         shared = np.diff(self._units[0])[self._unit] > 1  # documents whose unit has others
-        table = None if question.sharpness is None else weight_table(question.sharpness)
+        table = None if query.sharpness is None else weight_table(query.sharpness)
         labels, of_shared = np.empty(len(shared), np.int64), []
-        for rows, directions, products in self._products(question):
+        for rows, directions, products in self._products(query):
             labels[rows] = nearest(directions, products)
             known, alone = labels[rows] != NOWHERE, ~shared[rows]
             total[:, 0] += SIZE * np.bincount(labels[rows][known & alone], minlength=n_clusters)
@@ -202,10 +265,10 @@ class ClusterEStep:
                 weights[~alone] = 0
                 total[:, 1:] += SOFT_STEP * _weighted_sums(weights, soft_directions(directions))
         if shared.any():
-            self._add_shared(total, question, np.flatnonzero(shared), labels, sp.vstack(of_shared, format="csr"))
+            self._add_shared(total, query, np.flatnonzero(shared), labels, sp.vstack(of_shared, format="csr"))
         return total
 
-    def _add_shared(self, total, question, documents, labels, weights):
+    def _add_shared(self, total, query, documents, labels, weights):
         """Add units of several documents, which have the rows of `weights`, (n_documents, n_clusters)."""
         n_clusters, n_dimensions = weights.shape[1], total.shape[1] - 1
         order = np.argsort(self._unit[documents], kind="stable")  # documents, unit by unit
@@ -214,10 +277,10 @@ class ClusterEStep:
         n_together = min(len(names), max(1, 8 * BLOCK // (n_clusters * (1 + n_dimensions))))  # units; none is cut
         for begin in range(0, len(names), n_together):
             rows = slice(*np.searchsorted(unit, (begin, begin + n_together)))
-            cell, found = self._unit_sums(question, documents[rows], unit[rows] - begin, labels, weights[rows])
+            cell, found = self._unit_sums(query, documents[rows], unit[rows] - begin, labels, weights[rows])
             np.add.at(total, cell % n_clusters, scaled_to_grid(found, cell // n_clusters, n_together))
 
-    def _unit_sums(self, question, documents, unit, labels, weights):
+    def _unit_sums(self, query, documents, unit, labels, weights):
         """Return (unit * n_clusters + cluster, sums before they are scaled) of units' occupied clusters."""
         n_clusters, (n_weights,) = weights.shape[1], weights.data.shape
         known = labels[documents] != NOWHERE
@@ -228,7 +291,7 @@ class ClusterEStep:
         cells, place = np.unique(keys, return_inverse=True)
         sums = np.zeros((len(cells), 1 + self._X.shape[1]), np.int64)
         np.add.at(sums[:, 0], place[n_weights:], SIZE)
-        step = STEP if question.sharpness is None else SOFT_STEP
+        step = STEP if query.sharpness is None else SOFT_STEP
         for first in range(0, len(documents), MOST_ROWS):  # of a user with many documents
             rows = slice(first, first + MOST_ROWS)
             part = weights[rows].tocoo()
@@ -236,18 +299,18 @@ class ClusterEStep:
             to_cells = sp.csr_array(
                 (part.data.astype(np.int64), (place[inner], part.row)), (len(cells), weights[rows].shape[0])
             )
-            directions = self._directions_of(documents[rows], question)
+            directions = self._directions_of(documents[rows], query)
             sums[:, 1:] += step * (to_cells @ directions.astype(np.int64))
         return cells, sums
 
-    def _directions_of(self, documents, question):
-        """Return the directions of some documents, in whole numbers, as long as the question takes them."""
-        if question.centre is None:
+    def _directions_of(self, documents, query):
+        """Return the directions of some documents, in whole numbers, as long as the query takes them."""
+        if query.centre is None:
             return grid_directions(self._rows(documents))
         found = self._directions[documents]
-        return found if question.sharpness is None else soft_directions(found)
+        return found if query.sharpness is None else soft_directions(found)
 
-    def _sum_words(self, question):
+    def sum_words(self, query):
         """Return the sum of word counts, each unit's scaled to the L2 norm GRID, rounded down: (n_words, 1)."""
         counts = self._X.counts
         per_token = np.repeat(unit_weights(counts, self._units, 2).astype(np.int64), np.diff(counts.indptr))
@@ -255,11 +318,11 @@ class ClusterEStep:
         np.add.at(total[:, 0], counts.indices, per_token * counts.data)
         return total
 
-    def _sum_cluster_words(self, question):
+    def sum_cluster_words(self, query):
         """Return weighted word counts by cluster, (n_clusters, n_words); a unit's are bounded together."""
-        counts, n_clusters = self._X.counts, len(question.centres)
+        counts, n_clusters = self._X.counts, len(query.centres)
         n_words = counts.shape[1]
-        labels = self._labels(question)
+        labels = self._labels(query)
         order = self._units[1]  # documents, unit by unit
         total = np.zeros(n_clusters * n_words, np.int64)
         ends = np.concatenate([[0], np.cumsum(np.diff(counts.indptr)[order])])[self._units[0]]
@@ -273,7 +336,7 @@ class ClusterEStep:
             keys = (self._unit[of] - first) * (n_clusters * n_words) + labels[of] * n_words + part.col
             keys, place = np.unique(keys, return_inverse=True)
             values = np.zeros(len(keys), np.int64)
-            np.add.at(values, place, part.data.astype(np.int64) * question.word_weights[part.col])
+            np.add.at(values, place, part.data.astype(np.int64) * query.word_weights[part.col])
             unit, cell = np.divmod(keys, n_clusters * n_words)
             np.add.at(total, cell, scaled_to_grid(values, unit, last - first))
             first = last

@@ -71,8 +71,9 @@ class GibbsEStep:
         self._randomness, self._n_threads = randomness, n_threads
         self._first = first_document
 
-    def collect(self, table, round_, active):
+    def collect(self, query, round_, active):
         """Sample the active units' topics from the table and return the sum of their contributions."""
+        table = query.table
         self_count = 1.0 if self._exact else 0.0
         active = None if active is None else active[self._unit]
         key, n_threads = self._randomness.key, self._n_threads

@@ -36,12 +36,12 @@ class ListedEStep:
         self._first_expected, self._expected = first_expected, ExpectedTopics(X, n_topics, n_threads)
         self._randomness, self._n_threads, self._first = randomness, n_threads, first_document
 
-    def collect(self, table, round_, active):
+    def collect(self, query, round_, active):
         """Sample the active units' topics from the table and return the sum of all: csr_array, (n_words, n_topics).
 
         In rounds of expected counts, the sums that `ExpectedTopics` collects.
         """
-        alpha, beta = self._priors(round_)
+        table, (alpha, beta) = query.table, self._priors(round_)
         if self._first_expected is not None and round_ >= self._first_expected:
             return self._expected.collect(table, alpha, beta, self._tokens.topics)
         table = sp.csr_array(table)

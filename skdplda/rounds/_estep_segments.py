@@ -58,10 +58,10 @@ class SegmentEStep:
         self._alpha, self._beta, self._n_updates, self._n_threads = alpha, beta, n_updates, n_threads
         self.log_likelihood = np.empty(len(X))  # of each document under the last table, before the update
 
-    def collect(self, table, round_, active):
+    def collect(self, query, round_, active):
         """Infer the topics of the active documents' segments and return the sum of their contributions."""
         active = EVERYONE if active is None else np.ascontiguousarray(active[self._unit])
-        self.infer(self.log_topics(table), self._counts, NOTHING, active)
+        self.infer(self.log_topics(query.table), self._counts, NOTHING, active)
         word_sums(*self._by_word, self._responsibilities, self._sum, self._n_threads)
         return self._sum
 

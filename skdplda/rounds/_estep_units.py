@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import check_groups
+from skdplda.rounds._queries import TopicCounts
 from skdplda.rounds._sensitivity import GRID, MOST_TOKENS, scaled_values
 from skdplda.rounds._tables import initial_table
 
@@ -47,9 +48,9 @@ class UnitEStep:
         self._contribution, self._n_topics, self._strict = contribution, n_topics, strict
         self._randomness, self._first, self._states = randomness, first_document, {}
 
-    def collect(self, table, round_, active):
+    def collect(self, query, round_, active):
         """Return the sum of the active units' contributions."""
-        total, table = np.zeros((self._X.shape[1], self._n_topics), np.int64), table.view()
+        total, table = np.zeros((self._X.shape[1], self._n_topics), np.int64), query.table.view()
         table.flags.writeable = False
         part, size = [], 0
         with nullcontext() if self._strict else warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -156,7 +157,7 @@ def check_contribution(contribution, n_words, n_topics, name):
 
     def rounds(first, last):
         step = UnitEStep(X[first:last], None, randomness=SimpleNamespace(key=0), first_document=first, **options)
-        return [step.collect(table, round_, None)[used] for round_ in range(2)]
+        return [step.collect(TopicCounts(table), round_, None)[used] for round_ in range(2)]
 
     together, alone = rounds(0, X.shape[0]), [rounds(d, d + 1) for d in reversed(range(X.shape[0]))]
     for round_, total in enumerate(together):

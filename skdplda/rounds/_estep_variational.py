@@ -85,8 +85,9 @@ class VariationalEStep:
             weight = None if self._least is None else documents.weights(X, numbers, 2, self._least)
             yield X, weight, np.arange(len(numbers)) if active is None else np.flatnonzero(active[numbers])
 
-    def collect(self, table, round_, active):
+    def collect(self, query, round_, active):
         """Infer the active units' topics from the table and return the sum of their contributions."""
+        table = query.table
         counts = np.zeros(self._shape, np.int64)
         infers = isinstance(self.priors, ExpectedPriors)
         if self._remembers and self._state is None:

@@ -16,7 +16,7 @@ NOT_COVERED = (
 def rounds_guarantee(
     plan, unit, epsilon, delta, *, hidden, assumptions=(), tells_noise=True, tells_prior=False, **changes
 ):
-    """Return the guarantee of `run_rounds` for a plan and a privacy unit, without a limit for `epsilon=inf`.
+    """Return the guarantee of `converse` for a plan and a privacy unit, without a limit for `epsilon=inf`.
 
     Epsilon and delta are the plan's target; mechanisms of pure epsilon do not use delta. `hidden` is the assumption on
     the random draws in the hidden state, empty if there are none; `assumptions` are further ones, where there is noise.

@@ -1,16 +1,18 @@
-"""The loop of private rounds: an E-step for each document, a noisy sum, an M-step.
+"""The loop: a strategy asks, the documents answer, and the answers get noise before the strategy sees them.
 
     table <- public
-    for each round:
+    for each query of the strategy:                                                                  (strategy)
+        scale  <- its share of the budget                                                            (Spending)
         active <- Poisson sample of the privacy units
-        total  <- sum of the active units' contributions, each of norm GRID at most      hidden     (EStep)
-        noisy  <- total + integer noise                                                  released   (NoisePlan)
-        table  <- update(noisy)                                                          processing (Tables)
+        total  <- sum of the active units' contributions, each of norm GRID at most      hidden      (EStep)
+        noisy  <- total + integer noise                                                  released    (converse)
+        next query, or the model <- noisy                                                processing  (strategy)
 
-Given the released sums, a unit's hidden state depends on that unit alone. So a round is a sum query, chosen adaptively,
-to which each unit makes one bounded contribution, and the rounds compose as Gaussian (or Laplace) mechanisms. The proof
-is in doc/theory/rounds.rst. Nothing else may pass between units: the training data decide neither when to stop nor how
-to scale, and an empty batch gets noise too.
+A strategy is a generator. It yields an `Ask` and is sent a noisy answer; it never sees a document. Given the released
+sums, a unit's hidden state depends on that unit alone. So an answer is a sum query, chosen adaptively, to which each
+unit makes one bounded contribution, and the answers compose as Gaussian (or Laplace) mechanisms. The proof is in
+doc/theory/rounds.rst. Nothing else may pass between units: the training data decide neither when to stop nor how to
+scale, and an empty batch gets noise too.
 
 Contributions are added up, and noise drawn, in these files besides: skdplda/models/_hdp_sampler.py (HDPLDA),
 skdplda/models/_pctd_noise.py (PCTD with noise on units), skdplda/privacy/_partition.py (words),
@@ -18,28 +20,49 @@ skdplda/model_selection/_trials.py (the score of a search), skdplda/local/_chann
 skdplda/models/_published_gibbs.py (published forms, claimed). The samplers are those of skdplda/privacy/_noise.py.
 """
 
-import os
+from itertools import count
 from typing import Any, NamedTuple, Protocol, runtime_checkable
-from uuid import uuid4
 
 import numpy as np
 from tqdm import tqdm
 
 from skdplda.privacy import observe
-from skdplda.rounds import _checkpoint
+from skdplda.rounds._queries import TopicCounts
+from skdplda.rounds._transcript import Transcript
 
-__all__ = ["EStep", "RoundReport", "Tables", "run_round", "run_rounds"]
+__all__ = ["Ask", "EStep", "RoundReport", "Tables", "answer_exactly", "converse", "rounds_of"]
 
 # Parts of the units that the first round without noise has seen after each of its steps but the last, which sees the
 # others: doc/kernels.rst, "How soon".
 GROWTH = 1 / 256, 1 / 64, 1 / 16, 1 / 4
 
 
+class Ask(NamedTuple):
+    """What a strategy yields.
+
+    Parameters
+    ----------
+    query : Query
+        What is to be summed.
+    share : float or None
+        Of the budget; None for the next release of a plan whose releases are fixed before.
+    table : ndarray of shape (n_words, n_components)
+        The public table as of now, for reports.
+    n_planned : int
+        Releases planned as of now, this one and those before it included.
+    """
+
+    query: Any
+    share: float | None
+    table: Any
+    n_planned: int
+
+
 @runtime_checkable
 class EStep(Protocol):
     """What each privacy unit contributes: the hidden half of a round.
 
-    Given the table, the contribution of a unit depends on that unit, its own hidden state and its own random draws, and
+    Given the query, the contribution of a unit depends on that unit, its own hidden state and its own random draws, and
     on no other unit. Its norm is at most GRID, in integers. An E-step may hold the documents here or on workers, and
     may have a method `close`, which lets them go.
 
@@ -56,13 +79,13 @@ class EStep(Protocol):
 
     n_units: int
 
-    def collect(self, table: Any, round_: int, active: np.ndarray | None) -> np.ndarray:
+    def collect(self, query: Any, round_: int, active: np.ndarray | None) -> np.ndarray:
         """Return the sum of the active units' contributions.
 
         Parameters
         ----------
-        table : ndarray of shape (n_words, n_components)
-            The public table of this round; or what else `Tables.question` asks.
+        query : Query
+            What is summed: of most fits, `TopicCounts` given the public table of this round.
         round_ : int
             Its number.
         active : ndarray of shape (n_units,), uint8, or None
@@ -70,7 +93,7 @@ class EStep(Protocol):
 
         Returns
         -------
-        total : ndarray of shape (n_words, n_components), int64
+        total : ndarray of shape query.shape, int64
             Exact, before noise.
         """
 
@@ -101,16 +124,16 @@ class Tables(Protocol):
     ----------
     table : ndarray of shape (n_words, n_components)
         What the next round starts from.
-    question : object
-        What the E-step is asked: the table, unless the tables say otherwise.
+    n_done : int
+        Rounds done.
     """
 
     table: np.ndarray
+    n_done: int = 0
 
-    @property
-    def question(self) -> Any:
-        """What the E-step is asked."""
-        return self.table
+    def query(self, norm: Any) -> TopicCounts:
+        """Return what the next round asks; `norm` is that of the contributions."""
+        return TopicCounts(self.table, norm)
 
     def update(self, noisy: np.ndarray, round_: int) -> None:
         """Make the next table from the release of a round.
@@ -167,126 +190,148 @@ class RoundReport(NamedTuple):
     table: np.ndarray
 
 
-def run_round(e_step, tables, plan, randomness, round_, active=None, n_threads=1, before_noise=None):
-    """Run one round: collect, add noise, update. The parameters are those of `run_rounds`.
-
-    `before_noise` is called with a digest of the sum, keyed by the secret of the fit, and may raise.
-    """
-    multiplier, question = plan.multiplier(round_, tables), tables.question
-    total = e_step.collect(question, round_, active)
-    if not plan.noiseless:
-        if before_noise is not None:
-            before_noise(randomness.digest(round_, plan.mechanism, multiplier, total))
-        key = randomness.noise(round_, plan.mechanism, multiplier, total)
-        noisy = plan.draw(multiplier, total.shape, key, n_threads)
-        noisy += total  # in place: these are the largest arrays of a fit, and the sum belongs to the E-step
-        total = noisy
-        observe("round", question=question, noisy=total, multiplier=multiplier)
-    tables.update(total, round_)
-
-
-def samples(plan, tables, randomness, round_, n_units):
-    """Yield the active units of each step of a round: flags, or None for all of them.
-
-    There is one step, but in the first of several rounds of tables that grow, which have no noise. There, parts of
-    growing size follow one another, each unit in one of them, so that all but the first meet tables that hold topics.
-    """
-    if plan.sampling_rate < 1:
-        yield randomness.sample(round_, n_units, plan.sampling_rate)
-    elif plan.noiseless and round_ == 0 and plan.n_rounds > 1 and getattr(tables, "grows", False):
-        before = np.zeros(n_units, np.uint8)
-        for rate in GROWTH:  # samples of one round at growing rates contain each other
-            upto = randomness.sample(round_, n_units, rate)
-            yield upto - before
-            before = upto
-        yield 1 - before
-    else:
-        yield None
-
-
-def same_noise(found, expected):
-    """Whether releases had the noise that the plan accounts for, whatever processor took the powers."""
-    return len(found) == len(expected) and np.allclose(found, expected, rtol=1e-9, atol=0)
-
-
-def run_rounds(
-    e_step,
-    tables,
-    plan,
-    randomness,
-    *,
-    n_threads=1,
-    before_release=None,
-    checkpoint=None,
-    identity="",
-    callback=None,
-    verbose=0,
-):
-    """Run the private loop.
+def rounds_of(tables, n_rounds, norm):
+    """Ask for topic-word counts, round by round; a strategy that goes on from the rounds that the tables have done.
 
     Parameters
     ----------
+    tables : Tables
+        The M-step. It is returned in the end.
+    n_rounds : int
+        In all.
+    norm : {1, 2, None}
+        Of the contributions.
+    """
+    while tables.n_done < n_rounds:
+        noisy = yield Ask(tables.query(norm), None, tables.table, n_rounds)
+        tables.update(noisy, tables.n_done)
+        tables.n_done += 1
+    return tables
+
+
+def converse(strategy, e_step, spending, randomness, *, n_threads=1, before_noise=None, **options):
+    """Run a private fit: each answer is a sum with noise, of the scale that its share of the budget buys.
+
+    Parameters
+    ----------
+    strategy : generator
+        It yields an `Ask` and is sent the noisy sum.
     e_step : EStep
         Of all documents.
-    tables : Tables
-        The M-step.
-    plan : NoisePlan
-        How many rounds, how much noise.
+    spending : Spending
+        The budget of the fit.
     randomness : Randomness
         Of this fit.
-    n_threads : int, default=1
+    n_threads : int
         The result does not depend on it.
-    before_release : callable, default=None
-        Called once, before a noisy sum is formed, with the name of this run; a resumed fit keeps its name.
-    checkpoint : path-like, default=None
-        Written after each round, read if it is there, removed at the end.
-    identity : str, default=""
-        What a checkpoint must match to be resumed: settings and data.
-    callback : callable, default=None
-        Called with a `RoundReport` after each round.
-    verbose : int, default=0
-        A progress bar if positive.
+    before_noise : callable, default=None
+        Called with a digest of each sum, keyed by the secret of the fit; may raise.
+    **options
+        As `transcript`, `before_release`, `callback` and `verbose` of `_talk`.
+
+    Returns
+    -------
+    model : object
+        What the strategy returns.
 
     Raises
     ------
     ValueError
-        If the checkpoint is unreadable, damaged or of another fit.
+        If the transcript is of another fit.
+    RuntimeError
+        If the strategy asks for more than the budget.
     """
-    first, run = 0, uuid4().hex
-    if checkpoint is not None and os.path.exists(checkpoint):
-        header, arrays = _checkpoint.load(checkpoint)
-        if header["identity"] != identity:
-            raise ValueError(
-                f"checkpoint {os.fspath(checkpoint)!r} belongs to a fit with other parameters or other data;"
-                " delete it or give another path."
-            )
-        first, run, randomness.root = header["n_done"], header["run"], bytes.fromhex(header["key"])
-        states = [{name[2:]: a for name, a in arrays.items() if name.startswith(prefix)} for prefix in ("e_", "r_")]
-        _checkpoint.restore(checkpoint, (e_step, states[0]), (tables, states[1]))
-        if not plan.holds(first, tables) or not same_noise(header["multipliers"], plan.spent(first, tables)):
-            raise ValueError(
-                f"checkpoint {os.fspath(checkpoint)!r} has other releases, or noise, than this version makes in the"
-                f" {first} rounds that it says are done: it is damaged, or of another version. It was left as it is:"
-                " give another name to start anew."
-            )
+
+    def answer(ask, number):
+        multiplier, plan = spending.take(ask.share), spending.plan
+        active = None
+        if plan.sampling_rate < 1:
+            active = randomness.sample(number, e_step.n_units, plan.sampling_rate)
+        total = e_step.collect(ask.query, number, active)
+        if before_noise is not None:
+            before_noise(randomness.digest(number, plan.mechanism, multiplier, total))
+        key = randomness.noise(number, plan.mechanism, multiplier, total)
+        noisy = plan.draw(multiplier, total.shape, key, n_threads)
+        noisy += total  # in place: these are the largest arrays of a fit, and the sum belongs to the E-step
+        observe("round", question=ask.query, noisy=noisy, multiplier=multiplier)
+        return noisy
+
+    return _talk(strategy, answer, e_step, spending, randomness, **options)
+
+
+def answer_exactly(strategy, e_step, spending, randomness, *, grows=None, **options):
+    """Run a fit without noise, which promises nothing: each answer is the sum itself.
+
+    The parameters are those of `converse`; and `grows`, the tables that the strategy asks by, or None. In the first of
+    several rounds of these, parts of the units of growing size follow one another, each unit in one of them, so that
+    all but the first meet tables that hold topics. The strategy is sent the last of their sums.
+    """
+    plan = spending.plan
+
+    def answer(ask, number):
+        spending.take(ask.share)
+        query, n_units = ask.query, e_step.n_units
+        active = randomness.sample(number, n_units, plan.sampling_rate) if plan.sampling_rate < 1 else None
+        if grows is not None and number == 0 and ask.n_planned > 1:
+            before = np.zeros(n_units, np.uint8)
+            for rate in GROWTH:  # samples of one round at growing rates contain each other
+                upto = randomness.sample(0, n_units, rate)
+                grows.update(e_step.collect(query, 0, upto - before), 0)
+                query, before = grows.query(None), upto
+            active = 1 - before
+        return e_step.collect(query, number, active)
+
+    return _talk(strategy, answer, e_step, spending, randomness, **options)
+
+
+def _talk(
+    strategy, answer, e_step, spending, randomness, *, transcript=None, before_release=None, callback=None, verbose=0
+):
+    """Run a strategy to its end, and return what it returns.
+
+    Parameters
+    ----------
+    strategy, e_step, spending, randomness
+        As in `converse`.
+    answer : callable
+        Returns the answer to an `Ask` of a number.
+    transcript : Transcript, default=None
+        Written after each answer. If it has answers already, the strategy is sent these.
+    before_release : callable, default=None
+        Called once, before a noisy sum is formed, with the name of this run; a resumed fit keeps its name.
+    callback : callable, default=None
+        Called with a `RoundReport` after each answer.
+    verbose : int, default=0
+        A progress bar if positive.
+    """
+    transcript = Transcript() if transcript is None else transcript
+    first = transcript.resume(e_step, spending, randomness)
     if before_release is not None:
-        before_release(run)
-    progress = tqdm(initial=first, total=plan.planned(tables), disable=not verbose)
-    round_ = first
-    while round_ < plan.planned(tables):
-        for active in samples(plan, tables, randomness, round_, e_step.n_units):
-            run_round(e_step, tables, plan, randomness, round_, active, n_threads)
-        if checkpoint is not None:
-            header = {"identity": identity, "n_done": round_ + 1, "run": run, "key": randomness.root.hex()}
-            header["multipliers"] = plan.spent(round_ + 1, tables)
-            state = {f"e_{name}": a for name, a in e_step.arrays().items()}
-            state |= {f"r_{name}": a for name, a in tables.arrays().items()}
-            _checkpoint.save(checkpoint, header, state)
-        round_ += 1
-        progress.total = plan.planned(tables)
+        before_release(transcript.run)
+    ask, model = _next(strategy, None)
+    progress = tqdm(initial=transcript.n_done, total=ask and ask.n_planned, disable=not verbose)
+    for number in count(first):
+        if ask is None:
+            break
+        if number < transcript.n_done:
+            ask, model = _next(strategy, transcript.answer(number, ask, spending))
+            continue
+        query, found = ask.query, answer(ask, number)
+        ask, model = _next(strategy, found)
+        transcript.add(query, found, e_step, spending, randomness)
+        del query, found
+        progress.total = number + 1 if ask is None else ask.n_planned
         progress.update()
         if callback is not None:
-            callback(RoundReport(round_, progress.total, tables.table))
+            callback(RoundReport(number + 1, progress.total, model.table if ask is None else ask.table))
     progress.close()
-    if checkpoint is not None:
-        _checkpoint.discard(checkpoint)
+    transcript.close()
+    return model
+
+
+def _next(strategy, answer):
+    """Return (what a strategy asks next, None), or (None, what it returns)."""
+    try:
+        return strategy.send(answer), None
+    except StopIteration as end:
+        return None, end.value

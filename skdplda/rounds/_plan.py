@@ -19,7 +19,7 @@ from skdplda.privacy import (
 )
 from skdplda.rounds._sensitivity import GRID
 
-__all__ = ["PRECISION_RATIO", "BudgetPlan", "NoisePlan", "growing"]
+__all__ = ["PRECISION_RATIO", "BudgetPlan", "NoisePlan", "Spending", "growing"]
 
 # Precision (inverse variance) of the last round over that of the first: early rounds only have to break the symmetry of
 # the topics. frontier_ablation.csv, row "equal noise in all rounds": perplexity of PrivateCGSLDA is 1 to 4 % higher on
@@ -181,72 +181,6 @@ class NoisePlan:
             f" L{self.law.norm} norm of a {unit}'s contribution, sampling rate {self.sampling_rate:g}"
         )
 
-    def planned(self, tables: Any) -> int:
-        """Return the number of releases that are planned as of now.
-
-        Parameters
-        ----------
-        tables : Tables
-            Of the fit.
-
-        Returns
-        -------
-        n_releases : int
-            Those that are done included.
-        """
-        return self.n_rounds
-
-    def holds(self, round_: int, tables: Any) -> bool:
-        """Whether a fit by this plan can have come so far.
-
-        Parameters
-        ----------
-        round_ : int
-            Number of releases that are done.
-        tables : Tables
-            Of the fit, after these.
-
-        Returns
-        -------
-        holds : bool
-            False for what no fit by this plan leaves behind.
-        """
-        return 0 <= round_ <= self.n_rounds
-
-    def multiplier(self, round_: int, tables: Any) -> float:
-        """Return the scale of a round's noise, over the norm of a contribution.
-
-        Parameters
-        ----------
-        round_ : int
-            Number of the round.
-        tables : Tables
-            Of the fit.
-
-        Returns
-        -------
-        multiplier : float
-            0 for no noise.
-        """
-        return self.multipliers[round_]
-
-    def spent(self, round_: int, tables: Any) -> list[float]:
-        """Return the scales of the noise of all releases that are done, as `multiplier` gave them.
-
-        Parameters
-        ----------
-        round_ : int
-            Number of releases that are done.
-        tables : Tables
-            Of the fit, after these.
-
-        Returns
-        -------
-        multipliers : list of float
-            One a release.
-        """
-        return list(self.multipliers[:round_])
-
     @property
     def law(self) -> Mechanism:
         """The mechanism, as an object."""
@@ -344,31 +278,61 @@ class BudgetPlan(NoisePlan):
             f" of a {unit}'s contribution"
         )
 
-    def planned(self, tables: Any) -> int:
-        """Return the number of releases that are planned as of now."""
-        return tables.n_planned
 
-    def holds(self, round_: int, tables: Any) -> bool:
-        """Whether there are as many shares as releases, all positive and, with the next one, one at most."""
-        shares = tables.spent if tables.next_share is None else [*tables.spent, tables.next_share]
-        return len(tables.spent) == round_ and all(share > 0 for share in shares) and math.fsum(shares) <= 1 + ROUNDING
+class Spending:
+    """The budget of a fit, and what its releases take of it.
 
-    def multiplier(self, round_: int, tables: Any) -> float:
-        """Return the scale of a release's noise: the whole budget's over the root of its share.
+    Parameters
+    ----------
+    plan : NoisePlan
+        What there is to spend: releases that are fixed before, or, of a `BudgetPlan`, one budget to divide.
+
+    Attributes
+    ----------
+    multipliers : list of float
+        Scales of the noise of the releases so far, over the norm of a contribution.
+    """
+
+    def __init__(self, plan):
+        self.plan, self.multipliers, self._shares = plan, [], []
+
+    def take(self, share=None):
+        """Return the scale of the next release's noise, over the norm of a contribution; 0 for no noise.
+
+        Parameters
+        ----------
+        share : float or None, default=None
+            Part of the precision of the whole budget, positive. None: the release that the plan has next.
+
+        Returns
+        -------
+        multiplier : float
+            The whole budget's over the root of the share, or that of the plan.
 
         Raises
         ------
         RuntimeError
-            If the shares exceed the budget, or are not those of so many releases. Nothing was released.
+            If the releases would exceed the budget. Nothing was released.
         """
-        share = tables.next_share
-        if share is None or not self.holds(round_, tables):
-            raise RuntimeError(f"a share of {share!r} exceeds what is left after {tables.spent}; please report this.")
-        return self._multiplier_of(share)
+        divided, n_taken = isinstance(self.plan, BudgetPlan), len(self.multipliers)
+        if divided != (share is not None) or not (divided or n_taken < self.plan.n_rounds):
+            raise RuntimeError(f"release {n_taken} is not one of the plan; please report this.")
+        if divided:
+            if not (share > 0 and math.fsum([*self._shares, share]) <= 1 + ROUNDING):
+                raise RuntimeError(
+                    f"a share of {share!r} exceeds what is left after {self._shares}; please report this."
+                )
+            self._shares.append(share)
+            multiplier = self.plan.multipliers[0] * math.sqrt((1 + 2 * ROUNDING) / share)
+        else:
+            multiplier = self.plan.multipliers[n_taken]
+        self.multipliers.append(multiplier)
+        return multiplier
 
-    def spent(self, round_: int, tables: Any) -> list[float]:
-        """Return the scales of the noise of all releases that are done, by their shares."""
-        return [self._multiplier_of(share) for share in tables.spent]
+    def skip(self, n_releases):
+        """Take what the plan has for the first releases, which an earlier run has made."""
+        self.multipliers = list(self.plan.multipliers[:n_releases])
 
-    def _multiplier_of(self, share):
-        return self.multipliers[0] * math.sqrt((1 + 2 * ROUNDING) / share)
+    def has_taken(self, multipliers):
+        """Whether the releases that were made before had the noise of the plan; those of a divided one, see `take`."""
+        return isinstance(self.plan, BudgetPlan) or self.multipliers == multipliers

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from skdplda._validation import check_groups
 from skdplda.rounds._checkpoint import held
+from skdplda.rounds._queries import TopicCounts
 from skdplda.rounds._sensitivity import shortened
 
 __all__ = ["ShardedEStep"]
@@ -26,14 +27,14 @@ class PartialEStep:
             shortened(X), units, first_document=first_document, randomness=self._randomness, n_threads=n_threads
         )
 
-    def collect(self, question, round_, key, n_units=0, active=None):
+    def collect(self, query, round_, key, n_units=0, active=None):
         """Return the sum of the part's active units; flags come eight in a byte."""
         self._randomness.key = key
         if active is not None:
             active = np.unpackbits(np.asarray(active), count=n_units)
-        if isinstance(question, np.ndarray):
-            question = np.ascontiguousarray(question)
-        return dense(self._e_step.collect(question, round_, active))
+        if isinstance(query, TopicCounts):
+            query = TopicCounts(np.ascontiguousarray(query.table), query.norm)
+        return dense(self._e_step.collect(query, round_, active))
 
 
 def dense(table):
@@ -42,7 +43,7 @@ def dense(table):
 
 
 class ShardedEStep:
-    """E-step of the private loop over documents on workers; see `run_rounds`.
+    """E-step of the private loop over documents on workers; see `converse`.
 
     `make(X, units, first_document=, randomness=, n_threads=)` returns the E-step of a part; `stateless` says that it
     keeps nothing between rounds. The key of the randomness travels to the workers, and nothing else of it. Checkpoints
@@ -55,24 +56,25 @@ class ShardedEStep:
         self._documents, self._randomness, self._stateless = documents, randomness, stateless
         self._history = []  # (table, round, packed flags of the active units or None), where hidden state moved
 
-    def collect(self, question, round_, active):
+    def collect(self, query, round_, active):
         """Return the sum of the active units' contributions."""
-        flags, question = None if active is None else np.packbits(active), dense(question)
-        moves = not self._stateless and isinstance(question, np.ndarray)
+        flags = None if active is None else np.packbits(active)
+        moves = not self._stateless and isinstance(query, TopicCounts)
+        if isinstance(query, TopicCounts):
+            table = dense(query.table)
+            query = TopicCounts(table.copy() if moves else table, query.norm)  # the next may be made in its place
+        total = self._documents.pool.total(*self._call(query, round_, flags))
         if moves:
-            question = question.copy()  # the next table may be made in its place
-        total = self._documents.pool.total(*self._call(question, round_, flags))
-        if moves:
-            self._history.append((question, round_, flags))
+            self._history.append((query.table, round_, flags))
         return total
 
-    def _call(self, question, round_, flags):
+    def _call(self, query, round_, flags):
         own = None
         if flags is not None:
             active = np.unpackbits(flags, count=self.n_units)
             parts = [active[self._documents.units_of(p)] for p in range(len(self._documents.pool.parts))]
             own = [(len(part), np.packbits(part)) for part in parts]
-        return "collect", (question, round_, self._randomness.key), own
+        return "collect", (query, round_, self._randomness.key), own
 
     def arrays(self):
         """Return the tables and samples that the hidden state follows from."""
@@ -92,7 +94,7 @@ class ShardedEStep:
         flags = [held(arrays, n, (-(-self.n_units // 8),), np.uint8) if n in arrays else None for n in flags]
         self._history = list(zip(tables, rounds, flags, strict=True))
         n_parts = len(self._documents.pool.parts)
-        calls = [self._call(*call) for call in self._history]
+        calls = [self._call(TopicCounts(table), *rest) for table, *rest in self._history]
         self._documents.pool.replay([(name, shared, own or [()] * n_parts) for name, shared, own in calls])
 
     def close(self):

@@ -10,6 +10,7 @@ from skdplda._validation import check_structure
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._expected import expected_table
 from skdplda.rounds._loop import Tables
+from skdplda.rounds._queries import TopicCounts
 from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 
 __all__ = [
@@ -188,17 +189,14 @@ class ExactTables(Tables):
         do not.
     """
 
-    grows = True  # the first round takes parts of growing size
-
     def __init__(self, shape, plan, priors=None, first_expected=None, lists=False):
         self._counts = sp.csr_array(shape, dtype=np.int32) if lists else np.zeros(shape, np.int32)
         self._mean = MeanTable(shape, plan.n_rounds, lists) if first_expected is None else None
         self._priors, self._first_expected, self._lists = priors, first_expected, lists
 
-    @property
-    def question(self):
-        """What the E-step is asked: the table, or its lists."""
-        return self._counts
+    def query(self, norm):
+        """Return what the next round asks, of the table or of its lists."""
+        return TopicCounts(self._counts, norm)
 
     @property
     def table(self):
@@ -365,7 +363,7 @@ class OnlineTables(OneTable):
     """
 
     def __init__(self, shape, rate, key, norm_bound, offset, decay, gamma_shape=1.0, deviation=0.0):
-        self.table, self._n = initial_table(shape, key, gamma_shape), 0
+        self.table = initial_table(shape, key, gamma_shape)
         self._scale, self._offset, self._decay = norm_bound / GRID / rate, offset, decay
         self._deviation = deviation * norm_bound / rate
 
@@ -375,7 +373,7 @@ class OnlineTables(OneTable):
 
     def update(self, noisy, round_):
         """Make the next table from a release."""
-        rho, self._n = self._step(round_), round_ + 1
+        rho = self._step(round_)
         step = np.maximum(noisy, 0, out=np.empty(noisy.shape, np.float32), casting="unsafe")
         step *= np.float32(rho * self._scale)
         self.table = self.table * np.float32(1 - rho)
@@ -391,17 +389,8 @@ class OnlineTables(OneTable):
         A release weighs its step times what later steps leave of it. The positive part has less noise than the release,
         and much less where there is nothing, so that the signal is told too small rather than too large.
         """
-        if not self._deviation or not self._n:
+        if not self._deviation or not self.n_done:
             return None
-        steps = self._step(np.arange(self._n))
+        steps = self._step(np.arange(self.n_done))
         weights = steps * np.append(np.cumprod(1 - steps[:0:-1])[::-1], 1)
         return signal_to_noise(self.pseudo_counts(), self._deviation * math.sqrt(total(weights**2)))
-
-    def arrays(self):
-        """Return the state."""
-        return {"table": self.table, "n": np.array(self._n)}
-
-    def restore(self, arrays):
-        """Restore the state."""
-        super().restore(arrays)
-        self._n = int(held(arrays, "n", (), int, least=0))

@@ -1,0 +1,103 @@
+"""What was asked of a fit and answered, in order: all that its model is made of, and what a checkpoint keeps of it."""
+
+import os
+from uuid import uuid4
+
+import numpy as np
+
+from skdplda.rounds import _checkpoint
+
+__all__ = ["Transcript"]
+
+
+class Transcript:
+    """The answers of a fit; with a path, a file from which an interrupted fit goes on.
+
+    The model is a function of the answers and of public values, so that a resumed strategy is sent the answers again.
+    A strategy of many rounds may have a state in their place, and goes on from that. The file has the hidden state of
+    the documents and the key of the noise, too: it is as private as the data.
+
+    Parameters
+    ----------
+    path : path-like or None, default=None
+        Written after each answer, read if it is there, removed at the end.
+    identity : str, default=""
+        What a file must match to be resumed: settings and data.
+    state : Tables or None, default=None
+        What the strategy goes on from. None: from all answers.
+
+    Attributes
+    ----------
+    run : str
+        Name of the fit, which a resumed one keeps.
+    n_done : int
+        Number of answers.
+    """
+
+    def __init__(self, path=None, identity="", state=None):
+        self._path, self._identity, self._state = path, identity, state
+        self.run, self.n_done = uuid4().hex, 0
+        self._answers, self._multipliers = [], []  # kept only where they are needed
+
+    def resume(self, e_step, spending, randomness):
+        """Read the file if it is there, and restore what it holds; return the number of the first ask of a strategy."""
+        first = 0 if self._state is None else self._state.n_done
+        if self._path is None or not os.path.exists(self._path):
+            self.n_done = first
+            spending.skip(first)
+            return first
+        header, arrays = _checkpoint.load(self._path)
+        if header["identity"] != self._identity:
+            raise ValueError(
+                f"checkpoint {os.fspath(self._path)!r} belongs to a fit with other parameters or other data;"
+                " delete it or give another path."
+            )
+        self.n_done, self.run, randomness.root = header["n_done"], header["run"], bytes.fromhex(header["key"])
+        self._multipliers = header["multipliers"]
+        parts = [{name[2:]: a for name, a in arrays.items() if name.startswith(prefix)} for prefix in ("e_", "r_")]
+        if self._state is None:
+            self._answers = [parts[1].get(str(number)) for number in range(self.n_done)]
+            whole = all(answer is not None for answer in self._answers) and len(parts[1]) == self.n_done
+            _checkpoint.restore(self._path, (e_step, parts[0]))
+        else:
+            whole, self._state.n_done = True, self.n_done
+            _checkpoint.restore(self._path, (e_step, parts[0]), (self._state, parts[1]))
+            spending.skip(self.n_done)
+        if not whole or len(self._multipliers) != self.n_done or not spending.has_taken(self._multipliers):
+            raise self._damaged()
+        return 0 if self._state is None else self.n_done
+
+    def answer(self, number, ask, spending):
+        """Return the answer that was given to an ask; ValueError if that cannot be."""
+        found, multiplier = self._answers[number], spending.take(ask.share)
+        fits = found.shape == ask.query.shape and found.dtype in (np.int32, np.int64)
+        if not fits or self._multipliers[number] != multiplier:
+            raise self._damaged()
+        return found.astype(np.int64)
+
+    def add(self, query, found, e_step, spending, randomness):
+        """Take an answer, and write the file."""
+        self.n_done += 1
+        if self._path is None:
+            return
+        if self._state is None:
+            small = found.size == 0 or max(-int(found.min()), int(found.max())) < 2**31
+            self._answers.append(found.astype(np.int32) if small else found)
+            state = {f"r_{number}": answer for number, answer in enumerate(self._answers)}
+        else:
+            state = {f"r_{name}": a for name, a in self._state.arrays().items()}
+        header = {"identity": self._identity, "n_done": self.n_done, "run": self.run, "key": randomness.root.hex()}
+        header["multipliers"] = spending.multipliers
+        _checkpoint.save(self._path, header, {f"e_{name}": a for name, a in e_step.arrays().items()} | state)
+
+    def close(self):
+        """Remove the file: the fit is at its end."""
+        if self._path is not None:
+            _checkpoint.discard(self._path)
+
+    def _damaged(self):
+        return ValueError(
+            f"checkpoint {os.fspath(self._path)!r} has other releases, or noise, than this version makes in the"
+            f" {self.n_done} rounds that it says are done: it is damaged, or of another version. It was left as it is:"
+            " give another name to start anew."
+        )
