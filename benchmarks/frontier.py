@@ -73,10 +73,10 @@ from skdplda.attacks import membership_experiment
 from skdplda.datasets import frequent_words, load_20newsgroups, load_uci_bow, make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, perplexity, unigram_perplexity
+from skdplda.priors._public import WordPrior
 from skdplda.privacy import epsilon_of
 from skdplda.rounds import _adaptive, _estep_gibbs, _estep_variational
 from skdplda.rounds._loop import run_round
-from skdplda.rounds._prior import WordPrior
 from skdplda.semantics import SemanticUnitVectorizer
 
 EPSILONS, DELTA, N_WORDS, SPLIT_SEED = (0.5, 1.0, 2.0, 5.0, 10.0, math.inf), 1e-5, 1000, 0

@@ -37,8 +37,8 @@ import scipy.sparse as sp
 from results import BENCHMARKS, Rows
 
 from skdplda import VIPSLDA, PrivateCGSLDA
+from skdplda.esteps._listed import ListedEStep
 from skdplda.metrics import perplexity
-from skdplda.rounds._estep_listed import ListedEStep
 
 ALPHA, BETA = 0.1, 0.01
 CLOCK = [time.perf_counter]

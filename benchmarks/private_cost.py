@@ -24,9 +24,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PrivateCGSLDA
 from skdplda.datasets import frequent_words, load_20newsgroups, load_uci_bow
+from skdplda.esteps._listed import ListedEStep
 from skdplda.metrics import unigram_perplexity
 from skdplda.rounds import _estep_gibbs
-from skdplda.rounds._estep_listed import ListedEStep
 
 ALWAYS = 2**31  # FEW_TOPICS, so that no number of topics is many
 JUDGED = {"20 Newsgroups": "20news", "Enron's mails, 7 words": "enron"}

@@ -38,7 +38,7 @@ from skdplda.datasets import make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.models import _hdp_sampler
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
-from skdplda.rounds._prior import WordPrior
+from skdplda.priors._public import WordPrior
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
 DIGITS = 5

@@ -16,6 +16,7 @@ from skdplda.exceptions import (
 
 if TYPE_CHECKING:
     from skdplda.models import HDPLDA, PCTD, VIPSLDA, EmbeddingTopics, LocalPrivateLDA, PrivateCGSLDA
+    from skdplda.priors import PublicPrior
     from skdplda.privacy import PrivacyAccountant, PrivacyGuarantee
     from skdplda.releases import (
         ReleasedClusterModel,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
         privacy_guarantee,
         release,
     )
-    from skdplda.rounds import PublicPrior
     from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
 __all__ = [
@@ -61,7 +61,7 @@ __version__ = version("skdplda")
 
 # A package is imported when it, or a name of it, is asked for: a user's device needs `skdplda.local` alone, and does
 # not load what only a server needs.
-_SHOWN = ("models", "privacy", "releases", "rounds", "vocabulary")
+_SHOWN = ("models", "priors", "privacy", "releases", "vocabulary")
 _PACKAGES = (
     *_SHOWN,
     "attacks",
@@ -72,6 +72,7 @@ _PACKAGES = (
     "model_selection",
     "plots",
     "reports",
+    "rounds",
     "semantics",
 )
 

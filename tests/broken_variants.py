@@ -13,9 +13,9 @@ import numpy as np
 from skdplda import HDPLDA, VIPSLDA, DPVocabularySelector, PrivateCGSLDA
 from skdplda.models import PCTD
 from skdplda.privacy import Randomness
-from skdplda.rounds._estep_adaptive import AdaptiveEStep
-from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._sensitivity import GRID
+from skdplda.rounds._bounds import GRID
+from skdplda.rounds._respondents import AdaptiveEStep
+from skdplda.rounds._spending import NoisePlan
 
 __all__ = ["BROKEN", "SOUND"]
 

@@ -18,8 +18,12 @@ from skdplda import VIPSLDA, PrivateCGSLDA, PublicPrior, make_fdptm_pipeline, pr
 from skdplda._validation import check_groups
 from skdplda.datasets import _disk as disk
 from skdplda.datasets import make_lda_corpus, write_counts
+from skdplda.esteps._gibbs import GibbsEStep
+from skdplda.esteps._variational import VariationalEStep
+from skdplda.exact._tables import constant
 from skdplda.metrics import perplexity
 from skdplda.models._base import settings_of
+from skdplda.priors._public import WordPrior
 from skdplda.privacy import epsilon_of, gaussian_event
 from skdplda.rounds._adaptive import (
     LATE_SHARE,
@@ -29,14 +33,10 @@ from skdplda.rounds._adaptive import (
     least_total,
     planned_noise,
 )
-from skdplda.rounds._estep_adaptive import AdaptiveEStep, nearest, unit_rows
-from skdplda.rounds._estep_gibbs import GibbsEStep
-from skdplda.rounds._estep_variational import VariationalEStep
-from skdplda.rounds._plan import BudgetPlan, NoisePlan
-from skdplda.rounds._prior import WordPrior
-from skdplda.rounds._sensitivity import GRID, shortened, word_weights
+from skdplda.rounds._bounds import GRID, shortened, word_weights
+from skdplda.rounds._respondents import AdaptiveEStep, nearest, unit_rows
 from skdplda.rounds._shrinkage import shrink_frequencies
-from skdplda.rounds._tables import constant
+from skdplda.rounds._spending import BudgetPlan, NoisePlan
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 

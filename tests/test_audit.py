@@ -42,9 +42,9 @@ from skdplda.audit._canaries import prepared
 from skdplda.audit._checks import accounted, contribution
 from skdplda.audit._mechanisms import MECHANISMS
 from skdplda.audit._released_checks import drawn_reports, drawn_topics, replaced_token, report_law
+from skdplda.esteps._gibbs import GibbsEStep
 from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
-from skdplda.rounds._estep_gibbs import GibbsEStep
 
 CERTAIN = 1 - 1e-6
 X = sp.csr_array(np.random.default_rng(0).poisson(1.0, (30, 6)).astype(np.int32))

@@ -55,36 +55,36 @@ ONLY_DRAWS = {"attacks", "audit", "datasets", "metrics", "plots", "reports"}
 # File to audit: what happens there, the functions that add up, and those that draw noise, as file:function.
 MAP = {
     "rounds/_loop.py": (
-        "Private rounds: the noisy sum of units, each bounded by rounds/_sensitivity.py, on workers too.",
+        "Private rounds: the noisy sum of units, each bounded by rounds/_bounds.py, on workers too.",
         {
             "rounds/_loop.py:run_round",
-            "rounds/_estep_gibbs.py:GibbsEStep.collect",
-            "rounds/_estep_gibbs.py:GibbsEStep._sum_soft_counts",
-            "rounds/_estep_gibbs.py:GibbsEStep.restore",  # the counts from which the next sweep goes on
-            "rounds/_estep_gibbs.py:StartedGibbsEStep.collect",  # of the two E-steps that it consists of
-            "rounds/_expected.py:ExpectedTopics.collect",  # without noise only
-            "rounds/_estep_listed.py:ListedEStep.collect",  # the same
-            "rounds/_estep_segments.py:SegmentEStep.collect",
-            "rounds/_estep_variational.py:VariationalEStep.collect",
+            "esteps/_gibbs.py:GibbsEStep.collect",
+            "esteps/_gibbs.py:GibbsEStep._sum_soft_counts",
+            "esteps/_gibbs.py:GibbsEStep.restore",  # the counts from which the next sweep goes on
+            "esteps/_gibbs.py:StartedGibbsEStep.collect",  # of the two E-steps that it consists of
+            "exact/_expected.py:ExpectedTopics.collect",  # without noise only
+            "esteps/_listed.py:ListedEStep.collect",  # the same
+            "esteps/_segments.py:SegmentEStep.collect",
+            "esteps/_variational.py:VariationalEStep.collect",
             # Where releases divide the budget; lemmas are those of doc/theory/adaptive.rst.
-            "rounds/_estep_adaptive.py:AdaptiveEStep.collect",  # topics: bounded by the E-step of the model
-            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_some_topics",  # the same, of fewer words: Lemma 6
-            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_words",  # unit_weights of rounds/_sensitivity.py: Lemma 1
-            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_fit",  # of clipped numbers, by _votes
-            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_votes",  # the same
-            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_priors",  # scaled to norm 1: Lemma 7
-            "rounds/_estep_adaptive.py:AdaptiveEStep._votes",  # the mean of a unit's: Lemmas 2 and 7
-            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_vectors",  # products of rows of length 1: Lemma 3
-            "rounds/_estep_adaptive.py:AdaptiveEStep._sum_clusters",  # the same, or unit_weights for users: Lemma 4
+            "rounds/_respondents.py:AdaptiveEStep.collect",  # topics: bounded by the E-step of the model
+            "rounds/_respondents.py:AdaptiveEStep._sum_some_topics",  # the same, of fewer words: Lemma 6
+            "rounds/_respondents.py:AdaptiveEStep._sum_words",  # unit_weights of rounds/_bounds.py: Lemma 1
+            "rounds/_respondents.py:AdaptiveEStep._sum_fit",  # of clipped numbers, by _votes
+            "rounds/_respondents.py:AdaptiveEStep._sum_votes",  # the same
+            "rounds/_respondents.py:AdaptiveEStep._sum_priors",  # scaled to norm 1: Lemma 7
+            "rounds/_respondents.py:AdaptiveEStep._votes",  # the mean of a unit's: Lemmas 2 and 7
+            "rounds/_respondents.py:AdaptiveEStep._sum_vectors",  # products of rows of length 1: Lemma 3
+            "rounds/_respondents.py:AdaptiveEStep._sum_clusters",  # the same, or unit_weights for users: Lemma 4
             # Clusters of embeddings; lemmas are those of doc/theory/embedding.rst.
-            "rounds/_sensitivity.py:scaled_to_grid",  # a unit's norm, in integers: Lemma 2
-            "rounds/_estep_clusters.py:ClusterEStep._sum_directions",  # SIZE and STEP, or scaled_to_grid: Lemmas 2, 3
-            "rounds/_estep_clusters.py:ClusterEStep._add_shared",  # the latter
-            "rounds/_estep_clusters.py:ClusterEStep._unit_sums",  # before it is scaled there
-            "rounds/_estep_clusters.py:ClusterEStep._sum_words",  # unit_weights of rounds/_sensitivity.py
-            "rounds/_estep_clusters.py:ClusterEStep._sum_cluster_words",  # scaled_to_grid
+            "rounds/_bounds.py:scaled_to_grid",  # a unit's norm, in integers: Lemma 2
+            "esteps/_clusters.py:ClusterEStep._sum_directions",  # SIZE and STEP, or scaled_to_grid: Lemmas 2, 3
+            "esteps/_clusters.py:ClusterEStep._add_shared",  # the latter
+            "esteps/_clusters.py:ClusterEStep._unit_sums",  # before it is scaled there
+            "esteps/_clusters.py:ClusterEStep._sum_words",  # unit_weights of rounds/_bounds.py
+            "esteps/_clusters.py:ClusterEStep._sum_cluster_words",  # scaled_to_grid
             # Estimators of other authors, whatever their documents' values are: doc/theory/rounds.rst.
-            "rounds/_estep_units.py:UnitEStep._add",  # a user's documents, and then units, by scaled_values
+            "rounds/_units.py:UnitEStep._add",  # a user's documents, and then units, by scaled_values
             "models/_periods.py:PeriodEStep.__init__",  # a unit's sum, which it bounds: doc/theory/periods.rst
             "models/_periods.py:PeriodEStep.collect",
             "rounds/_sharded.py:PartialEStep.collect",
@@ -92,7 +92,7 @@ MAP = {
             "distributed/_actor.py:Actor.total",
             "distributed/_pool.py:ActorPool.total.ask",
         },
-        {"rounds/_loop.py:run_round", "rounds/_plan.py:NoisePlan.draw"},  # of the scale of NoisePlan.multiplier
+        {"rounds/_loop.py:run_round", "rounds/_spending.py:NoisePlan.draw"},  # of the scale of NoisePlan.multiplier
     ),
     "models/_hdp_sampler.py": (
         "HDPLDA: counts in which one token moves two cells by 1, noisy tables, and draws that are released.",
@@ -311,8 +311,8 @@ def test_noise_in_the_counts_of_periods_is_found():
 
 
 def test_a_file_that_begins_to_touch_documents_is_found():
-    assert planted("rows = X[:10]", "rounds/_plan.py", "NoisePlan.draw") == {"rounds/_plan.py:": {"documents": 1}}
-    assert planted("def _sum_lengths(self, rows): pass", "rounds/_estep_adaptive.py", "AdaptiveEStep.collect")
+    assert planted("rows = X[:10]", "rounds/_spending.py", "NoisePlan.draw") == {"rounds/_spending.py:": {"documents": 1}}
+    assert planted("def _sum_lengths(self, rows): pass", "rounds/_respondents.py", "AdaptiveEStep.collect")
 
 
 def planted(code, file, function):

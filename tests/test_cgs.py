@@ -21,9 +21,9 @@ from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import Randomness, calibrate_gaussian
 from skdplda.rounds import _adaptive
 from skdplda.rounds._adaptive import AdaptiveTables
-from skdplda.rounds._estep_adaptive import AdaptiveEStep
-from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._sensitivity import GRID, word_weights
+from skdplda.rounds._bounds import GRID, word_weights
+from skdplda.rounds._respondents import AdaptiveEStep
+from skdplda.rounds._spending import NoisePlan
 from skdplda.rounds._tables import initial_table
 
 INF = math.inf

@@ -22,7 +22,7 @@ from skdplda.models import _embedding
 from skdplda.privacy import Randomness
 from skdplda.rounds import _checkpoint, _plan
 from skdplda.rounds._loop import run_rounds
-from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._spending import NoisePlan
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 

@@ -32,7 +32,7 @@ from skdplda.distributed import ActorPool, ShardedCounts, tree
 from skdplda.distributed._actor import added
 from skdplda.local import LocalRandomizer
 from skdplda.models._cgs import LISTED_TOPICS
-from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._spending import NoisePlan
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
 distributed = pytest.importorskip("distributed")

@@ -15,9 +15,7 @@ from sklearn.base import clone
 from skdplda import EmbeddingTopics, PrivacyAccountant, release
 from skdplda._arithmetic import eigen
 from skdplda._validation import check_groups
-from skdplda.rounds import EStep, Tables
-from skdplda.rounds._clusters import ClusterPlan, ClusterTables, PublicStart, cluster_shares
-from skdplda.rounds._estep_clusters import (
+from skdplda.esteps._clusters import (
     APART,
     FINE,
     FINEST,
@@ -35,7 +33,9 @@ from skdplda.rounds._estep_clusters import (
     soft_weights,
     weight_table,
 )
-from skdplda.rounds._sensitivity import GRID, shortened
+from skdplda.models._cluster_rounds import ClusterPlan, ClusterTables, PublicStart, cluster_shares
+from skdplda.rounds import EStep, Tables
+from skdplda.rounds._bounds import GRID, shortened
 
 SHOUT = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 SMALL = pytest.mark.filterwarnings("ignore:.*clusters do not stand out:UserWarning")
@@ -273,7 +273,7 @@ def test_blocks_do_not_matter(monkeypatch):
     X, counts, groups = rng.normal(size=(300, 4)), rng.poisson(1, (300, 5)), rng.integers(0, 40, 300)
     asked = list(itertools.product(questions(rng), (None, groups)))
     whole = [collected(X, counts, users, question) for question, users in asked]
-    monkeypatch.setattr("skdplda.rounds._estep_clusters.BLOCK", 64)
+    monkeypatch.setattr("skdplda.esteps._clusters.BLOCK", 64)
     for (question, users), expected in zip(asked, whole, strict=True):
         np.testing.assert_array_equal(collected(X, counts, users, question), expected)
 
@@ -324,7 +324,7 @@ def test_public_axes_are_those_of_the_rows():
 def test_public_axes_come_of_exact_sums(weight, monkeypatch):
     """Whatever the weights are: products of the rows on their grid are whole numbers below 2**53."""
     seen = []
-    monkeypatch.setattr("skdplda.rounds._clusters.eigen", lambda matrix: seen.append(matrix) or eigen(matrix))
+    monkeypatch.setattr("skdplda.models._cluster_rounds.eigen", lambda matrix: seen.append(matrix) or eigen(matrix))
     rows = np.random.default_rng(0).normal(size=(300, 5)) + 1
     PublicStart.of_rows(rows, np.where(np.arange(300) < 1, weight, 1.0), 300, 5, 0)
     (found,) = seen

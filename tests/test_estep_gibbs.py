@@ -7,8 +7,7 @@ from random_units import counts_of, norm, random_corpus
 from scipy.special import digamma
 
 from skdplda._validation import check_groups
-from skdplda.privacy import Randomness
-from skdplda.rounds._estep_gibbs import (
+from skdplda.esteps._gibbs import (
     FEW_TOPICS,
     FEWER_UPDATES,
     INFERRED_ROUNDS,
@@ -17,8 +16,9 @@ from skdplda.rounds._estep_gibbs import (
     GibbsEStep,
     StartedGibbsEStep,
 )
-from skdplda.rounds._estep_variational import REMEMBERED_UPDATES, VariationalEStep
-from skdplda.rounds._sensitivity import GRID, word_weights
+from skdplda.esteps._variational import REMEMBERED_UPDATES, VariationalEStep
+from skdplda.privacy import Randomness
+from skdplda.rounds._bounds import GRID, word_weights
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
 

@@ -21,7 +21,7 @@ from skdplda.models._hdp_accounting import RESERVE, HybridPlan
 from skdplda.models._hdp_sampler import DelayedCountSweeps, PartOfTokens
 from skdplda.privacy import Randomness, bounded_range_event, epsilon_of, zcdp_event
 from skdplda.rounds import _sensitivity
-from skdplda.rounds._sensitivity import some_tokens
+from skdplda.rounds._bounds import some_tokens
 
 
 @pytest.fixture(scope="module")

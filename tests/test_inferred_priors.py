@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skdplda import VIPSLDA, PrivateCGSLDA, make_fdptm_pipeline
 from skdplda.datasets import make_lda_corpus, write_counts
+from skdplda.exact._inferred import fixed_point, proportional_fixed_point
 from skdplda.metrics import perplexity, unigram_perplexity
 from skdplda.rounds._adaptive import MEAN_PRIORS
-from skdplda.rounds._inferred import fixed_point, proportional_fixed_point
 
 both = pytest.mark.parametrize("kind", [PrivateCGSLDA, VIPSLDA])
 BOTH = {"doc_topic_prior": "infer", "topic_word_prior": "infer"}

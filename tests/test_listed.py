@@ -12,11 +12,11 @@ from test_gibbs import UNASSIGNED, assert_follows, corpus, law, places, tables
 
 from skdplda import PrivateCGSLDA
 from skdplda._kernels._listed import ListedTokens
+from skdplda.esteps._listed import ListedEStep
+from skdplda.exact._tables import ExactTables, annealed
 from skdplda.models import _cgs
 from skdplda.privacy import Randomness
-from skdplda.rounds._estep_listed import ListedEStep
-from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._tables import ExactTables, annealed
+from skdplda.rounds._spending import NoisePlan
 
 
 def tokens(X, K, **options):

@@ -9,10 +9,10 @@ import pytest
 import scipy.sparse as sp
 from scipy import stats
 
+from skdplda.esteps._gibbs import GibbsEStep
 from skdplda.privacy import Randomness, delta_of
-from skdplda.rounds._estep_gibbs import GibbsEStep
 from skdplda.rounds._loop import Tables, run_rounds
-from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._spending import NoisePlan
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
 FIRST_TABLE = np.array([[3.0, 0.5], [0.2, 2.0]], dtype=np.float32)

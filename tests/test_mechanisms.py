@@ -30,7 +30,7 @@ from skdplda.privacy import (
 from skdplda.privacy._noise import _is_below
 from skdplda.rounds import NoisePlan
 from skdplda.rounds._adaptive import FREQUENT_SHARE, WORDS_SHARE, topic_shares
-from skdplda.rounds._sensitivity import GRID
+from skdplda.rounds._bounds import GRID
 
 every_mechanism = pytest.mark.parametrize("name", list(MECHANISMS))
 

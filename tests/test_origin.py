@@ -23,8 +23,8 @@ from skdplda.model_selection import PrivateSearchCV
 from skdplda.models import HDPLDA, BaseRoundsModel
 from skdplda.privacy import MECHANISMS
 from skdplda.rounds import GRID, EStep
-from skdplda.rounds._estep_units import UnitEStep
-from skdplda.rounds._sensitivity import scaled_values
+from skdplda.rounds._bounds import scaled_values
+from skdplda.rounds._units import UnitEStep
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")  # the tests need seeds
 

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from skdplda import PCTD, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PublicPrior
 from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery
+from skdplda.esteps._segments import SegmentEStep
 from skdplda.models._pctd_tables import ConsistentTables, LastTable, consistent
-from skdplda.rounds import WordPrior
-from skdplda.rounds._estep_segments import SegmentEStep
-from skdplda.rounds._sensitivity import GRID, equal_contributions, shortened
+from skdplda.priors import WordPrior
+from skdplda.rounds._bounds import GRID, equal_contributions, shortened
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.semantics import UnitMatrix, word_similarity
 

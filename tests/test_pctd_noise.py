@@ -17,7 +17,7 @@ from skdplda import PCTD, PrivacyAccountant, PrivacyGuarantee, PrivacyLeakWarnin
 from skdplda.models import _pctd_noise
 from skdplda.models._pctd_noise import likelihood_noise, noisy_segments, sum_noise
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
-from skdplda.rounds._sensitivity import GRID
+from skdplda.rounds._bounds import GRID
 from skdplda.semantics import UnitMatrix
 
 published = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

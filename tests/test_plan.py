@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 
 from skdplda import PrivateCGSLDA
 from skdplda.privacy import MECHANISMS, PrivacyAccountant, delta_of, epsilon_of, gaussian_event
-from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._spending import NoisePlan
 
 
 @pytest.mark.parametrize(("mechanism", "factor"), [("gaussian", 1.0), ("laplace", 2**0.5)])

@@ -28,11 +28,11 @@ from skdplda import (
     make_fdptm_pipeline,
 )
 from skdplda.models._base import OF_TOPICS, BaseRoundsModel
+from skdplda.priors._public import LEAST_DOCUMENTS, LEAST_TEXTS, WordPrior
+from skdplda.priors._seeding import SEEDED_SHARE, order_of_topics, starting_topics
 from skdplda.rounds._adaptive import AdaptiveTables, least_share
-from skdplda.rounds._plan import BudgetPlan
-from skdplda.rounds._prior import LEAST_DOCUMENTS, LEAST_TEXTS, WordPrior
-from skdplda.rounds._seeding import SEEDED_SHARE, order_of_topics, starting_topics
-from skdplda.rounds._sensitivity import GRID
+from skdplda.rounds._bounds import GRID
+from skdplda.rounds._spending import BudgetPlan
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix
 
 SPORT = ["hockey", "team", "goal", "season", "league"]

@@ -5,7 +5,7 @@ import pytest
 from random_units import counts_of, norm, random_corpus
 
 from skdplda._validation import check_groups
-from skdplda.rounds._sensitivity import GRID, MOST_TOKENS, shortened, unit_weights
+from skdplda.rounds._bounds import GRID, MOST_TOKENS, shortened, unit_weights
 
 
 @pytest.mark.parametrize("order", [1, 2])

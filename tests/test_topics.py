@@ -21,7 +21,7 @@ from skdplda import (
 from skdplda.datasets import make_lda_corpus
 from skdplda.metrics import topic_distances, topic_map, topic_relevance
 from skdplda.models._topics import RELEVANCE
-from skdplda.rounds import WordPrior
+from skdplda.priors import WordPrior
 
 TOPICS = np.array([[0.5, 0.3, 0.2, 0.0], [0.4, 0.35, 0.25, 0.0], [0.3, 0.0, 0.0, 0.7]])
 WORDS = ["the", "pear", "plum", "zinc"]

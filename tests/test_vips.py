@@ -13,12 +13,12 @@ import scipy.sparse as sp
 from skdplda import VIPSLDA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda._validation import check_groups
 from skdplda.datasets import make_lda_corpus, topic_recovery, write_counts
+from skdplda.esteps._variational import TOKEN_WEIGHT, VariationalEStep
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.privacy import delta_of, epsilon_of, gaussian_event, noise_multiplier
+from skdplda.rounds._bounds import GRID
 from skdplda.rounds._documents import cut_documents
-from skdplda.rounds._estep_variational import TOKEN_WEIGHT, VariationalEStep
-from skdplda.rounds._plan import NoisePlan
-from skdplda.rounds._sensitivity import GRID
+from skdplda.rounds._spending import NoisePlan
 
 INF = math.inf
 X = sp.csr_array(np.random.default_rng(0).poisson(1.0, size=(30, 8)))

@@ -47,7 +47,7 @@ from skdplda.models._pctd_noise import NoisySegmentEStep
 from skdplda.models._pctd_tables import LastTable
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
 from skdplda.rounds._loop import run_rounds
-from skdplda.rounds._plan import NoisePlan
+from skdplda.rounds._spending import NoisePlan
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
 DATA = ["news", "glove"]

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from skdplda.audit._audit import audit
 from skdplda.audit._canaries import quiet_fit
 from skdplda.exceptions import EmptySelectionError
+from skdplda.priors import PublicPrior
 from skdplda.privacy import epsilon_of
-from skdplda.rounds import PublicPrior
 
 __all__ = [
     "CERTAIN",

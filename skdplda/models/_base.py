@@ -32,10 +32,15 @@ from skdplda._validation import (
 )
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import ShardedDocuments, load_documents
+from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
+from skdplda.exact._loop import answer_exactly
+from skdplda.exact._tables import ExactTables
 from skdplda.metrics import make_gensim_model, perplexity, score, score_samples
 from skdplda.models._hints import HintsMixin
 from skdplda.models._periods import PeriodsMixin
 from skdplda.models._topics import TopicsMixin, warn_of_noise
+from skdplda.priors._public import PublicPrior, seeded_names
+from skdplda.priors._seeding import order_of_topics
 from skdplda.privacy import (
     BudgetCharge,
     LedgerAwareMixin,
@@ -45,19 +50,16 @@ from skdplda.privacy import (
     stated_guarantee,
 )
 from skdplda.rounds._adaptive import FEWEST_APART, MOST_OTHERS, Knowledge, audited_query, in_proportion
+from skdplda.rounds._bounds import GRID, shortened
 from skdplda.rounds._checkpoint import interrupted
-from skdplda.rounds._estep_units import UnitEStep, check_contribution
 from skdplda.rounds._guarantee import rounds_guarantee
-from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
-from skdplda.rounds._loop import Tables, answer_exactly, converse, rounds_of
-from skdplda.rounds._plan import BudgetPlan, NoisePlan, Spending
-from skdplda.rounds._prior import PublicPrior, seeded_names
+from skdplda.rounds._loop import Tables, converse, rounds_of
 from skdplda.rounds._queries import TopicCounts
-from skdplda.rounds._seeding import order_of_topics
-from skdplda.rounds._sensitivity import GRID, shortened
 from skdplda.rounds._sharded import ShardedEStep
-from skdplda.rounds._tables import ExactTables, SmoothedTables
+from skdplda.rounds._spending import BudgetPlan, NoisePlan, Spending
+from skdplda.rounds._tables import SmoothedTables
 from skdplda.rounds._transcript import Transcript
+from skdplda.rounds._units import UnitEStep, check_contribution
 
 __all__ = ["BaseRoundsModel", "BaseTopicModel", "TrainingData"]
 

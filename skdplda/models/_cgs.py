@@ -12,22 +12,23 @@ import numpy as np
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import Interval, StrOptions, check_counts, fit_context, tokens_of
 from skdplda.distributed import shards_of
+from skdplda.esteps._gibbs import GibbsEStep, StartedGibbsEStep
+from skdplda.esteps._listed import ListedEStep
+from skdplda.exact._expected import first_expected
+from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
+from skdplda.exact._tables import ExactTables, annealed, constant
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import JUDGING, BaseRoundsModel
 from skdplda.models._hdp_sampler import TopicTrace, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
+from skdplda.priors._public import PublicPrior, WordPrior, has_vectors
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
 from skdplda.rounds._adaptive import JUDGES, adaptive, least_share, told_noise
-from skdplda.rounds._estep_adaptive import AdaptiveEStep
-from skdplda.rounds._estep_gibbs import GibbsEStep, StartedGibbsEStep
-from skdplda.rounds._estep_listed import ListedEStep
-from skdplda.rounds._expected import first_expected
+from skdplda.rounds._bounds import NORM_BOUND, shortened
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
-from skdplda.rounds._inferred import FIRST_PRIOR, InferredPriors
-from skdplda.rounds._plan import BudgetPlan, NoisePlan
-from skdplda.rounds._prior import PublicPrior, WordPrior, has_vectors
-from skdplda.rounds._sensitivity import NORM_BOUND, shortened
-from skdplda.rounds._tables import ExactTables, SmoothedTables, annealed, constant, model_noise
+from skdplda.rounds._respondents import AdaptiveEStep
+from skdplda.rounds._spending import BudgetPlan, NoisePlan
+from skdplda.rounds._tables import SmoothedTables, model_noise
 
 __all__ = ["PrivateCGSLDA"]
 

@@ -20,9 +20,9 @@ from skdplda._validation import (
     check_sample_weight,
     fitted_parameter,
 )
+from skdplda.esteps._clusters import FINE, LENGTH, grid_directions
 from skdplda.metrics import topic_distances
 from skdplda.models._base import BaseTopicModel
-from skdplda.rounds._estep_clusters import FINE, LENGTH, grid_directions
 from skdplda.semantics import EmbeddedTexts
 
 __all__ = ["CLEAR", "BaseClusterModel", "projected_rows"]

@@ -24,10 +24,9 @@ from skdplda._validation import (
     fit_context,
 )
 from skdplda.distributed import paired_shards, shards_of
+from skdplda.esteps._clusters import FINE, ClusterEStep, Embeddings
 from skdplda.models._base import BaseRoundsModel, TrainingData
-from skdplda.models._clusters import CLEAR, BaseClusterModel, projected_rows
-from skdplda.privacy import Randomness, seeded_guarantee
-from skdplda.rounds._clusters import (
+from skdplda.models._cluster_rounds import (
     EXACT_ROUNDS,
     ROUNDS,
     ClusterKnowledge,
@@ -36,9 +35,10 @@ from skdplda.rounds._clusters import (
     cluster_shares,
     clusters,
 )
-from skdplda.rounds._estep_clusters import FINE, ClusterEStep, Embeddings
+from skdplda.models._clusters import CLEAR, BaseClusterModel, projected_rows
+from skdplda.privacy import Randomness, seeded_guarantee
+from skdplda.rounds._bounds import GRID, shortened
 from skdplda.rounds._guarantee import rounds_guarantee
-from skdplda.rounds._sensitivity import GRID, shortened
 from skdplda.semantics import EmbeddedTexts
 
 __all__ = ["EmbeddingTopics"]

@@ -47,7 +47,7 @@ from skdplda.privacy import (
     seeded_guarantee,
     stated_guarantee,
 )
-from skdplda.rounds._sensitivity import some_tokens
+from skdplda.rounds._bounds import some_tokens
 
 __all__ = ["HDPLDA"]
 

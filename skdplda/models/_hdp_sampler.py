@@ -16,7 +16,7 @@ from skdplda._kernels._released import count_topics, order_tokens, released_swee
 from skdplda._validation import tokens_of
 from skdplda.models._published_gibbs import fit_published
 from skdplda.privacy import observe
-from skdplda.rounds._sensitivity import some_tokens
+from skdplda.rounds._bounds import some_tokens
 from skdplda.rounds._tables import FORGET, signal_to_noise
 
 __all__ = [

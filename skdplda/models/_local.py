@@ -26,6 +26,7 @@ from skdplda._validation import (
     fit_context,
 )
 from skdplda.distributed import ShardedDocuments, shards_of
+from skdplda.exact._tables import MeanTable, annealed
 from skdplda.local import BitChannel, LocalRandomizer, randomize_bits
 from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
 from skdplda.models._local_estimators import (
@@ -45,7 +46,7 @@ from skdplda.privacy import (
     seeded_guarantee,
     stated_guarantee,
 )
-from skdplda.rounds._tables import MeanTable, annealed, initial_table, signal_to_noise
+from skdplda.rounds._tables import initial_table, signal_to_noise
 
 __all__ = ["LocalPrivateLDA"]
 

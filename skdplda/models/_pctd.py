@@ -29,19 +29,20 @@ from skdplda._validation import (
     tokens_of,
 )
 from skdplda.distributed import shards_of
+from skdplda.esteps._segments import SegmentEStep
+from skdplda.exact._loop import answer_exactly
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
 from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoundsModel, TrainingData
 from skdplda.models._pctd_guarantee import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
 from skdplda.models._pctd_noise import NoisySegmentEStep, noisy_segments
 from skdplda.models._pctd_tables import ConsistentTables, LastTable
+from skdplda.priors._public import PublicPrior, WordPrior
 from skdplda.privacy import calibrate_gaussian, epsilon_of, gaussian_event, seeded_guarantee
-from skdplda.rounds._estep_segments import SegmentEStep
+from skdplda.rounds._bounds import shortened, some_tokens
 from skdplda.rounds._guarantee import rounds_guarantee
-from skdplda.rounds._loop import answer_exactly, rounds_of
-from skdplda.rounds._plan import NoisePlan, Spending
-from skdplda.rounds._prior import PublicPrior, WordPrior
-from skdplda.rounds._sensitivity import shortened, some_tokens
+from skdplda.rounds._loop import rounds_of
+from skdplda.rounds._spending import NoisePlan, Spending
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["PCTD"]

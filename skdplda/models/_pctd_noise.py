@@ -5,9 +5,9 @@ import scipy.sparse as sp
 
 from skdplda._arithmetic import eigen, log, matmul, mean, normal, total
 from skdplda._kernels._mixture import word_sums
+from skdplda.esteps._segments import NOTHING, SegmentEStep
 from skdplda.privacy import mechanism_of
-from skdplda.rounds._estep_segments import NOTHING, SegmentEStep
-from skdplda.rounds._sensitivity import GRID
+from skdplda.rounds._bounds import GRID
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["NoisySegmentEStep", "likelihood_noise", "noisy_segments", "sum_noise"]

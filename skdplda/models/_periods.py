@@ -17,13 +17,14 @@ import pandas as pd
 
 from skdplda._types import ArrayLike
 from skdplda._validation import check_groups, check_is_fitted, is_integer, unit_of_documents
+from skdplda.exact._loop import answer_exactly
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, check_epsilon, stated_guarantee
+from skdplda.rounds._bounds import GRID, MARGIN
 from skdplda.rounds._guarantee import rounds_guarantee
-from skdplda.rounds._loop import Ask, answer_exactly, converse
-from skdplda.rounds._plan import NoisePlan, Spending
+from skdplda.rounds._loop import Ask, converse
 from skdplda.rounds._queries import Query
-from skdplda.rounds._sensitivity import GRID, MARGIN
+from skdplda.rounds._spending import NoisePlan, Spending
 
 __all__ = ["PeriodEStep", "PeriodsMixin", "TopicCounts"]
 

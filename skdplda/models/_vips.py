@@ -24,9 +24,14 @@ from skdplda._validation import (
 )
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import shards_of
+from skdplda.esteps._variational import REMEMBERED_UPDATES, TOKEN_WEIGHT, VariationalEStep, round_priors
+from skdplda.exact._inferred import FIRST_PRIOR, ExpectedPriors
+from skdplda.exact._loop import answer_exactly
+from skdplda.exact._tables import annealed, constant
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.models._base import JUDGING, BaseRoundsModel, TrainingData, settings_of
 from skdplda.models._topics import warn_of_noise
+from skdplda.priors._public import PublicPrior, WordPrior, has_vectors
 from skdplda.privacy import (
     ACCOUNTINGS,
     CLAIMED_ACCOUNTINGS,
@@ -37,15 +42,12 @@ from skdplda.privacy import (
     stated_guarantee,
 )
 from skdplda.rounds._adaptive import JUDGES, adaptive, least_share, told_noise
-from skdplda.rounds._estep_adaptive import AdaptiveEStep
-from skdplda.rounds._estep_variational import REMEMBERED_UPDATES, TOKEN_WEIGHT, VariationalEStep, round_priors
+from skdplda.rounds._bounds import GRID, NORM_BOUND, shortened
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
-from skdplda.rounds._inferred import FIRST_PRIOR, ExpectedPriors
-from skdplda.rounds._loop import answer_exactly, converse, rounds_of
-from skdplda.rounds._plan import BudgetPlan, NoisePlan, Spending
-from skdplda.rounds._prior import PublicPrior, WordPrior, has_vectors
-from skdplda.rounds._sensitivity import GRID, NORM_BOUND, shortened
-from skdplda.rounds._tables import OnlineTables, SmoothedTables, annealed, constant
+from skdplda.rounds._loop import converse, rounds_of
+from skdplda.rounds._respondents import AdaptiveEStep
+from skdplda.rounds._spending import BudgetPlan, NoisePlan, Spending
+from skdplda.rounds._tables import OnlineTables, SmoothedTables
 from skdplda.rounds._transcript import Transcript
 
 __all__ = ["VIPSLDA"]
@@ -396,7 +398,7 @@ class VIPSLDA(BaseRoundsModel):
         charge.charge(stream.run)
         self._stream = stream  # it is paid, whatever happens now
         step, parts = stream.n_done, (e_step, Spending(plan), randomness)
-        options = {"transcript": Transcript(state=tables)}
+        options: dict[str, Any] = {"transcript": Transcript(state=tables)}
         if plan.noiseless:
             answer_exactly(rounds_of(tables, step + 1, None), *parts, **options)
         else:

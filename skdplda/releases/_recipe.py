@@ -11,9 +11,9 @@ from skdplda._types import Estimator
 from skdplda._validation import is_integer, is_real
 from skdplda.exceptions import BudgetExceededError
 from skdplda.models import VIPSLDA, suggest_n_components
+from skdplda.priors import PublicPrior, WordPrior, seeded_names
 from skdplda.privacy import active_accountant, check_delta, check_epsilon
 from skdplda.releases._pipeline import PrivatePipeline
-from skdplda.rounds import PublicPrior, WordPrior, seeded_names
 from skdplda.vocabulary import DPCountVectorizer
 
 __all__ = ["calibrate", "make_fdptm_pipeline"]

@@ -12,9 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from skdplda._arithmetic import matmul, power, total
+from skdplda.priors._public import WordPrior
+from skdplda.priors._seeding import starting_topics
+from skdplda.rounds._bounds import GRID, NORM_BOUND, word_weights
 from skdplda.rounds._loop import Ask
-from skdplda.rounds._plan import PRECISION_RATIO, growing
-from skdplda.rounds._prior import WordPrior
 from skdplda.rounds._queries import (
     ClusterCounts,
     PriorVotes,
@@ -24,9 +25,8 @@ from skdplda.rounds._queries import (
     VectorVotes,
     WordTotals,
 )
-from skdplda.rounds._seeding import starting_topics
-from skdplda.rounds._sensitivity import GRID, NORM_BOUND, word_weights
 from skdplda.rounds._shrinkage import floor_of, loglinear, principal, shrink_frequencies, shrink_topics, unit_columns
+from skdplda.rounds._spending import PRECISION_RATIO, growing
 from skdplda.rounds._tables import FORGET, initial_table, signal_to_noise
 
 __all__ = ["JUDGES", "MOST_ROUNDS", "Knowledge", "adaptive", "audited_query", "least_share", "told_noise"]

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.rounds._sensitivity import shortened, unit_weights
+from skdplda.rounds._bounds import shortened, unit_weights
 
 __all__ = ["Documents", "cut_documents"]
 

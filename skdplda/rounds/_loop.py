@@ -30,11 +30,7 @@ from skdplda.privacy import observe
 from skdplda.rounds._queries import TopicCounts
 from skdplda.rounds._transcript import Transcript
 
-__all__ = ["Ask", "EStep", "RoundReport", "Tables", "answer_exactly", "converse", "rounds_of"]
-
-# Parts of the units that the first round without noise has seen after each of its steps but the last, which sees the
-# others: doc/kernels.rst, "How soon".
-GROWTH = 1 / 256, 1 / 64, 1 / 16, 1 / 4
+__all__ = ["Ask", "EStep", "RoundReport", "Tables", "converse", "rounds_of", "talk"]
 
 
 class Ask(NamedTuple):
@@ -227,7 +223,7 @@ def converse(strategy, e_step, spending, randomness, *, n_threads=1, before_nois
     before_noise : callable, default=None
         Called with a digest of each sum, keyed by the secret of the fit; may raise.
     **options
-        As `transcript`, `before_release`, `callback` and `verbose` of `_talk`.
+        As `transcript`, `before_release`, `callback` and `verbose` of `talk`.
 
     Returns
     -------
@@ -256,35 +252,10 @@ def converse(strategy, e_step, spending, randomness, *, n_threads=1, before_nois
         observe("round", question=ask.query, noisy=noisy, multiplier=multiplier)
         return noisy
 
-    return _talk(strategy, answer, e_step, spending, randomness, **options)
+    return talk(strategy, answer, e_step, spending, randomness, **options)
 
 
-def answer_exactly(strategy, e_step, spending, randomness, *, grows=None, **options):
-    """Run a fit without noise, which promises nothing: each answer is the sum itself.
-
-    The parameters are those of `converse`; and `grows`, the tables that the strategy asks by, or None. In the first of
-    several rounds of these, parts of the units of growing size follow one another, each unit in one of them, so that
-    all but the first meet tables that hold topics. The strategy is sent the last of their sums.
-    """
-    plan = spending.plan
-
-    def answer(ask, number):
-        spending.take(ask.share)
-        query, n_units = ask.query, e_step.n_units
-        active = randomness.sample(number, n_units, plan.sampling_rate) if plan.sampling_rate < 1 else None
-        if grows is not None and number == 0 and ask.n_planned > 1:
-            before = np.zeros(n_units, np.uint8)
-            for rate in GROWTH:  # samples of one round at growing rates contain each other
-                upto = randomness.sample(0, n_units, rate)
-                grows.update(e_step.collect(query, 0, upto - before), 0)
-                query, before = grows.query(None), upto
-            active = 1 - before
-        return e_step.collect(query, number, active)
-
-    return _talk(strategy, answer, e_step, spending, randomness, **options)
-
-
-def _talk(
+def talk(
     strategy, answer, e_step, spending, randomness, *, transcript=None, before_release=None, callback=None, verbose=0
 ):
     """Run a strategy to its end, and return what it returns.

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from skdplda._arithmetic import exp, matmul, total
 from skdplda.metrics import score_samples
-from skdplda.rounds._sensitivity import GRID, MARGIN
+from skdplda.rounds._bounds import GRID, MARGIN
 
 __all__ = [
     "ClusterCounts",

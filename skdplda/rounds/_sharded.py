@@ -7,9 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import check_groups
+from skdplda.rounds._bounds import shortened
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._queries import TopicCounts
-from skdplda.rounds._sensitivity import shortened
 
 __all__ = ["ShardedEStep"]
 

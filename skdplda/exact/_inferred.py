@@ -3,8 +3,8 @@
 import numpy as np
 
 from skdplda._arithmetic import digamma, exp, expm1, log1p, mean, total
+from skdplda.exact._tables import annealed
 from skdplda.rounds._checkpoint import held
-from skdplda.rounds._tables import annealed
 
 __all__ = ["FIRST_PRIOR", "ExpectedPriors", "InferredPriors"]
 

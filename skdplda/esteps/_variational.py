@@ -4,10 +4,10 @@ import numpy as np
 
 from skdplda._arithmetic import digamma, exp, mean, total
 from skdplda._kernels._variational import e_step, expected_topics
+from skdplda.exact._inferred import ExpectedPriors
+from skdplda.rounds._bounds import GRID, word_weights
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._documents import Documents
-from skdplda.rounds._inferred import ExpectedPriors
-from skdplda.rounds._sensitivity import GRID, word_weights
 
 __all__ = ["HALF", "REMEMBERED_UPDATES", "TOKEN_WEIGHT", "VariationalEStep", "round_priors"]
 

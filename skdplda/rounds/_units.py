@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdplda._validation import check_groups
+from skdplda.rounds._bounds import GRID, MOST_TOKENS, scaled_values
 from skdplda.rounds._queries import TopicCounts
-from skdplda.rounds._sensitivity import GRID, MOST_TOKENS, scaled_values
 from skdplda.rounds._tables import initial_table
 
 __all__ = ["UnitEStep", "check_contribution"]

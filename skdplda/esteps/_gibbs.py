@@ -8,11 +8,11 @@ from skdplda._arithmetic import mean, total
 from skdplda._kernels._gibbs import TokenBlocks
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._validation import check_groups, unit_of_documents
+from skdplda.esteps._variational import HALF, REMEMBERED_UPDATES, VariationalEStep, round_priors
+from skdplda.exact._expected import ExpectedTopics
+from skdplda.exact._inferred import InferredPriors
+from skdplda.rounds._bounds import GRID, unit_weights, word_weights
 from skdplda.rounds._checkpoint import held
-from skdplda.rounds._estep_variational import HALF, REMEMBERED_UPDATES, VariationalEStep, round_priors
-from skdplda.rounds._expected import ExpectedTopics
-from skdplda.rounds._inferred import InferredPriors
-from skdplda.rounds._sensitivity import GRID, unit_weights, word_weights
 
 __all__ = ["GibbsEStep", "StartedGibbsEStep"]
 

@@ -17,7 +17,7 @@ from skdplda.privacy import (
     noise_multiplier,
     without_slack,
 )
-from skdplda.rounds._sensitivity import GRID
+from skdplda.rounds._bounds import GRID
 
 __all__ = ["PRECISION_RATIO", "BudgetPlan", "NoisePlan", "Spending", "growing"]
 

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from skdplda._arithmetic import exp
 from skdplda._validation import check_groups, unit_of_documents
+from skdplda.rounds._bounds import GRID, MARGIN, scaled_to_grid, unit_weights
 from skdplda.rounds._queries import Query, WordTotals
-from skdplda.rounds._sensitivity import GRID, MARGIN, scaled_to_grid, unit_weights
 
 __all__ = [
     "FINE",

@@ -7,7 +7,7 @@ from scipy.optimize import linear_sum_assignment
 from skdplda._arithmetic import exp, gamma_rows, matmul, mean, total
 from skdplda._types import ArrayLike
 from skdplda._validation import is_integer
-from skdplda.rounds._prior import WordPrior, checked_numbers, unit_rows
+from skdplda.priors._public import WordPrior, checked_numbers, unit_rows
 
 __all__ = ["cluster_centres", "order_of_topics", "starting_topics"]
 

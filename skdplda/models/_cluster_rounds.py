@@ -16,13 +16,13 @@ from typing import ClassVar
 import numpy as np
 
 from skdplda._arithmetic import eigen, matmul, mean, normal, orthonormal, power, total
-from skdplda.rounds._estep_clusters import FINE, LENGTH, SIZE, STEP, ClusterWords, DirectionSums, EmbeddedWords
+from skdplda.esteps._clusters import FINE, LENGTH, SIZE, STEP, ClusterWords, DirectionSums, EmbeddedWords
+from skdplda.priors._seeding import cluster_centres
+from skdplda.rounds._bounds import GRID, MARGIN
 from skdplda.rounds._loop import Ask
-from skdplda.rounds._plan import BudgetPlan, growing
 from skdplda.rounds._queries import unit_rows
-from skdplda.rounds._seeding import cluster_centres
-from skdplda.rounds._sensitivity import GRID, MARGIN
 from skdplda.rounds._shrinkage import shrink_frequencies, shrink_ratios
+from skdplda.rounds._spending import BudgetPlan, growing
 from skdplda.rounds._tables import signal_to_noise
 
 __all__ = ["ClusterKnowledge", "ClusterPlan", "PublicStart", "cluster_shares", "clusters"]

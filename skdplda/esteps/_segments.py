@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from skdplda._arithmetic import log, total
 from skdplda._kernels._mixture import responsibilities, word_sums
 from skdplda._validation import check_groups, unit_of_documents
+from skdplda.rounds._bounds import equal_contributions
 from skdplda.rounds._checkpoint import held
-from skdplda.rounds._sensitivity import equal_contributions
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["NOTHING", "SegmentEStep"]

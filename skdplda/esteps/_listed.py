@@ -5,8 +5,8 @@ import scipy.sparse as sp
 
 from skdplda._kernels._listed import ListedTokens
 from skdplda._validation import check_groups, unit_of_documents
+from skdplda.exact._expected import ExpectedTopics
 from skdplda.rounds._checkpoint import held
-from skdplda.rounds._expected import ExpectedTopics
 
 __all__ = ["ListedEStep"]
 

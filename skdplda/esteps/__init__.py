@@ -1,0 +1,3 @@
+"""What documents contribute to a sum: the hidden half of a round, model by model. See `skdplda.rounds.EStep`."""
+
+__all__: list[str] = []
