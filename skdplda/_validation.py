@@ -17,7 +17,8 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as take_rows
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval as AnyInterval
+from sklearn.utils._param_validation import Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from skdplda._types import Function
@@ -26,7 +27,9 @@ from skdplda.exceptions import PrivacyLeakWarning
 __all__ = [
     "HIDDEN",
     "MOST_THREADS",
+    "PRIOR",
     "SEED",
+    "THREADS",
     "FittedTopics",
     "Interval",
     "Options",
@@ -69,7 +72,29 @@ FITTED_GROUPS: WeakKeyDictionary[Any, tuple[Any, bytes]] = WeakKeyDictionary()
 Method = TypeVar("Method", bound=Function)
 
 
-class IntegerSeed(Interval):
+class Interval(AnyInterval):
+    """Numbers of an interval, as scikit-learn's, that arithmetic can take: no bools, and no number that no float holds.
+
+    Without a right bound, integers go up to 2**31 - 1, which kernels hold. NaN, and what a float rounds out of the
+    interval, such as a tiny fraction to 0, is outside.
+    """
+
+    def __init__(self, kind, left, right, *, closed):
+        if kind is Integral and right is None:
+            right, closed = LARGEST_COUNT, {"left": "both", "neither": "right"}[closed]
+        super().__init__(kind, left, right, closed=closed)
+
+    def is_satisfied_by(self, val):
+        """Whether a value is one of them."""
+        if not isinstance(val, self.type) or isinstance(val, bool):
+            return False
+        try:
+            return (val if self.type is Integral else float(val)) in self
+        except OverflowError:
+            return False
+
+
+class IntegerSeed(AnyInterval):
     """An integer that is no bool: True would be the seed 1."""
 
     def is_satisfied_by(self, val):
@@ -77,6 +102,8 @@ class IntegerSeed(Interval):
         return is_integer(val) and super().is_satisfied_by(val)
 
 
+THREADS = [Interval(Integral, -LARGEST_COUNT, None, closed="left"), None]  # for n_jobs
+PRIOR = [Interval(Real, 1e-30, 1e30, closed="both"), None]  # for a prior that is a number; see `check_prior`
 SEED = [IntegerSeed(Integral, 0, None, closed="left"), bytes, np.random.RandomState, None]  # for random_state
 
 

@@ -16,7 +16,9 @@ from skdplda._kernels._foldin_rows import fold_in_rows, word_rows
 from skdplda._texts import words_of
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import (
+    PRIOR,
     SEED,
+    THREADS,
     FittedTopics,
     Interval,
     check_counts,
@@ -376,11 +378,11 @@ class BaseRoundsModel(BaseTopicModel):
         "epsilon": [Interval(Real, 0, None, closed="right")],
         "delta": [Interval(Real, 0, 1, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
-        "doc_topic_prior": [Real, "array-like", None],
-        "topic_word_prior": [Real, None],
+        "doc_topic_prior": [*PRIOR, "array-like"],
+        "topic_word_prior": PRIOR,
         "checkpoint": [str, PathLike, None],
         "callback": [callable, None],
-        "n_jobs": [Integral, None],
+        "n_jobs": THREADS,
         "random_state": SEED,
         "verbose": ["verbose"],
     }

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import (
+    PRIOR,
     Interval,
     StrOptions,
     check_counts,
@@ -253,11 +254,11 @@ class VIPSLDA(BaseRoundsModel):
         "prior": [PublicPrior, WordPrior, None],
         "accounting": [StrOptions(set(ACCOUNTINGS))],
         "learning_method": [StrOptions({"batch", "online"})],
-        "doc_topic_prior": [Real, "array-like", StrOptions({"infer"}), None],
-        "topic_word_prior": [Real, StrOptions({"infer"}), None],
+        "doc_topic_prior": [*PRIOR, "array-like", StrOptions({"infer"})],
+        "topic_word_prior": [*PRIOR, StrOptions({"infer"})],
         "sampling_rate": [Interval(Real, 0, 1, closed="right"), None],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "nominal_size": [Interval(Integral, 1, None, closed="left"), None],
+        "batch_size": [Interval(Integral, 1, 2**53, closed="both"), None],
+        "nominal_size": [Interval(Integral, 1, 2**53, closed="both"), None],
         "max_visits": [Interval(Integral, 1, None, closed="left"), None],
         "max_norm": [Interval(Real, 1, GRID, closed="both"), None],
         "max_doc_length": [Interval(Integral, 1, None, closed="left"), None],
