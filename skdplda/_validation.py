@@ -5,7 +5,7 @@ import os
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from copy import copy
 from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeVar
@@ -593,6 +593,15 @@ def names_of(groups):
     numpy would give all of a list one type: a single fraction among integers above 2**53 would merge other users.
     Whether two Python objects are equal is a matter of these two.
     """
+    if isinstance(groups, (str, bytes, Mapping, Set)):
+        raise ValueError(
+            "groups must have one entry a document, in the order of the documents; got a"
+            f" {type(groups).__name__}. Give a list or an array of users."
+        )
+    if np.ma.is_masked(groups):
+        raise ValueError(MISSING)
+    if hasattr(groups, "to_pylist"):  # of Arrow, whose missing entries are objects of its own
+        groups = groups.to_pylist()
     if isinstance(groups, np.ndarray) or getattr(getattr(groups, "dtype", None), "kind", "O") != "O":
         return np.asarray(groups)
     entries = list(groups)

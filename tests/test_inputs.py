@@ -674,5 +674,24 @@ def test_users_that_are_whole_numbers_of_any_type_are_the_same():
 @pytest.mark.parametrize("name", ["doc_topic_prior", "topic_word_prior"])
 @every_model
 def test_a_prior_that_no_float_holds_is_refused(model, name, corpus):
-    with pytest.raises(ValueError, match=rf"{name} must be a number from 1e-30 to 1e30"):
+    with pytest.raises(ValueError, match=rf"'{name}' parameter .* \[1e-30, 1e\+30\]"):
         clone(model).set_params(**{name: 10**400}).fit(corpus.data)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [dict(enumerate("aab")), "aab", b"aab", {1, 2, 3}, dict.fromkeys("abc").keys()],
+    ids=["mapping", "text", "bytes", "set", "keys"],
+)
+def test_groups_without_an_order_of_documents_are_refused(groups):
+    with pytest.raises(ValueError, match="in the order of the documents"):
+        check_groups(groups, 3)  # a mapping would give its keys: each document would be a user
+
+
+def test_missing_users_of_masked_and_arrow_arrays_are_seen():
+    pyarrow = pytest.importorskip("pyarrow")
+    for groups in (np.ma.array([1, 1, 2], mask=[0, 1, 0]), pyarrow.array(["a", None, None])):
+        with pytest.raises(ValueError, match="groups has missing entries"):
+            check_groups(groups, 3)
+    np.testing.assert_array_equal(check_groups(pyarrow.array(["a", "a", "b"]), 3)[0], [0, 2, 3])
+    np.testing.assert_array_equal(check_groups(np.ma.array([1, 1, 2]), 3)[0], [0, 2, 3])
