@@ -364,13 +364,13 @@ def check_sample_weight(sample_weight, n_documents):
     return weight
 
 
-def check_same_rows(X, counts):
-    """Refuse two data frames of other rows: a document's words would be added to another one's cluster."""
-    one, other = getattr(X, "index", None), getattr(counts, "index", None)
+def check_same_rows(X, other_rows, name="counts"):
+    """Refuse two data frames of other rows: a document would get the words, or the user, of another one."""
+    one, other = getattr(X, "index", None), getattr(other_rows, "index", None)
     if hasattr(one, "equals") and hasattr(other, "equals") and len(one) == len(other) and not one.equals(other):
         raise ValueError(
-            "counts must have the rows of X in the same order: the indices of the two data frames differ. Write"
-            " counts.loc[X.index], or pass arrays whose rows belong together."
+            f"{name} must have the rows of X in the same order: the indices of the two data frames differ. Write"
+            f" {name}.loc[X.index], or pass arrays whose rows belong together."
         )
 
 

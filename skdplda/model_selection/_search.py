@@ -22,6 +22,7 @@ from skdplda._validation import (
     Interval,
     check_groups,
     check_is_fitted,
+    check_same_rows,
     check_structure,
     fit_context,
     names_of,
@@ -234,6 +235,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         budget = self._budgets(groups is not None)(epsilon)
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
         charge.check()
+        check_same_rows(X, groups, "groups")
         rng = self._generator()
         X, X_public = self._checked(X, "X"), None if X_public is None else self._checked(X_public, "X_public")
         n_documents = X.shape[0] if hasattr(X, "shape") else len(X)

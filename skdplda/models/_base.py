@@ -26,6 +26,7 @@ from skdplda._validation import (
     check_is_fitted,
     check_memory,
     check_prior,
+    check_same_rows,
     effective_n_jobs,
     fit_context,
     note_groups,
@@ -508,6 +509,7 @@ class BaseRoundsModel(BaseTopicModel):
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
         charge.check(interrupted(self.checkpoint)[0])
         warn_of_missing_groups(self, groups)
+        check_same_rows(X, groups, "groups")
         randomness = self._randomness()
         data = self._training_data(X, groups, plan, randomness)
         if watch is not None:

@@ -20,6 +20,7 @@ from skdplda._validation import (
     check_counts,
     check_groups,
     check_memory,
+    check_same_rows,
     effective_n_jobs,
     fit_context,
 )
@@ -382,6 +383,7 @@ class VIPSLDA(BaseRoundsModel):
         randomness.root, randomness.seeded = stream.key, self.random_state is not None
         charge = BudgetCharge(guarantee, f"{type(self).__name__} stream", self)
         charge.check(stream.run)
+        check_same_rows(X, groups, "groups")
         X = shortened(check_counts(self, X, reset=stream.n_done == 0))
         data = TrainingData(X, None if groups is None else check_groups(groups, X.shape[0]), groups is not None, ())
         check_memory(self.n_components, data.n_words)

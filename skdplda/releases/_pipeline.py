@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from skdplda._types import ArrayLike, Sequence
-from skdplda._validation import check_groups, names_of
+from skdplda._validation import check_groups, check_same_rows, names_of
 from skdplda.privacy import LedgerAwareMixin, PrivacyUnit, active_accountant, check_compatible
 from skdplda.releases._guarantee import cost_of, flat_steps, is_private
 from skdplda.rounds._checkpoint import interrupted
@@ -233,6 +233,8 @@ class PrivatePipeline(Pipeline):
             raise ValueError(
                 f"groups must be the same for all private steps; {sorted(by_step)} leaves out {missing}. {TOLD_ONCE}"
             )
+        for given in (groups, *by_step.values()):
+            check_same_rows(X, given, "groups")
         groups = _same([*([] if groups is None else [groups]), *by_step.values()], _n_documents(X))
         self._check_costs(private)
         if get_config()["enable_metadata_routing"]:
