@@ -10,9 +10,10 @@ import pytest
 from sklearn.utils._param_validation import Interval
 from test_common import public_classes, small
 
-from skdplda import PrivateCGSLDA
+from skdplda import PrivacyAccountant, PrivacyGuarantee, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
 from skdplda.model_selection import PrivateSearchCV
+from skdplda.releases import ReleasedTopicModel
 
 HUGE = 10**400
 VALUES = [HUGE, -HUGE, float("inf"), float("-inf"), float("nan"), True, np.True_, "1"]
@@ -49,7 +50,7 @@ def test_most_public_estimators_have_numbers():
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("value", VALUES, ids=lambda value: f"{value!r:.6}")
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: f"{value!r:.6}".rstrip("."))
 def test_numbers_at_their_limits_are_refused_by_name(kind, value):
     X = make_lda_corpus(40, 12, 2, random_state=0).data
     texts = "analyzer" in inspect.signature(kind).parameters or not hasattr(kind, "privacy_cost")
@@ -69,3 +70,17 @@ def test_numbers_at_their_limits_are_refused_by_name(kind, value):
 def allows_infinity(kind, name):
     rules = [rule for rule in kind._parameter_constraints[name] if isinstance(rule, Interval) and rule.type is Real]
     return any(np.inf in rule for rule in rules)
+
+
+@pytest.mark.parametrize("bins", [[0, HUGE], ["2030-01-01", "no date"], [0, object()]], ids=["huge", "text", "object"])
+def test_edges_that_are_no_numbers_or_dates_are_refused_by_name(bins):
+    model = ReleasedTopicModel([[0.6, 0.4]], ["pear", "plum"], privacy_guarantee=PrivacyGuarantee(epsilon=1.0), text={})
+    with PrivacyAccountant(9.0) as ledger, pytest.raises(ValueError, match="bins must be numbers or dates; got"):
+        model.topics_over_time(["a pear"], [1], bins=bins, epsilon=1.0)
+    assert not ledger.ledger
+
+
+def test_more_trials_than_anyone_waits_for_are_refused():
+    search = PrivateSearchCV(PrivateCGSLDA(2), {"n_components": [2]}, mean_trials=1e300)
+    with pytest.raises(ValueError, match="'mean_trials' .* Got 1e\\+300"):
+        search.privacy_cost()
