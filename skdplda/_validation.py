@@ -94,6 +94,14 @@ class Interval(AnyInterval):
             return False
 
 
+class PriorNumber(AnyInterval):
+    """A number that is no bool; `check_prior` refuses those beyond what priors can be."""
+
+    def is_satisfied_by(self, val):
+        """Whether a value is one."""
+        return is_real(val)
+
+
 class IntegerSeed(AnyInterval):
     """An integer that is no bool: True would be the seed 1."""
 
@@ -103,7 +111,7 @@ class IntegerSeed(AnyInterval):
 
 
 THREADS = [Interval(Integral, -LARGEST_COUNT, None, closed="left"), None]  # for n_jobs
-PRIOR = [Interval(Real, 1e-30, 1e30, closed="both"), None]  # for a prior that is a number; see `check_prior`
+PRIOR = [PriorNumber(Real, 1e-30, 1e30, closed="both"), None]  # for a prior that is a number
 SEED = [IntegerSeed(Integral, 0, None, closed="left"), bytes, np.random.RandomState, None]  # for random_state
 
 
@@ -498,7 +506,7 @@ def check_prior(name, value, default, size=None):
     try:
         prior = np.asarray(default if value is None else value, dtype=np.float64)
     except OverflowError:
-        raise ValueError(f"{name} must be {allowed}; got an integer that no float holds.") from None
+        raise ValueError(f"{name} must be {allowed}; got {f'{value!r}':.500}, which no float holds.") from None
     if prior.ndim > (size is not None) or (prior.ndim == 1 and len(prior) != size):
         raise ValueError(f"{name} must be {allowed}; got an array of shape {prior.shape}.")
     if not np.all((prior >= 1e-30) & (prior <= 1e30)):  # within single precision

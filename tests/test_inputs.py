@@ -675,7 +675,7 @@ def test_users_that_are_whole_numbers_of_any_type_are_the_same():
 @pytest.mark.parametrize("name", ["doc_topic_prior", "topic_word_prior"])
 @every_model
 def test_a_prior_that_no_float_holds_is_refused(model, name, corpus):
-    with pytest.raises(ValueError, match=rf"'{name}' parameter .* \[1e-30, 1e\+30\]"):
+    with pytest.raises(ValueError, match=rf"{name} must be a number from 1e-30 to 1e30"):
         clone(model).set_params(**{name: 10**400}).fit(corpus.data)
 
 

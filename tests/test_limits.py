@@ -82,5 +82,5 @@ def test_edges_that_are_no_numbers_or_dates_are_refused_by_name(bins):
 
 def test_more_trials_than_anyone_waits_for_are_refused():
     search = PrivateSearchCV(PrivateCGSLDA(2), {"n_components": [2]}, mean_trials=1e300)
-    with pytest.raises(ValueError, match="'mean_trials' .* Got 1e\\+300"):
+    with pytest.raises(ValueError, match=r"'mean_trials' .* Got 1e\+300"):
         search.privacy_cost()

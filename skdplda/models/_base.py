@@ -507,7 +507,7 @@ class BaseRoundsModel(BaseTopicModel):
         plan = self._plan()
         guarantee = stated_guarantee(self, self._guarantee("document" if groups is None else "user", plan))
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
-        charge.check(interrupted(self.checkpoint)[0])
+        charge.check(self._interrupted_run())
         warn_of_missing_groups(self, groups)
         check_same_rows(X, groups, "groups")
         randomness = self._randomness()
@@ -661,6 +661,10 @@ class BaseRoundsModel(BaseTopicModel):
         if key is not None:
             randomness.root = key
         return randomness
+
+    def _interrupted_run(self):
+        """Return the name of the run that `fit` would go on with, which a ledger may have; None for a new one."""
+        return interrupted(self.checkpoint)[0]
 
     def _remembers(self, plan, data):
         """Whether an E-step keeps hidden state from round to round."""

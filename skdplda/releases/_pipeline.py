@@ -13,7 +13,6 @@ from skdplda._types import ArrayLike, Sequence
 from skdplda._validation import check_groups, check_same_rows, names_of
 from skdplda.privacy import LedgerAwareMixin, PrivacyUnit, active_accountant, check_compatible
 from skdplda.releases._guarantee import cost_of, flat_steps, is_private
-from skdplda.rounds._checkpoint import interrupted
 
 __all__ = ["PrivatePipeline"]
 
@@ -254,7 +253,7 @@ class PrivatePipeline(Pipeline):
         """
         grouped, owed = any(key == "groups" or key.endswith(SUFFIX) for key in handed), []
         for step in private.values():
-            run, _ = interrupted(getattr(step, "checkpoint", None))
+            run = step._interrupted_run() if hasattr(step, "_interrupted_run") else None
             asked = signature(step.privacy_cost).parameters
             if "n_words" in asked:  # of devices: it costs what the data say it does
                 continue
