@@ -506,7 +506,7 @@ def check_prior(name, value, default, size=None):
     try:
         prior = np.asarray(default if value is None else value, dtype=np.float64)
     except OverflowError:
-        raise ValueError(f"{name} must be {allowed}; got {f'{value!r}':.500}, which no float holds.") from None
+        raise ValueError(f"{name} must be {allowed}; got {value!r:.500}, which no float holds.") from None
     if prior.ndim > (size is not None) or (prior.ndim == 1 and len(prior) != size):
         raise ValueError(f"{name} must be {allowed}; got an array of shape {prior.shape}.")
     if not np.all((prior >= 1e-30) & (prior <= 1e30)):  # within single precision
