@@ -5,7 +5,7 @@ import os
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from copy import copy
 from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeVar
@@ -17,7 +17,8 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as take_rows
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval as AnyInterval
+from sklearn.utils._param_validation import Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from skdplda._types import Function
@@ -26,7 +27,9 @@ from skdplda.exceptions import PrivacyLeakWarning
 __all__ = [
     "HIDDEN",
     "MOST_THREADS",
+    "PRIOR",
     "SEED",
+    "THREADS",
     "FittedTopics",
     "Interval",
     "Options",
@@ -69,7 +72,37 @@ FITTED_GROUPS: WeakKeyDictionary[Any, tuple[Any, bytes]] = WeakKeyDictionary()
 Method = TypeVar("Method", bound=Function)
 
 
-class IntegerSeed(Interval):
+class Interval(AnyInterval):
+    """Numbers of an interval, as scikit-learn's, that arithmetic can take: no bools, and no number that no float holds.
+
+    Without a right bound, integers go up to 2**31 - 1, which kernels hold. NaN, and what a float rounds out of the
+    interval, such as a tiny fraction to 0, is outside.
+    """
+
+    def __init__(self, kind, left, right, *, closed):
+        if kind is Integral and right is None:
+            right, closed = LARGEST_COUNT, {"left": "both", "neither": "right"}[closed]
+        super().__init__(kind, left, right, closed=closed)
+
+    def is_satisfied_by(self, val):
+        """Whether a value is one of them."""
+        if not isinstance(val, self.type) or isinstance(val, bool):
+            return False
+        try:
+            return (val if self.type is Integral else float(val)) in self
+        except OverflowError:
+            return False
+
+
+class PriorNumber(AnyInterval):
+    """A number that is no bool; `check_prior` refuses those beyond what priors can be."""
+
+    def is_satisfied_by(self, val):
+        """Whether a value is one."""
+        return is_real(val)
+
+
+class IntegerSeed(AnyInterval):
     """An integer that is no bool: True would be the seed 1."""
 
     def is_satisfied_by(self, val):
@@ -77,6 +110,8 @@ class IntegerSeed(Interval):
         return is_integer(val) and super().is_satisfied_by(val)
 
 
+THREADS = [Interval(Integral, -LARGEST_COUNT, None, closed="left"), None]  # for n_jobs
+PRIOR = [PriorNumber(Real, 1e-30, 1e30, closed="both"), None]  # for a prior that is a number
 SEED = [IntegerSeed(Integral, 0, None, closed="left"), bytes, np.random.RandomState, None]  # for random_state
 
 
@@ -337,13 +372,13 @@ def check_sample_weight(sample_weight, n_documents):
     return weight
 
 
-def check_same_rows(X, counts):
-    """Refuse two data frames of other rows: a document's words would be added to another one's cluster."""
-    one, other = getattr(X, "index", None), getattr(counts, "index", None)
+def check_same_rows(X, other_rows, name="counts"):
+    """Refuse two data frames of other rows: a document would get the words, or the user, of another one."""
+    one, other = getattr(X, "index", None), getattr(other_rows, "index", None)
     if hasattr(one, "equals") and hasattr(other, "equals") and len(one) == len(other) and not one.equals(other):
         raise ValueError(
-            "counts must have the rows of X in the same order: the indices of the two data frames differ. Write"
-            " counts.loc[X.index], or pass arrays whose rows belong together."
+            f"{name} must have the rows of X in the same order: the indices of the two data frames differ. Write"
+            f" {name}.loc[X.index], or pass arrays whose rows belong together."
         )
 
 
@@ -471,7 +506,7 @@ def check_prior(name, value, default, size=None):
     try:
         prior = np.asarray(default if value is None else value, dtype=np.float64)
     except OverflowError:
-        raise ValueError(f"{name} must be {allowed}; got an integer that no float holds.") from None
+        raise ValueError(f"{name} must be {allowed}; got {value!r:.500}, which no float holds.") from None
     if prior.ndim > (size is not None) or (prior.ndim == 1 and len(prior) != size):
         raise ValueError(f"{name} must be {allowed}; got an array of shape {prior.shape}.")
     if not np.all((prior >= 1e-30) & (prior <= 1e30)):  # within single precision
@@ -566,6 +601,15 @@ def names_of(groups):
     numpy would give all of a list one type: a single fraction among integers above 2**53 would merge other users.
     Whether two Python objects are equal is a matter of these two.
     """
+    if isinstance(groups, (str, bytes, Mapping, Set)):
+        raise ValueError(
+            "groups must have one entry a document, in the order of the documents; got a"
+            f" {type(groups).__name__}. Give a list or an array of users."
+        )
+    if np.ma.is_masked(groups):
+        raise ValueError(MISSING)
+    if hasattr(groups, "to_pylist"):  # of Arrow, whose missing entries are objects of its own
+        groups = groups.to_pylist()
     if isinstance(groups, np.ndarray) or getattr(getattr(groups, "dtype", None), "kind", "O") != "O":
         return np.asarray(groups)
     entries = list(groups)

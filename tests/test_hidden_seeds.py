@@ -147,3 +147,12 @@ def test_a_bool_is_no_seed_of_samplers_either(seed):
     ):
         with pytest.raises(TypeError, match="random_state must be"):
             draw()
+
+
+@pytest.mark.parametrize("kind", SEEDED, ids=lambda kind: kind.__name__)
+def test_a_secret_that_was_given_as_text_is_refused_and_not_shown(kind):
+    estimator = clone(small(kind).set_params(random_state=BYTES.hex()))
+    assert_hidden(repr(estimator), BYTES)
+    with pytest.raises(ValueError, match=r"random_state.*<secret seed>") as caught:
+        estimator.fit(X)
+    assert_hidden(str(caught.value), BYTES)

@@ -38,6 +38,7 @@ from skdplda.datasets import load_gensim_corpus, make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import gensim_dictionary, make_coherence_scorer, score
 from skdplda.model_selection import PrivateSearchCV, search_cost
+from skdplda.releases import PrivatePipeline
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix
 
 MODELS = [
@@ -676,3 +677,39 @@ def test_users_that_are_whole_numbers_of_any_type_are_the_same():
 def test_a_prior_that_no_float_holds_is_refused(model, name, corpus):
     with pytest.raises(ValueError, match=rf"{name} must be a number from 1e-30 to 1e30"):
         clone(model).set_params(**{name: 10**400}).fit(corpus.data)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [dict(enumerate("aab")), "aab", b"aab", {1, 2, 3}, dict.fromkeys("abc").keys()],
+    ids=["mapping", "text", "bytes", "set", "keys"],
+)
+def test_groups_without_an_order_of_documents_are_refused(groups):
+    with pytest.raises(ValueError, match="in the order of the documents"):
+        check_groups(groups, 3)  # a mapping would give its keys: each document would be a user
+
+
+def test_missing_users_of_masked_and_arrow_arrays_are_seen():
+    pyarrow = pytest.importorskip("pyarrow")
+    for groups in (np.ma.array([1, 1, 2], mask=[0, 1, 0]), pyarrow.array(["a", None, None])):
+        with pytest.raises(ValueError, match="groups has missing entries"):
+            check_groups(groups, 3)
+    np.testing.assert_array_equal(check_groups(pyarrow.array(["a", "a", "b"]), 3)[0], [0, 2, 3])
+    np.testing.assert_array_equal(check_groups(np.ma.array([1, 1, 2]), 3)[0], [0, 2, 3])
+
+
+@pytest.mark.parametrize("way", ["fit", "partial_fit", "pipeline", "search"])
+def test_users_in_another_order_than_the_documents_are_refused(way, corpus):
+    frame = pd.DataFrame(corpus.data.toarray()).sample(frac=1.0, random_state=0)
+    users = pd.Series(np.arange(120) // 4)  # of the frame before it was shuffled
+    model = VIPSLDA(2, max_iter=2, learning_method="online" if way == "partial_fit" else "batch")
+    estimator = {
+        "pipeline": PrivatePipeline([("topics", model)]),
+        "search": PrivateSearchCV(model, {"n_components": [2]}),
+    }.get(way, model)
+    fit = getattr(estimator, way if way == "partial_fit" else "fit")
+    with PrivacyAccountant(50.0, 1e-2, unit="user") as ledger:
+        with pytest.raises(ValueError, match=r"groups must have the rows of X in the same order.*groups\.loc"):
+            fit(frame, groups=users)
+        assert not ledger.ledger
+        fit(frame, groups=users.loc[frame.index])

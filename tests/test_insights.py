@@ -62,7 +62,7 @@ def test_word_vectors_come_in_three_forms():
         ({"a": [np.nan]}, {}, "one vector of finite numbers a word"),
         ((["a", "a"], [[1.0], [2.0]]), {}, "distinct words"),
         (7, {}, "mapping by word or a pair"),
-        (VECTORS, {"smoothing": 0.0}, "smoothing must be above 0"),
+        *[(VECTORS, {"smoothing": value}, "smoothing must be above 0") for value in (0.0, 10**400, np.inf, "1", True)],
         (VECTORS, {"frequencies": {"tea": -1.0}}, "frequencies must be numbers from 0"),
     ],
 )

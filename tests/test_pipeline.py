@@ -337,3 +337,55 @@ def test_from_texts_and_users_to_a_release(tmp_path):
     assert "user" in json.dumps(card) and "canary" not in json.dumps(card)
     assert b"canary" not in (tmp_path / "topics.zip").read_bytes()
     np.testing.assert_array_equal(model.transform(["iron pear"]), pipeline.transform(["iron pear"]))
+
+
+@pytest.mark.parametrize("groups", [None, USERS], ids=["documents", "users"])
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("max_iter", -1),
+        ("epsilon", 10**400),
+        ("n_components", "3"),
+        ("callback", 3),
+        ("doc_topic_prior", [1.0, 2.0, 3.0]),
+        ("checkpoint", "/nowhere/at/all"),
+    ],
+)
+def test_what_a_later_step_refuses_is_refused_before_the_first_is_paid(name, value, groups):
+    pipeline = make("words", groups is not None)[0].set_params(**{f"topics__{name}": value})
+    unit = "document" if groups is None else "user"
+    with PrivacyAccountant(50.0, 1e-3, unit=unit) as ledger, pytest.raises(ValueError, match=name):
+        pipeline.fit(TEXTS, groups=groups)
+    assert not ledger.ledger
+
+
+def test_a_ledger_that_cannot_pay_all_steps_pays_none():
+    def steps(**parameters):
+        model = VIPSLDA(2, epsilon=5.0, max_iter=2, **parameters)
+        return PrivatePipeline([("words", DPCountVectorizer(epsilon=2.0, delta=1e-6)), ("topics", model)])
+
+    with PrivacyAccountant(3.0, 1e-4) as ledger, pytest.raises(ValueError, match="Nothing was spent"):
+        steps().fit(TEXTS)
+    assert not ledger.ledger
+    with PrivacyAccountant(7.1, 1e-4, rule="basic") as ledger:
+        steps().fit(TEXTS)
+    assert len(ledger.ledger) == 2
+
+
+def test_a_run_that_was_paid_is_not_asked_for_again(tmp_path):
+    class Stop(Exception):
+        pass
+
+    def stop(report):
+        raise Stop
+
+    words = DPCountVectorizer(public_vocabulary=[*WORDS[0], *WORDS[1]])
+    model = VIPSLDA(2, epsilon=5.0, max_iter=4, sampling_rate=0.5, checkpoint=tmp_path / "c", callback=stop)
+    pipeline = PrivatePipeline([("words", words), ("topics", model)])
+    with PrivacyAccountant(5.0, 1e-5, rule="basic") as ledger:
+        with pytest.raises(Stop):
+            pipeline.fit(TEXTS)
+        assert len(ledger.ledger) >= 1
+        spent = [entry.guarantee.epsilon for entry in ledger.ledger]
+        pipeline.set_params(topics__callback=None).fit(TEXTS)
+        assert [e.guarantee.epsilon for e in ledger.ledger if e.guarantee.epsilon] == [e for e in spent if e]

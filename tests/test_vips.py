@@ -336,7 +336,7 @@ def test_a_killed_fit_in_memory_goes_on_from_its_documents(tmp_path, parameters,
 PARAMETERS = [
     ({"sampling_rate": 1.5}, "'sampling_rate' .* range (0.0, 1.0] or None. Got 1.5"),
     ({"sampling_rate": 0}, "'sampling_rate' .* Got 0"),
-    ({"nominal_size": 0}, "'nominal_size' .* range [1, inf) or None. Got 0"),
+    ({"nominal_size": 0}, "'nominal_size' .* range [1, 9007199254740992] or None. Got 0"),
     ({"batch_size": 0}, "'batch_size' .* Got 0"),
     ({"batch_size": 10}, "batch_size=10 needs nominal_size, a public estimate"),
     ({"batch_size": 10, "nominal_size": 9}, "batch_size=10 must be at most nominal_size=9"),

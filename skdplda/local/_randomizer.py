@@ -12,6 +12,7 @@ from skdplda._kernels._reports import positions
 from skdplda._types import Matrix, Seed
 from skdplda._validation import (
     SEED,
+    THREADS,
     Interval,
     StrOptions,
     check_counts,
@@ -94,7 +95,7 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
         "mechanism": [StrOptions(set(MECHANISMS))],
         "max_words": [Interval(Integral, 1, None, closed="left"), None],
         "reports_per_user": [Interval(Integral, 1, 2**16 - 1, closed="both")],
-        "n_jobs": [Integral, None],
+        "n_jobs": THREADS,
         "random_state": SEED,
     }
 

@@ -22,6 +22,7 @@ from skdplda._validation import (
     Interval,
     check_groups,
     check_is_fitted,
+    check_same_rows,
     check_structure,
     fit_context,
     names_of,
@@ -108,7 +109,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         it is set to the search's. The default sets those of all private steps of a pipeline, such as
         `make_fdptm_pipeline` makes, in the proportions that they have. Affects privacy: no.
     mean_trials : float, default=10.0
-        Mean number of trials, above 1. Affects privacy: no, the trials' epsilon pays for it.
+        Mean number of trials, above 1, and at most a million. Affects privacy: no, the trials' epsilon pays for it.
     shape : float, default=1.0
         Of the law of their number: 0 logarithmic, 1 geometric, other numbers truncated negative binomial, inf
         Poisson (which, rarely, draws no trial at all). Larger means fewer surprises and noisier trials. Affects
@@ -158,7 +159,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         "epsilon": [Interval(Real, 0, None, closed="right")],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "epsilon_parameter": [str],
-        "mean_trials": [Interval(Real, 1, None, closed="neither")],
+        "mean_trials": [Interval(Real, 1, 1e6, closed="right")],
         "shape": [Interval(Real, 0, None, closed="both")],
         "scoring": [callable, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -234,6 +235,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         budget = self._budgets(groups is not None)(epsilon)
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
         charge.check()
+        check_same_rows(X, groups, "groups")
         rng = self._generator()
         X, X_public = self._checked(X, "X"), None if X_public is None else self._checked(X_public, "X_public")
         n_documents = X.shape[0] if hasattr(X, "shape") else len(X)

@@ -16,7 +16,9 @@ from skdplda._kernels._foldin_rows import fold_in_rows, word_rows
 from skdplda._texts import words_of
 from skdplda._types import ArrayLike, Matrix
 from skdplda._validation import (
+    PRIOR,
     SEED,
+    THREADS,
     FittedTopics,
     Interval,
     check_counts,
@@ -24,6 +26,7 @@ from skdplda._validation import (
     check_is_fitted,
     check_memory,
     check_prior,
+    check_same_rows,
     effective_n_jobs,
     fit_context,
     note_groups,
@@ -380,11 +383,11 @@ class BaseRoundsModel(BaseTopicModel):
         "epsilon": [Interval(Real, 0, None, closed="right")],
         "delta": [Interval(Real, 0, 1, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
-        "doc_topic_prior": [Real, "array-like", None],
-        "topic_word_prior": [Real, None],
+        "doc_topic_prior": [*PRIOR, "array-like"],
+        "topic_word_prior": PRIOR,
         "checkpoint": [str, PathLike, None],
         "callback": [callable, None],
-        "n_jobs": [Integral, None],
+        "n_jobs": THREADS,
         "random_state": SEED,
         "verbose": ["verbose"],
     }
@@ -509,8 +512,9 @@ class BaseRoundsModel(BaseTopicModel):
         plan = self._plan()
         guarantee = stated_guarantee(self, self._guarantee("document" if groups is None else "user", plan))
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
-        charge.check(interrupted(self.checkpoint)[0])
+        charge.check(self._interrupted_run())
         warn_of_missing_groups(self, groups)
+        check_same_rows(X, groups, "groups")
         randomness = self._randomness()
         data = self._training_data(X, groups, plan, randomness)
         if watch is not None:
@@ -666,6 +670,10 @@ class BaseRoundsModel(BaseTopicModel):
         if key is not None:
             randomness.root = key
         return randomness
+
+    def _interrupted_run(self):
+        """Return the name of the run that `fit` would go on with, which a ledger may have; None for a new one."""
+        return interrupted(self.checkpoint)[0]
 
     def _remembers(self, plan, data):
         """Whether an E-step keeps hidden state from round to round."""

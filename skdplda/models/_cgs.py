@@ -10,7 +10,7 @@ from uuid import uuid4
 import numpy as np
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
-from skdplda._validation import Interval, StrOptions, check_counts, fit_context, tokens_of
+from skdplda._validation import PRIOR, Interval, StrOptions, check_counts, fit_context, tokens_of
 from skdplda.distributed import shards_of
 from skdplda.esteps._gibbs import GibbsEStep, StartedGibbsEStep
 from skdplda.esteps._listed import ListedEStep
@@ -192,8 +192,8 @@ class PrivateCGSLDA(BaseRoundsModel):
         **BaseRoundsModel._parameter_constraints,
         "prior": [PublicPrior, WordPrior, None],
         "mechanism": [StrOptions({*MECHANISMS, *PUBLISHED})],
-        "doc_topic_prior": [Real, "array-like", StrOptions({"infer"}), None],
-        "topic_word_prior": [Real, StrOptions({"infer"}), None],
+        "doc_topic_prior": [*PRIOR, "array-like", StrOptions({"infer"})],
+        "topic_word_prior": [*PRIOR, StrOptions({"infer"})],
         "local_sweeps": [Interval(Integral, 1, None, closed="left"), None],
         "sampling_rate": [Interval(Real, 0, 1, closed="right")],
     }

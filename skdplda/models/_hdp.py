@@ -14,7 +14,9 @@ import pandas as pd
 from skdplda._arithmetic import expm1, log1p, total
 from skdplda._types import ArrayLike, Matrix, Seed, Sequence
 from skdplda._validation import (
+    PRIOR,
     SEED,
+    THREADS,
     Interval,
     StrOptions,
     check_counts,
@@ -184,10 +186,10 @@ class HDPLDA(BaseTopicModel):
         "noise_epsilon": [Interval(Real, 0, None, closed="right"), None],
         "inherent_epsilon": [Interval(Real, 0, None, closed="right"), None],
         "count_clip": [Interval(Real, 0, None, closed="right"), None],
-        "doc_topic_prior": [Real, "array-like", None],
-        "topic_word_prior": [Real, None],
+        "doc_topic_prior": [*PRIOR, "array-like"],
+        "topic_word_prior": PRIOR,
         "return_trace": ["boolean"],
-        "n_jobs": [Integral, None],
+        "n_jobs": THREADS,
         "random_state": SEED,
         "verbose": ["verbose"],
     }

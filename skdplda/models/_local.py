@@ -16,7 +16,9 @@ from skdplda._arithmetic import total
 from skdplda._kernels._reports import positions
 from skdplda._types import ArrayLike, Matrix, Seed
 from skdplda._validation import (
+    PRIOR,
     SEED,
+    THREADS,
     Interval,
     StrOptions,
     check_counts,
@@ -184,11 +186,11 @@ class LocalPrivateLDA(BaseTopicModel):
         "input": [StrOptions({"counts", "reports"})],
         "reconstruction": [StrOptions({"likelihood", "bayes", "moment"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "doc_topic_prior": [Real, "array-like", None],
-        "topic_word_prior": [Real, None],
+        "doc_topic_prior": [*PRIOR, "array-like"],
+        "topic_word_prior": PRIOR,
         "correlation": [Interval(Real, 0, 1, closed="both")],
         "prior_weight": [Interval(Real, 0, 1, closed="both"), None],
-        "n_jobs": [Integral, None],
+        "n_jobs": THREADS,
         "random_state": SEED,
         "verbose": ["verbose"],
     }

@@ -294,8 +294,11 @@ def _checked_edges(bins):
             f"bins must be the edges of the periods, two at least; got {bins!r}. They are not taken from the"
             " timestamps, because the first and the last of these are single documents'."
         )
-    edges = pd.Index(bins)
-    edges = edges.astype(float) if pd.api.types.is_numeric_dtype(edges) else pd.to_datetime(edges, utc=True)
+    try:
+        edges = pd.Index(bins)
+        edges = edges.astype(float) if pd.api.types.is_numeric_dtype(edges) else pd.to_datetime(edges, utc=True)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(f"bins must be numbers or dates; got {bins!r:.500} ({type(error).__name__}).") from None
     if edges.hasnans or not (edges.is_monotonic_increasing and edges.is_unique):
         raise ValueError(f"bins must increase, and none may be missing; got {bins!r}.")
     return edges

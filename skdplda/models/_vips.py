@@ -14,11 +14,13 @@ from sklearn.utils.metaestimators import available_if
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import (
+    PRIOR,
     Interval,
     StrOptions,
     check_counts,
     check_groups,
     check_memory,
+    check_same_rows,
     effective_n_jobs,
     fit_context,
 )
@@ -256,11 +258,11 @@ class VIPSLDA(BaseRoundsModel):
         "prior": [PublicPrior, WordPrior, None],
         "accounting": [StrOptions(set(ACCOUNTINGS))],
         "learning_method": [StrOptions({"batch", "online"})],
-        "doc_topic_prior": [Real, "array-like", StrOptions({"infer"}), None],
-        "topic_word_prior": [Real, StrOptions({"infer"}), None],
+        "doc_topic_prior": [*PRIOR, "array-like", StrOptions({"infer"})],
+        "topic_word_prior": [*PRIOR, StrOptions({"infer"})],
         "sampling_rate": [Interval(Real, 0, 1, closed="right"), None],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "nominal_size": [Interval(Integral, 1, None, closed="left"), None],
+        "batch_size": [Interval(Integral, 1, 2**53, closed="both"), None],
+        "nominal_size": [Interval(Integral, 1, 2**53, closed="both"), None],
         "max_visits": [Interval(Integral, 1, None, closed="left"), None],
         "max_norm": [Interval(Real, 1, GRID, closed="both"), None],
         "max_doc_length": [Interval(Integral, 1, None, closed="left"), None],
@@ -384,6 +386,7 @@ class VIPSLDA(BaseRoundsModel):
         randomness.root, randomness.seeded = stream.key, self.random_state is not None
         charge = BudgetCharge(guarantee, f"{type(self).__name__} stream", self)
         charge.check(stream.run)
+        check_same_rows(X, groups, "groups")
         X = shortened(check_counts(self, X, reset=stream.n_done == 0))
         data = TrainingData(X, None if groups is None else check_groups(groups, X.shape[0]), groups is not None, ())
         check_memory(self.n_components, data.n_words)

@@ -31,6 +31,15 @@ class SecretInteger(int):
     __str__ = __repr__
 
 
+class SecretText(str):
+    """What was given in the place of a secret, such as its hexadecimal form: errors that refuse it do not show it."""
+
+    def __repr__(self) -> str:
+        return SHOWN
+
+    __str__ = __repr__
+
+
 def is_secret_seed(value: Any) -> bool:
     """Whether a seed is one that a proven fit may have: bytes, or an integer that nobody finds by trying."""
     return isinstance(value, bytes) or (is_integer(value) and int(value) >= 2 ** (8 * LEAST_BYTES))
@@ -80,6 +89,8 @@ def _is_seed(name: str) -> bool:
 
 def _hidden(name: str, value: Any) -> Any:
     """Return a parameter, a secret seed as one that does not show itself."""
+    if _is_seed(name) and isinstance(value, str) and len(value) >= LEAST_BYTES:
+        return value if isinstance(value, SecretText) else SecretText(value)
     if not (_is_seed(name) and is_secret_seed(value)) or isinstance(value, (SecretBytes, SecretInteger)):
         return value
     return SecretBytes(value) if isinstance(value, bytes) else SecretInteger(value)

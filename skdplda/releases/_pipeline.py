@@ -10,8 +10,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from skdplda._types import ArrayLike, Sequence
-from skdplda._validation import check_groups, names_of
-from skdplda.privacy import PrivacyUnit, check_compatible
+from skdplda._validation import check_groups, check_same_rows, names_of
+from skdplda.privacy import LedgerAwareMixin, PrivacyUnit, active_accountant, check_compatible
 from skdplda.releases._guarantee import cost_of, flat_steps, is_private
 
 __all__ = ["PrivatePipeline"]
@@ -112,8 +112,11 @@ class PrivatePipeline(Pipeline):
         ------
         ValueError
             Before anything is spent: if groups are missing and the pipeline was made for them, are not one name a
-            document, differ between steps or are for some of the private steps only, if a private step takes none, or
-            if users would cost more than what the budget was made for. Else as the steps.
+            document, differ between steps or are for some of the private steps only, if a private step takes none, if
+            users would cost more than what the budget was made for, or if a private step has a parameter that it will
+            refuse. Else as the steps.
+        BudgetExceededError
+            Before anything is spent: if an open accountant cannot afford all private steps together.
         IncompatibleGuaranteeError
             Before anything is spent: if the private steps protect different units.
         """
@@ -209,6 +212,11 @@ class PrivatePipeline(Pipeline):
     def _handed(self, X, groups, params):
         """Return the parameters of scikit-learn's `fit`, with the same groups for each private step."""
         private = {name: step for name, step in flat_steps(self) if is_private(step)}
+        handed = self._with_groups(X, groups, params, private)
+        self._check_ahead(private, handed)
+        return handed
+
+    def _with_groups(self, X, groups, params, private):
         by_step = {key: params.pop(key) for key in list(params) if _takers(key, private)}
         by_step = {key: given for key, given in by_step.items() if given is not None}
         if groups is None and not by_step:
@@ -224,6 +232,8 @@ class PrivatePipeline(Pipeline):
             raise ValueError(
                 f"groups must be the same for all private steps; {sorted(by_step)} leaves out {missing}. {TOLD_ONCE}"
             )
+        for given in (groups, *by_step.values()):
+            check_same_rows(X, given, "groups")
         groups = _same([*([] if groups is None else [groups]), *by_step.values()], _n_documents(X))
         self._check_costs(private)
         if get_config()["enable_metadata_routing"]:
@@ -235,6 +245,25 @@ class PrivatePipeline(Pipeline):
                 )
             return {**params, "groups": groups}
         return {**params, **dict.fromkeys([f"{name}{SUFFIX}" for name in private], groups)}
+
+    def _check_ahead(self, private, handed):
+        """Refuse what a later step would refuse by its parameters, or for the ledger, after earlier ones were paid.
+
+        What was charged for an interrupted run is not charged again, and what `memory` keeps may not be.
+        """
+        grouped, owed = any(key == "groups" or key.endswith(SUFFIX) for key in handed), []
+        for step in private.values():
+            run = step._interrupted_run() if hasattr(step, "_interrupted_run") else None
+            asked = signature(step.privacy_cost).parameters
+            if "n_words" in asked:  # of devices: it costs what the data say it does
+                continue
+            told = {"groups": grouped, "public": any(key.endswith("X_public") for key in handed)}
+            cost = step.privacy_cost(**{name: value for name, value in told.items() if name in asked})
+            if run is None and isinstance(step, LedgerAwareMixin):
+                owed.append(cost)
+        ledger = active_accountant() if owed else None
+        if ledger is not None and self.memory is None:
+            ledger.check(*owed)
 
     def _check_costs(self, private):
         """Refuse steps that take no groups, or protect another unit, or more expensive users, than was planned."""

@@ -92,7 +92,7 @@ def release(
     proven = guarantee.status == "proven" or guarantee.reason == Randomness.guessable  # seeds are asked for below
     if not allow_unproven and not (proven and math.isfinite(guarantee.epsilon)):
         raise ValueError(
-            f"this fit has no proven, finite guarantee (epsilon={guarantee.epsilon:g}, status {guarantee.status!r}"
+            f"this fit has no proven, finite guarantee (epsilon={guarantee.epsilon:g}, status {str(guarantee.status)!r}"
             f"{': ' + guarantee.reason if guarantee.reason else ''}). Fit a proven mechanism, or pass"
             " allow_unproven=True; the model card will say it."
         )

@@ -1,6 +1,7 @@
 """Embeddings of texts as weighted means of public word vectors."""
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from skdplda._arithmetic import matmul, total
 from skdplda._types import Iterable
+from skdplda._validation import Interval
 
 __all__ = ["WordVectorEmbedder"]
 
@@ -159,8 +161,8 @@ class WordVectorEmbedder(TransformerMixin, BaseEstimator):
             raise ValueError(f"keyed_vectors must have one vector of finite numbers a word; got shape {vectors.shape}.")
         if len(set(words)) < len(words):
             raise ValueError("keyed_vectors must have distinct words; got one twice.")
-        if not self.smoothing > 0:
-            raise ValueError(f"smoothing must be above 0; got {self.smoothing!r}.")
+        if not Interval(Real, 0, None, closed="neither").is_satisfied_by(self.smoothing):
+            raise ValueError(f"smoothing must be above 0, and finite; got {self.smoothing!r}.")
         if self.frequencies is None:
             frequencies = 1 / (np.arange(len(words)) + 1 + ZIPF_SHIFT)
         else:
