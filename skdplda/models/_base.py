@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from skdplda._arithmetic import mean, total
@@ -42,6 +43,7 @@ from skdplda.metrics import make_gensim_model, perplexity, score, score_samples
 from skdplda.models._hints import HintsMixin
 from skdplda.models._periods import PeriodsMixin
 from skdplda.models._topics import TopicsMixin, warn_of_noise
+from skdplda.models._transcripts import TranscriptMixin, check_transcript, keep_transcript
 from skdplda.priors._public import PublicPrior, seeded_names
 from skdplda.priors._seeding import order_of_topics
 from skdplda.privacy import (
@@ -328,6 +330,8 @@ class TrainingData(NamedTuple):
         The words of the columns, if these have names.
     prior : WordPrior or None, default=None
         What the public prior says of these words, where the fit has a use for it.
+    transcript : path-like or None, default=None
+        The file to keep the answers in.
     """
 
     documents: Any
@@ -336,6 +340,7 @@ class TrainingData(NamedTuple):
     contents: tuple
     words: Any = None
     prior: Any = None
+    transcript: Any = None
 
     @property
     def on_workers(self):
@@ -355,7 +360,7 @@ class TrainingData(NamedTuple):
         return int(n_tokens) / documents.shape[0]
 
 
-class BaseRoundsModel(BaseTopicModel):
+class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
     """Base of the models that are fitted by the private loop; `fit` is written here once.
 
     Beside those of `BaseTopicModel`, a subclass has the parameters `epsilon`, `delta`, `max_iter`, `checkpoint`,
@@ -393,7 +398,9 @@ class BaseRoundsModel(BaseTopicModel):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Matrix, y: Any = None, groups: ArrayLike | None = None, *, transcript: PathLike | None = None
+    ) -> Self:
         """Fit the topics.
 
         The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
@@ -410,6 +417,9 @@ class BaseRoundsModel(BaseTopicModel):
             Ignored.
         groups : array-like of shape (n_documents,), default=None
             The user of each document: the guarantee then is for all documents of one user together.
+        transcript : path-like, default=None
+            A new file for all that the fit asks and the noisy answers, once it is done: what the guarantee covers, and
+            nothing else. `from_transcript` makes other models of it, for nothing. Only with noise, in rounds.
 
         Returns
         -------
@@ -423,7 +433,7 @@ class BaseRoundsModel(BaseTopicModel):
         ValueError
             For parameters or counts that are not as described.
         """
-        return self._fit(X, groups)
+        return self._fit(X, groups, transcript=transcript)
 
     @fit_context(prefer_skip_nested_validation=True)
     def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
@@ -500,10 +510,10 @@ class BaseRoundsModel(BaseTopicModel):
         copy = clone(self)
         randomness = Randomness(self.random_state, type(self).__name__)
         data = copy._training_data(X, groups, plan, randomness)
-        strategy, _ = copy._strategy(plan, randomness, data)
-        return copy._e_step(plan, randomness, data), next(strategy).table, plan, data.prior
+        known = copy._make_tables(plan, randomness, data)
+        return copy._e_step(plan, randomness, data), known.table, plan, data.prior
 
-    def _fit(self, X, groups, watch=None):
+    def _fit(self, X, groups, watch=None, transcript=None):
         """Plan, check the budget, read, warn, charge and run; then change all fitted attributes at once.
 
         `watch` is called with the report of each round, as `callback` is, and has the methods `check(n_words)` and
@@ -513,10 +523,12 @@ class BaseRoundsModel(BaseTopicModel):
         guarantee = stated_guarantee(self, self._guarantee("document" if groups is None else "user", plan))
         charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
         charge.check(self._interrupted_run())
+        if transcript is not None:
+            check_transcript(transcript, self, plan)
         warn_of_missing_groups(self, groups)
         check_same_rows(X, groups, "groups")
         randomness = self._randomness()
-        data = self._training_data(X, groups, plan, randomness)
+        data = self._training_data(X, groups, plan, randomness)._replace(transcript=transcript)
         if watch is not None:
             watch.check(data.n_words)
         check_memory(self.n_components, data.n_words)
@@ -530,34 +542,48 @@ class BaseRoundsModel(BaseTopicModel):
                 observer(report)
 
         watched = callback if observers else None  # a report may cost a table
-        attributes = self._run(plan, randomness, data, charge, watched)
+        attributes = self._run(plan, guarantee, randomness, data, charge, watched)
         self._set_fitted(guarantee, **attributes, **({} if watch is None else watch.attributes()))
         note_groups(self, data.units)
         self._warn_fitted(stacklevel=6)
         return self
 
-    def _run(self, plan, randomness, data, charge, callback):
+    def _run(self, plan, guarantee, randomness, data, charge, callback):
         """Run the private loop and return the fitted attributes; `charge.charge` must precede the first release."""
-        e_step, (strategy, state) = self._e_step(plan, randomness, data), self._strategy(plan, randomness, data)
+        e_step, known = self._e_step(plan, randomness, data), self._make_tables(plan, randomness, data)
+        (strategy, state), spending = self._strategy(plan, known), Spending(plan)
         identity = ""
         if self.checkpoint is not None:
             # Of other columns, a prior says other things.
-            held = settings_of(self), data.documents.shape, data.contents, data.prior
+            held = settings_of(self), data.documents.shape, data.contents, data.prior, data.transcript is not None
             identity = f"{type(self).__name__} {fingerprint(*held)}"
         with closing(e_step) if hasattr(e_step, "close") else nullcontext():
-            transcript = Transcript(self.checkpoint, identity, state)
+            transcript = Transcript(self.checkpoint, identity, state, keeps=data.transcript is not None)
             options = {"transcript": transcript, "before_release": charge.charge, "callback": callback}
             options |= {"verbose": self.verbose}
             if plan.noiseless:
                 options["grows"] = state if isinstance(state, ExactTables) else None
-                tables = answer_exactly(strategy, e_step, Spending(plan), randomness, **options)
+                answer_exactly(strategy, e_step, spending, randomness, **options)
             else:
                 options["n_threads"] = effective_n_jobs(self.n_jobs)
-                tables = converse(strategy, e_step, Spending(plan), randomness, **options)
+                converse(strategy, e_step, spending, randomness, **options)
             priors = getattr(e_step, "priors", None)
         del e_step  # before the model is made, which is as large as its sums
-        fitted = self._inferred(priors, self._model_of(tables, transcript.n_done))
-        return self._in_order_of_seeds(fitted, data.prior)
+        if data.transcript is not None:
+            keep_transcript(data.transcript, self, guarantee, transcript, spending, data, randomness.table_key)
+        return self._fitted_of(known, transcript.n_done, data, priors)
+
+    def _fitted_of(self, known, n_iter, data, priors=None):
+        """Return the fitted attributes, of what is known in the end."""
+        return self._in_order_of_seeds(self._inferred(priors, self._model_of(known, n_iter)), data.prior)
+
+    def _in_rounds(self):
+        """Whether the fit is made of rounds, whose noisy sums a transcript may keep."""
+        return True
+
+    def _unread(self, n_words, n_counted, grouped, words):
+        """Return the `TrainingData` of a fit whose documents are not here."""
+        return TrainingData(sp.csr_array((0, n_words), dtype=np.int32), None, grouped, (), words)
 
     def _in_order_of_seeds(self, fitted, prior):
         """Return the fitted attributes, topics named and in the order of the prior's seeds: post-processing."""
@@ -602,12 +628,11 @@ class BaseRoundsModel(BaseTopicModel):
             attributes["components_"] += priors.word_prior - self._topic_word_prior()
         return attributes | {"doc_topic_prior_": priors.alpha, "topic_word_prior_": priors.word_prior}
 
-    def _strategy(self, plan, randomness, data):
+    def _strategy(self, plan, known):
         """Return what asks, and the state that it goes on from, or None if that is made of its answers."""
-        asks = self._make_tables(plan, randomness, data)
-        if not isinstance(asks, Tables):
-            return asks, None
-        return rounds_of(asks, plan.n_rounds, None if plan.noiseless else plan.law.norm), asks
+        if not isinstance(known, Tables):
+            return known.asks(), None
+        return rounds_of(known, plan.n_rounds, None if plan.noiseless else plan.law.norm), known
 
     def _e_step(self, plan, randomness, data):
         """Return the E-step of all documents, here or on workers."""

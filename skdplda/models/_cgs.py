@@ -23,7 +23,7 @@ from skdplda.models._hdp_sampler import TopicTrace, trace_of
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.priors._public import PublicPrior, WordPrior, has_vectors
 from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
-from skdplda.rounds._adaptive import JUDGES, adaptive, least_share, told_noise
+from skdplda.rounds._adaptive import JUDGES, Knowledge, least_share, told_noise
 from skdplda.rounds._bounds import NORM_BOUND, shortened
 from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
 from skdplda.rounds._respondents import AdaptiveEStep
@@ -433,13 +433,16 @@ class PrivateCGSLDA(BaseRoundsModel):
             return ExactTables(shape, plan, priors, self._first_expected(plan), lists)
         if self._adaptive():
             options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._infers()[0]}
-            return adaptive(shape, plan, key, weighted=self._soft_counts(plan, data), **options)
+            return Knowledge(shape, plan, key, weighted=self._soft_counts(plan, data), **options)
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)
 
-    def _run(self, plan, randomness, data, charge, callback):
+    def _in_rounds(self):
+        return self.mechanism not in PUBLISHED
+
+    def _run(self, plan, guarantee, randomness, data, charge, callback):
         if plan is not None:
-            return super()._run(plan, randomness, data, charge, callback)
+            return super()._run(plan, guarantee, randomness, data, charge, callback)
         charge.charge(uuid4().hex)
         fit = self._fit_published(data.documents, randomness, self.mechanism, self.epsilon)
         monitor = {} if fit.monitor is None else {"inherent_privacy_": InherentPrivacyHistory(**fit.monitor)}

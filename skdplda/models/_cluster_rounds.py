@@ -199,24 +199,20 @@ def cluster_shares(n_rounds, keyword_share, public_centre):
     return todo
 
 
-def clusters(known, keyword_share, public_centre):
+def clusters(known):
     """Ask for a centre, for clusters round by round, and for their words; return what is known then.
 
     Parameters
     ----------
     known : ClusterKnowledge
         What is known before.
-    keyword_share : float
-        Of the budget, for words; 0 without counts.
-    public_centre : bool
-        Whether the centre is known.
 
     Yields
     ------
     ask : Ask
         To be sent the noisy sum.
     """
-    todo = cluster_shares(known.n_rounds, keyword_share, public_centre)
+    todo = cluster_shares(known.n_rounds, known.keyword_share, known.has_centre)
     for kind, share in todo:
         query = known.query(kind)
         noisy = yield Ask(query, share, known.table, len(todo))
@@ -246,6 +242,8 @@ class ClusterKnowledge:
         Of clusters.
     soft : bool
         Whether documents are divided among clusters in the first rounds.
+    keyword_share : float
+        Of the budget, for words; 0 without counts.
     centre : ndarray of shape (n_dimensions,) or None, default=None
         A public centre, of rows of length 1.
     frequencies : ndarray of shape (n_words,) or None, default=None
@@ -259,16 +257,21 @@ class ClusterKnowledge:
         Of the clusters, of length 1.
     """
 
-    def __init__(self, shape, plan, start, *, n_rounds, soft, centre=None, frequencies=None):
+    def __init__(self, shape, plan, start, *, n_rounds, soft, keyword_share, centre=None, frequencies=None):
         self._n_dimensions, self.n_words, self._n_clusters = shape
         self._plan, self._start, self._frequencies = plan, start, frequencies
         self.n_rounds, self._n_done, self._soft = n_rounds, 0, soft
         self.centre = np.zeros(self._n_dimensions) if centre is None else np.asarray(centre, np.float64)
+        self.keyword_share, self.has_centre = keyword_share, centre is not None
         self.directions = start.directions
         # What is known of clusters, and the variances of its noise: in a size, and by cluster and public axis in a sum.
         self._sizes, self._sums, self._size_variance, self._variances = None, None, 0.0, None
         self._moved = 0.0  # mean squares by which sizes have moved in the last round, beside the noise
         self._cells, self._word_weights, self._cell_share = None, None, None
+
+    def asks(self):
+        """Return the strategy."""
+        return clusters(self)
 
     @property
     def table(self):

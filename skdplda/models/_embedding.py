@@ -33,7 +33,6 @@ from skdplda.models._cluster_rounds import (
     ClusterPlan,
     PublicStart,
     cluster_shares,
-    clusters,
 )
 from skdplda.models._clusters import CLEAR, BaseClusterModel, projected_rows
 from skdplda.privacy import Randomness, seeded_guarantee
@@ -208,7 +207,15 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, groups: ArrayLike | None = None, counts: Matrix | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: ArrayLike | None = None,
+        counts: Matrix | None = None,
+        *,
+        transcript: PathLike | None = None,
+    ) -> Self:
         """Fit the clusters, and their words if there are counts.
 
         The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
@@ -227,6 +234,9 @@ ShardedCounts
         counts : array-like or sparse matrix of shape (n_documents, n_words), default=None
             Word counts of the same documents, over a public, or privately selected, vocabulary. `EmbeddedTexts` bring
             their own. Where X is on workers, blocks of the same documents.
+        transcript : path-like, default=None
+            A new file for all that the fit asks and the noisy answers, once it is done: what the guarantee covers, and
+            nothing else. `from_transcript` makes other models of it, for nothing. Only with noise, in rounds.
 
         Returns
         -------
@@ -245,7 +255,7 @@ ShardedCounts
         UserWarning
             If the released sizes of clusters do not stand out of the noise.
         """
-        return self._fit((X, counts), groups)
+        return self._fit((X, counts), groups, transcript=transcript)
 
     def _warn_fitted(self, stacklevel):
         super()._warn_fitted(stacklevel + 1)
@@ -303,7 +313,7 @@ ShardedCounts
         copy = clone(self)
         randomness = Randomness(self.random_state, type(self).__name__)
         data = copy._read((X, counts), groups, plan, randomness)
-        query = copy._known(plan, randomness, data).query("clusters" if released == "topics" else released)
+        query = copy._make_tables(plan, randomness, data).query("clusters" if released == "topics" else released)
         if released in ("words", "cluster_words") and data.documents.counts is None:
             raise ValueError(f"released={released!r} needs counts.")
         return copy._e_step(plan, randomness, data).collect(query, 0, None), plan.law.norm, GRID
@@ -448,11 +458,6 @@ ShardedCounts
         return partial(projected_e_step, projection=self.projection, n_words=data.documents.pool.n_counted)
 
     def _make_tables(self, plan, randomness, data):
-        known = self._known(plan, randomness, data)
-        return clusters(known, self.keyword_share if known.n_words else 0.0, self._public("centre") is not None)
-
-    def _known(self, plan, randomness, data):
-        """Return what is known before the first release."""
         counts = None if data.on_workers else data.documents.counts
         n_words = data.documents.pool.n_counted if data.on_workers else None if counts is None else counts.shape[1]
         n_dimensions = self._n_dimensions(self.n_features_in_)
@@ -472,15 +477,20 @@ ShardedCounts
             start,
             n_rounds=self._rounds(),
             soft=self.assignment == "soft",
+            keyword_share=self.keyword_share if n_words else 0.0,
             centre=self._public("centre"),
         )
 
     def _training_data(self, X, groups, plan, randomness):
         return self._read(X, groups, plan, randomness)  # public knowledge comes by `init`
 
-    def _run(self, plan, randomness, data, charge, callback):
-        attributes = super()._run(plan, randomness, data, charge, callback)
-        return attributes | {"words_": None if data.words is None else np.asarray(data.words, dtype=object)}
+    def _fitted_of(self, known, n_iter, data, priors=None):
+        words = None if data.words is None else np.asarray(data.words, dtype=object)
+        return super()._fitted_of(known, n_iter, data) | {"words_": words}
+
+    def _unread(self, n_words, n_counted, grouped, words):
+        counts = None if n_counted is None else sp.csr_array((0, n_counted), dtype=np.int32)
+        return TrainingData(Embeddings(np.empty((0, n_words)), counts), None, grouped, (), words)
 
     def _model_of(self, tables, n_iter):
         sizes, deviation = tables.sizes

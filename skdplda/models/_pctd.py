@@ -228,7 +228,15 @@ class PCTD(BaseRoundsModel):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, groups: ArrayLike | None = None, public: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: ArrayLike | None = None,
+        public: Any = None,
+        *,
+        transcript: PathLike | None = None,
+    ) -> Self:
         """Fit the topics.
 
         The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
@@ -249,6 +257,9 @@ class PCTD(BaseRoundsModel):
         public : UnitMatrix or sparse matrix of shape (n_public, n_words), default=None
             Public documents to follow the convergence on; see `public_perplexity_`. Private ones would be told from
             it, and are not covered.
+        transcript : path-like, default=None
+            A new file for all that the fit asks and the noisy answers, once it is done: what the guarantee covers, and
+            nothing else. `from_transcript` makes other models of it, for nothing. Only with noise, in rounds.
 
         Returns
         -------
@@ -263,11 +274,11 @@ class PCTD(BaseRoundsModel):
             For parameters, units or counts that are not as described.
         """
         if public is None:
-            return self._fit(X, groups)
+            return self._fit(X, groups, transcript=transcript)
         watch = PublicPerplexity(
             public, self._doc_topic_prior(), self._topic_word_prior(), effective_n_jobs(self.n_jobs)
         )
-        return self._fit(X, groups, watch)
+        return self._fit(X, groups, watch, transcript)
 
     def transform(self, X: Any) -> np.ndarray:
         """Topic proportions of documents under the fitted topics.
@@ -484,9 +495,12 @@ class PCTD(BaseRoundsModel):
             return ConsistentTables(shape, plan, randomness.table_key, similarity, self.tau, data.prior)
         return LastTable(shape, randomness.table_key, similarity, self.tau)
 
-    def _run(self, plan, randomness, data, charge, callback):
+    def _in_rounds(self):
+        return self.noise == "statistics"
+
+    def _run(self, plan, guarantee, randomness, data, charge, callback):
         if self.noise == "statistics":
-            return super()._run(plan, randomness, data, charge, callback)
+            return super()._run(plan, guarantee, randomness, data, charge, callback)
         charge.charge(uuid4().hex)
         n_threads = effective_n_jobs(self.n_jobs)
         X, rounds = data.documents, self.max_iter or EXACT_ROUNDS

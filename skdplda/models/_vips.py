@@ -43,7 +43,7 @@ from skdplda.privacy import (
     seeded_guarantee,
     stated_guarantee,
 )
-from skdplda.rounds._adaptive import JUDGES, adaptive, least_share, told_noise
+from skdplda.rounds._adaptive import JUDGES, Knowledge, least_share, told_noise
 from skdplda.rounds._bounds import GRID, NORM_BOUND, shortened
 from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
 from skdplda.rounds._loop import converse, rounds_of
@@ -610,7 +610,7 @@ class VIPSLDA(BaseRoundsModel):
         weighted = self._weighted(plan, data)
         if self._adaptive():
             options = {"n_rounds": self.max_iter, "prior": data.prior, "infers": self._infers()[0]}
-            return adaptive(shape, plan, key, weighted=weighted, **options)
+            return Knowledge(shape, plan, key, weighted=weighted, **options)
         smoothing = ROUNDS_SMOOTHING if weighted else None
         return SmoothedTables(shape, plan, key, bound, GAMMA_SHAPE, smoothing=smoothing, weighted=weighted)
 

@@ -197,33 +197,21 @@ def in_proportion(masses):
     return masses * (len(masses) / total(masses))
 
 
-def adaptive(shape, plan, key, *, weighted, n_rounds=None, prior=None, infers=False):
-    """Ask for word frequencies first, then for topics, and return the `Knowledge` of all releases.
+def adaptive(known):
+    """Ask for word frequencies first, then for topics, and return what is known then.
 
     Parameters
     ----------
-    shape : tuple of int
-        (n_words, n_topics).
-    plan : BudgetPlan
-        The noise of the whole budget.
-    key : int
-        Of the first table.
-    weighted : bool
-        Whether contributions to topics are weighted by `word_weights` of the table, which those of users are not.
-    n_rounds : int or None, default=None
-        Topic rounds; None lets the signal decide.
-    prior : WordPrior or None, default=None
-        Public knowledge.
-    infers : bool, default=False
-        Whether the prior of topic proportions is asked for at the end.
+    known : Knowledge
+        What is known before.
 
     Yields
     ------
     ask : Ask
         To be sent the noisy sum.
     """
-    known = Knowledge(shape, plan, key, weighted, WordPrior() if prior is None else prior)
-    n_words, n_topics = shape
+    infers = known.infers
+    n_words, n_topics = known.shape
     if n_topics == 1:
         yield from _words_alone(known)
         return known
@@ -240,7 +228,7 @@ def adaptive(shape, plan, key, *, weighted, n_rounds=None, prior=None, infers=Fa
         yield from _frequent_words(known)
 
     before = math.fsum(known.spent[1:]) if known.vectors is None else 0.0  # the votes come as late as without these
-    shares = topic_shares(known.n_rounds(n_rounds), known.left, infers)
+    shares = topic_shares(known.n_rounds, known.left, infers)
     late, voted = 0.0, False  # what is left for words in the end, if topics do not prove much
     while shares:
         share, n_after = shares.pop(0), len(shares) + infers + (late > 0)
@@ -249,7 +237,7 @@ def adaptive(shape, plan, key, *, weighted, n_rounds=None, prior=None, infers=Fa
         known.note_topics((yield from known.ask(query, share, n_after + 1)), share)
         if not voted and shares and math.fsum(known.spent) + shares[0] / 2 >= VOTES_AFTER + before:
             voted, share = True, JUDGES_SHARE if infers else VOTES_SHARE
-            votes = yield from known.ask(known.votes(infers), share, n_after + 1)
+            votes = yield from known.ask(known.votes(), share, n_after + 1)
             scarce = known.signal * known.n_apart < SCARCE_SIGNAL
             enough = ENOUGH_IF_SCARCE if scarce and not infers else ENOUGH_VOTES
             if votes[0, 0] < enough * known.deviation(share):
@@ -315,11 +303,25 @@ class Knowledge:
 
     Parameters
     ----------
-    shape, plan, key, weighted, prior
-        As in `adaptive`.
+    shape : tuple of int
+        (n_words, n_topics).
+    plan : BudgetPlan
+        The noise of the whole budget.
+    key : int
+        Of the first table.
+    weighted : bool
+        Whether contributions to topics are weighted by `word_weights` of the table, which those of users are not.
+    n_rounds : int or None, default=None
+        Topic rounds; None lets the signal decide.
+    prior : WordPrior or None, default=None
+        Public knowledge.
+    infers : bool, default=False
+        Whether the prior of topic proportions is asked for at the end.
 
     Attributes
     ----------
+    forget : float
+        Weight that a round of topics takes from all earlier ones in the model.
     table : ndarray of shape (n_words, n_topics)
         What the next round of topics starts from.
     spent : list of float
@@ -334,8 +336,10 @@ class Knowledge:
         Prior of topic proportions, as its mean over the topics; None where it was not asked for.
     """
 
-    def __init__(self, shape, plan, key, weighted, prior):
-        self.shape, self.prior, self._plan, self._weighted = shape, prior, plan, weighted
+    def __init__(self, shape, plan, key, *, weighted, n_rounds=None, prior=None, infers=False):
+        self.prior = prior = WordPrior() if prior is None else prior
+        self.shape, self._plan, self._weighted = shape, plan, weighted
+        self.infers, self._given_rounds, self.forget = infers, n_rounds, FORGET
         self.table = self._start = initial_table(shape, key, GAMMA_SHAPE)
         self._public = floor_of(prior.frequencies)
         self._seed = int(np.random.default_rng(key).integers(2**32))
@@ -346,6 +350,11 @@ class Knowledge:
         self._evidence = np.zeros((2, n_words))  # of word frequencies: weighted sums, and the sums of the weights
         self._mass, self._words_share = 0.0, 0.0  # of all words, as released by `WordTotals`, and for what share
         self._sum, self._share, self._squares = np.zeros(shape), 0.0, 0.0
+        self._noise_weights = None  # of words in the noise of the model, where topics were left out
+
+    def asks(self):
+        """Return the strategy."""
+        return adaptive(self)
 
     def ask(self, query, share, n_left):
         """Ask, of `n_left` releases that are left, and return the noisy sum in norms of a contribution."""
@@ -362,10 +371,11 @@ class Knowledge:
         """Return the standard deviation of the noise of a release, over the norm of a contribution."""
         return self._plan.deviation(0) / np.sqrt(share)
 
-    def n_rounds(self, given):
-        """Return the number of topic rounds: those given, or what the signal says."""
-        if given is not None:
-            return given
+    @property
+    def n_rounds(self):
+        """Number of topic rounds: those given, or what the signal says."""
+        if self._given_rounds is not None:
+            return self._given_rounds
         if self.vectors is None:
             return int(np.clip(np.rint(START + self.signal / STEP), FEWEST, MOST_ROUNDS))
         step = HELPED if self._weighted else HELPED_USERS
@@ -429,13 +439,13 @@ class Knowledge:
         """Return the query for the first topics by the clusters of documents."""
         return ClusterCounts(self.scaled_vectors(), self.centres, self._word_weights() if self._weighted else None)
 
-    def votes(self, infers):
+    def votes(self):
         """Return the query whether topics pay, of topics as released so far.
 
         They are mixed with the word frequencies; where a prior is inferred, they have one of those in question.
         """
         counts = self._shrunk()[:, : self.n_apart + MOST_OTHERS]
-        if infers:
+        if self.infers:
             return TopicVotes(counts, priors_of(counts)[VOTED_PRIOR])
         topics = counts / total(counts, axis=0)
         return TopicVotes(BLEND * topics + (1 - BLEND) * (total(counts, axis=1) / total(counts))[:, None])
@@ -462,10 +472,11 @@ class Knowledge:
         weights, deviation = self._word_weights(), self.deviation(share)
         released /= weights[:, None]  # in place, here and below: a pass over all cells costs as much as some sweeps
         self._note_frequencies(total(released, axis=1), deviation / weights * np.sqrt(released.shape[1]))
-        self._sum = (1 - FORGET) * self._sum
+        kept = 1 - self.forget
+        self._sum = kept * self._sum
         self._sum += share * released
-        self._share = (1 - FORGET) * self._share + share
-        self._squares = FORGET_SQUARES * self._squares + share
+        self._share = kept * self._share + share
+        self._squares = kept * kept * self._squares + share
         expected = self.frequencies[:, None]
         if self.vectors is not None:
             masses = np.maximum(total(released, axis=0), deviation * math.sqrt(total(1 / (weights * weights))))
@@ -528,4 +539,11 @@ class Knowledge:
     def _mean_release(self):
         """Return the weighted mean of the topic releases, and the deviation of its noise in the cells of each word."""
         deviation = self.deviation(1.0) * np.sqrt(self._squares) / self._share
-        return self._sum / self._share, deviation / self._word_weights()
+        weights = self._word_weights() if self._noise_weights is None else self._noise_weights
+        return self._sum / self._share, deviation / weights
+
+    def keep_apart(self, n_topics):
+        """Leave the topics apart that stand out most, so many, and give the others the word frequencies."""
+        if n_topics < self.n_apart and self.topics_pay:
+            clear = np.sort(np.argsort(-self.signal_to_noise()[1][: self.n_apart], kind="stable")[:n_topics])
+            self._noise_weights, self._sum, self.n_apart = self._word_weights(), self._sum[:, clear], n_topics

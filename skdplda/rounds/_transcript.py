@@ -25,6 +25,8 @@ class Transcript:
         What a file must match to be resumed: settings and data.
     state : Tables or None, default=None
         What the strategy goes on from. None: from all answers.
+    keeps : bool, default=False
+        Whether the answers are to be kept, with a state or without.
 
     Attributes
     ----------
@@ -34,18 +36,29 @@ class Transcript:
         Number of answers.
     """
 
-    def __init__(self, path=None, identity="", state=None):
-        self._path, self._identity, self._state = path, identity, state
+    def __init__(self, path=None, identity="", state=None, keeps=False):
+        self._path, self._identity, self._state = path, identity, None if keeps else state
+        self._keeps = keeps or (path is not None and state is None)
         self.run, self.n_done = uuid4().hex, 0
-        self._answers, self._multipliers = [], []  # kept only where they are needed
+        self._first = 0 if state is None else state.n_done  # of a stream
+        self.answers, self.kinds, self._multipliers = [], [], []
+
+    @classmethod
+    def of(cls, answers, multipliers):
+        """Return the transcript of a fit that is over, from its answers."""
+        transcript = cls()
+        transcript.answers, transcript._multipliers = list(answers), list(multipliers)
+        return transcript
 
     def resume(self, e_step, spending, randomness):
         """Read the file if it is there, and restore what it holds; return the number of the first ask of a strategy."""
-        first = 0 if self._state is None else self._state.n_done
+        if self.answers:
+            self.n_done = len(self.answers)
+            return 0
         if self._path is None or not os.path.exists(self._path):
-            self.n_done = first
-            spending.skip(first)
-            return first
+            self.n_done = self._first
+            spending.skip(self._first)
+            return self._first
         header, arrays = _checkpoint.load(self._path)
         if header["identity"] != self._identity:
             raise ValueError(
@@ -56,8 +69,8 @@ class Transcript:
         self._multipliers = header["multipliers"]
         parts = [{name[2:]: a for name, a in arrays.items() if name.startswith(prefix)} for prefix in ("e_", "r_")]
         if self._state is None:
-            self._answers = [parts[1].get(str(number)) for number in range(self.n_done)]
-            whole = all(answer is not None for answer in self._answers) and len(parts[1]) == self.n_done
+            self.answers = [parts[1].get(str(number)) for number in range(self.n_done)]
+            whole = all(answer is not None for answer in self.answers) and len(parts[1]) == self.n_done
             _checkpoint.restore(self._path, (e_step, parts[0]))
         else:
             whole, self._state.n_done = True, self.n_done
@@ -69,21 +82,24 @@ class Transcript:
 
     def answer(self, number, ask, spending):
         """Return the answer that was given to an ask; ValueError if that cannot be."""
-        found, multiplier = self._answers[number], spending.take(ask.share)
+        found, multiplier = self.answers[number], spending.take(ask.share)
         fits = found.shape == ask.query.shape and found.dtype in (np.int32, np.int64)
         if not fits or self._multipliers[number] != multiplier:
             raise self._damaged()
+        self.kinds.append(ask.query.kind)
         return found.astype(np.int64)
 
     def add(self, query, found, e_step, spending, randomness):
         """Take an answer, and write the file."""
         self.n_done += 1
+        self.kinds.append(query.kind)
+        if self._keeps:
+            small = found.size == 0 or max(-int(found.min()), int(found.max())) < 2**31
+            self.answers.append(found.astype(np.int32) if small else found)
         if self._path is None:
             return
         if self._state is None:
-            small = found.size == 0 or max(-int(found.min()), int(found.max())) < 2**31
-            self._answers.append(found.astype(np.int32) if small else found)
-            state = {f"r_{number}": answer for number, answer in enumerate(self._answers)}
+            state = {f"r_{number}": answer for number, answer in enumerate(self.answers)}
         else:
             state = {f"r_{name}": a for name, a in self._state.arrays().items()}
         header = {"identity": self._identity, "n_done": self.n_done, "run": self.run, "key": randomness.root.hex()}
@@ -96,6 +112,8 @@ class Transcript:
             _checkpoint.discard(self._path)
 
     def _damaged(self):
+        if self._path is None:
+            return ValueError("the transcript has other releases, or noise, than this version makes of its settings.")
         return ValueError(
             f"checkpoint {os.fspath(self._path)!r} has other releases, or noise, than this version makes in the"
             f" {self.n_done} rounds that it says are done: it is damaged, or of another version. It was left as it is:"
