@@ -521,10 +521,10 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         """
         plan = self._plan()
         guarantee = stated_guarantee(self, self._guarantee("document" if groups is None else "user", plan))
-        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
-        charge.check(self._interrupted_run())
         if transcript is not None:
             check_transcript(transcript, self, plan)
+        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
+        charge.check(self._interrupted_run())
         warn_of_missing_groups(self, groups)
         check_same_rows(X, groups, "groups")
         randomness = self._randomness()

@@ -55,6 +55,7 @@ def keep_transcript(path, estimator, guarantee, transcript, spending, data, tabl
         "parameters": {n: _plain(v) for n, v in parameters.items() if not np.ndim(v)},
         "columns": [int(estimator.n_features_in_), int(data.n_words), n_counted],
         "words": None if data.words is None else [str(word) for word in data.words],
+        "named": hasattr(estimator, "feature_names_in_"),
         "grouped": bool(data.grouped),
         "prior": None if prior is None else fingerprint(data.prior),
         "guarantee": json.loads(guarantee.to_json()),
@@ -172,6 +173,8 @@ class TranscriptMixin:
             raise ValueError(f"path names a damaged transcript, or one of another version: {error}") from None
         model._validate_params()
         model._set_columns(n_columns[0])
+        if header.get("named") and words is not None and len(words) == n_columns[0]:
+            model.feature_names_in_ = np.array(words, dtype=object)
         plan = model._plan()
         data = model._unread(*n_columns[1:], grouped, None if words is None else np.array(words, dtype=object))
         if prior is not None and held is not None:

@@ -73,10 +73,11 @@ class Transcript:
             whole = all(answer is not None for answer in self.answers) and len(parts[1]) == self.n_done
             _checkpoint.restore(self._path, (e_step, parts[0]))
         else:
-            whole, self._state.n_done = True, self.n_done
+            self._state.n_done = self.n_done
             _checkpoint.restore(self._path, (e_step, parts[0]), (self._state, parts[1]))
             spending.skip(self.n_done)
-        if not whole or len(self._multipliers) != self.n_done or not spending.has_taken(self._multipliers):
+            whole = spending.multipliers == self._multipliers
+        if not whole or len(self._multipliers) != self.n_done:
             raise self._damaged()
         return 0 if self._state is None else self.n_done
 
