@@ -434,7 +434,7 @@ def joint_epsilon(guarantees, delta):
     bounds = [math.inf]
     if add_up(g.delta for g in guarantees) <= delta or delta >= 1:
         bounds.append(add_up(g.epsilon for g in guarantees))
-    left = delta - add_up([*(g.delta for g in rest), *(g.event_delta for g in parts)])
+    left = math.fsum([delta, *(-g.delta for g in rest), *(-g.event_delta for g in parts)])  # rounded once
     if parts and left >= 0 and math.isfinite(epsilon := add_up(g.epsilon for g in rest)):
         bounds.append(epsilon + epsilon_of(compose_events([g.event for g in parts]), left))
     return min(bounds)
@@ -497,6 +497,13 @@ def _check_event(event, adjacency):
     if not isinstance(event, DpEvent):
         raise TypeError(f"event must be a dp-accounting event or None; got {event!r}")
     parts_of(event)  # raises where no accounting is known
-    sampled = any(getattr(leaf, "sampling_probability", 1) < 1 for leaf, _ in leaves_of(event))
-    if sampled and adjacency == Adjacency.REPLACE:
+    if adjacency == Adjacency.REPLACE and _is_sampled(event):
         raise ValueError("a Poisson-sampled event has adjacency 'add-remove' only; got adjacency 'replace'")
+
+
+def _is_sampled(event):
+    """Whether a part of an event, in a search too, is Poisson-sampled."""
+    return any(
+        getattr(leaf, "sampling_probability", 1) < 1 or (hasattr(leaf, "shape") and _is_sampled(leaf.event))
+        for leaf, _ in leaves_of(event)
+    )
