@@ -338,6 +338,7 @@ def _select_words(args, vectorizer, texts, users):
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
             same, words, weights = kept["identity"] == identity, kept["words"], kept["weights"]
+            run = str(kept["run"])
         except (ValueError, KeyError, TypeError):
             raise ValueError(
                 f"--checkpoint: {os.fspath(path)!r} is damaged and left as it is; give another name to start anew."
@@ -347,14 +348,22 @@ def _select_words(args, vectorizer, texts, users):
                 f"--checkpoint: {os.fspath(path)!r} belongs to a fit with other parameters or other data, and is left"
                 " as it is; give another name."
             )
+        charge = vectorizer._budget_charge("document" if users is None else "user", run)
+        charge.charge(run)  # of a ledger that has not paid for them
         vectorizer.vocabulary_ = {word: column for column, word in enumerate(words)}
         vectorizer.noisy_weights_ = np.array(weights)
         vectorizer.privacy_guarantee_ = vectorizer.privacy_cost(groups=users is not None)
     else:
+        if os.path.exists(args.checkpoint):
+            raise ValueError(
+                f"--checkpoint: {args.checkpoint!r} is of a fit that has not chosen its words, or has lost"
+                f" {os.fspath(path)!r}. It was left as it is: give another name to start anew. Nothing was spent."
+            )
         vectorizer.fit(texts, groups=users)
         words, weights = list(vectorizer.vocabulary_), getattr(vectorizer, "noisy_weights_", np.zeros(0)).tolist()
         with whole_file(path, mode=0o600) as file:
-            file.write(json.dumps({"identity": identity, "words": words, "weights": weights}).encode())
+            kept = {"identity": identity, "run": vectorizer._run, "words": words, "weights": weights}
+            file.write(json.dumps(kept).encode())
     return vectorizer.transform(texts)
 
 

@@ -214,7 +214,7 @@ class PrivacyAccountant:
         ------
         ValueError
             If the file is damaged or of another kind, is missing and no `epsilon` was given, or says something else
-            than the arguments.
+            than the arguments; or if the path names a folder, or a file in a folder that is not there.
 
         Examples
         --------
@@ -631,7 +631,9 @@ class FileAccountant(PrivacyAccountant):
     """
 
     def __init__(self, path: PathLike, **terms: Any) -> None:
-        self._address = os.path.realpath(path)
+        self._address = os.path.realpath(os.fsdecode(path))
+        if os.path.isdir(self._address) or not os.path.isdir(os.path.dirname(self._address)):
+            raise ValueError(f"path must name the file of a ledger, in a folder that is there; got {path!r}")
         self._content: bytes | None = None
         self._lock: Any = LedgerFile(self._address, self._begin, self._read)
         terms = {name: value for name, value in terms.items() if value is not None}

@@ -76,8 +76,8 @@ class _Parts(NamedTuple):
     @property
     def unsampled(self):
         """The same where every record joins every step, which costs more."""
-        sampled = add_up(count / sigma / sigma for (_, sigma), count in self.sampled)
-        return self._replace(precision=self.precision + sampled, sampled=())
+        precision = self.precision + add_up(count / sigma / sigma for (_, sigma), count in self.sampled)
+        return self._replace(precision=precision, sampled=(), private=self.private and precision < NO_PRIVACY)
 
     @property
     def searches(self):
@@ -550,16 +550,13 @@ def renyi_accountant(parts):
         accountant.compose(SelfComposedDpEvent(event, count))
     # It tells less than is true, or less than nothing, of steps whose divergence is near its rounding error.
     told = np.nan_to_num(accountant._rdp, nan=math.inf, posinf=math.inf)
-    accountant._rdp = np.maximum(told, 0.0) + RENYI_ERROR * _sampled_steps(parts)
+    accountant._rdp = np.maximum(told, 0.0) + _rounding(parts)
     return accountant
 
 
-def _sampled_steps(parts):
-    """Return how many sampled steps there are; those of a search as often as its divergence counts them, or more."""
-    steps = sum(count for _, count in parts.sampled)
-    for (run, mean, shape), count in parts.selected:
-        steps += (3 + shape if math.isfinite(shape) else 3 + mean) * count * _sampled_steps(run)
-    return steps
+def _rounding(parts):
+    """Return what rounding may hide of a divergence."""
+    return RENYI_ERROR * (sum(count for _, count in parts.sampled) + sum(count for _, count in parts.selected))
 
 
 def renyi_epsilon(parts, delta):
@@ -567,14 +564,16 @@ def renyi_epsilon(parts, delta):
     return rounded_up(renyi_accountant(parts).get_epsilon(delta) * OUTWARDS, RENYI_BITS)
 
 
-def _renyi_events(parts):
-    """Yield (event, count) pairs that a Renyi accountant understands."""
+def _renyi_events(parts, more=0.0):
+    """Yield (event, count) pairs that a Renyi accountant understands, of at least so much more divergence."""
     from dp_accounting import ComposedDpEvent, GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
     from dp_accounting.dp_event import RepeatAndSelectDpEvent, ZCDpEvent
 
-    yield ZCDpEvent(parts.concentrated, parts.xi), 1
+    yield ZCDpEvent(parts.concentrated + more, parts.xi), 1
     for (rate, sigma), count in parts.sampled:
         yield PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), count
     for (run, mean, shape), count in parts.selected:
-        event = ComposedDpEvent([SelfComposedDpEvent(*pair) for pair in _renyi_events(run)])
+        event = ComposedDpEvent(
+            [SelfComposedDpEvent(*pair) for pair in _renyi_events(run, RENYI_ERROR + _rounding(run))]
+        )
         yield RepeatAndSelectDpEvent(event, mean, shape), count

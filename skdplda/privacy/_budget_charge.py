@@ -50,6 +50,7 @@ class BudgetCharge:
         self._accountant: PrivacyAccountant | None = None
         self._block_label: str | None = None
         self._asked = False
+        self.run: str | None = None  # that was charged, with a ledger or without
 
     def check(self, run: str | None = None) -> None:
         """Raise what the ledger raises if it cannot afford the fit, and spend nothing. A large delta warns.
@@ -93,7 +94,7 @@ class BudgetCharge:
         RuntimeError
             If a ledger is open that cannot be reached, as `active_accountant`.
         """
-        ledger = self._ledger()
+        self.run, ledger = run, self._ledger()
         if ledger is not None:  # two processes may resume one run, of which the ledger charges one
             ledger.spend(self.guarantee, self._block_label, fitted=self._fitted, run=self._name(run))
 

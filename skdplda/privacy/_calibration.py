@@ -154,7 +154,7 @@ def search_noise(cost, epsilon, guess):
     side that was not hit last, so that both ends of the bracket close in.
     """
     low = high = None  # (noise, cost): too little noise, enough noise
-    noise, factor = rounded_up(guess, NOISE_BITS), 1.02
+    noise, factor = rounded_up(guess or LEAST_NOISE, NOISE_BITS), 1.02
     while low is None or high is None:
         if noise > LARGEST_NOISE:
             raise OverflowError("no noise is enough")
