@@ -22,6 +22,7 @@ from skdplda.privacy import (
     selection_event,
 )
 from skdplda.privacy._accounting import _loss_distribution, parts_of, renyi_accountant
+from skdplda.privacy._filter import Rule
 
 MOST_KINDS = 64  # that are accounted one by one
 HUGE = 10**400  # an integer that no float holds
@@ -249,3 +250,11 @@ def test_rates_at_their_limits_have_a_cost(noise, rate, delta):
 def test_the_best_of_runs_that_tell_nothing_has_a_cost():
     event = selection_event(gaussian_event(1e45), 2.0, math.inf)
     assert epsilon_of(event, 1e-6) >= 0 and 0 <= delta_of(event, 1.0) < 1e-6
+
+
+def test_integers_whose_product_no_float_holds_have_no_privacy():
+    event = DiscreteLaplaceDpEvent(10**300, 10**300)
+    assert epsilon_of(event, 1e-6) == math.inf and delta_of(event, 1.0) == 1.0
+    guarantee = PrivacyGuarantee(epsilon=math.inf, delta=1e-6, event=event)
+    assert Rule("gaussian", 1.0, 1e-6, 1e-7).cost([guarantee]) == math.inf
+    assert guarantee.for_group(2).epsilon == math.inf

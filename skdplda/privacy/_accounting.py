@@ -165,7 +165,7 @@ def _add_laplace(found, event, count, rate):
 
 
 def _add_discrete_laplace(found, event, count, rate):
-    _add_pure(found, event.noise_parameter * event.sensitivity or math.inf, count, rate)
+    _add_pure(found, float(event.noise_parameter) * event.sensitivity or math.inf, count, rate)
 
 
 def _add_pure(found, epsilon, count, rate):
