@@ -1143,7 +1143,7 @@ def test_words_of_an_interrupted_fit_are_charged_to_the_ledger_that_it_goes_on_w
         patch.setattr(VIPSLDA, "fit", interrupt)
         assert run(corpus, *arguments, "--ledger", other) == 130
         assert run(corpus, *arguments, "--ledger", other) == 130
-    assert len(spent(other)) == 1
+    assert len(spent(other)) == 1  # by which they were paid
     assert run(corpus, *arguments, "--ledger", ledger) == 0
     assert len(spent(ledger)) == 2 and spent(ledger)[0] == spent(other)[0]
 

@@ -556,7 +556,7 @@ def renyi_accountant(parts):
 
 def _rounding(parts):
     """Return what rounding may hide of a divergence."""
-    return RENYI_ERROR * (sum(count for _, count in parts.sampled) + sum(count for _, count in parts.selected))
+    return RENYI_ERROR * add_up(count for _, count in (*parts.sampled, *parts.selected))
 
 
 def renyi_epsilon(parts, delta):

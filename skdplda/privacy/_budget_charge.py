@@ -50,7 +50,6 @@ class BudgetCharge:
         self._accountant: PrivacyAccountant | None = None
         self._block_label: str | None = None
         self._asked = False
-        self.run: str | None = None  # that was charged, with a ledger or without
 
     def check(self, run: str | None = None) -> None:
         """Raise what the ledger raises if it cannot afford the fit, and spend nothing. A large delta warns.
@@ -94,7 +93,7 @@ class BudgetCharge:
         RuntimeError
             If a ledger is open that cannot be reached, as `active_accountant`.
         """
-        self.run, ledger = run, self._ledger()
+        ledger = self._ledger()
         if ledger is not None:  # two processes may resume one run, of which the ledger charges one
             ledger.spend(self.guarantee, self._block_label, fitted=self._fitted, run=self._name(run))
 

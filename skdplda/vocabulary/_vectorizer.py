@@ -237,7 +237,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         self.__dict__.pop("noisy_weights_", None)  # of an earlier fit
         if weights is not None and np.isfinite(self.epsilon):
             self.noisy_weights_ = weights
-        self.privacy_guarantee_, self._run = charge.guarantee, charge.run
+        self.privacy_guarantee_ = charge.guarantee
         note_parameters(self)
         note_groups(self, users_of(self, groups))
         return self
