@@ -285,11 +285,11 @@ class PrivacyAccountant:
         A guarantee of this epsilon and delta 0 always fits. Where noise is of the kind that the ledger's rule
         adds up, a larger one may fit too: ask `check`.
         """
-        if not self._entries or math.isinf(self._epsilon):
+        if math.isinf(self._epsilon):
             return self._epsilon
         guarantees = [entry.guarantee for entry in self._entries]
-        found = self._filter_of(guarantees)
-        if found is None:
+        found = self._filter_of([*guarantees, PrivacyGuarantee(epsilon=self._epsilon)])
+        if found.rules[0].name == "basic" and not guarantees:
             return self._epsilon
         if found.cost(guarantees) > self._epsilon:
             return 0.0

@@ -399,8 +399,7 @@ def check_compatible(first, *others):
 def compose_at(guarantees, delta):
     """Return the joint guarantee of several at a delta that need not be the sum of theirs."""
     check_compatible(*guarantees)
-    epsilon, events = joint_epsilon(guarantees, delta), [g.event for g in guarantees]
-    event = None if None in events else compose_events(events)
+    epsilon, event = joint_epsilon(guarantees, delta), _joint_event(guarantees)
     event_delta = 0.0 if event is None else add_up(g.event_delta for g in guarantees)
     if event is not None and not (event_delta <= delta and epsilon_of(event, delta - event_delta) <= epsilon):
         event, event_delta = None, 0.0  # the sum of the parts is less
@@ -435,9 +434,22 @@ def joint_epsilon(guarantees, delta):
     if add_up(g.delta for g in guarantees) <= delta or delta >= 1:
         bounds.append(add_up(g.epsilon for g in guarantees))
     left = math.fsum([delta, *(-g.delta for g in rest), *(-g.event_delta for g in parts)])  # rounded once
-    if parts and left >= 0 and math.isfinite(epsilon := add_up(g.epsilon for g in rest)):
-        bounds.append(epsilon + epsilon_of(compose_events([g.event for g in parts]), left))
+    event = _joint_event(parts)
+    if event is not None and left >= 0 and math.isfinite(epsilon := add_up(g.epsilon for g in rest)):
+        bounds.append(epsilon + epsilon_of(event, left))
     return min(bounds)
+
+
+def _joint_event(guarantees):
+    """Return the event of several guarantees; None if one has none, or together they are more than is accounted for."""
+    if not guarantees or any(g.event is None for g in guarantees):
+        return None
+    try:
+        event = compose_events([g.event for g in guarantees])
+        parts_of(event)
+    except ValueError:  # too many different searches, or steps; each guarantee has been checked
+        return None
+    return event
 
 
 def read_json(text, form, *versions):
