@@ -31,6 +31,7 @@ from skdplda.privacy import (
     epsilon_of,
     gaussian_event,
     pure_event,
+    selection_event,
     zcdp_event,
 )
 from skdplda.privacy._filter import Rule, choose_filter
@@ -785,3 +786,25 @@ def test_no_estimator_draws_noise_that_it_cannot_pay_for(paying, steps, monkeypa
     with ledger_for(guarantee), pytest.raises(Refused):
         estimator.fit(data)
     assert not steps and not hasattr(estimator, "privacy_guarantee_")
+
+
+def test_a_ledger_of_more_searches_than_are_accounted_together_can_be_read():
+    """The sums hold; a refusal, and what was spent, are told."""
+    accountant = PrivacyAccountant(1e3, 1e-3)
+    events = [selection_event(gaussian_event(50.0 + number), 3.0) for number in range(65)]
+    guarantees = [PrivacyGuarantee.from_event(event, 1e-6, status="proven") for event in events]
+    for guarantee in guarantees:
+        accountant.spend(guarantee)
+    assert accountant.total.epsilon == pytest.approx(sum(guarantee.epsilon for guarantee in guarantees))
+    assert accountant.total.delta == 1e-3 and accountant.total.event is None
+    with pytest.raises(BudgetExceededError, match="Nothing was spent"):
+        accountant.spend(PrivacyGuarantee(epsilon=1e4, status="proven", reference="a theorem"))
+
+
+@pytest.mark.parametrize("rule", ["auto", "basic", "gaussian", "renyi"])
+def test_what_remains_of_a_new_ledger_fits(rule):
+    accountant = PrivacyAccountant(1.0, 1e-6, rule=rule)
+    rest = accountant.remaining_epsilon
+    assert 0 < rest <= 1.0 and (rest == 1.0) == (rule in ("auto", "basic"))
+    accountant.spend(PrivacyGuarantee(epsilon=rest, status="proven", event=pure_event(rest)))
+    assert accountant.remaining_epsilon < 0.01

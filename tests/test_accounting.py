@@ -4,6 +4,7 @@ import math
 import subprocess
 import sys
 
+import mpmath
 import numpy as np
 import pytest
 from dp_accounting import ComposedDpEvent, GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
@@ -20,7 +21,8 @@ from skdplda.privacy import (
     pure_event,
     selection_event,
 )
-from skdplda.privacy._accounting import _loss_distribution, parts_of
+from skdplda.privacy._accounting import _loss_distribution, parts_of, renyi_accountant
+from skdplda.privacy._filter import Rule
 
 MOST_KINDS = 64  # that are accounted one by one
 HUGE = 10**400  # an integer that no float holds
@@ -199,3 +201,60 @@ def test_events_at_the_limits_of_floats_have_a_cost_or_are_refused():
 def test_what_fits_do_is_accounted_by_loss_distributions(event, least):
     assert _loss_distribution(parts_of(event)) is not None
     assert epsilon_of(event, 1e-4) > least
+
+
+@pytest.mark.parametrize("noise", [1e170, 1e200, 1.7e308])
+@pytest.mark.parametrize("steps", [1, 2**53])
+def test_vanishing_gaussian_releases_are_not_free(noise, steps):
+    """Their precision underflows; no Gaussian noise is pure, whatever its scale."""
+    event = gaussian_event(noise, steps)
+    assert epsilon_of(event, 0.0) == math.inf
+    assert delta_of(event, 0.0) >= 0.39 * math.sqrt(steps) / noise > 0
+
+
+@pytest.mark.parametrize(("rate", "noise"), [(0.5, 1e8), (0.1, 1e8), (0.5, 1e4), (0.1, 100.0), (1e-10, 1.0)])
+def test_rounding_of_sampled_steps_is_on_the_safe_side(rate, noise):
+    """dp-accounting tells divergences of less than nothing here, and then an epsilon of 0."""
+    mp = mpmath.mp.clone()
+    mp.dps = 60
+    accountant = renyi_accountant(parts_of(gaussian_event(noise, 2**40, rate)))
+    q, variance = mp.mpf(rate), mp.mpf(noise) ** 2
+    for order, told in zip(accountant._orders, accountant._rdp, strict=True):
+        order = int(order)
+        if order > 64:
+            break
+        moments = (
+            mp.binomial(order, i) * q**i * (1 - q) ** (order - i) * mp.expm1(i * (i - 1) / (2 * variance))
+            for i in range(2, order + 1)
+        )
+        assert told * (1 + 2.0**-40) >= 2**40 * mp.log1p(mp.fsum(moments)) / (order - 1)
+
+
+def test_a_cost_is_no_less_than_no_divergence_tells():
+    """An epsilon of 0 was told: total variation of this event is far above delta."""
+    event = gaussian_event(1e8, 2**40, 0.5)
+    variation = 0.39 * 0.5 * math.sqrt(2**40) / 1e8  # about that of one release with the noise of the mean
+    assert variation > 1e-3
+    assert epsilon_of(event, 1e-12) > 0
+
+
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.5])
+@pytest.mark.parametrize(("noise", "rate"), [(1.0, 1e-50), (1e10, 1e-300), (0.05, 1 - 2.0**-53)])
+def test_rates_at_their_limits_have_a_cost(noise, rate, delta):
+    """dp-accounting raises on its way to a loss distribution of such rates."""
+    event = gaussian_event(noise, 1, rate)
+    assert 0 <= epsilon_of(event, delta) <= epsilon_of(gaussian_event(noise), delta) * (1 + 1e-9)
+    assert 0 <= delta_of(event, 1.0) <= delta_of(gaussian_event(noise), 1.0) * (1 + 1e-9)
+
+
+def test_the_best_of_runs_that_tell_nothing_has_a_cost():
+    event = selection_event(gaussian_event(1e45), 2.0, math.inf)
+    assert epsilon_of(event, 1e-6) >= 0 and 0 <= delta_of(event, 1.0) < 1e-6
+
+
+def test_integers_whose_product_no_float_holds_have_no_privacy():
+    event = DiscreteLaplaceDpEvent(10**300, 10**300)
+    assert epsilon_of(event, 1e-6) == math.inf and delta_of(event, 1.0) == 1.0
+    guarantee = PrivacyGuarantee(epsilon=math.inf, delta=1e-6, event=event)
+    assert Rule("gaussian", 1.0, 1e-6, 1e-7).cost([guarantee]) == math.inf
+    assert guarantee.for_group(2).epsilon == math.inf

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from skdplda.privacy import (
+    ACCOUNTINGS,
     PrivacyGuarantee,
     calibrate_gaussian,
     calibrate_laplace,
@@ -17,6 +18,7 @@ from skdplda.privacy import (
     epsilon_of,
     gaussian_event,
     laplace_event,
+    noise_multiplier,
     pure_event,
     zcdp_event,
 )
@@ -368,3 +370,29 @@ def test_the_gaussian_that_tells_as_much_as_randomized_response_is_not_underrate
         mu = mpmath.mpf(_equal_precision(epsilon)) ** 0.5
         assert mpmath.ncdf(-mu / 2) <= chance
         assert mpmath.ncdf(-mu * (1 - 1e-9) / 2 + mpmath.mpf(2) ** -45) >= chance
+
+
+@pytest.mark.parametrize("accounting", ACCOUNTINGS)
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-200, 1e155, 1.7e308])
+@pytest.mark.parametrize(("delta", "rate"), [(5e-324, 1.0), (5e-324, 0.01), (1e-6, 0.01)])
+def test_extreme_budgets_get_finite_noise_or_a_sentence(accounting, epsilon, delta, rate):
+    try:
+        noise = noise_multiplier(accounting, epsilon, delta, 40, rate)
+    except ValueError as error:
+        assert "beyond the range of floats" in str(error) or "delta of" in str(error)
+    else:
+        assert 0 < noise < math.inf
+
+
+@pytest.mark.parametrize("delta", [0.0, 5e-324])
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-310])
+def test_laplace_noise_beyond_floats_is_refused(epsilon, delta):
+    with pytest.raises(ValueError, match="beyond the range of floats"):
+        calibrate_laplace(epsilon, 2**53, delta)
+
+
+def test_noise_for_a_small_delta_and_sampled_steps_is_found():
+    """No Renyi order of the grid is high enough; that of unsampled steps is, and costs no less."""
+    noise = calibrate_gaussian(1e-5, 1e-15, 40, 0.01)
+    assert noise <= calibrate_gaussian(1e-5, 1e-15, 40) * 1.001
+    assert epsilon_of(gaussian_event(noise, 40, 0.01), 1e-15) <= 1e-5

@@ -1127,3 +1127,52 @@ def test_numbers_that_cannot_be_read_are_named(places, capsys, suffix):
     claim = ["--claim", "1", "1e-6", "--members", f"bad.{suffix}", "--topic-matrix", f"bad.{suffix}"]
     assert cli.main(["audit", "corpus.txt", "--vocabulary", "words.txt", *claim]) == 2
     assert f"--members: 'bad.{suffix}' cannot be read" in one_line(capsys)
+
+
+def test_words_of_an_interrupted_fit_are_charged_to_the_ledger_that_it_goes_on_with(corpus, capsys, monkeypatch):
+    """The fit began without its ledger, or with another one."""
+    other, ledger = str(corpus / "other.json"), str(corpus / "ledger.json")
+    arguments = [str(corpus / "corpus.txt"), "--private-words", "--checkpoint", str(corpus / "fit.ckpt")]
+    PrivacyAccountant.open(other, 20.0, 1e-5)
+    PrivacyAccountant.open(ledger, 20.0, 1e-5)
+
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(VIPSLDA, "fit", interrupt)
+        assert run(corpus, *arguments, "--ledger", other) == 130
+        assert run(corpus, *arguments, "--ledger", other) == 130
+    assert len(spent(other)) == 1  # by which they were paid
+    assert run(corpus, *arguments, "--ledger", ledger) == 0
+    assert len(spent(ledger)) == 2 and spent(ledger)[0] == spent(other)[0]
+
+
+def test_a_checkpoint_that_is_not_of_the_fit_is_refused_before_words_are_paid(corpus, capsys):
+    ledger, checkpoint = str(corpus / "ledger.json"), corpus / "fit.ckpt"
+    PrivacyAccountant.open(ledger, 20.0, 1e-5)
+    checkpoint.write_text("of another fit")
+    options = ["--private-words", "--checkpoint", str(checkpoint), "--ledger", ledger]
+    assert run(corpus, str(corpus / "corpus.txt"), *options) == 2
+    assert "Nothing was spent" in capsys.readouterr().err
+    assert spent(ledger) == [] and checkpoint.read_text() == "of another fit"
+
+
+def test_a_ledger_tells_no_number_smaller_than_it_is(tmp_path, capsys):
+    path, epsilon, delta = str(tmp_path / "ledger.json"), 1.00000000004, 3.3e-12
+    ledger = PrivacyAccountant.open(path, 3.00000049, 1e-5)
+    ledger.spend(PrivacyGuarantee(epsilon=epsilon, delta=delta, status="proven", reference="a theorem"))
+    assert cli.main(["ledger", path, "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)["spent"][0]
+    assert row["epsilon"] == row["total_epsilon"] == epsilon and row["delta"] == delta
+    assert cli.main(["ledger", path]) == 0
+    assert "Budget: epsilon = 3.001, delta = 1e-5" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [["attack", "--shadow-models"], ["audit", "--method", "repeated", "--fits"]])
+def test_more_fits_than_a_ledger_holds_are_refused(corpus, capsys, options):
+    ledger = str(corpus / "ledger.json")
+    PrivacyAccountant.open(ledger, 1.0, 1e-5)
+    paths = [str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), "--epsilon", "1", "--delta", "1e-6"]
+    assert cli.main([*options, str(10**300), *paths, "--ledger", ledger]) == 2
+    assert "--ledger: at most 10,000 fits may be charged together" in one_line(capsys)

@@ -6,6 +6,7 @@ import pickle
 import re
 from dataclasses import FrozenInstanceError, replace
 from decimal import Decimal
+from fractions import Fraction
 from html import escape
 from pathlib import Path
 from unittest.mock import patch
@@ -28,8 +29,10 @@ from skdplda.privacy import (
     epsilon_with_sampler_error,
     gaussian_event,
     pure_event,
+    selection_event,
     zcdp_event,
 )
+from skdplda.privacy._guarantee import joint_epsilon
 
 INF = math.inf
 
@@ -518,3 +521,23 @@ def test_a_notebook_shows_the_statement_and_no_markup_of_its_fields():
     assert sum(1 if not end else -1 for end, _ in parts) == 0
     labels = re.findall(r"<th[^>]*>([^<]*)", page)
     assert labels == re.findall(r"^  (\w[\w ]*):", str(guarantee), re.M)
+
+
+def test_a_search_over_sampled_fits_has_no_cost_under_replacement():
+    """The accounting of Poisson samples is for add-remove, inside a search as outside."""
+    event = selection_event(gaussian_event(2.0, 10, 0.1), 5.0)
+    assert PrivacyGuarantee.from_event(event, 1e-6).epsilon < math.inf
+    with pytest.raises(ValueError, match="'add-remove' only; got adjacency 'replace'"):
+        PrivacyGuarantee.from_event(event, 1e-6, adjacency="replace")
+
+
+def test_what_events_leave_of_delta_is_rounded_once():
+    """Where nearly all of delta is left out, the rounding of a sum before the difference would double what is left."""
+    parts = [0.1, 0.2, 0.3]
+    guarantees = [
+        PrivacyGuarantee(epsilon=math.inf, delta=part, event=gaussian_event(9.0), event_delta=part) for part in parts
+    ]
+    delta = math.nextafter(math.fsum(parts), 1.0)
+    left = Fraction(delta) - sum(map(Fraction, parts))
+    joint = joint_epsilon(guarantees, delta)
+    assert joint >= epsilon_of(gaussian_event(9.0, 3), float(left) * (1 + 1e-9))

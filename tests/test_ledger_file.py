@@ -399,3 +399,11 @@ FORMER = json.dumps(
         "ledger": [["fit a", json.loads(proven(0.5).to_json())]],
     }
 )
+
+
+@pytest.mark.parametrize("path", ["", ".", "missing/ledger.json"])
+def test_a_path_that_is_no_file_is_named(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=f"in a folder that is there; got {path!r}"):
+        PrivacyAccountant.open(path, 1.0)
+    assert list(tmp_path.iterdir()) == []

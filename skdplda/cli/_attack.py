@@ -85,7 +85,7 @@ def _attack(args):
     else:
         estimator, guarantee = make_model(args, n_components=args.topics)
     fits = 0 if guarantee is None or args.directory is not None else 1 + args.shadow_models
-    with charging(args, *[guarantee] * (fits * args.repetitions)):
+    with charging(args, guarantee, times=fits * args.repetitions):
         X, *_ = read_corpus(args)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)  # one for each shadow model
@@ -158,7 +158,7 @@ def _audit(args):
         raise ValueError("--epsilon is needed; or audit a fitted model by --claim, --topic-matrix and --members.")
     estimator, guarantee = make_model(args, n_components=args.topics)
     repeated = args.method == "repeated" and not args.quick
-    with charging(args, *[guarantee] * (args.fits if repeated else 1)):
+    with charging(args, guarantee, times=args.fits if repeated else 1):
         return _audit_fits(args, estimator)
 
 

@@ -11,6 +11,8 @@ from skdplda.privacy import PrivacyAccountant, PrivacyUnit, round_up
 
 __all__ = ["add_ledger", "add_ledger_command", "charging"]
 
+MOST_FITS = 10_000  # a ledger of more takes minutes to read
+
 
 def add_ledger_command(add):
     """Add `ledger`; `add(name, help, usage=None)` makes the parser of a command."""
@@ -39,8 +41,11 @@ def add_ledger(command):
 
 
 @contextmanager
-def charging(args, *costs):
-    """Charge the ledger of --ledger in a block, if it can pay all costs together: else nothing is read or spent."""
+def charging(args, *costs, times=1):
+    """Charge the ledger of --ledger in a block, if it can pay all costs so many times together: else nothing is spent.
+
+    Nothing is read then, either.
+    """
     if args.ledger is None:
         if args.label is not None:
             raise ValueError("--label names what is spent in a ledger, and needs --ledger FILE.")
@@ -51,8 +56,10 @@ def charging(args, *costs):
             f"--ledger: there is no file {args.ledger!r}; begin one by 'skdplda ledger FILE --epsilon E --delta D'."
         )
     ledger = PrivacyAccountant.open(args.ledger)
-    if costs:
-        ledger.check(*costs)
+    if costs and times:
+        if times > MOST_FITS:
+            raise ValueError(f"--ledger: at most {MOST_FITS:,} fits may be charged together; got {times:,}.")
+        ledger.check(*costs * times)
     with ledger if args.label is None else ledger.labelled(args.label):
         yield
 
@@ -63,16 +70,18 @@ def _ledger(args):
     ledger = PrivacyAccountant.open(args.ledger, args.epsilon, args.delta, unit=args.unit)
     frame, total, remaining = ledger.to_frame(), ledger.total, ledger.remaining_epsilon
     if args.json:
-        rows = json.loads(frame.assign(date=[entry.date for entry in ledger.ledger]).to_json(orient="records"))
-        for row, entry in zip(rows, ledger.ledger, strict=True):
+        rows = frame.assign(date=[entry.date for entry in ledger.ledger]).astype(object).to_dict(orient="records")
+        for row, entry in zip(rows, ledger.ledger, strict=True):  # numbers as they are: pandas would round them
+            row |= {name: _plain(value) for name, value in row.items()}
             row["privacy"] = json.loads(entry.guarantee.to_json())
         terms = {"epsilon": ledger.epsilon, "delta": ledger.delta, "unit": ledger.unit, "remaining_epsilon": remaining}
-        terms = {name: "inf" if value == math.inf else value for name, value in terms.items()}
+        terms = {name: _plain(value) for name, value in terms.items()}
         terms["total"] = None if total is None else json.loads(total.to_json())
         print(json.dumps({**terms, "spent": rows}, indent=2))
         return
     print(
-        f"Budget: epsilon = {ledger.epsilon:g}, delta = {ledger.delta:g} per {ledger.unit}, {ledger.adjacency},"
+        f"Budget: epsilon = {round_up(ledger.epsilon)}, delta = {round_up(ledger.delta)} per {ledger.unit},"
+        f" {ledger.adjacency},"
         f" {ledger.trust}"
     )
     if not len(frame):
@@ -94,6 +103,11 @@ def _ledger(args):
         f" {round_up(total.delta)}.\nRemaining: epsilon = {_down(remaining)} for noise without a delta; more for noise"
         " of the kind that the ledger adds up."
     )
+
+
+def _plain(value):
+    """Return what JSON has for a value, which has no infinity."""
+    return "inf" if value == math.inf else value
 
 
 def _down(value):

@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:  # the reader, such as head, has seen enough
         return _unread()
-    except (ValueError, OSError, ImportError, MemoryError, UnreachableLedgerError) as error:
+    except (ValueError, OSError, ImportError, MemoryError, OverflowError, UnreachableLedgerError) as error:
         message = " ".join(str(error).split()) or "there is not enough memory."
         print(f"skdplda {args.command}: error: {message}", file=sys.stderr)
         return USAGE_ERROR

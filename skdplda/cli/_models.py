@@ -10,6 +10,7 @@ import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 from skdplda._files import PRIVATE, whole_file
 from skdplda.cli._corpus import (
@@ -332,12 +333,14 @@ def _select_words(args, vectorizer, texts, users):
 
     if args.checkpoint is None:
         return vectorizer.fit_transform(texts, groups=users)
+    ledger = None if args.ledger is None else os.path.realpath(args.ledger)
     path, settings = words_file(args.checkpoint), sorted(vectorizer.get_params().items())
     identity = hashlib.sha256(json.dumps([str(settings), texts, users]).encode()).hexdigest()
     if path.exists():
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
             same, words, weights = kept["identity"] == identity, kept["words"], kept["weights"]
+            run, paid = str(kept["run"]), kept["ledger"]
         except (ValueError, KeyError, TypeError):
             raise ValueError(
                 f"--checkpoint: {os.fspath(path)!r} is damaged and left as it is; give another name to start anew."
@@ -347,14 +350,22 @@ def _select_words(args, vectorizer, texts, users):
                 f"--checkpoint: {os.fspath(path)!r} belongs to a fit with other parameters or other data, and is left"
                 " as it is; give another name."
             )
+        if paid != ledger:  # which has not paid for them, or once only
+            vectorizer._budget_charge("document" if users is None else "user", run).charge(run)
         vectorizer.vocabulary_ = {word: column for column, word in enumerate(words)}
         vectorizer.noisy_weights_ = np.array(weights)
         vectorizer.privacy_guarantee_ = vectorizer.privacy_cost(groups=users is not None)
     else:
+        if os.path.exists(args.checkpoint):
+            raise ValueError(
+                f"--checkpoint: {args.checkpoint!r} is of a fit that has not chosen its words, or has lost"
+                f" {os.fspath(path)!r}. It was left as it is: give another name to start anew. Nothing was spent."
+            )
         vectorizer.fit(texts, groups=users)
         words, weights = list(vectorizer.vocabulary_), getattr(vectorizer, "noisy_weights_", np.zeros(0)).tolist()
         with whole_file(path, mode=0o600) as file:
-            file.write(json.dumps({"identity": identity, "words": words, "weights": weights}).encode())
+            kept = {"identity": identity, "run": uuid4().hex, "ledger": ledger, "words": words, "weights": weights}
+            file.write(json.dumps(kept).encode())
     return vectorizer.transform(texts)
 
 

@@ -214,7 +214,7 @@ class PrivacyAccountant:
         ------
         ValueError
             If the file is damaged or of another kind, is missing and no `epsilon` was given, or says something else
-            than the arguments.
+            than the arguments; or if the path names a folder, or a file in a folder that is not there.
 
         Examples
         --------
@@ -285,11 +285,11 @@ class PrivacyAccountant:
         A guarantee of this epsilon and delta 0 always fits. Where noise is of the kind that the ledger's rule
         adds up, a larger one may fit too: ask `check`.
         """
-        if not self._entries or math.isinf(self._epsilon):
+        if math.isinf(self._epsilon):
             return self._epsilon
         guarantees = [entry.guarantee for entry in self._entries]
-        found = self._filter_of(guarantees)
-        if found is None:
+        found = self._filter_of([*guarantees, PrivacyGuarantee(epsilon=self._epsilon)])
+        if found.rules[0].name == "basic" and not guarantees:
             return self._epsilon
         if found.cost(guarantees) > self._epsilon:
             return 0.0
@@ -631,7 +631,9 @@ class FileAccountant(PrivacyAccountant):
     """
 
     def __init__(self, path: PathLike, **terms: Any) -> None:
-        self._address = os.path.realpath(path)
+        self._address = os.path.realpath(os.fsdecode(path))
+        if os.path.isdir(self._address) or not os.path.isdir(os.path.dirname(self._address)):
+            raise ValueError(f"path must name the file of a ledger, in a folder that is there; got {path!r}")
         self._content: bytes | None = None
         self._lock: Any = LedgerFile(self._address, self._begin, self._read)
         terms = {name: value for name, value in terms.items() if value is not None}

@@ -38,6 +38,7 @@ LARGEST_SIGMA, SMALLEST_RATE = 1e50, 1e-50  # of sampled noise
 NO_PRIVACY = 1e100  # precision or Renyi divergence that is as good as infinite
 MOST_KINDS = 64  # of sampled parts, of which each takes a Renyi accountant 20 ms; more are rounded up to so many
 PLD_BITS, RENYI_BITS = 21, 24  # significant bits that are kept of what dp-accounting computes
+RENYI_ERROR = 8 * ULP  # above that of one sampled step's divergence, measured against exact sums: 1.5 * ULP
 PLD_STEP = 2.0**-40  # of a delta, at least: machines differed by up to 1e-15
 
 
@@ -71,6 +72,12 @@ class _Parts(NamedTuple):
     def needs_orders(self):
         """Whether a part has neither a closed form nor one number for all Renyi orders."""
         return bool(self.sampled or self.selected)
+
+    @property
+    def unsampled(self):
+        """The same where every record joins every step, which costs more."""
+        precision = self.precision + add_up(count / sigma / sigma for (_, sigma), count in self.sampled)
+        return self._replace(precision=precision, sampled=(), private=self.private and precision < NO_PRIVACY)
 
     @property
     def searches(self):
@@ -145,10 +152,12 @@ def _add_gaussian(found, event, count, rate):
     sigma = float(event.noise_multiplier)
     if sigma < 1 / LARGEST_SIGMA:
         found.private = False
-    elif rate == 1:
+        return
+    sigma = min(sigma, LARGEST_SIGMA)  # less noise and a larger rate cost more, and floats hold their squares
+    if rate == 1:
         found.precision += count / sigma / sigma
-    else:  # a larger rate and less noise cost more, and floats hold their squares
-        found.sampled[max(rate, SMALLEST_RATE), min(sigma, LARGEST_SIGMA)] += count
+    else:
+        found.sampled[max(rate, SMALLEST_RATE), sigma] += count
 
 
 def _add_laplace(found, event, count, rate):
@@ -156,12 +165,12 @@ def _add_laplace(found, event, count, rate):
 
 
 def _add_discrete_laplace(found, event, count, rate):
-    _add_pure(found, event.noise_parameter * event.sensitivity or math.inf, count, rate)
+    _add_pure(found, float(event.noise_parameter) * event.sensitivity or math.inf, count, rate)
 
 
 def _add_pure(found, epsilon, count, rate):
     if rate < 1:  # amplification by sampling
-        epsilon = log1p(rate * expm1(epsilon)) * OUTWARDS if epsilon < 700 else epsilon
+        epsilon = log1p(rate * expm1(epsilon)) * OUTWARDS + math.ulp(0.0) if epsilon < 700 else epsilon
     found.private = found.private and epsilon < math.inf
     found.pure[epsilon] += count
 
@@ -313,6 +322,8 @@ def _epsilon(parts, delta):
             bits = max(12, min(PLD_BITS, 43 + math.frexp(delta)[1]))
             bounds.append(rounded_up(losses.get_epsilon_for_delta(left) * OUTWARDS, bits))
         if parts.needs_orders and not (losses is not None and bounds[-1] < math.inf):
+            if parts.sampled:
+                bounds.append(_epsilon(parts.unsampled, delta))
             with np.errstate(over="ignore"):
                 bounds.append(renyi_epsilon(parts, delta))
     return max(0.0, float(min(bounds)))
@@ -342,6 +353,8 @@ def _delta(parts, epsilon):
         found = float(losses.get_delta_for_epsilon(epsilon)) * (1 + PLD_ERROR) + PLD_SLACK
         bounds.append(max(rounded_up(found, PLD_BITS), math.ceil(found / PLD_STEP) * PLD_STEP))
     if parts.needs_orders and (losses is None or min(bounds) < PLD_LEAST_DELTA):
+        if parts.sampled:
+            bounds.append(_delta(parts.unsampled, epsilon))
         with np.errstate(over="ignore"):
             bounds.append(rounded_up(float(renyi_accountant(parts).get_delta(epsilon)) * OUTWARDS, RENYI_BITS))
     return float(min(bounds))
@@ -459,12 +472,15 @@ def _loss_distribution(parts):
     if parts.precision or parts.sampled or len(pure) > 1:  # a larger epsilon dominates: move up to the grid
         pure = [(math.ceil(epsilon / interval) * interval, count) for epsilon, count in pure]
     accountant = PLDAccountant(value_discretization_interval=interval)
-    if parts.precision:
-        accountant.compose(GaussianDpEvent(1 / math.sqrt(parts.precision)))
-    for epsilon, count in pure:
-        accountant.compose(SelfComposedDpEvent(DiscreteLaplaceDpEvent(epsilon, 1), count))
-    for (rate, sigma), count in parts.sampled:
-        accountant.compose(SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), count))
+    try:
+        if parts.precision:
+            accountant.compose(GaussianDpEvent(1 / math.sqrt(parts.precision)))
+        for epsilon, count in pure:
+            accountant.compose(SelfComposedDpEvent(DiscreteLaplaceDpEvent(epsilon, 1), count))
+        for (rate, sigma), count in parts.sampled:
+            accountant.compose(SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), count))
+    except (ArithmeticError, ValueError):  # of rates near 0 and 1, which its search for an interval does not bear
+        return None
     return accountant._pld
 
 
@@ -532,7 +548,15 @@ def renyi_accountant(parts):
     accountant = RdpAccountant(orders=orders)
     for event, count in _renyi_events(parts):
         accountant.compose(SelfComposedDpEvent(event, count))
+    # It tells less than is true, or less than nothing, of steps whose divergence is near its rounding error.
+    told = np.nan_to_num(accountant._rdp, nan=math.inf, posinf=math.inf)
+    accountant._rdp = np.maximum(told, 0.0) + _rounding(parts)
     return accountant
+
+
+def _rounding(parts):
+    """Return what rounding may hide of a divergence."""
+    return RENYI_ERROR * add_up(count for _, count in (*parts.sampled, *parts.selected))
 
 
 def renyi_epsilon(parts, delta):
@@ -540,14 +564,16 @@ def renyi_epsilon(parts, delta):
     return rounded_up(renyi_accountant(parts).get_epsilon(delta) * OUTWARDS, RENYI_BITS)
 
 
-def _renyi_events(parts):
-    """Yield (event, count) pairs that a Renyi accountant understands."""
+def _renyi_events(parts, more=0.0):
+    """Yield (event, count) pairs that a Renyi accountant understands, of at least so much more divergence."""
     from dp_accounting import ComposedDpEvent, GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
     from dp_accounting.dp_event import RepeatAndSelectDpEvent, ZCDpEvent
 
-    yield ZCDpEvent(parts.concentrated, parts.xi), 1
+    yield ZCDpEvent(parts.concentrated + more, parts.xi), 1
     for (rate, sigma), count in parts.sampled:
         yield PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), count
     for (run, mean, shape), count in parts.selected:
-        event = ComposedDpEvent([SelfComposedDpEvent(*pair) for pair in _renyi_events(run)])
+        event = ComposedDpEvent(
+            [SelfComposedDpEvent(*pair) for pair in _renyi_events(run, RENYI_ERROR + _rounding(run))]
+        )
         yield RepeatAndSelectDpEvent(event, mean, shape), count

@@ -11,6 +11,7 @@ __all__ = ["calibrate_gaussian", "calibrate_laplace"]
 
 CALIBRATION_RTOL = 4e-4  # of the noise, too much at most: chosen by hand, for less time than a fit takes
 NOISE_BITS = 16  # of a noise multiplier: where the search tries does not depend on the last bits of a cost
+LARGEST_NOISE = 1e60  # that is searched for: beyond, a cost no longer falls
 LEAST_NOISE = 0.05  # where delta alone covers every loss, any noise would do: calibration stops here
 
 
@@ -38,7 +39,8 @@ def calibrate_gaussian(epsilon: float, delta: float, steps: int = 1, sampling_ra
     Raises
     ------
     ValueError
-        If a parameter is out of range, or `delta` is 0: no Gaussian noise gives pure privacy.
+        If a parameter is out of range, `delta` is 0, as no Gaussian noise gives pure privacy, or the noise would be
+        larger than any float.
 
     Examples
     --------
@@ -52,7 +54,7 @@ def calibrate_gaussian(epsilon: float, delta: float, steps: int = 1, sampling_ra
         return 0.0
     if delta == 0:
         raise ValueError("delta must be > 0 for Gaussian noise; use Laplace noise for delta=0, or give a delta")
-    return _gaussian_noise(epsilon, delta, int(steps), float(sampling_rate))
+    return finite_noise(_gaussian_noise, epsilon, delta, int(steps), float(sampling_rate))
 
 
 @lru_cache(maxsize=256)  # a statement before the fit, and the fit, ask for the same
@@ -92,7 +94,7 @@ def calibrate_laplace(epsilon: float, steps: int = 1, delta: float = 0.0) -> flo
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If a parameter is out of range, or the noise would be larger than any float.
 
     Examples
     --------
@@ -104,12 +106,32 @@ def calibrate_laplace(epsilon: float, steps: int = 1, delta: float = 0.0) -> flo
     if math.isinf(epsilon):
         return 0.0
 
+    return finite_noise(_laplace_noise, epsilon, delta, steps)
+
+
+def _laplace_noise(epsilon, delta, steps):
+    """Return the least Laplace noise for numbers that are checked."""
+
     def cost(scale):
         return epsilon_of(laplace_event(scale, steps), delta)
 
     if delta == 0:
         return _nudge_until_safe(cost, epsilon, steps / epsilon)
     return search_noise(cost, epsilon, min(steps / epsilon, math.sqrt(steps) * _least_sigma(epsilon, delta)))
+
+
+def finite_noise(find, epsilon, delta, *others):
+    """Return find(epsilon, delta, *others); ValueError where what it takes leaves the range of floats."""
+    try:
+        noise = find(epsilon, delta, *others)
+    except (OverflowError, ZeroDivisionError):
+        noise = math.inf
+    if not 0 < noise < math.inf:
+        raise ValueError(
+            f"epsilon={epsilon:g} and delta={delta:g} ask for noise beyond the range of floats; take numbers of a"
+            " budget: an epsilon from 0.01 to 100, a delta of 0, or from 1e-15 to 1e-3"
+        )
+    return noise
 
 
 def _least_sigma(epsilon, delta):
@@ -132,8 +154,10 @@ def search_noise(cost, epsilon, guess):
     side that was not hit last, so that both ends of the bracket close in.
     """
     low = high = None  # (noise, cost): too little noise, enough noise
-    noise, factor = rounded_up(guess, NOISE_BITS), 1.02
+    noise, factor = rounded_up(guess or LEAST_NOISE, NOISE_BITS), 1.02
     while low is None or high is None:
+        if noise > LARGEST_NOISE:
+            raise OverflowError("no noise is enough")
         value = cost(noise)
         if value <= epsilon:
             high = noise, value

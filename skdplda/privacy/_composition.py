@@ -6,7 +6,7 @@ from typing import Literal
 
 from skdplda._arithmetic import expm1, log, log1p
 from skdplda.privacy._accounting import ULP, least, parts_of, renyi_epsilon
-from skdplda.privacy._calibration import calibrate_gaussian, search_noise
+from skdplda.privacy._calibration import calibrate_gaussian, finite_noise, search_noise
 from skdplda.privacy._events import check_delta, check_epsilon, gaussian_event
 
 __all__ = ["ACCOUNTINGS", "CLAIMED_ACCOUNTINGS", "noise_multiplier"]
@@ -48,7 +48,7 @@ def noise_multiplier(
     Raises
     ------
     ValueError
-        If a number is out of range, or a path leaves a step a delta of 1 or more.
+        If a number is out of range, a path leaves a step a delta of 1 or more, or the noise leaves the range of floats.
 
     Notes
     -----
@@ -75,7 +75,12 @@ def noise_multiplier(
     if delta == 0:
         raise ValueError("delta must be > 0 for Gaussian noise; got 0")
     if accounting == "rdp":
-        return _renyi_noise(epsilon, delta, int(steps), float(sampling_rate))
+        return finite_noise(_renyi_noise, epsilon, delta, int(steps), float(sampling_rate))
+    return finite_noise(_published_noise, epsilon, delta, int(steps), float(sampling_rate), accounting)
+
+
+def _published_noise(epsilon, delta, steps, sampling_rate, accounting):
+    """Return the noise of a path of 2016."""
     step_epsilon, step_delta = SHARES[accounting](epsilon, delta, steps, sampling_rate)
     before, tolerance = log1p(expm1(step_epsilon) / sampling_rate), step_delta / sampling_rate
     if not tolerance < 1:

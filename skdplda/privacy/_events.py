@@ -385,7 +385,7 @@ def group_event(event, size):
         if kind == "GaussianDpEvent":
             parts.append(gaussian_event(leaf.noise_multiplier / size, count))
         elif kind == "DiscreteLaplaceDpEvent":
-            parts.append(pure_event(size * leaf.noise_parameter * leaf.sensitivity, count))
+            parts.append(pure_event(float(size) * leaf.noise_parameter * leaf.sensitivity, count))
         elif kind == "ZCDpEvent" and leaf.xi == 0:
             parts.append(_repeat(zcdp_event(size**2 * leaf.rho), count))
         elif kind == "NonPrivateDpEvent":

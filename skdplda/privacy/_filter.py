@@ -237,6 +237,7 @@ def _affords(rule, first):
     return rule.capacity / charge if charge else math.inf
 
 
+@lru_cache(maxsize=1024)  # a ledger asks for each of its entries again
 def _precision(event, edition):
     """Return the precision of Gaussian noise that dominates Gaussian and pure parts; None where there are others."""
     if edition == FORMER:
@@ -272,6 +273,7 @@ def _divergences(event):
     return np.asarray(accountant._orders), np.asarray(accountant._rdp)
 
 
+@lru_cache(maxsize=1024)
 def _divergence(event, order, edition):
     """Return the divergence of an event at an order; if need be at the least known one that is not below."""
     parts = parts_of(event)

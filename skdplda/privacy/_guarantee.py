@@ -399,8 +399,7 @@ def check_compatible(first, *others):
 def compose_at(guarantees, delta):
     """Return the joint guarantee of several at a delta that need not be the sum of theirs."""
     check_compatible(*guarantees)
-    epsilon, events = joint_epsilon(guarantees, delta), [g.event for g in guarantees]
-    event = None if None in events else compose_events(events)
+    epsilon, event = joint_epsilon(guarantees, delta), _joint_event(guarantees)
     event_delta = 0.0 if event is None else add_up(g.event_delta for g in guarantees)
     if event is not None and not (event_delta <= delta and epsilon_of(event, delta - event_delta) <= epsilon):
         event, event_delta = None, 0.0  # the sum of the parts is less
@@ -434,10 +433,23 @@ def joint_epsilon(guarantees, delta):
     bounds = [math.inf]
     if add_up(g.delta for g in guarantees) <= delta or delta >= 1:
         bounds.append(add_up(g.epsilon for g in guarantees))
-    left = delta - add_up([*(g.delta for g in rest), *(g.event_delta for g in parts)])
-    if parts and left >= 0 and math.isfinite(epsilon := add_up(g.epsilon for g in rest)):
-        bounds.append(epsilon + epsilon_of(compose_events([g.event for g in parts]), left))
+    left = math.fsum([delta, *(-g.delta for g in rest), *(-g.event_delta for g in parts)])  # rounded once
+    event = _joint_event(parts)
+    if event is not None and left >= 0 and math.isfinite(epsilon := add_up(g.epsilon for g in rest)):
+        bounds.append(epsilon + epsilon_of(event, left))
     return min(bounds)
+
+
+def _joint_event(guarantees):
+    """Return the event of several guarantees; None if one has none, or together they are more than is accounted for."""
+    if not guarantees or any(g.event is None for g in guarantees):
+        return None
+    try:
+        event = compose_events([g.event for g in guarantees])
+        parts_of(event)
+    except ValueError:  # too many different searches, or steps; each guarantee has been checked
+        return None
+    return event
 
 
 def read_json(text, form, *versions):
@@ -497,6 +509,13 @@ def _check_event(event, adjacency):
     if not isinstance(event, DpEvent):
         raise TypeError(f"event must be a dp-accounting event or None; got {event!r}")
     parts_of(event)  # raises where no accounting is known
-    sampled = any(getattr(leaf, "sampling_probability", 1) < 1 for leaf, _ in leaves_of(event))
-    if sampled and adjacency == Adjacency.REPLACE:
+    if adjacency == Adjacency.REPLACE and _is_sampled(event):
         raise ValueError("a Poisson-sampled event has adjacency 'add-remove' only; got adjacency 'replace'")
+
+
+def _is_sampled(event):
+    """Whether a part of an event, in a search too, is Poisson-sampled."""
+    return any(
+        getattr(leaf, "sampling_probability", 1) < 1 or (hasattr(leaf, "shape") and _is_sampled(leaf.event))
+        for leaf, _ in leaves_of(event)
+    )

@@ -140,11 +140,11 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         )
         return seeded_guarantee(guarantee, self.random_state)
 
-    def _budget_charge(self, unit):
+    def _budget_charge(self, unit, run=None):
         """Return the charge of the fit. The ledger has been asked, before any data are read."""
         charge = BudgetCharge(stated_guarantee(self, self._guarantee(unit)), f"{type(self).__name__} fit", self)
         if self.public_vocabulary is None:
-            charge.check()
+            charge.check(run)
         return charge
 
     def _sharded(self, X, groups):
