@@ -332,7 +332,3 @@ class Spending:
     def skip(self, n_releases):
         """Take what the plan has for the first releases, which an earlier run has made."""
         self.multipliers = list(self.plan.multipliers[:n_releases])
-
-    def has_taken(self, multipliers):
-        """Whether the releases that were made before had the noise of the plan; those of a divided one, see `take`."""
-        return isinstance(self.plan, BudgetPlan) or self.multipliers == multipliers
