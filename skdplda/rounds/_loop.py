@@ -248,7 +248,7 @@ def converse(strategy, e_step, spending, randomness, *, n_threads=1, before_nois
         key = randomness.noise(number, plan.mechanism, multiplier, total)
         noisy = plan.draw(multiplier, total.shape, key, n_threads)
         noisy += total  # in place: these are the largest arrays of a fit, and the sum belongs to the E-step
-        observe("round", question=ask.query, noisy=noisy, multiplier=multiplier)
+        observe("round", query=ask.query, noisy=noisy, multiplier=multiplier)
         return noisy
 
     return talk(strategy, answer, e_step, spending, randomness, **options)
