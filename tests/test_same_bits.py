@@ -13,15 +13,7 @@ import skdplda
 
 ROOT = Path(skdplda.__file__).parent
 FOLDERS = (
-    "rounds",
-    "priors",
-    "esteps",
-    "exact",
-    "models",
-    "vocabulary",
-    "privacy",
-    "local",
-    "semantics",
+    *("privacy", "semantics", "local", "priors", "rounds", "exact", "esteps", "models", "vocabulary"),
     "model_selection",
 )
 # Functions of NumPy and of the C library (`np.exp`, `math.exp`), methods of arrays, laws of generators, and
@@ -52,8 +44,8 @@ FLAGS = "counts flags or sizes"
 ONES = "ones times numbers: sums alone, in the order of the entries"
 EXCEPTIONS = {
     "esteps/_clusters.py:ClusterEStep._products": WHOLE,
-    "esteps/_clusters.py:ClusterEStep._sum_directions": WHOLE,
     "esteps/_clusters.py:ClusterEStep._unit_sums": WHOLE,
+    "esteps/_clusters.py:ClusterEStep.sum_directions": WHOLE,
     "esteps/_clusters.py:_squares": WHOLE,
     "esteps/_clusters.py:_weighted_sums": WHOLE,
     "model_selection/_trials.py:private_score": WHOLE,
@@ -87,8 +79,8 @@ EXCEPTIONS = {
     "rounds/_bounds.py:equal_contributions": ONES + "; powers of order 1 or 2",
     "rounds/_bounds.py:scaled_to_grid": WHOLE,
     "rounds/_bounds.py:unit_weights": ONES + "; powers of order 1 or 2",
-    "rounds/_respondents.py:AdaptiveEStep._sum_vectors": WHOLE,
-    "rounds/_respondents.py:AdaptiveEStep._votes": WHOLE,
+    "rounds/_queries.py:VectorSums.collect": WHOLE,
+    "rounds/_queries.py:Votes.collect": WHOLE,
     "rounds/_units.py:check_contribution": WHOLE,
     "semantics/_similarity.py:word_similarity": WHOLE,
     "semantics/_units.py:UnitMatrix.to_counts": ONES,
