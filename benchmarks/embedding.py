@@ -52,7 +52,7 @@ from skdplda import VIPSLDA, EmbeddingTopics, PublicPrior
 from skdplda.attacks import poisoning_attack, threshold_keywords
 from skdplda.datasets import frequent_words, load_20newsgroups, load_uci_bow
 from skdplda.metrics import coherence
-from skdplda.rounds import _clusters
+from skdplda.models import _cluster_rounds
 from skdplda.semantics import WordVectorEmbedder
 
 K, DELTA, EPSILONS, FEW, N_WORDS = 20, 1e-5, (0.1, 0.5, 1.0), 2000, 2000
@@ -376,16 +376,16 @@ def judged(data):
 def constants(data, seeds, what, epsilon):
     """Return the mean over these corpora, one constant changed."""
     start = WordVectorEmbedder(vectors_of(data)).public_rows()
-    former = {name: getattr(_clusters, name) for name in CHANGES[what]}
-    vars(_clusters).update(CHANGES[what])
+    former = {name: getattr(_cluster_rounds, name) for name in CHANGES[what]}
+    vars(_cluster_rounds).update(CHANGES[what])
     found = []
     for seed in range(seeds):
         shares = []
         for X, truth, exact in judged(data):
-            labels = fitted(X, epsilon, seed, start, max_iter=_clusters.ROUNDS).predict(X)
+            labels = fitted(X, epsilon, seed, start, max_iter=_cluster_rounds.ROUNDS).predict(X)
             shares.append(normalized_mutual_info_score(truth, labels) / exact)
         found.append(np.mean(shares))
-    vars(_clusters).update(former)
+    vars(_cluster_rounds).update(former)
     return [row("share of NMI", found)]
 
 
@@ -447,7 +447,7 @@ def main():
         parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
     warnings.simplefilter("ignore")  # of seeds, and of clusters that noise hides
     # The public start is the same in all fits of a program.
-    _clusters.PublicStart.of_rows = staticmethod(remembered(_clusters.PublicStart.of_rows))
+    _cluster_rounds.PublicStart.of_rows = staticmethod(remembered(_cluster_rounds.PublicStart.of_rows))
     rows = Rows(args.output, ["part", "what", "epsilon"])
     left_out = ["LSH"] if find_spec("clustering") is None else []
     for part in [part for part in args.part if part != "sentences" or args.sentences is not None]:

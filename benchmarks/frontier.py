@@ -71,12 +71,14 @@ from skdplda import (
 )
 from skdplda.attacks import membership_experiment
 from skdplda.datasets import frequent_words, load_20newsgroups, load_uci_bow, make_lda_corpus
+from skdplda.esteps import _gibbs, _variational
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, perplexity, unigram_perplexity
 from skdplda.priors._public import WordPrior
 from skdplda.privacy import epsilon_of
-from skdplda.rounds import _adaptive, _estep_gibbs, _estep_variational
-from skdplda.rounds._loop import run_round
+from skdplda.rounds import Spending, TopicCounts, _adaptive
+from skdplda.rounds._loop import converse
+from skdplda.rounds._queries import WordTotals
 from skdplda.semantics import SemanticUnitVectorizer
 
 EPSILONS, DELTA, N_WORDS, SPLIT_SEED = (0.5, 1.0, 2.0, 5.0, 10.0, math.inf), 1e-5, 1000, 0
@@ -435,21 +437,6 @@ def even(table):
 # `BaseRoundsModel`. A name that is gone raises an error, and so does an ablation that changes nothing.
 
 
-def with_tables(change):
-    """Return the ablation that does something to the M-step: `change(tables, model, randomness)`."""
-
-    def ablate(kind):
-        class Ablated(kind):
-            def _make_tables(self, plan, randomness, data):
-                tables = super()._make_tables(plan, randomness, data)
-                change(tables, self, randomness)
-                return tables
-
-        return Ablated
-
-    return ablate
-
-
 def with_e_step(settings):
     """Return the ablation that makes the E-step with other settings: those of `settings(model)`."""
 
@@ -488,17 +475,6 @@ def both(*ablations):
     return lambda kind: reduce(lambda done, ablate: ablate(done), ablations, kind)
 
 
-def known(thing, name):
-    """Return the name of an attribute that must exist."""
-    getattr(thing, name)
-    return name
-
-
-def weigh_alike(tables, model, randomness):
-    """Take contributions whose words were not weighted."""
-    setattr(tables, known(tables, "_weighted"), False)
-
-
 COUNTS = "counts"  # a change of the data, not of the estimator
 OPTIONS = (  # a name, of which models, and what is changed: parameters, or an ablation of the class
     ("as it is", BOTH, {}),
@@ -506,19 +482,20 @@ OPTIONS = (  # a name, of which models, and what is changed: parameters, or an a
     ("model: no forgetting", BOTH, with_constant(_adaptive, "FORGET", 0.0)),
     ("no smoothing between rounds", BOTH, with_constant(_adaptive, "SMOOTHING", 0.0)),
     ("smoothing 0.2 between rounds", BOTH, with_constant(_adaptive, "SMOOTHING", 0.2)),
-    ("topics drawn in all rounds", BOTH[:1], with_constant(_estep_gibbs, "INFERRED_ROUNDS", 0)),
-    ("topics inferred in all rounds", BOTH[:1], with_constant(_estep_gibbs, "INFERRED_ROUNDS", 1000)),
+    ("topics drawn in all rounds", BOTH[:1], with_constant(_gibbs, "INFERRED_ROUNDS", 0)),
+    ("topics inferred in all rounds", BOTH[:1], with_constant(_gibbs, "INFERRED_ROUNDS", 1000)),
     ("documents start anew in each round", BOTH[1:], with_e_step(lambda model: {"remember": False, "max_iter": 50})),
     (
         "words weigh alike",
         BOTH[:1],
-        both(
-            *(with_constant(module, "word_weights", even) for module in (_estep_gibbs, _estep_variational)),
-            with_tables(weigh_alike),
-        ),
+        both(*(with_constant(module, "word_weights", even) for module in (_gibbs, _variational, _adaptive))),
     ),
-    ("words weigh alike", BOTH[1:], both(with_e_step(lambda model: {"weighted": False}), with_tables(weigh_alike))),
-    ("alpha not halved in rounds", BOTH, with_constant(_estep_variational, "ROUND_ALPHA", 1.0)),
+    (
+        "words weigh alike",
+        BOTH[1:],
+        both(with_e_step(lambda model: {"weighted": False}), with_constant(_adaptive, "word_weights", even)),
+    ),
+    ("alpha not halved in rounds", BOTH, with_constant(_variational, "ROUND_ALPHA", 1.0)),
     ("Gamma initialisation of shape 1", BOTH, with_constant(_adaptive, "GAMMA_SHAPE", 1.0)),
     ("equal noise in all rounds", BOTH, with_constant(_adaptive, "PRECISION_RATIO", 1.0)),
     ("10 rounds", BOTH, {"max_iter": 10}),
@@ -586,17 +563,25 @@ def judge_option(data, make, corpus, topics, model, option, epsilon, seed):
     return found | {"unigram": unigram_perplexity(corpus.train, corpus.test), "non-private": exact}
 
 
+def released_once(known, table):
+    """Ask for word frequencies, and then once for topics, given their table; return what is known then."""
+    known.begin((yield from known.ask(WordTotals(len(table)), _adaptive.WORDS_SHARE, 2)))
+    known.topics_pay = known.signal * known.n_apart >= _adaptive.least_total(table.shape[1])
+    known.table, share = known.scaled(table), known.left
+    known.note_topics((yield from known.ask(TopicCounts(known.apart()), share, 1)), share)
+    return known
+
+
 class ExactRounds(VIPSLDA):
     """Topics are found without noise, and then released once for the whole budget. It is not private."""
 
     def _run(self, plan, randomness, data, charge, callback):
         exact = VIPSLDA(self.n_components, epsilon=math.inf, random_state=self.random_state, n_jobs=1)
         table = exact.fit(data.documents, groups=self._users).components_.T
-        e_step, tables = self._e_step(plan, randomness, data), self._make_tables(plan, randomness, data)
-        run_round(e_step, tables, plan, randomness, 0)  # word frequencies
-        tables.table, tables._todo = tables._scaled(table), [("topics", 1 - math.fsum(tables.spent))]
-        run_round(e_step, tables, plan, randomness, 1)
-        return self._model_of(tables, 2)
+        key, weighted = randomness.table_key, self._weighted(plan, data)
+        known = _adaptive.Knowledge(table.shape, plan, key, weighted, WordPrior())
+        asks, e_step = released_once(known, table.copy()), self._e_step(plan, randomness, data)
+        return self._model_of(converse(asks, e_step, Spending(plan), randomness), 2)
 
     def fit(self, X, y=None, groups=None):
         """Fit; the budget of no ledger is charged."""

@@ -24,9 +24,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from skdplda import PrivateCGSLDA
 from skdplda.datasets import frequent_words, load_20newsgroups, load_uci_bow
+from skdplda.esteps import _gibbs
 from skdplda.esteps._listed import ListedEStep
 from skdplda.metrics import unigram_perplexity
-from skdplda.rounds import _estep_gibbs
 
 ALWAYS = 2**31  # FEW_TOPICS, so that no number of topics is many
 JUDGED = {"20 Newsgroups": "20news", "Enron's mails, 7 words": "enron"}
@@ -75,14 +75,14 @@ def measure_times(options):
 def perplexity(name, data, n_topics, epsilon, seed, few_topics):
     """Return the held-out perplexity of one fit, and of word frequencies."""
     corpus = frontier.load(name, data)
-    with patch.object(_estep_gibbs, "FEW_TOPICS", few_topics):
+    with patch.object(_gibbs, "FEW_TOPICS", few_topics):
         model = PrivateCGSLDA(n_topics, epsilon=epsilon, random_state=seed).fit(corpus.train)
     return {"perplexity": model.perplexity(corpus.test), "unigram": unigram_perplexity(corpus.train, corpus.test)}
 
 
 def measure_updates(options):
     """Keep a row for each fit: with the updates that many topics have, and with those of few topics."""
-    forms = {"eight, over-relaxed": _estep_gibbs.FEW_TOPICS, "sixteen": ALWAYS}
+    forms = {"eight, over-relaxed": _gibbs.FEW_TOPICS, "sixteen": ALWAYS}
     rows = Rows(options.output / "private_updates.csv", ["corpus", "topics", "epsilon", "seed", "updates"])
     for name, n_topics in product(JUDGED, options.topics or (50, 200)):
         for epsilon, seed, form in product((1.0, 2.0, 5.0), range(3), forms):

@@ -38,8 +38,8 @@ def norm_times_12():
     """Contributions of 1.2 times the norm that is accounted for."""
     collect = AdaptiveEStep.collect
 
-    def longer(self, question, round_, active):
-        return collect(self, question, round_, active) * 6 // 5
+    def longer(self, query, round_, active):
+        return collect(self, query, round_, active) * 6 // 5
 
     with patch.object(AdaptiveEStep, "collect", longer):
         yield

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from conversing import Conversation, kind_of
 from numpy.testing import assert_allclose, assert_array_equal
 from random_units import counts_of, norm, random_corpus
 from scipy.optimize import brentq
@@ -25,18 +26,22 @@ from skdplda.metrics import perplexity
 from skdplda.models._base import settings_of
 from skdplda.priors._public import WordPrior
 from skdplda.privacy import epsilon_of, gaussian_event
-from skdplda.rounds._adaptive import (
-    LATE_SHARE,
-    AdaptiveTables,
-    Question,
-    least_share,
-    least_total,
-    planned_noise,
-)
+from skdplda.rounds._adaptive import LATE_SHARE, Knowledge, adaptive, least_share, least_total, planned_noise
 from skdplda.rounds._bounds import GRID, shortened, word_weights
-from skdplda.rounds._respondents import AdaptiveEStep, nearest, unit_rows
+from skdplda.rounds._queries import (
+    ClusterCounts,
+    PriorVotes,
+    TopicCounts,
+    TopicVotes,
+    VectorSums,
+    VectorVotes,
+    WordTotals,
+    nearest,
+    unit_rows,
+)
+from skdplda.rounds._respondents import AdaptiveEStep
 from skdplda.rounds._shrinkage import shrink_frequencies
-from skdplda.rounds._spending import BudgetPlan, NoisePlan
+from skdplda.rounds._spending import BudgetPlan, NoisePlan, Spending
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 
@@ -61,32 +66,30 @@ def e_step(X, groups, n_topics, model, **options):
     return AdaptiveEStep(X, units, make=make, randomness=SimpleNamespace(key=7), n_threads=1, **options)
 
 
-def kind_of(question):
-    """Return what is asked: a table asks for topics, and only of some words where it has rows of zeros."""
-    if not isinstance(question, np.ndarray):
-        return question.kind
-    return "topics" if question.any(axis=1).all() else "frequent"
-
-
-def random_question(kind, n_words, rng, *, for_users):
-    """Return a question of public arrays; some words have no vector, and the first two have opposite ones."""
+def random_query(kind, n_words, rng, *, for_users):
+    """Return a query of public arrays; some words have no vector, and the first two have opposite ones."""
     n_topics, n_dimensions = rng.integers(1, 6, 2)
     table = rng.gamma(0.3, 100.0, (n_words, n_topics)).astype(np.float32) + np.float32(1e-3)
-    if kind in ("votes", "priors"):
-        priors = None if kind == "votes" else rng.gamma(0.5, 2.0, (4, n_topics)) + 1e-3
-        return Question(kind, table.astype(np.float64), priors=priors)
+    if kind == "votes":
+        return TopicVotes(table.astype(np.float64))
+    if kind == "priors":
+        return PriorVotes(table.astype(np.float64), rng.gamma(0.5, 2.0, (4, n_topics)) + 1e-3)
     if kind == "topics":
-        return table
+        return TopicCounts(table)
     if kind == "frequent":
         table[1:][rng.random(n_words - 1) < 0.5] = 0
-        return table
+        return TopicCounts(table)
     if kind == "words":
-        return Question(kind)
+        return WordTotals(n_words)
     vectors = rng.standard_normal((n_words, n_dimensions)) * (rng.random(n_words) < 0.8)[:, None]
     vectors[1 % n_words] = -vectors[0]
+    if kind == "fit":
+        return VectorVotes(vectors)
     centres = rng.standard_normal((n_dimensions, n_topics))
-    weights = None if for_users else word_weights(table)
-    return Question(kind, table, vectors, centres / np.sqrt((centres**2).sum(axis=0)), weights)
+    centres /= np.sqrt((centres**2).sum(axis=0))
+    if kind == "vectors":
+        return VectorSums(vectors, centres)
+    return ClusterCounts(vectors, centres, None if for_users else word_weights(table))
 
 
 def corpora(rng, n):
@@ -120,23 +123,23 @@ def test_a_unit_contributes_no_more_than_the_grid(kind, model):
     sampled = model is PrivateCGSLDA
     for X, groups in corpora(rng, 36 if sampled else 90):
         X = np.minimum(X, 10**4) if sampled else X  # sampling takes time
-        question = random_question(kind, X.shape[1], rng, for_users=groups is not None)
-        table = question if kind in ("frequent", "topics") else question.table
-        n_topics = 3 if table is None else table.shape[1]
+        query = random_query(kind, X.shape[1], rng, for_users=groups is not None)
+        n_topics = query.table.shape[1] if kind in ("frequent", "topics") else 3
         others = slice(None, len(X) - 1) if groups is None else groups < 99
         rest = None if groups is None else groups[others]
         collect = partial(e_step, n_topics=n_topics, model=model)
-        without = collect(X[others], rest).collect(question, 0, None).copy()
-        contribution = collect(X, groups).collect(question, 0, None) - without
+        without = collect(X[others], rest).collect(query, 0, None).copy()
+        contribution = collect(X, groups).collect(query, 0, None) - without
+        assert contribution.shape == query.shape and query.norm == 2
         square = norm(contribution, 2)
         assert square <= GRID**2
         largest[groups is None] = max(largest[groups is None], square)
         if not sampled:
             own = slice(len(X) - 1, None) if groups is None else groups == 99
-            alone = collect(X[own], None if groups is None else groups[own]).collect(question, 0, None)
+            alone = collect(X[own], None if groups is None else groups[own]).collect(query, 0, None)
             assert_array_equal(contribution, alone)
         else:
-            again = collect(X[others], rest).collect(question, 0, None)
+            again = collect(X[others], rest).collect(query, 0, None)
             assert_array_equal(again, without)
     assert min(largest.values()) > 0.999 * GRID**2
 
@@ -152,13 +155,14 @@ def test_frequent_words_are_those_of_documents_that_have_no_others(model, groupe
     some = np.where(words[:, None], table, np.float32(0))
     steps, alone, fresh = (e_step(counts, groups, 3, model) for counts in (X, X[:, words], X))
     for round_ in range(3):  # hidden state moves on
-        of_some = steps.collect(some, round_, None)
+        of_some = steps.collect(TopicCounts(some), round_, None)
         assert of_some.shape == (words.sum(), 3)
-        assert_array_equal(of_some, alone.collect(table[words], round_, None))
+        assert_array_equal(of_some, alone.collect(TopicCounts(table[words]), round_, None))
         state = steps.arrays()
         steps = e_step(X, groups, 3, model)
         steps.restore(state)
-    assert_array_equal(steps.collect(table, 3, None), fresh.collect(table, 3, None))
+    of_all = TopicCounts(table)
+    assert_array_equal(steps.collect(of_all, 3, None), fresh.collect(of_all, 3, None))
     assert "words" not in steps.arrays()
 
 
@@ -175,12 +179,12 @@ def test_units_that_judge_topics_are_in_none(model, grouped):
     learning, judges = X.copy(), X.copy()
     learning[of_judge], judges[~of_judge] = 0, 0  # the numbers of documents, on which draws depend, stay
     for kind in ("words", "frequent", "vectors", "clusters", "topics", "votes", "priors"):
-        question = random_question(kind, 12, np.random.default_rng(1), for_users=grouped)
+        query = random_query(kind, 12, np.random.default_rng(1), for_users=grouped)
         if kind in ("frequent", "topics"):
-            question = np.repeat(question[:, :1], 3, axis=1) * np.array([1, 2, 3], np.float32)
+            query = TopicCounts(np.repeat(query.table[:, :1], 3, axis=1) * np.array([1, 2, 3], np.float32))
         own = {"words": X, "votes": judges, "priors": judges}.get(kind, learning)
-        total = e_step(X, groups, 3, model, judges=0.4).collect(question, 0, None)
-        assert_array_equal(total, e_step(own, groups, 3, model).collect(question, 0, None))
+        total = e_step(X, groups, 3, model, judges=0.4).collect(query, 0, None)
+        assert_array_equal(total, e_step(own, groups, 3, model).collect(query, 0, None))
     more = e_step(X[40:], None, 3, model, judges=0.4, first_document=40)  # as on a worker
     assert_array_equal(more._judging, e_step(X, None, 3, model, judges=0.4)._judging[40:])
 
@@ -188,8 +192,8 @@ def test_units_that_judge_topics_are_in_none(model, grouped):
 @pytest.mark.parametrize("kind", ["votes", "priors"])
 def test_a_block_without_judges_adds_nothing(kind):
     """Who is a judge is drawn: a fit that failed for want of one would tell that."""
-    X, question = np.ones((5, 12), int), random_question(kind, 12, np.random.default_rng(1), for_users=False)
-    total = e_step(X, None, 3, VIPSLDA, judges=1e-9).collect(question, 0, None)
+    X, query = np.ones((5, 12), int), random_query(kind, 12, np.random.default_rng(1), for_users=False)
+    total = e_step(X, None, 3, VIPSLDA, judges=1e-9).collect(query, 0, None)
     assert_array_equal(total, np.zeros((4 if kind == "priors" else 1, 1)))
 
 
@@ -205,9 +209,9 @@ def test_the_statement_tells_of_judges_and_of_the_prior():
 def test_an_empty_document_does_not_vote_for_itself(kind):
     """Its vote is a constant, which is the same for all documents without a pair of words."""
     rng = np.random.default_rng(0)
-    question = random_question(kind, 5, rng, for_users=False)
+    query = random_query(kind, 5, rng, for_users=False)
     totals = {
-        int(e_step(np.array(rows), None, 3, VIPSLDA).collect(question, 0, None)[0, 0])
+        int(e_step(np.array(rows), None, 3, VIPSLDA).collect(query, 0, None)[0, 0])
         for rows in ([[0] * 5], [[0, 0, 1, 0, 0]])
     }
     assert len(totals) == 1
@@ -227,10 +231,10 @@ def test_documents_are_divided_whatever_stands_beside_them():
     rng = np.random.default_rng(0)
     vectors, centres = rng.standard_normal((60, 37)), rng.standard_normal((37, 20))
     X = counts_of(rng.poisson(0.1, (1200, 60)))
-    question = Question("clusters", None, vectors, centres / np.sqrt((centres**2).sum(axis=0)), None)
-    whole = nearest(X, question)
+    query = VectorSums(vectors, centres / np.sqrt((centres**2).sum(axis=0)))
+    whole = nearest(X, query)
     for n in (1, 2, 3, 7, 100, 999, 1000, 1001, 1199):
-        for part, all_of_them in zip(nearest(X[:n], question), whole, strict=True):
+        for part, all_of_them in zip(nearest(X[:n], query), whole, strict=True):
             assert_array_equal(part, all_of_them[:n])
 
 
@@ -245,26 +249,13 @@ def test_words_that_come_often_do_not_turn_the_fit_vote():
     """A document says the same of the vectors, whether a word stands in it 40,000 or 50,000 times."""
     vectors = np.array([[1.0, 0.2], [1.0, -0.1]])
     votes = [
-        int(e_step(np.array([[n, n]]), None, 3, VIPSLDA).collect(Question("fit", None, vectors), 0, None)[0, 0])
+        int(e_step(np.array([[n, n]]), None, 3, VIPSLDA).collect(VectorVotes(vectors), 0, None)[0, 0])
         for n in (40_000, 50_000)
     ]
     assert abs(votes[0] - votes[1]) < 1e-3 * GRID
 
 
 # How the budget is divided
-
-
-def shape_of(question, shape):
-    kind = kind_of(question)
-    if kind == "vectors":
-        return question.centres.shape
-    if kind == "frequent":
-        return question.any(axis=1).sum(), question.shape[1]
-    if kind == "clusters":
-        return question.table.shape
-    if kind == "topics":
-        return question.shape
-    return {"words": (shape[0], 1), "fit": (1, 1), "votes": (1, 1), "priors": (4, 1)}[kind]
 
 
 def fakes(rng, multiplier):
@@ -306,36 +297,35 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
         shape = tuple(rng.integers([1, 1], [30, 7]).tolist())
         plan = BudgetPlan.of(float(rng.choice([1e-2, 1.0, 20.0])), 1e-5, least_share(n_rounds))
         weighted = bool(rng.random() < 0.5)
-        tables = AdaptiveTables(
-            shape, plan, int(rng.integers(99)), weighted=weighted, n_rounds=n_rounds,
-            prior=random_prior(rng, *shape), infers=bool(i % 2),
-        )  # fmt: skip
-        some = list(fakes(rng, plan.multipliers[0]))
-        always, kinds = some[i % len(some)], []
+        options = {"key": int(rng.integers(99)), "weighted": weighted, "n_rounds": n_rounds, "infers": bool(i % 2)}
+        options["prior"] = random_prior(rng, *shape)
+        talk, again = (Conversation(adaptive(shape, plan, **options), plan) for _ in range(2))
+        some, kinds = list(fakes(rng, plan.multipliers[0])), talk.kinds
+        always = some[i % len(some)]
         level = rng.choice([0, 10, 50, 90, 150]) * shape[1] * plan.multipliers[0] * GRID / math.sqrt(shape[0])
-        while tables.next_share is not None:
-            multiplier = plan.multiplier(len(tables.spent), tables)
-            assert multiplier <= plan.multipliers[0] * math.sqrt((1 + 1e-9) / least_share(n_rounds))
-            question = tables.question
-            kinds.append(kind_of(question))
+        while talk.ask is not None:
+            assert talk.multiplier <= plan.multipliers[0] * math.sqrt((1 + 1e-9) / least_share(n_rounds))
             fake = always if i < len(some) else some[rng.integers(len(some))]
-            fake = fake(shape_of(question, shape))
-            if kind_of(question) == "words" and level and len(kinds) == 1:  # a signal for which vectors may be worth it
+            fake = fake(talk.ask.query.shape)
+            if kinds == ["words"] and level:  # a signal for which vectors may be worth it
                 fake = np.rint(level * rng.gamma(1.0, 1.0, fake.shape)).astype(np.int64)
+            answered, n_planned = list(kinds), talk.ask.n_planned
             with np.errstate(all="raise", under="ignore"):
-                tables.update(fake, len(tables.spent))
-                model = tables.pseudo_counts() if "topics" in kinds or not tables._topics_pay else tables.table
-            for array in (tables.table, model):
+                talk.answer(fake)
+                known = talk.known
+                model = known.pseudo_counts() if "topics" in answered or not known.topics_pay else known.table
+            for array in (known.table, model):
                 assert array.shape == shape
                 assert np.isfinite(array).all()
-            assert (tables.table > 0).all() and model.min() >= 0
-            assert math.fsum(tables.spent) <= 1 + 1e-12
-            restored = AdaptiveTables(shape, plan, 0, weighted=weighted, n_rounds=n_rounds, infers=bool(i % 2))
-            restored.restore(tables.arrays())
-            assert restored.mean_prior == tables.mean_prior
-            assert (restored.next_share, restored.n_planned) == (tables.next_share, tables.n_planned)
-        assert math.fsum(tables.spent) == pytest.approx(1, abs=1e-9)
-        assert plan.planned(tables) == len(kinds) == len(tables.spent)
+            assert (known.table > 0).all() and model.min() >= 0
+            assert math.fsum(talk.shares) <= 1 + 1e-12
+            again.answer(fake.copy())  # the same answers make the same questions and the same model
+            assert again.shares == talk.shares and again.kinds == kinds
+            assert_array_equal(again.known.table, known.table)
+            assert again.known.mean_prior == known.mean_prior
+        assert math.fsum(talk.shares) == pytest.approx(1, abs=1e-9)
+        assert_array_equal(again.known.pseudo_counts(), known.pseudo_counts())
+        assert n_planned == len(kinds) == len(known.spent)
         assert kinds[0] == "words" and kinds.count("votes") == bool({"topics", "clusters"} & set(kinds))
         all_kinds |= set(kinds)
     assert all_kinds == set(KINDS)
@@ -346,13 +336,12 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
 def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter, infers):
     """A vote after the last round of topics would leave nothing to be spent."""
     plan = BudgetPlan.of(1.0, 1e-5, least_share(max_iter))
-    tables = AdaptiveTables((6, 3), plan, 0, weighted=True, n_rounds=max_iter, infers=infers)
-    while tables.next_share is not None:
-        assert tables.next_share >= least_share(max_iter)
-        plan.multiplier(len(tables.spent), tables)
-        sign = 1 if kind_of(tables.question) == "words" else -1  # many documents, and a vote that says no
-        tables.update(np.full(shape_of(tables.question, (6, 3)), sign * 2**40), len(tables.spent))
-    assert math.fsum(tables.spent) <= 1 + 1e-12
+    talk = Conversation(adaptive((6, 3), plan, 0, weighted=True, n_rounds=max_iter, infers=infers), plan)
+    while talk.ask is not None:
+        assert talk.ask.share >= least_share(max_iter)
+        sign = 1 if talk.kinds[-1] == "words" else -1  # many documents, and a vote that says no
+        talk.answer(np.full(talk.ask.query.shape, sign * 2**40))
+    assert 1 - 1e-9 <= math.fsum(talk.shares) <= 1 + 1e-12
 
 
 @pytest.mark.parametrize(
@@ -361,22 +350,20 @@ def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter, inf
 )
 def test_words_get_a_part_of_the_rest_where_the_signal_is_weak(signal, votes, last, pays):
     plan = BudgetPlan.of(1.0, 1e-5, least_share(None))
-    tables, kinds, shares = AdaptiveTables((400, 3), plan, 0, weighted=True), [], []
-    while tables.next_share is not None:
-        question, deviation = tables.question, plan.deviation(0) / math.sqrt(tables.next_share)
-        kinds.append(kind_of(question))
-        shares.append(tables.next_share)
+    talk = Conversation(adaptive((400, 3), plan, 0, weighted=True), plan)
+    kinds, shares = talk.kinds, talk.shares
+    while talk.ask is not None:
+        deviation, before = plan.deviation(0) / math.sqrt(talk.ask.share), talk.known.table
         value = {"words": plan.deviation(0) * signal / 20, "votes": votes * deviation}.get(kinds[-1], deviation)
-        before = tables.table
-        tables.update(np.full(shape_of(question, (400, 3)), round(value * GRID)), len(kinds))
-    assert kinds[-1] == last and tables._topics_pay == pays and kinds.count("votes") == 1
+        talk.answer(np.full(talk.ask.query.shape, round(value * GRID)))
+    assert kinds[-1] == last and talk.known.topics_pay == pays and kinds.count("votes") == 1
     assert math.fsum(shares) == pytest.approx(1)
     if pays and last == "words":  # these are for the model alone: no topics are asked after them
         assert shares[-1] == pytest.approx(LATE_SHARE * math.fsum(shares[kinds.index("votes") + 1 :]))
-        assert tables.table is before
+        assert talk.known.table is before
     if pays:
         told, topics = planned_noise(plan), [s for s, kind in zip(shares, kinds, strict=True) if kind == "topics"]
-        mean = plan.deviation(0) * math.sqrt(tables._squares) / tables._share
+        mean = plan.deviation(0) * math.sqrt(talk.known._squares) / talk.known._share
         for most, released in zip(told, [*plan.deviation(0) / np.sqrt([topics[0], topics[-1]]), mean], strict=True):
             assert released <= most
 
@@ -388,21 +375,20 @@ def test_topics_kept_apart_follow_from_the_signal(weighted, signal, apart, seede
     rng, plan = np.random.default_rng(0), BudgetPlan.of(1.0, 1e-5, least_share(None))
     names = tuple(f"topic {k}" for k in range(seeded))
     prior = WordPrior(topics=rng.dirichlet(np.ones(400), seeded), names=names) if seeded else None
-    tables, kinds = AdaptiveTables((400, 20), plan, 0, weighted=weighted, prior=prior), []
-    apart = max(apart, seeded)
-    while tables.next_share is not None:
-        question, scale = tables.question, plan.deviation(0) * GRID
-        kinds.append(kind_of(question))
+    talk = Conversation(adaptive((400, 20), plan, 0, weighted=weighted, prior=prior), plan)
+    apart, kinds = max(apart, seeded), talk.kinds
+    while talk.ask is not None:
+        query, scale = talk.ask.query, plan.deviation(0) * GRID
         if kinds[-1] in ("frequent", "topics"):
-            assert question.shape == (400, apart)
-        fake = scale * rng.gamma(0.2, 50.0, shape_of(question, (400, 20)))
+            assert query.table.shape == (400, apart)
+        fake = scale * rng.gamma(0.2, 50.0, query.shape)
         if len(kinds) == 1 or kinds[-1] == "votes":
             fake *= scale * signal * 20 / fake.sum()
-        tables.update(np.rint(fake).astype(np.int64), len(kinds))
-    model, (cells, topics) = tables.pseudo_counts(), tables.signal_to_noise()
+        talk.answer(np.rint(fake).astype(np.int64))
+    model, (cells, topics) = talk.known.pseudo_counts(), talk.known.signal_to_noise()
     assert "topics" in kinds and model.shape == (400, 20) and (model > 0).all()
     others = model[:, apart:] / model[:, apart:].sum(axis=0)
-    assert_allclose(others, np.repeat(tables._proven_frequencies()[:, None], 20 - apart, axis=1), rtol=1e-9)
+    assert_allclose(others, np.repeat(talk.known.proven_frequencies()[:, None], 20 - apart, axis=1), rtol=1e-9)
     assert not cells[apart:].any() and not topics[apart:].any() and topics[:apart].all()
 
 
@@ -411,9 +397,10 @@ def test_topics_are_tried_above_a_signal():
         assert least_total(n_topics) == least
         plan = BudgetPlan.of(1.0, 1e-5, least_share(None))
         for factor in (0.99, 1.01):
-            tables = AdaptiveTables((400, n_topics), plan, 0, weighted=True)
-            tables.update(np.full((400, 1), round(factor * least * plan.deviation(0) * GRID / 20)), 0)
-            assert tables._topics_pay == (factor > 1)
+            talk = Conversation(adaptive((400, n_topics), plan, 0, weighted=True), plan)
+            talk.answer(np.full((400, 1), round(factor * least * plan.deviation(0) * GRID / 20)))
+            assert talk.known.topics_pay == (factor > 1)
+            assert (talk.kinds[1] == "words") == (factor < 1)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -425,7 +412,8 @@ def test_a_table_of_fewer_columns_asks_for_fewer_topics(model, grouped):
     rng, fewer, few = np.random.default_rng(1), e_step(X, groups, 5, model), e_step(X, groups, 3, model)
     tables = rng.gamma(0.5, 100.0, (3, X.shape[1], 3)).astype(np.float32) + np.float32(1)
     for round_, table in enumerate(tables):
-        assert_array_equal(fewer.collect(table, round_, None), few.collect(table, round_, None))
+        query = TopicCounts(table)
+        assert_array_equal(fewer.collect(query, round_, None), few.collect(query, round_, None))
         resumed = e_step(X, groups, 5, model)
         resumed.restore({name: np.array(a) for name, a in fewer.arrays().items()})
         fewer = resumed
@@ -435,13 +423,12 @@ def test_vectors_that_do_not_fit_leave_the_time_of_the_votes():
     """Of the budget that was left for topics and votes, documents vote after the same part."""
     rng, plan, parts = np.random.default_rng(0), BudgetPlan.of(1.0, 1e-5, least_share(None)), []
     for prior in (None, WordPrior(rng.standard_normal((400, 5)))):
-        tables, kinds = AdaptiveTables((400, 3), plan, 0, weighted=True, prior=prior), []
-        while tables.next_share is not None:
-            kinds.append(kind_of(tables.question))
-            value = plan.deviation(0) * GRID * {"words": 7.0, "fit": -100.0, "votes": 100.0}.get(kinds[-1], 10.0)
-            tables.update(np.full(shape_of(tables.question, (400, 3)), round(value)), len(kinds))
-        parts.append(kinds[kinds.index("topics") :])
-        assert ("fit" in kinds) == (prior is not None)
+        talk = Conversation(adaptive((400, 3), plan, 0, weighted=True, prior=prior), plan)
+        while talk.ask is not None:
+            value = plan.deviation(0) * GRID * {"words": 7.0, "fit": -100.0, "votes": 100.0}.get(talk.kinds[-1], 10.0)
+            talk.answer(np.full(talk.ask.query.shape, round(value)))
+        parts.append(talk.kinds[talk.kinds.index("topics") :])
+        assert ("fit" in talk.kinds) == (prior is not None)
     assert parts[0] == parts[1] and "votes" in parts[0]
 
 
@@ -451,27 +438,32 @@ def test_vectors_shape_seeded_topics_only_where_they_fit(answer):
     seeds = {"topics": rng.dirichlet(np.full(400, 0.02), 2), "names": ("a", "b")}
     for vectors in (None, rng.standard_normal((400, 5))):
         prior = WordPrior(vectors, **seeds)
-        tables = AdaptiveTables((400, 3), plan, 0, weighted=True, prior=prior)
+        talk = Conversation(adaptive((400, 3), plan, 0, weighted=True, prior=prior), plan)
         values = {"words": 7.0, "fit": answer}
-        while (kind := kind_of(tables.question)) in values:
+        while (kind := talk.kinds[-1]) in values:
             value = round(plan.deviation(0) * GRID * values[kind])
-            tables.update(np.full(shape_of(tables.question, (400, 3)), value), 0)
-        starts.append(tables.arrays()["start"][:, :2])
+            talk.answer(np.full(talk.ask.query.shape, value))
+        starts.append(talk.known._start[:, :2])
     assert np.allclose(*starts) == (answer < 0)
 
 
 def test_a_plan_refuses_to_spend_too_much():
     plan = BudgetPlan.of(1.0, 1e-5, 0.001)
-    refused = [([0.5, 0.5], 0.01), ([], 1.001), ([0.9], 0.1 + 1e-9), ([], 0.0), ([], -0.1), ([], math.nan)]
-    for spent, share in [*refused, ([-0.5, 0.9], 0.3), ([0.0], 0.5), ([math.nan], 0.5), ([0.5, math.inf], 0.1)]:
-        with pytest.raises(RuntimeError, match="exceeds what is left"):
-            plan.multiplier(len(spent), SimpleNamespace(spent=spent, next_share=share))
-    for forgotten in ([], [0.1], [0.1, 0.1, 0.1]):  # a state that is not of two releases
-        with pytest.raises(RuntimeError, match="exceeds what is left"):
-            plan.multiplier(2, SimpleNamespace(spent=forgotten, next_share=0.1))
-    shares = np.full(1000, 0.001)
-    assert sum(plan.multiplier(t, SimpleNamespace(spent=shares[:t].tolist(), next_share=0.001)) ** -2.0
-               for t in range(1000)) <= plan.multipliers[0] ** -2  # fmt: skip
+    for spent, share in [
+        ([0.5, 0.5], 0.01), ([], 1.001), ([0.9], 0.1 + 1e-9), ([], 0.0), ([], -0.1), ([], math.nan), ([0.5], math.inf),
+        ([0.1] * 10, 1e-9), ([0.5, 0.25], 0.2500001),
+    ]:  # fmt: skip
+        spending = Spending(plan)
+        taken = [spending.take(part) for part in spent]
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="exceeds what is left"):
+                spending.take(share)
+        assert spending.multipliers == taken  # a refusal takes nothing
+    with pytest.raises(RuntimeError, match="not one of the plan"):
+        Spending(plan).take()
+    spending = Spending(plan)
+    assert sum(spending.take(0.001) ** -2.0 for _ in range(1000)) <= plan.multipliers[0] ** -2
+    assert len(spending.multipliers) == 1000
     with pytest.raises(ValueError, match="is too small"):
         BudgetPlan.of(1e-7, 1e-9, 1e-6)
 
@@ -483,45 +475,45 @@ def test_releases_of_topics_tell_of_word_frequencies_too(pays, weighted):
     rng, errors = np.random.default_rng(0), []
     frequencies, plan = rng.dirichlet(np.full(300, 2.0)), BudgetPlan.of(1.0, 1e-5, least_share(None))
     for _ in range(4):
-        tables, spent = AdaptiveTables((300, 3), plan, 0, weighted=weighted), 0
-        while tables.next_share is not None:
-            question, multiplier = tables.question, plan.multiplier(len(tables.spent), tables)
-            kind, shape = kind_of(question), shape_of(question, (300, 3))
-            spent += {"words": 1, "topics": 1 / 3, "votes": 0}[kind] * tables.next_share
+        talk, spent = Conversation(adaptive((300, 3), plan, 0, weighted=weighted), plan), 0
+        while talk.ask is not None:
+            query, multiplier, kind = talk.ask.query, talk.multiplier, talk.kinds[-1]
+            shape = query.shape
+            spent += {"words": 1, "topics": 1 / 3, "votes": 0}[kind] * talk.ask.share
             mass = 12_000 * GRID * (frequencies / shape[1])[:, None] * np.ones(shape[1])
             if kind == "topics":  # rounds of topics without any
-                weights = word_weights(question) if weighted else np.ones(300)
+                weights = word_weights(query.table) if weighted else np.ones(300)
                 mass *= (weights / np.sqrt(frequencies @ weights**2))[:, None]  # scaled to the bound
             if kind == "votes":
                 mass = np.full((1, 1), (1 if pays else -1) * 100 * multiplier * GRID)
             noise = multiplier * GRID * rng.standard_normal(shape)
-            tables.update(np.rint(mass + noise).astype(np.int64), len(tables.spent))
+            talk.answer(np.rint(mass + noise).astype(np.int64))
         whole = plan.multipliers[0] / math.sqrt(spent) / 12_000
         released = shrink_frequencies(frequencies + whole * rng.standard_normal(300), whole)
-        estimates = tables._proven_frequencies(), released / released.sum()
+        estimates = talk.known.proven_frequencies(), released / released.sum()
         errors.append([np.sum((found - frequencies) ** 2 / frequencies) for found in estimates])
-        assert tables._topics_pay == pays
+        assert talk.known.topics_pay == pays
     of_all, of_one = np.mean(errors, axis=0)
     assert of_all < 1.15 * of_one
 
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Note the kinds, shares and multipliers of a fit's releases, and the tables."""
-    notes = SimpleNamespace(kinds=[], shares=[], multipliers=[], tables=None)
-    update, draw = AdaptiveTables.update, NoisePlan.draw
+    """Note what a fit asks, for which shares, what its noise is, and what is known in the end."""
+    notes = SimpleNamespace(kinds=[], shares=[], multipliers=[], known=None)
+    ask, draw = Knowledge.ask, NoisePlan.draw
 
-    def noted_update(self, noisy, round_):
-        notes.kinds.append(kind_of(self.question))
-        notes.shares.append(self.next_share)
-        notes.tables = self
-        update(self, noisy, round_)
+    def noted_ask(self, query, share, n_left):
+        notes.kinds.append(kind_of(query))
+        notes.shares.append(share)
+        notes.known = self
+        return (yield from ask(self, query, share, n_left))
 
     def noted_draw(self, multiplier, *given):
         notes.multipliers.append(multiplier)
         return draw(self, multiplier, *given)
 
-    monkeypatch.setattr(AdaptiveTables, "update", noted_update)
+    monkeypatch.setattr(Knowledge, "ask", noted_ask)
     monkeypatch.setattr(NoisePlan, "draw", noted_draw)
     return notes
 
@@ -578,7 +570,7 @@ def test_an_interrupted_fit_ends_like_another_after_each_kind_of_release(model, 
     settings = {"epsilon": 4.0, "max_iter": 4, "random_state": 3, "prior": prior}
     settings["doc_topic_prior"] = None if with_prior else "infer"
     whole = model(3, **settings).fit(X)
-    kinds = list(seen.kinds)
+    kinds, multipliers = list(seen.kinds), list(seen.multipliers)
     without = {"fit", "vectors", "clusters"} if not with_prior else {"frequent", "priors"}
     assert set(kinds) == set(KINDS) - without
     # After the first of each kind, before the first of topics, and after the last.
@@ -588,8 +580,9 @@ def test_an_interrupted_fit_ends_like_another_after_each_kind_of_release(model, 
         with pytest.raises(KeyboardInterrupt):
             model(3, checkpoint=path, callback=interrupt_at(n_done), **settings).fit(X)
         seen.kinds.clear()
+        seen.multipliers.clear()
         resumed = model(3, checkpoint=path, **settings).fit(X)
-        assert seen.kinds == kinds[n_done:]
+        assert seen.kinds == kinds and seen.multipliers == multipliers[n_done:]  # what was answered gets no noise again
         assert_array_equal(resumed.components_, whole.components_)
         assert_array_equal(resumed._doc_topic_prior(), whole._doc_topic_prior())
         assert resumed.n_iter_ == whole.n_iter_ == len(kinds)
@@ -642,7 +635,7 @@ def test_documents_without_topics_are_found_out(model, seen):
     for seed in range(4):
         fitted = model(3, epsilon=0.2, random_state=seed).fit(X)
         assert fitted.perplexity(test) < 1.1 * perplexity(test, frequencies[None])
-        if not seen.tables._topics_pay:
+        if not seen.known.topics_pay:
             stopped += seen.kinds[-2] == "votes"
             assert_allclose(fitted.topic_word_, np.repeat(fitted.topic_word_[:1], 3, axis=0), rtol=1e-9)
     assert stopped > 0
@@ -661,10 +654,10 @@ def test_vectors_that_do_not_fit_are_dropped(model, seen):
     seen.kinds.clear()
     permuted = WordPrior(vectors[np.random.default_rng(0).permutation(40)])
     with_permuted = model(3, prior=permuted, **settings).fit(train).perplexity(test)
-    assert seen.tables._vectors is None and "fit" in seen.kinds and "clusters" not in seen.kinds
+    assert seen.known.vectors is None and "fit" in seen.kinds and "clusters" not in seen.kinds
     assert with_permuted == pytest.approx(plain, rel=0.05)  # of fits with 12 seeds each, the ratio deviates by 0.007
     fitting = model(3, prior=WordPrior(vectors), **settings).fit(train).perplexity(test)
-    assert seen.tables._vectors is not None
+    assert seen.known.vectors is not None
     assert fitting < 1.02 * plain
 
 
@@ -701,7 +694,7 @@ def test_a_model_is_no_worse_than_private_word_frequencies(epsilon):
     """Held-out perplexity at tiny epsilon, beside noisy frequencies of the whole budget, mixed as the test likes."""
     corpus = make_lda_corpus(1500, 150, 6, mean_length=30, random_state=1)
     train, test = corpus.data[:1200], corpus.data[1200:]
-    total, excess = e_step(train, None, 3, VIPSLDA).collect(Question("words"), 0, None)[:, 0], []
+    total, excess = e_step(train, None, 3, VIPSLDA).collect(WordTotals(150), 0, None)[:, 0], []
     for seed in range(6):
         fitted = VIPSLDA(6, epsilon=epsilon, random_state=seed).fit(train)
         scale = fitted.privacy_guarantee_.event.noise_multiplier * GRID
@@ -722,7 +715,7 @@ def test_a_small_corpus_is_no_worse_than_private_word_frequencies(model, public,
     if public == "vectors of other words":
         vectors = vectors[np.random.default_rng(0).permutation(80)]
     prior = None if public == "nothing" else WordPrior(vectors)
-    total, excess = e_step(train.toarray(), None, 3, VIPSLDA).collect(Question("words"), 0, None)[:, 0], []
+    total, excess = e_step(train.toarray(), None, 3, VIPSLDA).collect(WordTotals(80), 0, None)[:, 0], []
     for seed in range(3):
         fitted = model(n_topics, epsilon=0.5, random_state=seed, prior=prior).fit(train)
         scale = fitted.privacy_guarantee_.event.noise_multiplier * GRID

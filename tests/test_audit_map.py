@@ -34,7 +34,7 @@ SUMS = set(
 )
 # Those of the package: E-steps (`collect`), words of units, workers, and methods of kernels.
 SUMS |= {"collect", "used", "shared", "filled", "total", "sum_weighted", "move"}
-SUM_METHODS = ("_sum_", "_votes")  # how methods begin that add up by other means: those of E-steps, by convention
+SUM_METHODS = ("_sum_", "sum_", "collect", "votes")  # how methods of E-steps and queries begin, by convention
 # All laws of NumPy's generators, all of SciPy's (`rvs`), sources of bits, and the samplers of the package.
 LAWS = {name for kind in (np.random.Generator, np.random.RandomState) for name in dir(kind) if name[0] != "_"}
 SOURCES = set(
@@ -57,7 +57,8 @@ MAP = {
     "rounds/_loop.py": (
         "Private rounds: the noisy sum of units, each bounded by rounds/_bounds.py, on workers too.",
         {
-            "rounds/_loop.py:run_round",
+            "rounds/_loop.py:converse.answer",
+            "exact/_loop.py:answer_exactly.answer",  # without noise, and without a promise
             "esteps/_gibbs.py:GibbsEStep.collect",
             "esteps/_gibbs.py:GibbsEStep._sum_soft_counts",
             "esteps/_gibbs.py:GibbsEStep.restore",  # the counts from which the next sweep goes on
@@ -67,22 +68,26 @@ MAP = {
             "esteps/_segments.py:SegmentEStep.collect",
             "esteps/_variational.py:VariationalEStep.collect",
             # Where releases divide the budget; lemmas are those of doc/theory/adaptive.rst.
-            "rounds/_respondents.py:AdaptiveEStep.collect",  # topics: bounded by the E-step of the model
-            "rounds/_respondents.py:AdaptiveEStep._sum_some_topics",  # the same, of fewer words: Lemma 6
-            "rounds/_respondents.py:AdaptiveEStep._sum_words",  # unit_weights of rounds/_bounds.py: Lemma 1
-            "rounds/_respondents.py:AdaptiveEStep._sum_fit",  # of clipped numbers, by _votes
-            "rounds/_respondents.py:AdaptiveEStep._sum_votes",  # the same
-            "rounds/_respondents.py:AdaptiveEStep._sum_priors",  # scaled to norm 1: Lemma 7
-            "rounds/_respondents.py:AdaptiveEStep._votes",  # the mean of a unit's: Lemmas 2 and 7
-            "rounds/_respondents.py:AdaptiveEStep._sum_vectors",  # products of rows of length 1: Lemma 3
-            "rounds/_respondents.py:AdaptiveEStep._sum_clusters",  # the same, or unit_weights for users: Lemma 4
+            "rounds/_respondents.py:AdaptiveEStep.collect",  # by the query, or topics, by the model's E-step: Lemma 6
+            "rounds/_queries.py:WordTotals.collect",  # unit_weights of rounds/_bounds.py: Lemma 1
+            "rounds/_queries.py:Votes.collect",  # of norm 1, and of a unit the mean: Lemmas 2 and 7
+            "rounds/_queries.py:VectorVotes.votes",  # clipped
+            "rounds/_queries.py:TopicVotes.votes",  # clipped
+            "rounds/_queries.py:PriorVotes.votes",  # scaled to norm 1: Lemma 7
+            "rounds/_queries.py:VectorSums.collect",  # products of rows of length 1: Lemma 3
+            "rounds/_queries.py:ClusterCounts.collect",  # the same, or unit_weights for users: Lemma 4
+            "rounds/_queries.py:ClusterCounts._add",  # a part of them
             # Clusters of embeddings; lemmas are those of doc/theory/embedding.rst.
             "rounds/_bounds.py:scaled_to_grid",  # a unit's norm, in integers: Lemma 2
-            "esteps/_clusters.py:ClusterEStep._sum_directions",  # SIZE and STEP, or scaled_to_grid: Lemmas 2, 3
+            "esteps/_clusters.py:DirectionSums.collect",  # by the three methods of the E-step below
+            "esteps/_clusters.py:EmbeddedWords.collect",
+            "esteps/_clusters.py:ClusterWords.collect",
+            "esteps/_clusters.py:ClusterEStep.collect",
+            "esteps/_clusters.py:ClusterEStep.sum_directions",  # SIZE and STEP, or scaled_to_grid: Lemmas 2, 3
             "esteps/_clusters.py:ClusterEStep._add_shared",  # the latter
             "esteps/_clusters.py:ClusterEStep._unit_sums",  # before it is scaled there
-            "esteps/_clusters.py:ClusterEStep._sum_words",  # unit_weights of rounds/_bounds.py
-            "esteps/_clusters.py:ClusterEStep._sum_cluster_words",  # scaled_to_grid
+            "esteps/_clusters.py:ClusterEStep.sum_words",  # unit_weights of rounds/_bounds.py
+            "esteps/_clusters.py:ClusterEStep.sum_cluster_words",  # scaled_to_grid
             # Estimators of other authors, whatever their documents' values are: doc/theory/rounds.rst.
             "rounds/_units.py:UnitEStep._add",  # a user's documents, and then units, by scaled_values
             "models/_periods.py:PeriodEStep.__init__",  # a unit's sum, which it bounds: doc/theory/periods.rst
@@ -92,7 +97,7 @@ MAP = {
             "distributed/_actor.py:Actor.total",
             "distributed/_pool.py:ActorPool.total.ask",
         },
-        {"rounds/_loop.py:run_round", "rounds/_spending.py:NoisePlan.draw"},  # of the scale of NoisePlan.multiplier
+        {"rounds/_loop.py:converse.answer", "rounds/_spending.py:NoisePlan.draw"},  # of the scale of Spending.take
     ),
     "models/_hdp_sampler.py": (
         "HDPLDA: counts in which one token moves two cells by 1, noisy tables, and draws that are released.",
@@ -295,6 +300,7 @@ PLANTED = [
     ("file", "function"),
     [
         ("rounds/_tables.py", "SmoothedTables.update"),
+        ("rounds/_adaptive.py", "Knowledge.note_topics"),
         ("models/_vips.py", "VIPSLDA._make_tables"),
         ("models/_base.py", "BaseRoundsModel._model_of"),
         ("releases/_release.py", "release"),
@@ -311,8 +317,29 @@ def test_noise_in_the_counts_of_periods_is_found():
 
 
 def test_a_file_that_begins_to_touch_documents_is_found():
-    assert planted("rows = X[:10]", "rounds/_spending.py", "NoisePlan.draw") == {"rounds/_spending.py:": {"documents": 1}}
+    found = planted("rows = X[:10]", "rounds/_spending.py", "NoisePlan.draw")
+    assert found == {"rounds/_spending.py:": {"documents": 1}}
+    assert planted("rows = X[:10]", "rounds/_adaptive.py", "adaptive")
     assert planted("def _sum_lengths(self, rows): pass", "rounds/_respondents.py", "AdaptiveEStep.collect")
+
+
+@pytest.mark.parametrize("method", ["collect(self, e_step)", "votes(self, X, n_threads)", "sum_lengths(self, query)"])
+def test_a_new_query_is_found_whatever_it_adds_up_by(method):
+    code = f"class Lengths(Query):\n    def {method}:\n        return compute(e_step)"
+    for file in ("rounds/_queries.py", "models/_cluster_rounds.py", "esteps/_clusters.py"):
+        assert planted(code, file, "")
+
+
+def test_documents_are_asked_by_the_loops_alone():
+    """All other calls of `collect` are of one E-step, or query, by another."""
+    calls = {place for place, what in listed().items() if what["collect"]}
+    assert {place for place in calls if not place.endswith(".collect")} == {
+        "rounds/_loop.py:converse.answer",
+        "exact/_loop.py:answer_exactly.answer",
+        "models/_base.py:BaseRoundsModel.audit_contributions",  # the curator's own audit
+        "models/_embedding.py:EmbeddingTopics.audit_contributions",
+        "rounds/_units.py:check_contribution.rounds",  # of documents that are made up
+    }
 
 
 def planted(code, file, function):

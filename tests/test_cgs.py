@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from conversing import kind_of
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
@@ -18,9 +19,8 @@ from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import perplexity
 from skdplda.models._cgs import GAMMA_SHAPE
 from skdplda.models._published_gibbs import PUBLISHED, fit_published
-from skdplda.privacy import Randomness, calibrate_gaussian
+from skdplda.privacy import Randomness, calibrate_gaussian, observing
 from skdplda.rounds import _adaptive
-from skdplda.rounds._adaptive import AdaptiveTables
 from skdplda.rounds._bounds import GRID, word_weights
 from skdplda.rounds._respondents import AdaptiveEStep
 from skdplda.rounds._spending import NoisePlan
@@ -83,15 +83,14 @@ def test_empty_documents_are_documents():
     assert empty.components_.std() > 0  # noise, though there is nothing to hide
 
 
-def test_all_that_is_released_of_empty_documents_is_noise(monkeypatch):
-    released, update = [], AdaptiveTables.update
+def test_all_that_is_released_of_empty_documents_is_noise():
+    released = []
 
-    def note(self, noisy, round_):
-        released.append(noisy)
-        update(self, noisy, round_)
+    def note(kind, query, noisy, multiplier):
+        released.append(noisy.copy())
 
-    monkeypatch.setattr(AdaptiveTables, "update", note)
-    empty = model().fit(np.zeros((5, 8), dtype=int))
+    with observing(note):
+        empty = model().fit(np.zeros((5, 8), dtype=int))
     assert len(released) == empty.n_iter_ > 1
     assert all(len(np.unique(noisy)) == noisy.size for noisy in released)
     assert np.isfinite(empty.components_).all() and empty.components_.min() > 0
@@ -457,23 +456,21 @@ def test_documents_without_groups_get_as_much_noise_before_their_words_are_weigh
 def test_releases_of_topics_have_the_noise_that_is_told(rounds, users, monkeypatch):
     """What is released less what was summed, in each round and in their mean; fixed seed, 20,000 cells."""
     X, kinds, sums, noise = make_lda_corpus(400, 4000, 5, mean_length=60, random_state=0).data, [], [], []
-    collect, update = AdaptiveEStep.collect, AdaptiveTables.update
+    collect = AdaptiveEStep.collect
 
-    def note_sum(self, question, *arguments):
-        kind = "topics" if isinstance(question, np.ndarray) else question.kind
-        kinds.append(kind if kind != "topics" or question.any(axis=1).all() else "frequent")
-        sums.append(collect(self, question, *arguments))
+    def note_sum(self, query, *arguments):
+        kinds.append(kind_of(query))
+        sums.append(collect(self, query, *arguments))
         return sums[-1].copy()
 
-    def note_release(self, noisy, round_):
+    def note_release(kind, query, noisy, multiplier):
         noise.append((noisy - sums[-1]) * (5 / GRID))  # a document of 25 different words counts each once
-        update(self, noisy, round_)
 
     monkeypatch.setattr(AdaptiveEStep, "collect", note_sum)
-    monkeypatch.setattr(AdaptiveTables, "update", note_release)
     monkeypatch.setattr(_adaptive, "LATE_SHARE", 0.0)  # these topics are clear: no part of theirs goes to words
     private = PrivateCGSLDA(5, epsilon=20.0, max_iter=rounds, local_sweeps=2, random_state=1)
-    private.fit(X, groups=np.arange(X.shape[0]) if users else None)
+    with observing(note_release):
+        private.fit(X, groups=np.arange(X.shape[0]) if users else None)
     told = private.noise_deviation()
     topics = [cells for kind, cells in zip(kinds, noise, strict=True) if kind == "topics"]
     assert kinds[0] == "words" and kinds.count("votes") == (rounds > 1) and kinds.count("topics") == rounds

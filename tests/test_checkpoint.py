@@ -20,9 +20,9 @@ from skdplda import PCTD, VIPSLDA, EmbeddingTopics, PrivacyAccountant, PrivateCG
 from skdplda.datasets import make_lda_corpus
 from skdplda.models import _embedding
 from skdplda.privacy import Randomness
-from skdplda.rounds import _checkpoint, _plan
-from skdplda.rounds._loop import run_rounds
-from skdplda.rounds._spending import NoisePlan
+from skdplda.rounds import Ask, NoisePlan, Query, Spending, _adaptive, _checkpoint, _spending
+from skdplda.rounds._loop import converse, rounds_of
+from skdplda.rounds._transcript import Transcript
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 
@@ -101,6 +101,10 @@ def test_a_fit_without_a_seed_resumes_its_own_hidden_state(path):
     assert header["n_done"] == 3
     assert arrays["e_state"].shape == (X.shape[0], arrays["e_n_topics"])
     assert not arrays["e_words"].all()  # it is of the frequent words, which come first
+    answers = [arrays[f"r_{number}"] for number in range(3)]
+    assert len(arrays) == 3 + sum(name.startswith("e_") for name in arrays)
+    assert [answer.shape for answer in answers] == [(20, 1), (arrays["e_words"].sum(), 3), answers[1].shape]
+    assert {answer.dtype for answer in answers} == {np.dtype(np.int32)}
 
 
 @pytest.mark.filterwarnings("ignore:X is a plain document-term matrix")
@@ -122,13 +126,86 @@ def test_copies_of_a_checkpoint_all_end_in_the_same_model(path, estimator, sampl
     assert not np.array_equal(estimator(3, **options).fit(X).components_, models[0])  # another run is another release
 
 
-def test_the_loop_itself_goes_on_with_the_key_of_its_checkpoint(path):
+class Total(Query):
+    """A query that says what its sum is."""
+
+    kind, lemma = "total", "none"
+
+    def __init__(self, total):
+        self.total, self.shape = total, total.shape
+
+
+def asks(totals):
+    """Ask for totals, and return the answers."""
+    answers = []
+    for total in totals:
+        answers.append((yield Ask(Total(total), None, None, len(totals))))
+    return SimpleNamespace(table=None, answers=answers)
+
+
+class Documents:
+    """An E-step without hidden state."""
+
+    n_units = 0
+
+    def __init__(self):
+        self.asked = []
+
+    def collect(self, query, round_, active):
+        self.asked.append(round_)
+        return query.total.copy()
+
+    def arrays(self):
+        return {}
+
+    def restore(self, arrays):
+        assert not arrays
+
+
+@pytest.mark.parametrize("with_state", [True, False])
+def test_the_loop_itself_goes_on_with_the_key_of_its_checkpoint(path, with_state):
     """Whatever `Randomness` it is given."""
-    _checkpoint.save(path, {"identity": "", "n_done": 1, "run": "run", "key": "ab" * 32, "multipliers": [1.0]}, {})
-    kept = SimpleNamespace(restore=lambda arrays: None)
-    randomness = Randomness(None)
-    run_rounds(kept, kept, NoisePlan("gaussian", 1.0, (1.0,), None), randomness, checkpoint=path)
-    assert randomness.root == bytes.fromhex("ab" * 32)
+    answers = {} if with_state else {"r_0": np.arange(3, dtype=np.int32)}
+    header = {"identity": "", "n_done": 1, "run": "run", "key": "ab" * 32, "multipliers": [1.0]}
+    _checkpoint.save(path, header, answers)
+    state = SimpleNamespace(restore=lambda arrays: None, n_done=0) if with_state else None
+    strategy, randomness, runs = (rounds_of(state, 1, 2) if with_state else asks([np.zeros(3)])), Randomness(None), []
+    spending = Spending(NoisePlan("gaussian", 1.0, (1.0,), None))
+    options = {"transcript": Transcript(path, "", state), "before_release": runs.append}
+    found = converse(strategy, Documents(), spending, randomness, **options)
+    assert randomness.root == bytes.fromhex("ab" * 32) and runs == ["run"] and spending.multipliers == [1.0]
+    assert found is state or found.answers[0].tolist() == [0, 1, 2]
+    assert not path.exists()
+
+
+def test_answers_are_kept_to_the_last_bit_whatever_their_size(path):
+    """In 32 bits where they fit, and in 64 where they do not."""
+    totals = [np.array(found, np.int64) for found in ([0, 9], [2**40, -(2**50)], [[2**31 + 99]], [], [-(2**31) - 99])]
+    plan = NoisePlan("gaussian", 1.0, (2.0**-18,) * 5, None)  # of so little noise that sizes stay
+
+    def stop(report):
+        if report.n_done == n_done:
+            raise KeyboardInterrupt
+
+    def run(path=None):
+        documents, options = Documents(), {"transcript": Transcript(path), "callback": stop}
+        found = converse(asks(totals), documents, Spending(plan), Randomness(0), **options)
+        return found.answers, documents.asked
+
+    n_done = 0
+    whole, asked = run()
+    assert asked == [0, 1, 2, 3, 4]
+    for n_done in range(1, 6):
+        with pytest.raises(KeyboardInterrupt):
+            run(path)
+        _, arrays = _checkpoint.load(path)
+        assert [arrays[f"r_{number}"].dtype.itemsize for number in range(n_done)] == [4, 8, 8, 4, 8][:n_done]
+        n_done = 0
+        again, asked = run(path)
+        assert asked == list(range(len(arrays), 5))  # what was answered is not asked again
+        for one, other in zip(again, whole, strict=True):
+            assert one.dtype == np.int64
+            np.testing.assert_array_equal(one, other)
 
 
 def test_a_resumed_fit_is_paid_once(path):
@@ -187,32 +264,119 @@ def test_a_damaged_checkpoint_is_refused(interrupted, damage):
     assert "delete it" not in str(error.value)
 
 
-@pytest.mark.parametrize("n_rounds", [3, None])  # in the middle, and after the last release
-@pytest.mark.parametrize("damage", [lambda spent: spent[:-1], lambda spent: spent[:0], lambda spent: spent * np.nan])
-def test_a_checkpoint_whose_shares_are_damaged_is_refused(path, n_rounds, damage):
-    """What is left of the budget follows from the shares that are spent."""
-    n_rounds = model(epsilon=EPSILON).fit(X).n_iter_ if n_rounds is None else n_rounds
+FIELDS = ("identity", "n_done", "run", "key", "multipliers")  # of a header
+
+
+def crafted(header, arrays):
+    """Yield (name, header, arrays) of checkpoints whose answers, or their noise, are not those of the fit."""
+    noise, n_done = header["multipliers"], header["n_done"]
+    last = f"r_{n_done - 1}"
+    yield "one multiplier less", header | {"multipliers": noise[:-1]}, arrays
+    yield "no multipliers", header | {"multipliers": []}, arrays
+    yield "one multiplier more", header | {"multipliers": [*noise, noise[-1]]}, arrays
+    for factor in (0.5, 1 + 1e-9, 1 - 2**-53):
+        for place in {0, n_done - 1}:
+            other = [m * factor if i == place else m for i, m in enumerate(noise)]
+            yield f"noise {place} times {factor}", header | {"multipliers": other}, arrays
+    if noise[0] != noise[-1]:
+        yield "noise in another order", header | {"multipliers": noise[::-1]}, arrays
+    yield "more releases than answers", header | {"n_done": n_done + 1}, arrays
+    yield "fewer releases than answers", header | {"n_done": n_done - 1}, arrays
+    more = {"n_done": n_done + 1, "multipliers": [*noise, noise[-1]]}
+    if last not in arrays:  # a strategy that goes on from its state
+        if n_done == 4:
+            yield "more releases than a fit has", header | more, arrays
+        return
+    yield "no answers", header, {name: array for name, array in arrays.items() if name[:2] != "r_"}
+    yield "no last answer", header, {name: array for name, array in arrays.items() if name != last}
+    yield "an answer more", header, arrays | {f"r_{n_done}": arrays[last]}
+    yield "an answer of another name", header, arrays | {"r_00": arrays[last]}
+    shape = (7, 2)  # as no query's
+    yield "an answer to another query", header | more, arrays | {f"r_{n_done}": np.zeros(shape, np.int32)}
+    yield "an answer of another shape", header, arrays | {last: arrays[last][:, None]}
+    yield "an answer transposed", header, arrays | {"r_0": np.ascontiguousarray(arrays["r_0"].T)}
+    yield "answers without fractions", header, arrays | {last: arrays[last].astype(np.float64)}
+
+
+ANSWERED = {
+    "answers": (PrivateCGSLDA(3, epsilon=EPSILON, max_iter=6), 3),
+    "answers of users": (VIPSLDA(3, epsilon=EPSILON, max_iter=2, doc_topic_prior="infer"), 4),
+    "clusters": (EmbeddingTopics(3, epsilon=EPSILON, max_iter=4), 3),
+    "state": (PrivateCGSLDA(3, epsilon=EPSILON, max_iter=6, mechanism="discrete-gaussian"), 3),
+    "state at the end": (PCTD(3, epsilon=EPSILON, max_iter=4), 4),
+    "online": (VIPSLDA(3, epsilon=EPSILON, max_iter=4, learning_method="online"), 2),
+}
+
+
+@pytest.mark.filterwarnings("ignore:X is a plain document-term matrix")
+@pytest.mark.parametrize("form", ANSWERED)
+def test_a_checkpoint_of_other_answers_or_noise_is_refused_and_costs_nothing(path, form):
+    """What is left of the budget follows from what was asked, and its noise is that of the answers, to the last bit."""
+    estimator, n_rounds = ANSWERED[form]
+    groups = {"groups": np.arange(60) // 2} if form == "answers of users" else {}
+    stopped = clone(estimator).set_params(checkpoint=path, random_state=0, callback=interrupt_after(n_rounds))
     with pytest.raises(KeyboardInterrupt):
-        model(path, callback=interrupt_after(n_rounds)).fit(X)
+        stopped.fit(X, **groups)
     header, arrays = _checkpoint.load(path)
-    _checkpoint.save(path, header, arrays | {"r_spent": damage(arrays["r_spent"])})
-    with pytest.raises(
-        ValueError, match=rf"fit.npz' (has other releases.* {n_rounds} rounds|holds another state) .*left as it is"
-    ):
-        model(path).fit(X)
-    assert path.exists()
+    whole, names = clone(estimator).set_params(random_state=0).fit(X, **groups), []
+    resumed = clone(estimator).set_params(checkpoint=path, random_state=0)
+    unit = whole.privacy_guarantee_.unit
+    with PrivacyAccountant(np.inf, 0.5, unit=unit, accept_claimed=True) as ledger:
+        for name, other, state in crafted(header, arrays):
+            _checkpoint.save(path, {key: other[key] for key in FIELDS}, state)
+            content = path.read_bytes()
+            with pytest.raises(ValueError, match=r"fit.npz' has other releases, or noise, .*left as it is"):
+                resumed.fit(X, **groups)
+            assert path.read_bytes() == content, name
+            names.append(name)
+    assert not ledger.ledger and len(set(names)) == len(names) > 8
+    _checkpoint.save(path, {key: header[key] for key in FIELDS}, arrays)
+    np.testing.assert_array_equal(resumed.fit(X, **groups).components_, whole.components_)
 
 
-@pytest.mark.parametrize("estimator", [PrivateCGSLDA, EmbeddingTopics])
+@pytest.mark.parametrize("infers", [False, True])
+def test_a_checkpoint_after_the_last_answer_is_the_model_and_is_paid(path, infers):
+    """Nothing is left to be released, and all of it was; one answer more than was asked is refused."""
+    options = {"max_iter": 2, "doc_topic_prior": "infer" if infers else None}
+    whole = model(**options).fit(X)
+    with pytest.raises(KeyboardInterrupt):
+        model(path, callback=interrupt_after(whole.n_iter_), **options).fit(X)
+    header, arrays = _checkpoint.load(path)
+    fields = {key: header[key] for key in FIELDS}
+    longer = {"n_done": whole.n_iter_ + 1, "multipliers": [*header["multipliers"], header["multipliers"][-1]]}
+    more = arrays | {f"r_{whole.n_iter_}": arrays[f"r_{whole.n_iter_ - 1}"]}
+    with PrivacyAccountant(np.inf, 0.5, accept_claimed=True) as ledger:
+        _checkpoint.save(path, fields | longer, more)
+        with pytest.raises(ValueError, match=rf"in the {whole.n_iter_ + 1} rounds that it says are done"):
+            model(path, **options).fit(X)
+        assert not ledger.ledger
+        _checkpoint.save(path, fields, arrays)
+        reports = []
+        resumed = model(path, callback=reports.append, **options).fit(X)
+        assert len(ledger.ledger) == 1
+    assert not reports and not path.exists() and resumed.n_iter_ == whole.n_iter_
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+    assert resumed.privacy_guarantee_ == whole.privacy_guarantee_
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateCGSLDA(3, epsilon=EPSILON, mechanism="discrete-gaussian", max_iter=6),
+        PrivateCGSLDA(3, epsilon=EPSILON),
+        EmbeddingTopics(3),
+    ],
+    ids=["state", "answers", "clusters"],
+)
 def test_a_version_that_divides_the_budget_otherwise_does_not_go_on(path, estimator, monkeypatch):
     """What was released with little noise would be accounted for as if it had more."""
-    options = {"mechanism": "discrete-gaussian", "max_iter": 6} if estimator is PrivateCGSLDA else {}
     with pytest.raises(KeyboardInterrupt):
-        estimator(3, **options, checkpoint=path, callback=interrupt_after(3)).fit(X)
-    monkeypatch.setattr(_plan, "PRECISION_RATIO", 5.0)
+        clone(estimator).set_params(checkpoint=path, callback=interrupt_after(3)).fit(X)
+    monkeypatch.setattr(_spending, "PRECISION_RATIO", 5.0)
+    monkeypatch.setattr(_adaptive, "WORDS_SHARE", 0.061)
     monkeypatch.setattr(_embedding, "ROUNDS", 30)
     with pytest.raises(ValueError, match=r"or of another version.*left as it is"):
-        estimator(3, **options, checkpoint=path).fit(X)
+        clone(estimator).set_params(checkpoint=path).fit(X)
 
 
 @pytest.mark.parametrize("content", [b"my diary of ten years\n" * 100, b"\x93NUMPY", b"PK\x03\x04 no zip"])
@@ -419,21 +583,21 @@ def test_whatever_a_checkpoint_holds_it_ends_in_one_sentence(path, form):
     with pytest.raises(KeyboardInterrupt):
         stopped.fit(X)
     header, arrays = _checkpoint.load(path)
-    crafted = [(broken, arrays) for broken in broken_headers(header)]
+    damaged = [(broken, arrays) for broken in broken_headers(header)]
     for name in arrays:
         for broken in broken_arrays(arrays[name]):
             rest = {other: array for other, array in arrays.items() if other != name}
-            crafted.append((header, rest if broken is None else rest | {name: broken}))
+            damaged.append((header, rest if broken is None else rest | {name: broken}))
     resumed = clone(estimator).set_params(checkpoint=path, random_state=0)
     with PrivacyAccountant(np.inf, 0.5, accept_claimed=True) as ledger:
-        for broken, state in crafted:
+        for broken, state in damaged:
             np.savez(path, header=np.array(json.dumps(broken)), **state)
             content = path.read_bytes()
             with pytest.raises(ValueError, match=f"checkpoint '{path}' .*") as error:
                 resumed.fit(X)
             assert "left as it is" in str(error.value) or "other parameters or other data" in str(error.value)
             assert path.read_bytes() == content
-    assert not ledger.ledger and len(crafted) > 50
+    assert not ledger.ledger and len(damaged) > 50
 
 
 SLOW_FIT = """

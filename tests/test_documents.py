@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from random_units import norm
-from test_adaptive import KINDS, random_question
+from test_adaptive import KINDS, random_query
 from test_vips import FORMS
 
 from skdplda import VIPSLDA
@@ -81,14 +81,14 @@ def test_users_on_disk_are_fitted_as_in_memory(tmp_path, sizes, parameters, monk
 def test_a_user_on_disk_contributes_no_more_than_the_grid(tmp_path, sizes, kind):
     """Exactly, in Python's integers; the others' contributions stay. `test_adaptive` shows that the bound is met."""
     rng, largest = np.random.default_rng(10 + KINDS.index(kind)), 0
-    question = random_question(kind, N_WORDS, rng, for_users=True)
-    n_topics = question.shape[1] if isinstance(question, np.ndarray) else 2
+    query = random_query(kind, N_WORDS, rng, for_users=True)
+    n_topics = query.table.shape[1] if kind in ("frequent", "topics") else 2
     model = VIPSLDA(n_topics, random_state=0, max_doc_update_iter=16)
     plan, randomness = model._plan(), model._randomness()
 
     def total(data, users):
         data = model._read(data, users, plan, randomness)
-        return model._e_step(plan, randomness, data).collect(question, 0, None)
+        return model._e_step(plan, randomness, data).collect(query, 0, None)
 
     for seed in range(1 if kind in ("topics", "words") else 2):
         X, users = corpus(seed)

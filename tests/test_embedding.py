@@ -3,6 +3,7 @@
 import itertools
 import math
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import scipy.stats
+from conversing import Conversation
 from sklearn.base import clone
 
 from skdplda import EmbeddingTopics, PrivacyAccountant, release
@@ -26,15 +28,17 @@ from skdplda.esteps._clusters import (
     STEP,
     WEIGHTS,
     ClusterEStep,
-    ClusterQuestion,
+    ClusterWords,
+    DirectionSums,
+    EmbeddedWords,
     Embeddings,
     grid_directions,
     scaled_to_grid,
     soft_weights,
     weight_table,
 )
-from skdplda.models._cluster_rounds import ClusterPlan, ClusterTables, PublicStart, cluster_shares
-from skdplda.rounds import EStep, Tables
+from skdplda.models._cluster_rounds import ClusterKnowledge, ClusterPlan, PublicStart, cluster_shares, clusters
+from skdplda.rounds import EStep, Query
 from skdplda.rounds._bounds import GRID, shortened
 
 SHOUT = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
@@ -60,24 +64,24 @@ def centres_of(rng, n_clusters, n_dimensions):
     return np.trunc(LENGTH * rows / np.linalg.norm(rows, axis=1, keepdims=True) * (1 - 1e-9)).astype(np.float32)
 
 
-def questions(rng, n_clusters=3, n_dimensions=4, n_words=5):
+def queries(rng, n_clusters=3, n_dimensions=4, n_words=5):
     centre = np.trunc(FINE * 0.4 * rng.normal(size=n_dimensions) / n_dimensions)
     centres = centres_of(rng, n_clusters, n_dimensions)
     weights = rng.integers(4, 65, n_words)
     return [
-        ClusterQuestion("directions"),
-        ClusterQuestion("directions", centre, centres),
-        ClusterQuestion("directions", centre, centres, sharpness=rng.choice([0.0, 3.0, 1000.0])),
-        ClusterQuestion("words"),
-        ClusterQuestion("cluster_words", centre, centres, weights),
+        DirectionSums(n_dimensions),
+        DirectionSums(n_dimensions, centre, centres),
+        DirectionSums(n_dimensions, centre, centres, sharpness=rng.choice([0.0, 3.0, 1000.0])),
+        EmbeddedWords(n_words),
+        ClusterWords(centre, centres, weights),
     ]
 
 
-def collected(vectors, counts, groups, question):
+def collected(vectors, counts, groups, query):
     counts = shortened(sp.csr_array(np.asarray(counts, np.int32)))
     counts.indptr = counts.indptr.astype(np.int64)
     units = None if groups is None else check_groups(groups, len(vectors))
-    return ClusterEStep(Embeddings(np.asarray(vectors), counts), units).collect(question, 0, None)
+    return ClusterEStep(Embeddings(np.asarray(vectors), counts), units).collect(query, 0, None)
 
 
 def exact_norm(moved):
@@ -86,10 +90,9 @@ def exact_norm(moved):
 
 def test_the_parts_are_of_the_protocols():
     step = ClusterEStep(Embeddings(np.eye(3)))
-    plan = EmbeddingTopics(2)._plan()
-    tables = ClusterTables((3, 0, 2), plan, PublicStart.spread(2, 3, 0), n_rounds=3, soft=True, keyword_share=0.0)
     assert isinstance(step, EStep)
-    assert isinstance(tables, Tables)
+    for query in queries(np.random.default_rng(0)):
+        assert isinstance(query, Query) and query.norm == 2 and query.lemma.startswith("embedding, Lemma")
 
 
 def test_a_document_of_its_own_stays_within_the_bound_by_construction():
@@ -100,7 +103,7 @@ def test_a_document_of_its_own_stays_within_the_bound_by_construction():
 
 @pytest.mark.parametrize("seed", range(36))
 def test_replayed_contributions_keep_the_bound_in_integers(seed):
-    """With and without one unit, for each question: hostile rows, huge counts, a user with half of the texts."""
+    """With and without one unit, for each query: hostile rows, huge counts, a user with half of the texts."""
     rng = np.random.default_rng(seed)
     n = 24
     X = np.concatenate([HOSTILE, rng.standard_t(1, size=(n - len(HOSTILE), 4)) * 10.0 ** rng.integers(-9, 9)])
@@ -109,19 +112,20 @@ def test_replayed_contributions_keep_the_bound_in_integers(seed):
     groups = [None, np.where(np.arange(n) < n // 2, 0, np.arange(n)), rng.integers(0, 5, n)][seed % 3]
     gone = np.arange(n) == 3 if groups is None else groups == groups[3]
     left = None if groups is None else groups[~gone]
-    for question in questions(rng):
-        whole = collected(X, counts, groups, question)
-        rest = collected(X[~gone], counts[~gone], left, question)
-        assert exact_norm(whole - rest) <= GRID**2, question.kind
-        alone = collected(X[gone], counts[gone], None if groups is None else groups[gone], question)
+    for query in queries(rng):
+        whole = collected(X, counts, groups, query)
+        assert whole.shape == query.shape
+        rest = collected(X[~gone], counts[~gone], left, query)
+        assert exact_norm(whole - rest) <= GRID**2, query.kind
+        alone = collected(X[gone], counts[gone], None if groups is None else groups[gone], query)
         np.testing.assert_array_equal(whole - rest, alone)  # it does not depend on others, to the last bit
 
 
 def test_a_bound_is_used_by_users_of_many_documents():
     rng = np.random.default_rng(1)
     X, counts = rng.normal(size=(500, 4)) + 1, rng.poisson(3, (500, 5))
-    for question in questions(rng):
-        moved = collected(X, counts, np.zeros(500, int), question)
+    for query in queries(rng):
+        moved = collected(X, counts, np.zeros(500, int), query)
         assert 0.98 * GRID < exact_norm(moved) ** 0.5 <= GRID
 
 
@@ -130,9 +134,9 @@ def test_a_user_of_few_documents_that_agree_stays_within_the_bound(n_documents):
     """Equal documents add up: each alone would have the whole norm."""
     rng = np.random.default_rng(7)
     X, counts = np.tile(rng.normal(size=4), (n_documents, 1)), np.tile(rng.poisson(3, 5) + 1, (n_documents, 1))
-    for question in questions(rng):
-        moved = collected(X, counts, np.zeros(n_documents, int), question)
-        assert 0.9 * GRID < exact_norm(moved) ** 0.5 <= GRID, question.kind
+    for query in queries(rng):
+        moved = collected(X, counts, np.zeros(n_documents, int), query)
+        assert 0.9 * GRID < exact_norm(moved) ** 0.5 <= GRID, query.kind
 
 
 @pytest.mark.parametrize("order", [np.arange(40), np.arange(40)[::-1], np.random.default_rng(0).permutation(40)])
@@ -140,10 +144,8 @@ def test_users_of_one_document_each_are_documents_in_any_order(order):
     rng = np.random.default_rng(2)
     X, counts = rng.normal(size=(40, 4)), rng.poisson(1, (40, 5))
     names = np.array([f"user{number}" for number in order])
-    for question in questions(rng):
-        np.testing.assert_array_equal(
-            collected(X, counts, names, question), collected(X, counts, None, question), question.kind
-        )
+    for query in queries(rng):
+        np.testing.assert_array_equal(collected(X, counts, names, query), collected(X, counts, None, query), query.kind)
 
 
 def test_rows_and_users_in_any_order_give_the_same_sums():
@@ -151,11 +153,11 @@ def test_rows_and_users_in_any_order_give_the_same_sums():
     rng = np.random.default_rng(9)
     X, counts, users = rng.normal(size=(200, 4)), rng.poisson(1, (200, 5)), rng.integers(0, 70, 200)
     X[::9], names = 0, rng.permutation(70)
-    for question in questions(rng):
-        expected = collected(X, counts, users, question)
+    for query in queries(rng):
+        expected = collected(X, counts, users, query)
         for order in (np.arange(200)[::-1], rng.permutation(200)):
-            found = collected(X[order], counts[order], names[users[order]], question)
-            np.testing.assert_array_equal(found, expected, question.kind)
+            found = collected(X[order], counts[order], names[users[order]], query)
+            np.testing.assert_array_equal(found, expected, query.kind)
 
 
 @pytest.mark.parametrize("n", [255, 257, 5000])
@@ -163,13 +165,13 @@ def test_documents_that_are_alike_add_up_exactly(n):
     """The largest sums that single precision meets."""
     rng = np.random.default_rng(10)
     row, counts = np.array([[1.0, 1e-9, 0.0, 0.0]]), np.ones((1, 5))
-    asked = questions(rng)
+    asked = queries(rng)
     toward = np.trunc(np.eye(3, 4) * LENGTH * (1 - 1e-9)).astype(np.float32)
-    asked += [ClusterQuestion("directions", np.zeros(4), toward, sharpness=sharpness) for sharpness in (0.0, 1e9, None)]
-    for question in asked:
-        one = collected(row, counts, None, question)
+    asked += [DirectionSums(4, np.zeros(4), toward, sharpness=sharpness) for sharpness in (0.0, 1e9, None)]
+    for query in asked:
+        one = collected(row, counts, None, query)
         np.testing.assert_array_equal(
-            collected(np.repeat(row, n, 0), np.repeat(counts, n, 0), None, question), n * one, question.kind
+            collected(np.repeat(row, n, 0), np.repeat(counts, n, 0), None, query), n * one, query.kind
         )
 
 
@@ -177,13 +179,13 @@ def test_sums_equal_those_of_fractions():
     """A reference in exact arithmetic: each document's cluster, and its sums."""
     rng = np.random.default_rng(3)
     X, counts = rng.normal(size=(50, 4)), rng.poisson(1, (50, 5))
-    question = questions(rng)[1]
+    query = queries(rng)[1]
     expected = np.zeros((3, 5), dtype=object)
     for row in X:
-        direction = [int(v) for v in grid_directions(row[None], question.centre)[0]]
-        products = [sum(int(c) * v for c, v in zip(centre, direction, strict=True)) for centre in question.centres]
+        direction = [int(v) for v in grid_directions(row[None], query.centre)[0]]
+        products = [sum(int(c) * v for c, v in zip(centre, direction, strict=True)) for centre in query.centres]
         expected[products.index(max(products))] += np.array([SIZE] + [STEP * v for v in direction], dtype=object)
-    np.testing.assert_array_equal(collected(X, counts, None, question), expected.astype(np.int64))
+    np.testing.assert_array_equal(collected(X, counts, None, query), expected.astype(np.int64))
 
 
 @pytest.mark.parametrize("sharpness", [0.0, 5.0, 1e9])
@@ -191,7 +193,7 @@ def test_weighted_sums_equal_those_of_fractions(sharpness):
     """The same, of soft assignment; very sharp, it is the hard one."""
     rng = np.random.default_rng(8)
     X, counts = rng.normal(size=(50, 4)), np.ones((50, 5))
-    _, hard, *_ = questions(rng)
+    _, hard, *_ = queries(rng)
     table, expected = weight_table(sharpness), np.zeros((3, 5), dtype=object)
     for row in X:
         direction = [int(v) for v in grid_directions(row[None], hard.centre)[0]]
@@ -202,7 +204,7 @@ def test_weighted_sums_equal_those_of_fractions(sharpness):
         for k, w in enumerate(own):
             weight = int(np.float32(w) * np.float32(WEIGHTS * (1 - 1e-6) / length))
             expected[k, 1:] += [SOFT_STEP * weight * int(v * SOFT_LENGTH / LENGTH) for v in direction]
-    found = collected(X, counts, None, hard._replace(sharpness=sharpness))
+    found = collected(X, counts, None, replace(hard, sharpness=sharpness))
     np.testing.assert_array_equal(found, expected.astype(np.int64))
     if sharpness > 1e3:
         sums = collected(X, counts, None, hard)[:, 1:] / (STEP * LENGTH)
@@ -241,8 +243,8 @@ def test_rows_without_a_direction_are_in_no_cluster_and_no_warning_tells_of_them
         wide = np.array([[np.longdouble("1e4000"), 1]]) if np.finfo(np.longdouble).max > 1e308 else HOSTILE[2:3]
         assert not grid_directions(wide).any()
     counts = np.ones((4, 5))
-    for question in questions(np.random.default_rng(5)):
-        assert collected(HOSTILE[:4], counts, None, question).any() == (question.kind == "words")
+    for query in queries(np.random.default_rng(5)):
+        assert collected(HOSTILE[:4], counts, None, query).any() == (query.kind == "words")
 
 
 def test_a_row_equal_to_the_centre_has_no_direction():
@@ -271,11 +273,11 @@ def test_scaled_to_grid_keeps_the_bound_where_sums_wrap_around(values):
 def test_blocks_do_not_matter(monkeypatch):
     rng = np.random.default_rng(6)
     X, counts, groups = rng.normal(size=(300, 4)), rng.poisson(1, (300, 5)), rng.integers(0, 40, 300)
-    asked = list(itertools.product(questions(rng), (None, groups)))
-    whole = [collected(X, counts, users, question) for question, users in asked]
+    asked = list(itertools.product(queries(rng), (None, groups)))
+    whole = [collected(X, counts, users, query) for query, users in asked]
     monkeypatch.setattr("skdplda.esteps._clusters.BLOCK", 64)
-    for (question, users), expected in zip(asked, whole, strict=True):
-        np.testing.assert_array_equal(collected(X, counts, users, question), expected)
+    for (query, users), expected in zip(asked, whole, strict=True):
+        np.testing.assert_array_equal(collected(X, counts, users, query), expected)
 
 
 @pytest.mark.parametrize(("n_rounds", "words", "public"), [*itertools.product((1, 6, 40), (0.0, 0.5), (True, False))])
@@ -284,6 +286,46 @@ def test_shares_add_up_to_the_budget(n_rounds, words, public):
     assert sum(share for _, share in todo) == pytest.approx(1, abs=1e-12)
     assert min(share for _, share in todo) > 0
     assert [kind for kind, _ in todo].count("clusters") == n_rounds
+
+
+@pytest.mark.parametrize("soft", [True, False])
+@pytest.mark.parametrize(("words", "public"), [*itertools.product((0.0, 0.5), (True, False))])
+def test_the_strategy_asks_for_these_shares_whatever_is_released(words, public, soft):
+    """Of all sizes, where none of what is made of them is no number; the same answers make the same clusters."""
+    rng, (d, v, k), ends = np.random.default_rng(0), (4, 5, 3), []
+    plan = ClusterPlan.of(1.0, 1e-5, 0.001)
+    todo, scale = cluster_shares(6, words, public), plan.multipliers[0] * GRID
+    fakes = [
+        lambda shape: np.zeros(shape, np.int64),
+        lambda shape: np.full(shape, 2**62),
+        lambda shape: np.full(shape, -(2**62)),
+        lambda shape: rng.integers(-(2**63), 2**63 - 1, shape, endpoint=True),
+        lambda shape: np.rint(scale * rng.standard_normal(shape)).astype(np.int64),
+        lambda shape: np.rint(100 * scale * rng.gamma(0.1, 10.0, shape)).astype(np.int64),
+    ]
+    for i in range(30):
+        start = PublicStart.of_rows(rng.normal(size=(9, d)), np.ones(9), k, d, 0)
+        talks = []
+        for _ in range(2):
+            options = {"n_rounds": 6, "soft": soft, "centre": np.full(d, 0.1) if public else None}
+            known = ClusterKnowledge((d, v if words else 0, k), plan, start, **options)
+            talks.append(Conversation(clusters(known, words, public), plan))
+        while talks[0].ask is not None:
+            fake = (fakes[i] if i < len(fakes) else fakes[rng.integers(len(fakes))])(talks[0].ask.query.shape)
+            for talk in talks:
+                talk.answer(fake.copy())
+            known = talks[0].known
+            assert np.isfinite(known.directions).all() and np.isfinite(known.centre).all()
+            np.testing.assert_allclose(np.linalg.norm(known.directions, axis=1), 1)
+        assert talks[0].shares == [share for _, share in todo]
+        kinds = {"centre": "directions", "clusters": "directions"}
+        assert talks[0].kinds == [kinds.get(kind, kind) for kind, _ in todo]
+        if words:
+            assert np.isfinite(known.pseudo_counts()).all() and known.pseudo_counts().min() >= 0
+            np.testing.assert_array_equal(talks[1].known.pseudo_counts(), known.pseudo_counts())
+        np.testing.assert_array_equal(talks[1].known.directions, known.directions)
+        ends.append(known.directions.tobytes())
+    assert len(set(ends)) > 20
 
 
 # --- the start -------------------------------------------------------------------------------------------
@@ -332,28 +374,29 @@ def test_public_axes_come_of_exact_sums(weight, monkeypatch):
     assert 0.99 * 2**52 < np.trace(found) < 2**53
 
 
-# --- the tables ------------------------------------------------------------------------------------------
+# --- what releases prove ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("size", "last"), [(10, 0.0), (1000, 1.0), (1e5, 1.0)])
 def test_clusters_follow_releases_that_are_more_than_noise(size, last):
     """Also if they move by less in a round than noise would tell; before the last release they are turned further."""
     plan, start = ClusterPlan.of(1.0, 1e-5, 0.01), PublicStart(np.eye(8)[:2], np.zeros(8))
-    tables = ClusterTables((8, 0, 2), plan, start, n_rounds=20, soft=False, keyword_share=0.0, centre=np.zeros(8))
-    turned = []
+    known = ClusterKnowledge((8, 0, 2), plan, start, n_rounds=20, soft=False, centre=np.zeros(8))
+    talk, turned = Conversation(clusters(known, 0.0, True), plan), []
     for round_ in range(20):
         angle = 0.05 * (round_ + 1)
         noisy = np.zeros((2, 9))
         noisy[:, 0] = SIZE * size
         noisy[:, 1:4] = STEP * LENGTH * size * np.array([[math.cos(angle), 0, math.sin(angle)], [0, 1, 0]])
-        tables.update(np.rint(noisy).astype(np.int64), round_)
-        turned.append(math.atan2(tables.directions[0, 2], tables.directions[0, 0]) / angle)
-    np.testing.assert_allclose(np.linalg.norm(tables.directions, axis=1), 1)
+        talk.answer(np.rint(noisy).astype(np.int64))
+        turned.append(math.atan2(known.directions[0, 2], known.directions[0, 0]) / angle)
+    assert talk.ask is None and talk.known is known
+    np.testing.assert_allclose(np.linalg.norm(known.directions, axis=1), 1)
     assert turned[-1] == pytest.approx(last, abs=0.01)
     assert turned[-1] < last + 1e-9
     assert (max(turned[10:-1]) > last + 0.02) == (last > 0)
-    deviation = plan.deviation(0) / math.sqrt(tables.spent[-1]) * GRID / SIZE
-    assert tables.sizes[1] < deviation  # several releases tell more than one
+    deviation = plan.deviation(0) / math.sqrt(talk.shares[-1]) * GRID / SIZE
+    assert known.sizes[1] < deviation  # several releases tell more than one
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2])
@@ -362,11 +405,13 @@ def test_noise_of_sizes_is_not_larger_than_told(n_clusters):
     shape, rng = (1, 0, n_clusters), np.random.default_rng(0)
     plan, start, errors = ClusterPlan.of(1.0, 1e-5, 0.01), PublicStart(np.ones((n_clusters, 1))), []
     for _ in range(500):
-        tables = ClusterTables(shape, plan, start, n_rounds=20, soft=False, keyword_share=0.0, centre=np.zeros(1))
-        for round_ in range(20):
-            noise = rng.normal(scale=GRID * plan.deviation(0) / math.sqrt(tables.next_share), size=(n_clusters, 2))
-            tables.update(np.rint(noise).astype(np.int64), round_)
-        sizes, deviation = tables.sizes
+        known = ClusterKnowledge(shape, plan, start, n_rounds=20, soft=False, centre=np.zeros(1))
+        talk = Conversation(clusters(known, 0.0, True), plan)
+        while talk.ask is not None:
+            noise = rng.normal(scale=GRID * plan.deviation(0) / math.sqrt(talk.ask.share), size=(n_clusters, 2))
+            talk.answer(np.rint(noise).astype(np.int64))
+        assert talk.kinds == ["directions"] * 20
+        sizes, deviation = known.sizes
         errors.append(np.mean((sizes / deviation) ** 2))
     assert sum(errors) * n_clusters < scipy.stats.chi2.isf(1e-6, 500 * n_clusters)
 

@@ -9,9 +9,9 @@ from test_listed import rounds
 
 from skdplda import PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
+from skdplda.exact import _expected
 from skdplda.exact._expected import LEAST_ALPHA, ExpectedTopics, expected_table, first_expected
 from skdplda.models import _cgs
-from skdplda.rounds import _expected
 
 
 def drawn(X, K, seed=0):

@@ -20,7 +20,7 @@ from skdplda.metrics import unigram_perplexity
 from skdplda.models._hdp_accounting import RESERVE, HybridPlan
 from skdplda.models._hdp_sampler import DelayedCountSweeps, PartOfTokens
 from skdplda.privacy import Randomness, bounded_range_event, epsilon_of, zcdp_event
-from skdplda.rounds import _sensitivity
+from skdplda.rounds import _bounds
 from skdplda.rounds._bounds import some_tokens
 
 
@@ -415,7 +415,7 @@ def counts_of(rows):
 
 def test_of_a_long_document_all_subsets_of_tokens_are_alike(monkeypatch):
     """Deterministic rules would do for whole documents, but one word more or less would move the others."""
-    monkeypatch.setattr(_sensitivity, "MOST_TOKENS", 3)
+    monkeypatch.setattr(_bounds, "MOST_TOKENS", 3)
     for row in ([2, 0, 1, 1], [9, 1, 0, 2]):
         X = counts_of(np.tile(row, (20_000, 1)))
         left = some_tokens(X, np.arange(8, dtype=np.uint32)).toarray()
@@ -427,7 +427,7 @@ def test_of_a_long_document_all_subsets_of_tokens_are_alike(monkeypatch):
 
 
 def test_a_part_keeps_the_tokens_that_the_whole_keeps(monkeypatch):
-    monkeypatch.setattr(_sensitivity, "MOST_TOKENS", 30)
+    monkeypatch.setattr(_bounds, "MOST_TOKENS", 30)
     key, X = np.arange(8, dtype=np.uint32), counts_of(np.random.default_rng(0).poisson(2, (9, 40)))
     whole = some_tokens(X, key)
     options = {"units": None, "n_threads": 1, "key": key, "n_topics": 2}

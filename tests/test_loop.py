@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ import scipy.sparse as sp
 from scipy import stats
 
 from skdplda.esteps._gibbs import GibbsEStep
+from skdplda.exact._loop import answer_exactly
 from skdplda.privacy import Randomness, delta_of
-from skdplda.rounds._loop import Tables, run_rounds
-from skdplda.rounds._spending import NoisePlan
+from skdplda.rounds import Ask, NoisePlan, Query, Spending, Tables, TopicCounts
+from skdplda.rounds._loop import converse, rounds_of
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
 FIRST_TABLE = np.array([[3.0, 0.5], [0.2, 2.0]], dtype=np.float32)
@@ -151,7 +153,7 @@ def test_the_e_step_has_the_enumerated_law(n_sweeps):
         X, n_topics=2, order=2, priors=lambda _: (ALPHA, BETA), n_sweeps=n_sweeps, soft_counts=False,
         randomness=Randomness(0), n_threads=1,
     )  # fmt: skip
-    step.collect(FIRST_TABLE, 0, None)
+    step.collect(TopicCounts(FIRST_TABLE), 0, None)
     topics = step.arrays()["topics"].reshape(n, 3)
     law = sweep_law(words, (None,) * 3, FIRST_TABLE, n_sweeps)
     expected = np.array([law[state] for state in product(range(2), repeat=3)])
@@ -167,24 +169,34 @@ class Silence:
 
     n_units = 0
 
-    def __init__(self):
-        self.sizes = []
+    def collect(self, query, round_, active):
+        return np.zeros(query.shape, np.int64)
 
-    def collect(self, table, round_, active):
-        self.sizes.append(None if active is None else len(active))
-        return np.zeros((500, 40), np.int32)
+    def arrays(self):
+        return {}
 
 
 class Recorder(Tables):
-    """A tables that keeps what was released."""
+    """Tables that keep what was released."""
 
-    table = np.zeros((500, 40), np.float32)
-
-    def __init__(self):
-        self.released = []
+    def __init__(self, shape=(500, 40)):
+        self.table, self.released = np.ones(shape, np.float32), []
 
     def update(self, noisy, round_):
         self.released.append(noisy.copy())
+
+    def arrays(self):
+        return {}
+
+
+def run(e_step, tables, plan, randomness, **options):
+    """Run as many rounds as a plan has, with its noise, and return the tables."""
+    return converse(rounds_of(tables, plan.n_rounds, plan.law.norm), e_step, Spending(plan), randomness, **options)
+
+
+def run_exactly(e_step, tables, plan, randomness, **options):
+    """Run as many rounds as a plan has, without noise."""
+    return answer_exactly(rounds_of(tables, plan.n_rounds, None), e_step, Spending(plan), randomness, **options)
 
 
 @pytest.mark.parametrize(("mechanism", "rate"), [("gaussian", 1.0), ("gaussian", 0.1), ("laplace", 1.0)])
@@ -192,9 +204,8 @@ class Recorder(Tables):
 def test_an_empty_batch_gets_the_noise_of_the_plan_and_each_round_its_own(mechanism, rate, seed):
     """Sums of squares are chi-square, sums of magnitudes gamma; false alarms without a seed: 12 times 2e-8."""
     multipliers = (2.0, 3.0, 2.0, 1.0)
-    tables = Recorder()
-    run_rounds(Silence(), tables, NoisePlan(mechanism, rate, multipliers, None), Randomness(seed))
-    assert len(tables.released) == 4
+    tables = run(Silence(), Recorder(), NoisePlan(mechanism, rate, multipliers, None), Randomness(seed))
+    assert len(tables.released) == 4 == tables.n_done
     for multiplier, noise in zip(multipliers, tables.released, strict=True):
         assert noise.dtype.kind == "i"
         x = noise.ravel() / (multiplier * 2**20)  # so fine that integers look continuous
@@ -207,37 +218,63 @@ def test_an_empty_batch_gets_the_noise_of_the_plan_and_each_round_its_own(mechan
     assert len({noise.tobytes() for noise in tables.released}) == 4
 
 
-class Witness(Silence, Recorder):
-    """An E-step and a tables at once, which write down when they are called."""
+class Witness(Silence):
+    """An E-step that writes down when it is asked."""
 
-    def __init__(self, steps):
-        self.steps, self.released = steps, []
+    def __init__(self, note):
+        self.steps, self._note = [], note
 
-    def collect(self, table, round_, active):
-        self.steps.append("sum")
-        return np.zeros((50, 4), np.int64)
+    def collect(self, query, round_, active):
+        self.steps.append(self._note(query, round_, active))
+        return super().collect(query, round_, active)
+
+
+def witness(note=lambda query, round_, active: "sum", **attributes):
+    """Return a `Witness` with attributes."""
+    found = Witness(note)
+    vars(found).update(attributes)
+    return found
 
 
 def test_the_budget_is_charged_before_the_first_noisy_sum():
-    steps = []
-    witness = Witness(steps)
-    plan = NoisePlan("gaussian", 1.0, (1.0, 1.0), None)
-    run_rounds(witness, witness, plan, Randomness(0), before_release=lambda run: steps.append("charge"))
-    assert steps == ["charge", "sum", "sum"]
+    plan, step = NoisePlan("gaussian", 1.0, (1.0, 1.0), None), witness()
+    run(step, Recorder((50, 4)), plan, Randomness(0), before_release=lambda run: step.steps.append("charge"))
+    assert step.steps == ["charge", "sum", "sum"]
+
+
+def test_nothing_is_summed_or_released_that_the_budget_does_not_hold():
+    """One ask more than the plan has, whatever the strategy is: the loop ends before the documents are asked."""
+    step, tables, plan = witness(), Recorder((50, 4)), NoisePlan("gaussian", 1.0, (1.0, 1.0), None)
+    with pytest.raises(RuntimeError, match="release 2 is not one of the plan"):
+        converse(rounds_of(tables, 3, 2), step, Spending(plan), Randomness(0))
+    assert step.steps == ["sum", "sum"] and len(tables.released) == 2
+
+
+def test_a_strategy_of_another_author_is_a_generator_that_asks():
+    """It gets noisy sums of the shapes that it asked for, and its last word is the model."""
+
+    class Pairs(Query):
+        shape, kind, norm, lemma = (2, 3), "pairs", 2, "none"
+
+    def strategy():
+        first = yield Ask(Pairs(), None, None, 2)
+        second = yield Ask(Pairs(), None, first, 2)
+        return SimpleNamespace(table=second, answers=(first, second))
+
+    plan, reports = NoisePlan("gaussian", 1.0, (1.0, 2.0), None), []
+    found = converse(strategy(), witness(), Spending(plan), Randomness(3), callback=reports.append).answers
+    assert [noisy.shape for noisy in found] == [(2, 3), (2, 3)] and not np.array_equal(*found)
+    assert [(report.n_done, report.n_rounds) for report in reports] == [(1, 2), (2, 2)]
+    assert all(report.table is noisy for report, noisy in zip(reports, found, strict=True))
+    again = converse(strategy(), witness(), Spending(plan), Randomness(3)).answers
+    np.testing.assert_array_equal(again, found)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.7])
 def test_each_round_takes_a_sample_of_its_own_at_the_rate_that_is_paid_for(rate):
-    class Sampled(Witness):
-        n_units = 20_000
-
-        def collect(self, table, round_, active):
-            self.steps.append(active)
-            return np.zeros((50, 4), np.int64)
-
-    steps, randomness = [], Randomness(5)
-    witness = Sampled(steps)
-    run_rounds(witness, witness, NoisePlan("gaussian", rate, (1.0,) * 3, None), randomness)
+    randomness, step = Randomness(5), witness(lambda query, round_, active: active, n_units=20_000)
+    run(step, Recorder((50, 4)), NoisePlan("gaussian", rate, (1.0,) * 3, None), randomness)
+    steps = step.steps
     assert len(steps) == 3
     for round_, active in enumerate(steps):
         np.testing.assert_array_equal(active, randomness.sample(round_, 20_000, rate))
@@ -248,20 +285,16 @@ def test_each_round_takes_a_sample_of_its_own_at_the_rate_that_is_paid_for(rate)
 def test_the_first_round_without_noise_takes_parts_of_growing_size():
     """All but a small part then meet tables that hold topics; an empty table made topics of long documents worse."""
 
-    class Grown(Witness):
-        n_units, grows = 20_000, True
+    def taken(loop, epsilon, n_rounds, grows):
+        step, tables = witness(lambda _, *asked: asked, n_units=20_000), Recorder((50, 4))
+        plan = NoisePlan.calibrate("gaussian", epsilon, 1e-5, n_rounds, 1.0)
+        loop(step, tables, plan, Randomness(5), **({"grows": tables} if grows else {}))
+        assert len(tables.released) == len(step.steps)  # each part makes a table
+        return step.steps
 
-        def collect(self, table, round_, active):
-            self.steps.append((round_, active))
-            return np.zeros((50, 4), np.int64)
-
-    taken = {}
-    for epsilon, n_rounds in ((np.inf, 3), (np.inf, 1), (1.0, 3)):
-        witness = Grown([])
-        run_rounds(witness, witness, NoisePlan.calibrate("gaussian", epsilon, 1e-5, n_rounds, 1.0), Randomness(5))
-        taken[epsilon, n_rounds] = witness.steps
-    assert taken[np.inf, 1] == [(0, None)] and taken[1.0, 3] == [(0, None), (1, None), (2, None)]
-    *parts, (one, _), (two, _) = taken[np.inf, 3]
+    assert taken(run_exactly, np.inf, 1, True) == [(0, None)]
+    assert taken(run, 1.0, 3, False) == taken(run_exactly, np.inf, 3, False) == [(0, None), (1, None), (2, None)]
+    *parts, (one, _), (two, _) = taken(run_exactly, np.inf, 3, True)
     assert (one, two) == (1, 2) and {round_ for round_, _ in parts} == {0}
     np.testing.assert_array_equal(sum(active for _, active in parts), np.ones(20_000))
     sizes = np.array([active.sum() for _, active in parts])
@@ -269,29 +302,28 @@ def test_the_first_round_without_noise_takes_parts_of_growing_size():
 
 
 def test_a_fit_that_cannot_be_charged_adds_no_noise_and_releases_nothing():
-    steps = []
-    witness = Witness(steps)
+    step, tables = witness(), Recorder((50, 4))
 
     def refuse(run):
         raise RuntimeError("no budget")
 
     with pytest.raises(RuntimeError, match="no budget"):
-        run_rounds(witness, witness, NoisePlan("gaussian", 1.0, (1.0,), None), Randomness(0), before_release=refuse)
-    assert not steps and not witness.released
+        run(step, tables, NoisePlan("gaussian", 1.0, (1.0,), None), Randomness(0), before_release=refuse)
+    assert not step.steps and not tables.released
 
 
 def test_without_noise_nothing_is_added():
-    tables = Recorder()
-    run_rounds(Silence(), tables, NoisePlan.calibrate("gaussian", np.inf, 1e-5, 2, 1.0), Randomness(None))
-    assert not np.any(tables.released)
+    plan = NoisePlan.calibrate("gaussian", np.inf, 1e-5, 2, 1.0)
+    tables = run_exactly(Silence(), Recorder(), plan, Randomness(None))
+    assert len(tables.released) == 2 and not np.any(tables.released)
 
 
 def test_noise_that_covered_one_statistic_never_covers_another():
     """Whoever has two releases with equal noise has the difference of the two exact sums."""
     plan, noise = NoisePlan.calibrate("gaussian", 1.0, 1e-5, 1, 1.0), []
     for exact in (np.zeros((50, 4), np.int64), np.eye(50, 4, dtype=np.int64)):
-        step, tables = Silence(), Recorder()
-        step.collect = lambda table, round_, active, exact=exact: exact
-        run_rounds(step, tables, plan, Randomness(0))
+        step, tables = Silence(), Recorder((50, 4))
+        step.collect = lambda query, round_, active, exact=exact: exact.copy()
+        run(step, tables, plan, Randomness(0))
         noise.append(tables.released[0] - exact)
     assert np.corrcoef(noise[0].ravel(), noise[1].ravel())[0, 1] < 0.5

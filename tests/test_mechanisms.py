@@ -28,7 +28,7 @@ from skdplda.privacy import (
     zcdp_event,
 )
 from skdplda.privacy._noise import _is_below
-from skdplda.rounds import NoisePlan
+from skdplda.rounds import NoisePlan, Spending
 from skdplda.rounds._adaptive import FREQUENT_SHARE, WORDS_SHARE, topic_shares
 from skdplda.rounds._bounds import GRID
 
@@ -142,7 +142,7 @@ def test_a_new_mechanism_is_a_row_and_nothing_else(monkeypatch):
     monkeypatch.setitem(MECHANISMS, row.name, row)
     plan = NoisePlan.calibrate(row.name, 2.0, 0.0, 4)
     assert plan.law is row and plan.deviation(0) == plan.multipliers[0] * 2**0.5
-    noise = plan.draw(plan.multiplier(0, None), (50, 20), None, 1)
+    noise = plan.draw(Spending(plan).take(), (50, 20), None, 1)
     assert noise.dtype == np.int64 and noise.any()
     with pytest.raises(ValueError, match=r"sampling_rate must be 1\.0"):
         NoisePlan.calibrate(row.name, 2.0, 0.0, 4, 0.5)

@@ -22,7 +22,7 @@ from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
 from skdplda.models import HDPLDA, BaseRoundsModel
 from skdplda.privacy import MECHANISMS
-from skdplda.rounds import GRID, EStep
+from skdplda.rounds import GRID, EStep, TopicCounts
 from skdplda.rounds._bounds import scaled_values
 from skdplda.rounds._units import UnitEStep
 
@@ -291,22 +291,22 @@ def test_draws_and_states_are_a_documents_own_whatever_is_beside_it(X):
 
     model = Drawn(random_state=0)
     total, first = (model.audit_contributions(part, rounds_before=2)[0] for part in (X, X[:40]))
-    step = model._audited_parts(X)[0]
+    step, table, *_ = model._audited_parts(X)
     only = np.r_[np.zeros(40), np.ones(20)].astype(np.uint8)
-    table = model._audited_parts(X)[1].table
+    query = TopicCounts(table)
     for round_ in range(2):
-        step.collect(table, round_, only)
-    np.testing.assert_array_equal(first + step.collect(table, 2, only), total)
+        step.collect(query, round_, only)
+    np.testing.assert_array_equal(first + step.collect(query, 2, only), total)
 
 
 def test_a_checkpoint_keeps_the_states(X):
     step = UnitEStep(X, None, contribution=Counted().contribution, n_topics=2, randomness=KEY)
-    table = np.ones((12, 2), np.float32)
+    query = TopicCounts(np.ones((12, 2), np.float32))
     assert isinstance(step, EStep)
-    step.collect(table, 0, (np.arange(60) % 2).astype(np.uint8))
+    step.collect(query, 0, (np.arange(60) % 2).astype(np.uint8))
     other = UnitEStep(X, None, contribution=Counted().contribution, n_topics=2, randomness=KEY)
     other.restore(copy.deepcopy(step.arrays()))
-    np.testing.assert_array_equal(step.collect(table, 1, None), other.collect(table, 1, None))
+    np.testing.assert_array_equal(step.collect(query, 1, None), other.collect(query, 1, None))
     assert len(step.arrays()["documents"]) == (np.diff(X.indptr) > 0).sum()
 
 

@@ -14,6 +14,7 @@ from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.esteps._segments import SegmentEStep
 from skdplda.models._pctd_tables import ConsistentTables, LastTable, consistent
 from skdplda.priors import WordPrior
+from skdplda.rounds import TopicCounts
 from skdplda.rounds._bounds import GRID, equal_contributions, shortened
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.semantics import UnitMatrix, word_similarity
@@ -64,7 +65,7 @@ def em(X, n_topics, n_rounds, similarity=None, tau=0.0):
     tables = LastTable((X.shape[1], n_topics), 7, similarity, tau)
     likelihood = []
     for round_ in range(n_rounds):
-        tables.update(step.collect(tables.table, round_, None), round_)
+        tables.update(step.collect(tables.query(None), round_, None), round_)
         likelihood.append(step.log_likelihood.sum())
     return np.array(likelihood), tables.table, step.arrays()["theta"]
 
@@ -170,7 +171,7 @@ def test_sums_are_integers_and_a_document_moves_them_by_the_grid_at_most(units):
     def collect(X):
         step = e_step(X)
         table = np.random.default_rng(0).gamma(1.0, size=(25, 3)).astype(np.float32)
-        return step.collect(table, 0, None)
+        return step.collect(TopicCounts(table), 0, None)
 
     whole = collect(units)
     assert whole.dtype == np.int64
@@ -181,14 +182,14 @@ def test_sums_are_integers_and_a_document_moves_them_by_the_grid_at_most(units):
 
 def test_who_is_left_out_adds_nothing(units):
     step = e_step(units)
-    table = np.random.default_rng(0).gamma(1.0, size=(25, 3)).astype(np.float32)
+    query = TopicCounts(np.random.default_rng(0).gamma(1.0, size=(25, 3)).astype(np.float32))
     active = np.zeros(len(units), np.uint8)
-    assert not step.collect(table, 0, active).any()
+    assert not step.collect(query, 0, active).any()
     np.testing.assert_allclose(step.arrays()["theta"], 1 / 3)  # nor does it change
     active[::2] = 1
-    half = step.collect(table, 1, active).copy()
+    half = step.collect(query, 1, active).copy()
     part = e_step(units[::2])
-    np.testing.assert_array_equal(half, part.collect(table, 1, None))
+    np.testing.assert_array_equal(half, part.collect(query, 1, None))
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 
 from skdplda import PrivateCGSLDA
 from skdplda.privacy import MECHANISMS, PrivacyAccountant, delta_of, epsilon_of, gaussian_event
-from skdplda.rounds._spending import NoisePlan
+from skdplda.rounds import NoisePlan, Spending
 
 
 @pytest.mark.parametrize(("mechanism", "factor"), [("gaussian", 1.0), ("laplace", 2**0.5)])
@@ -29,6 +29,20 @@ def test_the_precision_of_gaussian_rounds_grows_tenfold():
 
     sigma = brentq(lambda sigma: delta(sigma) - 1e-6, 0.1, 100, xtol=1e-12)
     assert precision.sum() ** -0.5 == pytest.approx(sigma, rel=1e-5)
+
+
+def test_the_releases_of_a_plan_are_taken_one_after_the_other_and_no_more():
+    plan = NoisePlan.calibrate("gaussian", 2.0, 1e-6, 3)
+    for skipped in range(4):  # by an earlier run
+        spending = Spending(plan)
+        spending.skip(skipped)
+        assert tuple(spending.take() for _ in range(3 - skipped)) == plan.multipliers[skipped:]
+        assert tuple(spending.multipliers) == plan.multipliers
+        for share in (None, 0.1):
+            with pytest.raises(RuntimeError, match="release 3 is not one of the plan"):
+                spending.take(share)
+    with pytest.raises(RuntimeError, match="release 0 is not one of the plan"):
+        Spending(plan).take(0.1)  # a plan of fixed releases has no shares
 
 
 def test_laplace_rounds_divide_epsilon_evenly():

@@ -7,6 +7,7 @@ from copy import deepcopy
 import numpy as np
 import pandas as pd
 import pytest
+from conversing import Conversation
 from gensim.models import KeyedVectors, Word2Vec
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import CountVectorizer
@@ -30,7 +31,7 @@ from skdplda import (
 from skdplda.models._base import OF_TOPICS, BaseRoundsModel
 from skdplda.priors._public import LEAST_DOCUMENTS, LEAST_TEXTS, WordPrior
 from skdplda.priors._seeding import SEEDED_SHARE, order_of_topics, starting_topics
-from skdplda.rounds._adaptive import AdaptiveTables, least_share
+from skdplda.rounds._adaptive import adaptive, least_share
 from skdplda.rounds._bounds import GRID
 from skdplda.rounds._spending import BudgetPlan
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix
@@ -262,7 +263,7 @@ def test_the_representation_follows_the_content(everything, vectors):
 
 
 def test_it_has_one_public_path_and_loads_on_demand():
-    assert skdplda.PublicPrior is skdplda.rounds.PublicPrior
+    assert skdplda.PublicPrior is skdplda.priors.PublicPrior
     assert "PublicPrior" in skdplda.__all__
 
 
@@ -763,12 +764,13 @@ def test_a_seed_without_words_starts_its_topic_as_no_seed_does(frequent):
     topics = np.stack([np.full(40, 1 / 40), np.eye(40)[39]])
     starts = []
     for prior in (None, WordPrior(topics=topics, names=("lost", "first"))):
-        tables = AdaptiveTables((40, 4), BudgetPlan.of(20.0, 1e-5, least_share(None)), 7, weighted=True, prior=prior)
-        tables.update(np.full((40, 1), (5 if frequent else 300) * GRID), 0)  # little signal: frequent words come first
+        plan = BudgetPlan.of(20.0, 1e-5, least_share(None))
+        talk = Conversation(adaptive((40, 4), plan, 7, weighted=True, prior=prior), plan)
+        talk.answer(np.full((40, 1), (5 if frequent else 300) * GRID))  # little signal: frequent words come first
+        assert talk.kinds == ["words", "frequent" if frequent else "topics"]
         if frequent:
-            assert not tables.question.all()
-            tables.update(np.full((tables.question.any(axis=1).sum(), 4), GRID), 1)
-        starts.append(tables.table / tables.table.sum(axis=1, keepdims=True))
+            talk.answer(np.full(talk.ask.query.shape, GRID))
+        starts.append(talk.ask.table / talk.ask.table.sum(axis=1, keepdims=True))
     none, seeded = (start[:, [0, 2, 3]] / start[:, 2:3] for start in starts)
     np.testing.assert_allclose(seeded, none, rtol=1e-5)
     assert starts[1][39, 1] > 2 * starts[0][39, 1]

@@ -178,8 +178,8 @@ DEFEATS = [  # a trial, its part, and an edit of a module that no former trial s
     ("PrivateCGSLDA", "published", "models._published_gibbs", "form.noise_of_last / ", "10 * form.noise_of_last / "),
     ("PrivateCGSLDA", "published", "models._published_gibbs", "(form.noise / ", "(9 * form.noise / "),
     ("VIPSLDA", "bounded", "models._vips", "else float(self.max_norm)", "else 1.5 * float(self.max_norm)"),
-    ("VIPSLDA", "bounded", "rounds._estep_variational", "max_length=max_length", "max_length=None"),
-    ("VIPSLDA", "helped", "rounds._adaptive", "_centres = unit_columns(sums)", "_centres = unit_columns(-sums)"),
+    ("VIPSLDA", "bounded", "esteps._variational", "max_length=max_length", "max_length=None"),
+    ("VIPSLDA", "helped", "rounds._adaptive", "= unit_columns((yield from", "= -unit_columns((yield from"),
     ("DPVocabularySelector", "selection", "privacy._partition", "np.full(most, grid)", "np.full(most, 3 * grid)"),
     ("DPVocabularySelector", "selection", "privacy._partition", "log(1 / (2 * delta))", "log(1 / (90 * delta))"),
 ]

@@ -12,7 +12,10 @@ import pytest
 import skdplda
 
 ROOT = Path(skdplda.__file__).parent
-FOLDERS = ("rounds", "models", "vocabulary", "privacy", "local", "semantics", "model_selection")
+FOLDERS = (
+    *("privacy", "semantics", "local", "priors", "rounds", "exact", "esteps", "models", "vocabulary"),
+    "model_selection",
+)
 # Functions of NumPy and of the C library (`np.exp`, `math.exp`), methods of arrays, laws of generators, and
 # modules whose last bits may differ between processors, versions, numbers of threads or compilers.
 FUNCTIONS = set(
@@ -40,7 +43,13 @@ WHOLE = "whole numbers below 2**53: exact in any order"
 FLAGS = "counts flags or sizes"
 ONES = "ones times numbers: sums alone, in the order of the entries"
 EXCEPTIONS = {
+    "esteps/_clusters.py:ClusterEStep._products": WHOLE,
+    "esteps/_clusters.py:ClusterEStep._unit_sums": WHOLE,
+    "esteps/_clusters.py:ClusterEStep.sum_directions": WHOLE,
+    "esteps/_clusters.py:_squares": WHOLE,
+    "esteps/_clusters.py:_weighted_sums": WHOLE,
     "model_selection/_trials.py:private_score": WHOLE,
+    "models/_cluster_rounds.py:PublicStart.of_rows": WHOLE,
     "models/_clusters.py:BaseClusterModel._cosines": WHOLE,
     "models/_clusters.py:projected_rows": WHOLE,
     "models/_embedding.py:EmbeddingTopics._warn_fitted": FLAGS,
@@ -58,27 +67,21 @@ EXCEPTIONS = {
     "models/_topics.py:TopicsMixin.find_topics": FLAGS,
     "models/_topics.py:TopicsMixin.merge_topics": FLAGS,
     "models/_topics.py:warn_of_noise": FLAGS,
-    "privacy/_filter.py:choose_filter": "powers of a half: exact",
-    "privacy/_noise.py:_is_below": "mpmath, in as many bits as the decision needs",
-    "privacy/_partition.py:select_words": FLAGS,
-    "models/_cluster_rounds.py:PublicStart.of_rows": WHOLE,
-    "rounds/_respondents.py:AdaptiveEStep._sum_vectors": WHOLE,
-    "rounds/_respondents.py:AdaptiveEStep._votes": WHOLE,
-    "esteps/_clusters.py:ClusterEStep._products": WHOLE,
-    "esteps/_clusters.py:ClusterEStep._sum_directions": WHOLE,
-    "esteps/_clusters.py:ClusterEStep._unit_sums": WHOLE,
-    "esteps/_clusters.py:_squares": WHOLE,
-    "esteps/_clusters.py:_weighted_sums": WHOLE,
-    "rounds/_units.py:check_contribution": WHOLE,
     "priors/_public.py:PublicPrior.from_texts": WHOLE,
     "priors/_public.py:_applied": WHOLE,
     "priors/_public.py:_association": WHOLE,
     "priors/_public.py:checked_numbers": FLAGS,
     "priors/_seeding.py": "linear_sum_assignment only adds, subtracts and compares",
+    "privacy/_filter.py:choose_filter": "powers of a half: exact",
+    "privacy/_noise.py:_is_below": "mpmath, in as many bits as the decision needs",
+    "privacy/_partition.py:select_words": FLAGS,
     "rounds/_bounds.py:_squared_norms": WHOLE,
     "rounds/_bounds.py:equal_contributions": ONES + "; powers of order 1 or 2",
     "rounds/_bounds.py:scaled_to_grid": WHOLE,
     "rounds/_bounds.py:unit_weights": ONES + "; powers of order 1 or 2",
+    "rounds/_queries.py:VectorSums.collect": WHOLE,
+    "rounds/_queries.py:Votes.collect": WHOLE,
+    "rounds/_units.py:check_contribution": WHOLE,
     "semantics/_similarity.py:word_similarity": WHOLE,
     "semantics/_units.py:UnitMatrix.to_counts": ONES,
     "vocabulary/_selection.py:unit_words": ONES,

@@ -6,15 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skdplda.rounds._tables import (
-    ExactTables,
-    OnlineTables,
-    SmoothedTables,
-    annealed,
-    initial_table,
-    model_noise,
-    word_weights,
-)
+from skdplda.exact._tables import ExactTables, annealed
+from skdplda.rounds._bounds import word_weights
+from skdplda.rounds._tables import OnlineTables, SmoothedTables, initial_table, model_noise
 
 GRID = 2**20  # the norm bound of a contribution, in the integers of a sum
 SHAPE = (7, 3)
@@ -128,6 +122,7 @@ def test_online_tables_know_the_noise_of_their_weighted_sum():
         tables.append(OnlineTables((n_words, n_topics), 0.5, 0, 4.0, 1.0, 0.7, deviation=2.0))
         for round_ in range(steps):
             tables[-1].update(GRID * (100 + rng.normal(0, 2.0, (n_words, n_topics))), round_)
+            tables[-1].n_done += 1
     deviation = (tables[0].pseudo_counts() - tables[1].pseudo_counts()).std() / 2**0.5
     cells, topics = tables[0].signal_to_noise()
     assert cells.std() == pytest.approx((2 / 3) ** 0.5, rel=0.1)  # the word's mean takes a third away
@@ -137,6 +132,7 @@ def test_online_tables_know_the_noise_of_their_weighted_sum():
     again = OnlineTables((n_words, n_topics), 0.5, 1, 4.0, 1.0, 0.7, deviation=2.0)
     assert again.signal_to_noise() is None  # before the first release
     again.restore(tables[0].arrays())
+    again.n_done = steps
     np.testing.assert_array_equal(again.signal_to_noise()[0], cells)
     assert OnlineTables(SHAPE, 0.1, 0, 4.0, 10.0, 0.7).signal_to_noise() is None
 

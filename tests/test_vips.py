@@ -16,6 +16,7 @@ from skdplda.datasets import make_lda_corpus, topic_recovery, write_counts
 from skdplda.esteps._variational import TOKEN_WEIGHT, VariationalEStep
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.privacy import delta_of, epsilon_of, gaussian_event, noise_multiplier
+from skdplda.rounds import TopicCounts
 from skdplda.rounds._bounds import GRID
 from skdplda.rounds._documents import cut_documents
 from skdplda.rounds._spending import NoisePlan
@@ -49,8 +50,8 @@ def step(X, groups=None, K=3, **options):
     return VariationalEStep(X, units, **settings | options)
 
 
-def table(V, K=3, seed=0):
-    return np.random.default_rng(seed).gamma(0.3, 5.0, (V, K)).astype(np.float32)
+def query(V, K=3, seed=0):
+    return TopicCounts(np.random.default_rng(seed).gamma(0.3, 5.0, (V, K)).astype(np.float32))
 
 
 # --- the contribution bound ----------------------------------------------------------------------------
@@ -62,9 +63,10 @@ ADVERSARIAL = np.array([[10**6, 0, 0, 0, 0], [2**31 - 1] * 5, [0] * 5, [1, 0, 0,
 @pytest.mark.parametrize("options", [{}, {"max_norm": 1.0}, {"max_norm": 7.5}, {"max_norm": 1e4}, {"max_length": 4}])
 def test_one_unit_changes_the_sum_by_the_grid_at_most(options, groups):
     """Neighbours differ in one document or user; exact integers, whatever the table."""
-    tables = [table(5), table(5, seed=1), np.zeros((5, 3), np.float32), np.eye(5, 3, dtype=np.float32) * 1e6]
+    tables = np.zeros((5, 3), np.float32), np.eye(5, 3, dtype=np.float32) * 1e6
+    queries = [query(5), query(5, seed=1), *map(TopicCounts, tables)]
     names = np.arange(6) if groups is None else np.array(groups)
-    for public in tables:
+    for public in queries:
         whole = step(ADVERSARIAL, groups, **options).collect(public, 0, None)
         for unit in np.unique(names):
             kept = ADVERSARIAL * (names != unit)[:, None]  # emptied in place: cuts of documents keep their draws
@@ -75,19 +77,19 @@ def test_one_unit_changes_the_sum_by_the_grid_at_most(options, groups):
 
 def test_a_document_below_max_norm_keeps_its_counts():
     short = np.array([[1, 2, 0, 0, 0]])
-    found = step(short, max_norm=10.0).collect(table(5), 0, None).sum(axis=1)
+    found = step(short, max_norm=10.0).collect(query(5), 0, None).sum(axis=1)
     np.testing.assert_allclose(found, short[0] * GRID / 10, rtol=1e-4)
-    equal = step(short).collect(table(5), 0, None)
+    equal = step(short).collect(query(5), 0, None)
     assert np.linalg.norm(equal) == pytest.approx(GRID, rel=1e-3)
 
 
 def test_without_noise_a_token_counts_one():
-    found = step(ADVERSARIAL[4:], exact=True).collect(table(5), 0, None).sum(axis=1)
+    found = step(ADVERSARIAL[4:], exact=True).collect(query(5), 0, None).sum(axis=1)
     np.testing.assert_allclose(found / TOKEN_WEIGHT, ADVERSARIAL[4:].sum(axis=0), atol=2e-3)
 
 
 def test_inference_of_a_document_never_depends_on_the_others():
-    public, active = table(5), np.array([1, 0, 1, 0, 1, 1], np.uint8)
+    public, active = query(5), np.array([1, 0, 1, 0, 1, 1], np.uint8)
     for options in ({}, {"max_norm": 3.0}, {"max_length": 4}, {"exact": True}):
         whole = step(ADVERSARIAL, **options)
         one_by_one = sum(whole.collect(public, 0, (np.arange(6) == d).astype(np.uint8)) for d in np.flatnonzero(active))

@@ -42,12 +42,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from results import Rows
 
 from skdplda import PrivateCGSLDA
+from skdplda.exact._loop import answer_exactly
 from skdplda.metrics import coherence, log_likelihood
 from skdplda.models._pctd_noise import NoisySegmentEStep
 from skdplda.models._pctd_tables import LastTable
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
-from skdplda.rounds._loop import run_rounds
-from skdplda.rounds._spending import NoisePlan
+from skdplda.rounds import NoisePlan, Spending
+from skdplda.rounds._loop import rounds_of
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
 DATA = ["news", "glove"]
@@ -103,7 +104,8 @@ def pctd(X, similarity, n_topics, sigma, support, iterations, seed):
 
     tables = LastTable((X.shape[1], n_topics), Randomness(seed).key, similarity, TAU)
     plan = NoisePlan("gaussian", 1.0, (0.0,) * iterations, None)
-    run_rounds(step, tables, plan, Randomness(seed), n_threads=2, callback=follow)
+    asks = rounds_of(tables, iterations, None)
+    answer_exactly(asks, step, Spending(plan), Randomness(seed), callback=follow)
     return history, topics[0]
 
 

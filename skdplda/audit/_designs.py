@@ -173,14 +173,14 @@ class RoundsDesign(Design):
         """How many ways a release that canaries share may send the fit: votes say yes or no, once."""
         return 2 if isinstance(self._plan, BudgetPlan) else 1
 
-    def observe(self, kind, question, noisy, multiplier):
+    def observe(self, kind, query, noisy, multiplier):
         """Take in a release: the canaries' rows, and what each would add to its own."""
-        if getattr(question, "kind", None) in ("fit", "vectors"):
+        if query.kind in ("fit", "vectors"):
             raise ValueError("canaries share sums of word vectors, of which one fit shows nothing; use prior=None.")
         if len(noisy) != self._n_words:  # votes, and topics of frequent words alone, which the attack leaves alone
             return
         rows = slice(self._first, self._first + self._m)
-        added = np.asarray(self._added(question)[rows], np.float64)
+        added = np.asarray(self._added(query)[rows], np.float64)
         noisy, scale = np.asarray(noisy[rows], np.float64) - self._others * added, multiplier * GRID
         if self._plan.law.norm == 1:
             self._llr += (np.abs(noisy) - np.abs(noisy - added)).sum(axis=1) / scale
@@ -188,9 +188,9 @@ class RoundsDesign(Design):
         self._seen.append((noisy / scale).astype(np.float32))
         self._means.append((added / scale).astype(np.float32))
 
-    def _added(self, question):
+    def _added(self, query):
         """Return what all canaries would add to a release."""
-        return self._twin.collect(question, len(self._seen), None)
+        return self._twin.collect(query, len(self._seen), None)
 
     def white_box(self):
         """Return a score of each canary from all releases, positive where its presence is likely."""
@@ -270,16 +270,16 @@ class ClustersDesign(RoundsDesign):
         """As in `Design`: directions and sizes have the rest of the budget."""
         return (math.sqrt(self._share),) * 2
 
-    def observe(self, kind, question, noisy, multiplier):
+    def observe(self, kind, query, noisy, multiplier):
         """Take in a release of words."""
-        if question.kind != "directions":
-            super().observe(kind, question, self._by_word(question, noisy), multiplier)
+        if query.kind != "directions":
+            super().observe(kind, query, self._by_word(query, noisy), multiplier)
 
-    def _by_word(self, question, sums):
-        return sums.T if question.kind == "cluster_words" else sums
+    def _by_word(self, query, sums):
+        return sums.T if query.kind == "cluster_words" else sums
 
-    def _added(self, question):
-        return self._by_word(question, super()._added(question))
+    def _added(self, query):
+        return self._by_word(query, super()._added(query))
 
     def black_box(self, model):
         """Return a score of each canary from the words of its cluster, which has most."""

@@ -20,7 +20,6 @@ skdplda/model_selection/_trials.py (the score of a search), skdplda/local/_chann
 skdplda/models/_published_gibbs.py (published forms, claimed). The samplers are those of skdplda/privacy/_noise.py.
 """
 
-from itertools import count
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -249,7 +248,7 @@ def converse(strategy, e_step, spending, randomness, *, n_threads=1, before_nois
         key = randomness.noise(number, plan.mechanism, multiplier, total)
         noisy = plan.draw(multiplier, total.shape, key, n_threads)
         noisy += total  # in place: these are the largest arrays of a fit, and the sum belongs to the E-step
-        observe("round", question=ask.query, noisy=noisy, multiplier=multiplier)
+        observe("round", query=ask.query, noisy=noisy, multiplier=multiplier)
         return noisy
 
     return talk(strategy, answer, e_step, spending, randomness, **options)
@@ -269,7 +268,8 @@ def talk(
     transcript : Transcript, default=None
         Written after each answer. If it has answers already, the strategy is sent these.
     before_release : callable, default=None
-        Called once, before a noisy sum is formed, with the name of this run; a resumed fit keeps its name.
+        Called once, after all of the transcript is read and before a noisy sum is formed, with the name of this run; a
+        resumed fit keeps its name.
     callback : callable, default=None
         Called with a `RoundReport` after each answer.
     verbose : int, default=0
@@ -277,24 +277,21 @@ def talk(
     """
     transcript = Transcript() if transcript is None else transcript
     first = transcript.resume(e_step, spending, randomness)
+    ask, model = _next(strategy, None)
+    for number in range(first, transcript.n_done):
+        ask, model = _next(strategy, transcript.answer(number, ask, spending))
     if before_release is not None:
         before_release(transcript.run)
-    ask, model = _next(strategy, None)
     progress = tqdm(initial=transcript.n_done, total=ask and ask.n_planned, disable=not verbose)
-    for number in count(first):
-        if ask is None:
-            break
-        if number < transcript.n_done:
-            ask, model = _next(strategy, transcript.answer(number, ask, spending))
-            continue
-        query, found = ask.query, answer(ask, number)
+    while ask is not None:
+        query, found = ask.query, answer(ask, transcript.n_done)
         ask, model = _next(strategy, found)
         transcript.add(query, found, e_step, spending, randomness)
         del query, found
-        progress.total = number + 1 if ask is None else ask.n_planned
+        progress.total = transcript.n_done if ask is None else ask.n_planned
         progress.update()
         if callback is not None:
-            callback(RoundReport(number + 1, progress.total, model.table if ask is None else ask.table))
+            callback(RoundReport(transcript.n_done, progress.total, model.table if ask is None else ask.table))
     progress.close()
     transcript.close()
     return model

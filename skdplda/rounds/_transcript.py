@@ -67,25 +67,28 @@ class Transcript:
             )
         self.n_done, self.run, randomness.root = header["n_done"], header["run"], bytes.fromhex(header["key"])
         self._multipliers = header["multipliers"]
+        if len(self._multipliers) != self.n_done:
+            raise self._damaged()
         parts = [{name[2:]: a for name, a in arrays.items() if name.startswith(prefix)} for prefix in ("e_", "r_")]
         if self._state is None:
-            self.answers = [parts[1].get(str(number)) for number in range(self.n_done)]
-            whole = all(answer is not None for answer in self.answers) and len(parts[1]) == self.n_done
             _checkpoint.restore(self._path, (e_step, parts[0]))
+            self.answers = [parts[1].get(str(number)) for number in range(self.n_done)]
+            sound = len(parts[1]) == self.n_done and all(answer is not None for answer in self.answers)
         else:
-            self._state.n_done = self.n_done
             _checkpoint.restore(self._path, (e_step, parts[0]), (self._state, parts[1]))
+            self._state.n_done = self.n_done
             spending.skip(self.n_done)
-            whole = spending.multipliers == self._multipliers
-        if not whole or len(self._multipliers) != self.n_done:
+            sound = spending.multipliers == self._multipliers
+        if not sound:
             raise self._damaged()
         return 0 if self._state is None else self.n_done
 
     def answer(self, number, ask, spending):
-        """Return the answer that was given to an ask; ValueError if that cannot be."""
-        found, multiplier = self.answers[number], spending.take(ask.share)
-        fits = found.shape == ask.query.shape and found.dtype in (np.int32, np.int64)
-        if not fits or self._multipliers[number] != multiplier:
+        """Return the answer that was given to an ask (None: nothing was asked); ValueError if that cannot be."""
+        found = self.answers[number]
+        if ask is None or found.shape != ask.query.shape or found.dtype not in (np.int32, np.int64):
+            raise self._damaged()
+        if self._multipliers[number] != spending.take(ask.share):
             raise self._damaged()
         self.kinds.append(ask.query.kind)
         return found.astype(np.int64)
