@@ -145,6 +145,18 @@ class PartitionPlan:
 
         The cap is not below what one unit gives: the favourite word of "item_frequency" takes all of a unit where
         nobody else uses it.
+
+        Parameters
+        ----------
+        threshold : int
+            In units of 1 / grid.
+        cutoff : float
+            Scales of noise.
+
+        Returns
+        -------
+        plan : PartitionPlan
+            Its price, `event_delta` included, is not computed again.
         """
         cap = max(self.grid, math.ceil(min(threshold + cutoff * self.scales[0], HIGHEST_CAP)))
         return replace(self, thresholds=(threshold,), cap=cap)
