@@ -19,8 +19,9 @@ from skdplda.models import _pctd_noise
 from skdplda.models._pctd_noise import noisy_segments
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
 from skdplda.published import PublishedPCTD
-from skdplda.published._pctd_noise import likelihood_noise, sum_noise
+from skdplda.published._pctd_noise import NoisySegmentEStep, likelihood_noise, sum_noise
 from skdplda.rounds._bounds import GRID
+from skdplda.rounds._queries import TopicCounts
 from skdplda.semantics import UnitMatrix
 
 published = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
@@ -73,8 +74,6 @@ def test_the_shortcut_in_the_fit_is_dense_noise_on_the_counts():
     """
     rng = np.random.default_rng(0)
     X = UnitMatrix([0, 3, 5], sp.csr_array(rng.poisson(0.7, size=(5, 6))))
-    from skdplda.models._pctd_noise import NoisySegmentEStep
-
     table = rng.gamma(1.0, size=(6, 2)).astype(np.float32)
     n_samples, sums = 4000, []
     for seed in range(n_samples):
@@ -82,7 +81,7 @@ def test_the_shortcut_in_the_fit_is_dense_noise_on_the_counts():
             X, n_topics=2, order=None, alpha=np.full(2, 0.1), beta=0.01, n_updates=1, n_threads=1,
             sigma=0.5, support="all", randomness=Randomness(seed),
         )  # fmt: skip
-        sums.append(step.collect(table, 0, None).ravel().copy())
+        sums.append(step.collect(TopicCounts(table), 0, None).ravel().copy())
     log_phi = step.log_topics(table)
     noisy = X.counts.toarray() + rng.normal(scale=0.5, size=(n_samples, 5, 6))
     r = softmax(noisy @ log_phi, axis=2)  # proportions start equal
