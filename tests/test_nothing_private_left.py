@@ -98,12 +98,15 @@ RELEASED = {
     },
     "LocalPrivateLDA": {"bit_guarantee_", "stream_prior_", "stream_variance_", "word_rates_", "n_batches_"},
     "TextEmbedder": {"vectorizer_"},
+    "InherentPrivacyLDA": {"inherent_privacy_"},
+    "PublishedItemFrequencySelector": {"support_", "noisy_weights_"},
     "PrivateSearchCV": {"best_estimator_", "best_params_", "best_score_"},
 }
 
 
 @pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*clusters do not stand out:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*(published form|path of 2016):skdplda.PrivacyLeakWarning")
 def test_a_fit_of_any_public_estimator_keeps_only_what_it_released(private_estimator, corpus):
     documents = corpus
     if private_estimator.__sklearn_tags__().input_tags.string:

@@ -223,7 +223,7 @@ def test_the_curve_of_a_claim_is_dashed_and_says_so(corpus):
     with pytest.raises(ValueError, match="status must be one of"):
         PrivacyUtilityDisplay(epsilons=[1], scores=[1], status="true").plot()
     estimator = InherentPrivacyLDA(3, max_iter=2)  # no epsilon at all
-    with pytest.raises(ValueError, match="epsilons must be positive finite numbers"):
+    with pytest.raises(ValueError, match="Invalid parameter 'epsilon' for estimator InherentPrivacyLDA"):
         PrivacyUtilityDisplay.from_estimator(estimator, corpus, corpus, epsilons=[1.0])
 
 
@@ -493,7 +493,7 @@ def test_the_monitor_draws_its_history(corpus):
     ax.figure.canvas.draw()
     single = Figure().subplots()
     assert MonitorDisplay(history=InherentPrivacyHistory([1], [2], [3], [4])).plot(single).ax_ is single
-    with pytest.raises(ValueError, match="must have been fitted with the monitor"):
+    with pytest.raises(ValueError, match="must be a fitted skdplda.published.InherentPrivacyLDA"):
         MonitorDisplay.from_estimator(PrivateCGSLDA())
 
 
