@@ -493,7 +493,7 @@ def test_the_monitor_draws_its_history(corpus):
     ax.figure.canvas.draw()
     single = Figure().subplots()
     assert MonitorDisplay(history=InherentPrivacyHistory([1], [2], [3], [4])).plot(single).ax_ is single
-    with pytest.raises(ValueError, match="must be a fitted skdplda.published.InherentPrivacyLDA"):
+    with pytest.raises(ValueError, match=r"must be a fitted skdplda\.published\.InherentPrivacyLDA"):
         MonitorDisplay.from_estimator(PrivateCGSLDA())
 
 

@@ -51,7 +51,7 @@ def noise_multiplier(
     --------
     >>> from skdplda.privacy import noise_multiplier
     >>> [round(noise_multiplier(name, 0.5, 1e-4, 40, 0.01), 2) for name in ("pld", "rdp")]
-    [0.91, 0.93]
+    [0.91, 1.23]
     """
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     gaussian_event(1.0, steps, sampling_rate)  # checks both

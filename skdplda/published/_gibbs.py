@@ -440,10 +440,12 @@ class InherentPrivacyLDA(TracedSequentialLDA):
 
     Examples
     --------
+    >>> import warnings
     >>> from skdplda.datasets import make_lda_corpus
     >>> from skdplda.published import InherentPrivacyLDA
     >>> X = make_lda_corpus(50, 30, 3, random_state=0).data
-    >>> model = InherentPrivacyLDA(n_components=3, max_iter=5).fit(X)
+    >>> with warnings.catch_warnings(action="ignore"):  # that it is not private
+    ...     model = InherentPrivacyLDA(n_components=3, max_iter=5).fit(X)
     >>> len(model.inherent_privacy_.word_level)
     5
     """
