@@ -66,7 +66,7 @@ from results import Rows
 
 from skdplda import PrivacyLeakWarning, PrivateCGSLDA, privacy_guarantee
 from skdplda.metrics import coherence, u_mass_coherence
-from skdplda.published import PriTopLDA
+from skdplda.published import PriTopLDA, PublishedItemFrequencySelector
 from skdplda.vocabulary import DPVocabularySelector
 
 K, DELTA, CUTOFF, FIXED, N_TOP, AUTHORS_TOP = 5, 1e-5, 3.0, 3.0, 10, 30

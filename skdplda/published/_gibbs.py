@@ -212,8 +212,8 @@ class CDPLDA(TracedSequentialLDA):
     n_jobs : int or None, default=None
         Threads of `transform`, as in joblib; the sampler has one. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible. Affects privacy:
-        yes.
+        None takes fresh entropy from the operating system. Anything else makes the fit reproducible.
+        Affects privacy: yes.
 
     Attributes
     ----------
@@ -277,8 +277,8 @@ class CDPLDAPlus(TracedSequentialLDA):
     n_jobs : int or None, default=None
         Threads of `transform`, as in joblib; the sampler has one. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible. Affects privacy:
-        yes.
+        None takes fresh entropy from the operating system. Anything else makes the fit reproducible.
+        Affects privacy: yes.
 
     Attributes
     ----------
@@ -343,8 +343,8 @@ class PriTopLDA(BaseSequentialLDA):
     n_jobs : int or None, default=None
         Threads of `transform`, as in joblib; the sampler has one. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible. Affects privacy:
-        yes.
+        None takes fresh entropy from the operating system. Anything else makes the fit reproducible.
+        Affects privacy: yes.
 
     Attributes
     ----------
@@ -407,8 +407,8 @@ class InherentPrivacyLDA(TracedSequentialLDA):
     n_jobs : int or None, default=None
         Threads of `transform`, as in joblib; the sampler has one. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible. Affects privacy:
-        no, there is no noise.
+        None takes fresh entropy from the operating system. Anything else makes the fit reproducible.
+        Affects privacy: no, there is no noise.
 
     Attributes
     ----------

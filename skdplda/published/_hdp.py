@@ -63,8 +63,8 @@ class PublishedHDPLDA(BaseHybridLDA):
     n_jobs : int or None, default=None
         Threads of `transform`, as in joblib; the sampler has one. Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
-        None takes fresh entropy from the operating system. Anything else makes the fit reproducible. Affects privacy:
-        yes.
+        None takes fresh entropy from the operating system. Anything else makes the fit reproducible.
+        Affects privacy: yes.
 
     Attributes
     ----------

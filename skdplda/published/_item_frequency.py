@@ -39,8 +39,8 @@ class PublishedItemFrequencySelector(DPVocabularySelector):
     max_words : int or None, default=None
         Of the selected words keep so many, those of the largest noisy weights. None keeps all. Affects privacy: no.
     cutoff : float, default=3.0
-        Scales of noise above the threshold at which a word gets no more weight, called alpha in [1]_. Affects privacy:
-        no.
+        Scales of noise above the threshold at which a word gets no more weight, called alpha in [1]_.
+        Affects privacy: no.
     random_state : int, bytes, RandomState or None, default=None
         None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns.
         Affects privacy: yes.
