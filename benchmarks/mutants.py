@@ -197,8 +197,8 @@ MUTANTS = [
     ),
     Mutant(
         "one round costs as much as all",
-        'cls("gaussian", sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, steps, sampling_rate))',
-        'cls("gaussian", sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, 1, sampling_rate))',
+        "gaussian_event(multiplier, n_rounds if steps is None else steps, sampling_rate)",
+        "gaussian_event(multiplier, 1, sampling_rate)",
         "the event tells less than happened",
         ROUNDS + " test_cgs test_vips",
     ),
@@ -439,10 +439,10 @@ MUTANTS = [
     ),
     Mutant(
         "a claimed accounting passes for proven",
-        '        "status": "claimed",\n        "reference": "Park et al. (2016)',
-        '        "status": "proven",\n        "reference": "Park et al. (2016)',
+        '            "status": "claimed",\n            "reference": "Park et al. (2016)',
+        '            "status": "proven",\n            "reference": "Park et al. (2016)',
         "a claim that does not hold is given as a theorem",
-        "test_vips",
+        "test_vips test_published",
     ),
     # --- PCTD ---
     Mutant(

@@ -37,8 +37,18 @@ from skdplda._kernels._released import released_sweep
 from skdplda.datasets import make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.models import _hdp_sampler
-from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.priors._public import WordPrior
+from skdplda.published import (
+    CDPLDA,
+    CLAIMED_ACCOUNTINGS,
+    CDPLDAPlus,
+    InherentPrivacyLDA,
+    PriTopLDA,
+    PublishedHDPLDA,
+    PublishedPCTD,
+    PublishedVIPSLDA,
+    vips_noise_multiplier,
+)
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity
 
 DIGITS = 5
@@ -132,15 +142,13 @@ def gibbs():
 
 def published():
     """Sequential collapsed Gibbs sampling: the published forms, and the monitor."""
-    for mechanism in PUBLISHED:
-        options = {"epsilon": 1.0, "mechanism": mechanism, "max_iter": 5, "random_state": 0}
-        model = PrivateCGSLDA(3, **options)
+    for kind in (CDPLDA, CDPLDAPlus, PriTopLDA):
+        model = kind(3, epsilon=1.0, max_iter=5, random_state=0)
         yield from learned(model, corpus())
         yield model.privacy_guarantee_.epsilon
-    found = fit_published(
-        corpus(), 3, mechanism="inherent", doc_topic_prior=0.1, topic_word_prior=0.01, max_iter=5, seed=0
-    )
-    yield from found.monitor.values()
+    model = InherentPrivacyLDA(3, max_iter=5, random_state=0)
+    yield from learned(model, corpus())
+    yield from vars(model.inherent_privacy_).values()
 
 
 def many_topics():
@@ -159,7 +167,6 @@ def variational():
         (MANY, corpus(2000, 1000, 25), {}),
         ({}, X, {"groups": users()}),
         ({"prior": prior()}, X, {}),
-        *(({"accounting": accounting}, X, {}) for accounting in ("zcdp", "advanced")),
         (NO_NOISE | INFER, X, {}),
         (online, X, {}),
         (online | NO_NOISE, X, {}),
@@ -174,14 +181,18 @@ def bounded():
     steps = {"learning_method": "online", "batch_size": 60, "nominal_size": 120, "max_iter": 8}
     paper = steps | {"max_norm": 5.0, "max_doc_length": 40, "epsilon": 4.0, "random_state": 0} | PRIORS
     for options in (
-        *({"accounting": accounting} for accounting in privacy.ACCOUNTINGS),
+        *({"accounting": accounting} for accounting in (*privacy.ACCOUNTINGS, *CLAIMED_ACCOUNTINGS)),
         {"max_norm": None},
         {"max_doc_length": None},
         {"epsilon": math.inf},
         {"learning_offset": 1.0, "learning_decay": 0.5, "max_doc_update_iter": 5, "mean_change_tol": 1e-2},
         {"learning_method": "batch", "batch_size": None, "nominal_size": None, "max_iter": 3},
     ):
-        yield from learned(VIPSLDA(3, **paper | options), long_texts())
+        claimed = options.get("accounting") in CLAIMED_ACCOUNTINGS
+        settings = paper | options
+        if claimed:
+            del settings["learning_method"]
+        yield from learned((PublishedVIPSLDA if claimed else VIPSLDA)(3, **settings), long_texts())
     model = VIPSLDA(3, **paper)
     for begin in (0, 60):
         model.partial_fit(long_texts()[begin : begin + 60])
@@ -189,12 +200,12 @@ def bounded():
 
 
 def hybrid():
-    """Hybrid private sampling: both forms of the table."""
-    options = [{"table": table, "max_iter": 10} for table in ("delayed", "sequential")]
-    options += [{"noise_share": 0.75}, {"count_clip": 20.0}, PRIORS, {"mechanism": "laplace"}]
+    """Hybrid private sampling, and its published form."""
+    options = [{"max_iter": 10}, {"noise_share": 0.75}, {"count_clip": 20.0}, PRIORS, {"mechanism": "laplace"}]
     by_sweep = {"epsilon": None, "noise_epsilon": 1.0, "inherent_epsilon": 10.0, "max_iter": 5}
-    options += [by_sweep, by_sweep | {"table": "sequential"}]
+    options += [by_sweep]
     yield from fits(HDPLDA, *((one, corpus(), {}) for one in options))
+    yield from fits(PublishedHDPLDA, *((one, corpus(), {}) for one in ({"max_iter": 10}, by_sweep)))
     for one in options:
         model = HDPLDA(3, **{"epsilon": 1.0} | one)
         yield model.privacy_cost().epsilon
@@ -231,10 +242,10 @@ def semantic():
     """Semantic units: similar words, noise on units."""
     X = corpus()
     similar = {"similarity": round(word_similarity(vectors(), vectors()), 6)}
-    units = [similar | {"noise": noise} for noise in ("statistics", "units", "units-each-iteration")]
-    observed = similar | {"noise": "units-each-iteration", "noise_support": "observed", "tau": 0.5}
-    units += [observed | {"noise_scale": 0.25, "max_iter": 5}, PRIORS | {"max_iter": 3, "local_updates": 2}]
-    units += [{"sampling_rate": 0.3}]
+    units = [similar | {"noise": noise} for noise in ("statistics", "units")]
+    units += [PRIORS | {"max_iter": 3, "local_updates": 2}, {"sampling_rate": 0.3}]
+    observed = similar | {"noise_support": "observed", "tau": 0.5, "noise_scale": 0.25, "max_iter": 5}
+    yield from fits(PublishedPCTD, (similar, X, {}), (observed, X, {}))
     yield from fits(PCTD, *((one, X, {}) for one in units), ({"prior": prior()}, X, {}), ({}, X, {"groups": users()}))
     cut = SemanticUnitVectorizer(3).fit_transform([[f"w{i}" for i in np.repeat(x.indices, x.data)] for x in X])
     for epsilon in (2.0, math.inf):
@@ -308,7 +319,7 @@ def measures():
 
 def accounting():
     """Calibration, composition and exact noise."""
-    for accounting, steps, rate in (("pld", 20, 1.0), ("pld", 50, 0.1), ("rdp", 20, 1.0), ("zcdp", 20, 1.0)):
+    for accounting, steps, rate in (("pld", 20, 1.0), ("pld", 50, 0.1), ("rdp", 20, 1.0)):
         sigma = privacy.noise_multiplier(accounting, 1.0, 1e-6, steps, rate)
         yield sigma
         yield privacy.epsilon_of(privacy.gaussian_event(sigma, steps, rate), 1e-5)
@@ -324,6 +335,7 @@ def shares():
     for accounting in privacy.ACCOUNTINGS:
         for epsilon, steps, rate in ((0.5, 10, 0.3), (4.0, 40, 0.01)):
             yield privacy.noise_multiplier(accounting, epsilon, 1e-4, steps, rate)
+    yield from (vips_noise_multiplier(accounting, 0.5, 1e-4, 10, 0.3) for accounting in CLAIMED_ACCOUNTINGS)
     for steps, delta in ((1, 0.0), (20, 0.0), (20, 1e-6)):
         yield privacy.calibrate_laplace(2.0, steps, delta)
 

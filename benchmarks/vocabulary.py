@@ -35,10 +35,12 @@ from skdplda import DPVocabularySelector
 from skdplda.datasets import load_20newsgroups
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.plots import VocabularyDisplay
+from skdplda.published import PublishedItemFrequencySelector
 
 DELTA, BOUNDS, SIEVE_BOUND = 1e-5, (5, 20, 50, 100, 200, 400), 200
 EPSILONS, KEYS = (0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0), ["corpus", "epsilon", "mechanism"]
 DATA = {"20 Newsgroups": "20news", "TweetRumors": "tweets", "Enron by sender": "enron"}
+PUBLISHED = "item_frequency_published"  # in tables: `PublishedItemFrequencySelector`
 MECHANISMS = (
     "sieve",
     "mad2r",
@@ -49,7 +51,7 @@ MECHANISMS = (
     "item_frequency",
     "policy_laplace",
     "truncated_geometric",
-    "item_frequency_published",
+    PUBLISHED,
 )
 SEEDS = (101, 102, 103)
 
@@ -73,7 +75,10 @@ def corpora(data):
 
 def select(X, users, seed=None, **parameters):
     """Return the selected columns, none where nothing was, and the CPU seconds of the fit."""
-    selector = DPVocabularySelector(delta=DELTA, random_state=seed, **parameters)
+    kind = DPVocabularySelector
+    if parameters["mechanism"] == PUBLISHED:
+        kind, parameters = PublishedItemFrequencySelector, {k: v for k, v in parameters.items() if k != "mechanism"}
+    selector = kind(delta=DELTA, random_state=seed, **parameters)
     begin = time.process_time()
     try:
         support = selector.fit(X, groups=users).get_support()

@@ -20,6 +20,7 @@ WORDS = {  # what each package is for; one without a line here is drawn without 
     "rounds": "the private loop",
     "models": "estimators",
     "vocabulary": "private words",
+    "published": "what is only claimed",
     "releases": "what may be published",
     "model_selection": "private search",
     "audit": "lower bounds on epsilon",

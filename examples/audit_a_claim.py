@@ -15,6 +15,7 @@ from skdplda import PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.audit import audit
 from skdplda.datasets import make_lda_corpus
 from skdplda.plots import AuditDisplay
+from skdplda.published import CDPLDAPlus, PriTopLDA
 
 parser = argparse.ArgumentParser(description="Proven and published mechanisms under audit.")
 parser.add_argument("--canaries", type=int, default=2000, help="planted documents (default: 2000)")
@@ -32,8 +33,8 @@ models = {
     "Gaussian noise": PrivateCGSLDA(epsilon=1.0, **common),
     "Gaussian noise, larger epsilon": PrivateCGSLDA(epsilon=4.0, **common),
     "Laplace noise": PrivateCGSLDA(epsilon=4.0, mechanism="laplace", **common),
-    "noise on the last draws only (2016)": PrivateCGSLDA(epsilon=1.0, mechanism="laplace-last", **common),
-    "noise on running counts (2021)": PrivateCGSLDA(epsilon=1.0, mechanism="laplace-every", **common),
+    "noise on the last draws only (2016)": PriTopLDA(2, epsilon=1.0, max_iter=3),
+    "noise on running counts (2021)": CDPLDAPlus(2, epsilon=1.0, max_iter=3),
 }
 reports = {}
 for name, model in models.items():

@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 from skdplda import PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.datasets import make_news_corpus
 from skdplda.plots import ConvergenceDisplay, MonitorDisplay, TopicDistanceDisplay, TopWordsDisplay, prepare_ldavis
+from skdplda.published import InherentPrivacyLDA
 
 parser = argparse.ArgumentParser(description="A tour of the displays.")
 parser.add_argument("--documents", type=int, default=6000, help="synthetic documents, of real words (default: 6000)")
@@ -55,7 +56,7 @@ ConvergenceDisplay.from_reports(reports, public=public, estimator=model)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", PrivacyLeakWarning)  # it is not private, and the documents are synthetic
-    monitored = PrivateCGSLDA(6, mechanism="inherent", max_iter=40).fit(X[:1000])
+    monitored = InherentPrivacyLDA(6, max_iter=40).fit(X[:1000])
 MonitorDisplay.from_estimator(monitored)
 
 # %%

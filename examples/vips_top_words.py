@@ -18,6 +18,7 @@ import argparse
 import math
 import os
 import warnings
+from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -29,6 +30,7 @@ from skdplda import VIPSLDA, PrivacyLeakWarning
 from skdplda.datasets import frequent_words, load_20newsgroups, make_news_corpus, topic_recovery
 from skdplda.plots import TopWordsDisplay
 from skdplda.privacy import epsilon_of
+from skdplda.published import PublishedVIPSLDA
 
 ACCOUNTINGS = {"no privacy": None, "PLD": "pld", "zCDP": "zcdp", "advanced": "advanced", "linear": "linear"}
 
@@ -57,11 +59,13 @@ def main():
     nominal = round(X.shape[0], -3)  # stands for a public estimate
     models = {}
     for title, accounting in ACCOUNTINGS.items():
-        model = VIPSLDA(
+        proven = accounting in (None, "pld")
+        kind = (
+            partial(VIPSLDA, learning_method="online") if proven else partial(PublishedVIPSLDA, accounting=accounting)
+        )
+        model = kind(
             options.topics,
             epsilon=options.epsilon if accounting else math.inf,
-            accounting=accounting or "pld",
-            learning_method="online",
             batch_size=nominal // 10,
             nominal_size=nominal,
             max_iter=40,

@@ -71,6 +71,7 @@ _PACKAGES = (
     "metrics",
     "model_selection",
     "plots",
+    "published",
     "reports",
     "rounds",
     "semantics",

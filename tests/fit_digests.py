@@ -9,6 +9,7 @@ import hashlib
 import sys
 import tempfile
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,14 @@ from skdplda.datasets import write_counts
 from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
 from skdplda.models import BaseClusterModel, BaseTopicModel
+from skdplda.published import (
+    InherentPrivacyLDA,
+    PriTopLDA,
+    PublishedHDPLDA,
+    PublishedItemFrequencySelector,
+    PublishedPCTD,
+    PublishedVIPSLDA,
+)
 from skdplda.semantics import UnitMatrix, WordVectorEmbedder, word_similarity
 from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
@@ -82,9 +91,9 @@ def seeded(kind, n_components=4, **settings):
     return kind(n_components, random_state=SEED, **settings)
 
 
-def sampled(**settings):
-    settings = {"learning_method": "online", "max_norm": 9.0, "batch_size": 200, "nominal_size": 900} | settings
-    return fitted(seeded(VIPSLDA, epsilon=8.0, max_iter=10, **settings))
+def sampled(kind=VIPSLDA, **settings):
+    settings = {"max_norm": 9.0, "batch_size": 200, "nominal_size": 900} | settings
+    return fitted(seeded(kind, epsilon=8.0, max_iter=10, **settings))
 
 
 def stream():
@@ -136,9 +145,9 @@ def units():
     return UnitMatrix(np.arange(0, 901, 3), corpus()), word_similarity(WORDS, vectors())
 
 
-def segments(**settings):
+def segments(kind=PCTD, **settings):
     X, similarity = units()
-    return seeded(PCTD, similarity=similarity, **settings).fit(X)
+    return seeded(kind, similarity=similarity, **settings).fit(X)
 
 
 def reports(**settings):
@@ -162,9 +171,10 @@ def searched(**settings):
 
 
 def selected(mechanism, groups=None, **settings):
+    """Return a fit of a selector of a mechanism, or of a class."""
     settings = {"epsilon": 3.0, "delta": 1e-3} | settings
-    selector = DPVocabularySelector(mechanism=mechanism, random_state=SEED, **settings)
-    return selector.fit(corpus(3000, 200), groups=groups)
+    make = partial(DPVocabularySelector, mechanism=mechanism) if isinstance(mechanism, str) else mechanism
+    return make(random_state=SEED, **settings).fit(corpus(3000, 200), groups=groups)
 
 
 def long_texts():
@@ -194,7 +204,7 @@ FITS = {
     "vips-vectors": lambda: fitted(seeded(VIPSLDA, epsilon=3.0, prior=word_prior())),
     "vips-topics": lambda: fitted(seeded(VIPSLDA, epsilon=3.0, prior=topic_prior())),
     "vips-frequencies": lambda: fitted(seeded(VIPSLDA, epsilon=1.0, prior=public_frequencies())),
-    "vips-sampled": lambda: sampled(),
+    "vips-sampled": lambda: sampled(learning_method="online"),
     "vips-exact": lambda: fitted(seeded(VIPSLDA, epsilon=np.inf)),
     "vips-exact-infer": lambda: fitted(
         seeded(VIPSLDA, epsilon=np.inf, doc_topic_prior="infer", topic_word_prior="infer")
@@ -209,20 +219,20 @@ FITS = {
     "cgs-exact": lambda: fitted(seeded(PrivateCGSLDA, epsilon=np.inf)),
     "cgs-exact-infer": lambda: fitted(seeded(PrivateCGSLDA, epsilon=np.inf, doc_topic_prior="infer")),
     "cgs-exact-many-topics": lambda: fitted(seeded(PrivateCGSLDA, 300, epsilon=np.inf, max_iter=12)),
-    "cgs-published": lambda: fitted(seeded(PrivateCGSLDA, epsilon=2.0, mechanism="laplace-last", max_iter=5)),
-    "cgs-monitor": lambda: fitted(seeded(PrivateCGSLDA, mechanism="inherent", max_iter=5)),
+    "cgs-published": lambda: fitted(seeded(PriTopLDA, epsilon=2.0, max_iter=5)),
+    "cgs-monitor": lambda: fitted(seeded(InherentPrivacyLDA, max_iter=5)),
     "hdp": lambda: fitted(seeded(HDPLDA, epsilon=50.0, max_iter=5)),
     "hdp-pure": lambda: fitted(seeded(HDPLDA, epsilon=50.0, delta=0.0, max_iter=5, count_clip=3.0)),
-    "hdp-sequential": lambda: fitted(seeded(HDPLDA, noise_epsilon=5.0, inherent_epsilon=5.0, table="sequential")),
+    "hdp-sequential": lambda: fitted(seeded(PublishedHDPLDA, noise_epsilon=5.0, inherent_epsilon=5.0)),
     "pctd": lambda: fitted(seeded(PCTD, epsilon=5.0)),
     "pctd-units": lambda: fitted(seeded(PCTD, epsilon=5.0, noise="units")),
-    "pctd-published": lambda: fitted(seeded(PCTD, noise="units-each-iteration", max_iter=4)),
+    "pctd-published": lambda: fitted(seeded(PublishedPCTD, max_iter=4)),
     "pctd-exact": lambda: fitted(seeded(PCTD, epsilon=np.inf)),
     "pctd-segments": lambda: segments(epsilon=5.0),
     "pctd-segments-exact": lambda: segments(epsilon=np.inf),
     "pctd-segments-units": lambda: segments(epsilon=9.0, noise="units"),
-    "pctd-segments-published": lambda: segments(epsilon=9.0, noise="units-each-iteration", max_iter=4),
-    "pctd-observed": lambda: segments(noise="units-each-iteration", noise_support="observed", max_iter=4),
+    "pctd-segments-published": lambda: segments(PublishedPCTD, epsilon=9.0, max_iter=4),
+    "pctd-observed": lambda: segments(PublishedPCTD, noise_support="observed", max_iter=4),
     "pctd-users": lambda: fitted(seeded(PCTD, epsilon=9.0), groups=USERS),
     "pctd-vectors": lambda: fitted(seeded(PCTD, epsilon=5.0, prior=word_prior())),
     "pctd-public": lambda: fitted(seeded(PCTD, epsilon=5.0), public=corpus(60, seed=8)),
@@ -253,9 +263,9 @@ FITS = {
     "local-exact": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(np.inf))),
     "released": lambda: loaded(fitted(seeded(PCTD, epsilon=5.0))),
     "merged": lambda: fitted(seeded(PCTD, epsilon=5.0)).merge_topics([[0, 2]]),
-    "vips-zcdp": lambda: sampled(accounting="zcdp"),
-    "vips-advanced": lambda: sampled(accounting="advanced"),
-    "vips-rdp": lambda: sampled(accounting="rdp"),
+    "vips-zcdp": lambda: sampled(PublishedVIPSLDA, accounting="zcdp"),
+    "vips-advanced": lambda: sampled(PublishedVIPSLDA, accounting="advanced"),
+    "vips-rdp": lambda: sampled(learning_method="online", accounting="rdp"),
     "cgs-discrete": lambda: fitted(seeded(PrivateCGSLDA, epsilon=3.0, mechanism="discrete-gaussian")),
     "hdp-users": lambda: fitted(seeded(HDPLDA, epsilon=200.0, max_iter=3, mechanism="discrete-gaussian")),
     "local-truncated": lambda: fitted(
@@ -277,7 +287,7 @@ FITS = {
     "selector-users": lambda: selected("sieve", groups=np.arange(3000) % 700, epsilon=5.0),
     "selector-cutoff": lambda: selected("policy_gaussian", epsilon=1.0, delta=1e-5, cutoff=4.7, max_words_per_unit=11),
     "selector-cutoff-laplace": lambda: selected("policy_laplace", epsilon=1.3, delta=1e-5, cutoff=0.3),
-    "selector-published": lambda: selected("item_frequency_published", epsilon=1.7),
+    "selector-published": lambda: selected(PublishedItemFrequencySelector, epsilon=1.7),
     "selector-counts": lambda: selected("truncated_geometric", epsilon=20.0, delta=1e-2, max_words_per_unit=5),
     **{f"selector-{mechanism}": lambda mechanism=mechanism: selected(mechanism) for mechanism in SELECTIONS},
 }

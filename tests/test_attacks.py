@@ -37,6 +37,7 @@ from skdplda.attacks._few_models import student_ratios
 from skdplda.attacks._lira import likelihood_ratios
 from skdplda.attacks._shadow import parameters_of, random_parts
 from skdplda.datasets import make_lda_corpus
+from skdplda.published import PriTopLDA
 
 
 class Counter(BaseEstimator):
@@ -316,7 +317,7 @@ def test_the_vocabulary_alone_finds_members(rare):
 @pytest.mark.parametrize("released", ["components_", "topic_word_"])
 def test_counts_are_read_off_exact_tables_only(rare, released):
     with pytest.warns(PrivacyLeakWarning):
-        model = PrivateCGSLDA(2, mechanism="laplace-last", epsilon=0.1, max_iter=3).fit(rare)
+        model = PriTopLDA(2, epsilon=0.1, max_iter=3).fit(rare)
     found = reconstruct_counts(getattr(model, released), 0.01)
     assert found.exact
     np.testing.assert_array_equal(found.counts.sum(axis=0), np.asarray(rare.sum(axis=0)))

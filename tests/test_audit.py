@@ -26,6 +26,7 @@ from skdplda import (
     PrivacyAccountant,
     PrivacyGuarantee,
     PrivateCGSLDA,
+    published,
 )
 from skdplda._validation import StrOptions
 from skdplda.audit import (
@@ -38,10 +39,10 @@ from skdplda.audit import (
     quick_audit,
 )
 from skdplda.audit._audit import best_threshold
-from skdplda.audit._canaries import prepared
+from skdplda.audit._canaries import claim_of, prepared
 from skdplda.audit._checks import accounted, contribution
 from skdplda.audit._mechanisms import MECHANISMS
-from skdplda.audit._released_checks import drawn_reports, drawn_topics, replaced_token, report_law
+from skdplda.audit._released_checks import REPORT_WORDS, drawn_reports, drawn_topics, replaced_token, report_law
 from skdplda.esteps._gibbs import GibbsEStep
 from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
@@ -220,29 +221,23 @@ def claimed_but_conservative(findings):
 def test_every_claim_that_fails_is_broken_by_an_audit(findings):
     names = {found.mechanism for found in findings if found.status != "proven"} - claimed_but_conservative(findings)
     broken = {found.mechanism for found in findings if found.broken}
-    assert {name.partition("(")[0] for name in names} == {
-        "PrivateCGSLDA",
-        "HDPLDA",
-        "PCTD",
-        "DPVocabularySelector",
-        "DPCountVectorizer",
-    }
+    assert {name.partition("(")[0] for name in names} == set(published.__all__) & set(MAKERS) - {"PublishedVIPSLDA"}
     assert names <= broken
 
 
 def test_which_claims_are_conservative_and_that_nothing_breaks_them(findings):
     """The paths of 2016; and PCTD as published with noise on all counts, whose number is not the paper's but ours."""
     names = claimed_but_conservative(findings)
-    claimed = {f.mechanism for f in findings if f.mechanism.startswith("VIPSLDA(") and f.status == "claimed"}
-    assert {name.split("'")[1] for name in claimed} == {"zcdp", "advanced", "linear"}
-    assert names == claimed | {"PCTD(noise='units-each-iteration', noise_support='all')"}
+    claimed = {f.mechanism for f in findings if f.mechanism.startswith("PublishedVIPSLDA(")}
+    assert {name.split("'")[1] for name in claimed} == set(published.CLAIMED_ACCOUNTINGS)
+    assert names == claimed | {"PublishedPCTD(noise_support='all')"}
     assert not [found for found in findings if found.broken and found.mechanism in names]
 
 
-@pytest.mark.parametrize("accounting", ["zcdp", "advanced", "linear"])
+@pytest.mark.parametrize("accounting", published.CLAIMED_ACCOUNTINGS)
 def test_noise_of_a_conservative_path_by_the_closed_form(accounting):
     """Three rounds of Gaussian noise without sampling are one Gaussian mechanism, whose delta is known exactly."""
-    estimator = VIPSLDA(2, epsilon=0.5, delta=1e-10, max_iter=3, accounting=accounting)
+    estimator = published.PublishedVIPSLDA(2, epsilon=0.5, delta=1e-10, max_iter=3, accounting=accounting)
     mu = math.sqrt(3) / estimator.privacy_cost().event.event.noise_multiplier
     delta = norm.cdf(mu / 2 - 0.5 / mu) - math.exp(0.5) * norm.cdf(-mu / 2 - 0.5 / mu)
     assert 0 <= delta < 1e-10
@@ -330,9 +325,6 @@ del MAKERS["LocalRandomizer"]  # audited inside of LocalPrivateLDA: each of its 
 del MAKERS["TextEmbedder"]  # its guarantee is that of its DPCountVectorizer
 
 
-FORMER = {("HDPLDA", "table"): {"frozen", "live"}}  # names of the last release, which mean others of the same list
-
-
 def offered():
     """Yield (estimator, parameter, option) of each choice that affects privacy."""
     for name, kind in MAKERS.items():
@@ -342,8 +334,7 @@ def offered():
             if described[1] == "yes":
                 for options in constraints:
                     if isinstance(options, StrOptions):
-                        current = options.options - FORMER.get((name, parameter), set())
-                        yield from ((name, parameter, option) for option in sorted(current))
+                        yield from ((name, parameter, option) for option in sorted(options.options))
 
 
 @pytest.mark.parametrize(("name", "parameter", "option"), list(offered()))
@@ -371,18 +362,23 @@ def test_every_law_of_reports_and_every_rule_of_the_variational_estimator_has_a_
     }
     assert {law[1:] for law in laws if law[0] == "reports"} == {law[1:] for law in laws if law[0] == "counts"}
     paths = {(p["accounting"], p["learning_method"]) for p, _ in MECHANISMS["VIPSLDA"]}
-    assert len(paths) == 10
+    assert len(paths) == 4
 
 
 def test_the_choices_are_seen():
     assert set(MECHANISMS) <= set(MAKERS)
-    assert {option for name, parameter, option in offered() if name == "PrivateCGSLDA" and option} == {
-        *skdplda.privacy.MECHANISMS,
-        "inherent",
-        "laplace-first",
-        "laplace-every",
-        "laplace-last",
-    }
+    chosen = {option for name, parameter, option in offered() if name == "PrivateCGSLDA" and option}
+    assert chosen == set(skdplda.privacy.MECHANISMS)
+
+
+def test_what_is_published_is_claimed_and_what_is_safe_is_proven():
+    """No option of a class changes that, and the two rooms have no status in common."""
+    statuses = {True: set(), False: set()}
+    for name, rows in MECHANISMS.items():
+        for parameters, _ in rows:
+            status = claim_of(MAKERS[name](**parameters), REPORT_WORDS).status
+            statuses[name in published.__all__].add(str(status))
+    assert statuses == {True: {"claimed", "diagnostic"}, False: {"proven"}}
 
 
 class Exact(BaseEstimator):

@@ -115,18 +115,22 @@ MAP = {
     ),
     "models/_pctd_noise.py": (
         "PCTD with noise on units: counts of one unit get noise once; what is added up has it already.",
-        {"models/_pctd_noise.py:NoisySegmentEStep.collect"},
+        set(),
+        {"models/_pctd_noise.py:noisy_segments"},
+    ),
+    "published/_pctd_noise.py": (
+        "PCTD as published, claimed: normal noise of floating-point numbers in each iteration.",
+        {"published/_pctd_noise.py:NoisySegmentEStep.collect"},
         {
-            "models/_pctd_noise.py:noisy_segments",
-            "models/_pctd_noise.py:likelihood_noise",
-            "models/_pctd_noise.py:sum_noise",
-            "models/_pctd_noise.py:NoisySegmentEStep.collect",
+            "published/_pctd_noise.py:likelihood_noise",
+            "published/_pctd_noise.py:sum_noise",
+            "published/_pctd_noise.py:NoisySegmentEStep.collect",
         },
     ),
-    "models/_published_gibbs.py": (
-        "Published forms, claimed: exact counts, Laplace noise of floating-point numbers.",
-        {"models/_published_gibbs.py:_SequentialState.__init__"},
-        {"models/_published_gibbs.py:_SequentialState.add_noise", "models/_published_gibbs.py:fit_published"},
+    "published/_gibbs_sampler.py": (
+        "Published forms of Gibbs sampling, claimed: exact counts, Laplace noise of floating-point numbers.",
+        {"published/_gibbs_sampler.py:_SequentialState.__init__"},
+        {"published/_gibbs_sampler.py:_SequentialState.add_noise", "published/_gibbs_sampler.py:fit_published"},
     ),
     "local/_channel.py": (
         "Local model: randomized response, one report at a time. Sums are of reports.",

@@ -18,8 +18,8 @@ from skdplda.datasets import make_lda_corpus, topic_recovery
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import perplexity
 from skdplda.models._cgs import GAMMA_SHAPE
-from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.privacy import Randomness, calibrate_gaussian, observing
+from skdplda.published import PriTopLDA
 from skdplda.rounds import _adaptive
 from skdplda.rounds._bounds import GRID, word_weights
 from skdplda.rounds._respondents import AdaptiveEStep
@@ -127,8 +127,7 @@ PARAMETERS = [  # parameters, what the message must say: the name, the value, wh
     ({"topic_word_prior": 0.0}, "topic_word_prior must be a number from 1e-30 to 1e30; got 0.0"),
     ({"topic_word_prior": [0.1, 0.1]}, "'topic_word_prior' .* Got [0.1, 0.1]"),
     ({"callback": "call"}, "'callback' .* must be a callable or None. Got 'call'"),
-    ({"callback": print, "mechanism": "inherent"}, "callback must be None for mechanism='inherent'"),
-    ({"checkpoint": "fit", "mechanism": "laplace-last"}, "checkpoint must be None for mechanism='laplace-last'"),
+    ({"mechanism": "inherent"}, "'mechanism' parameter of PrivateCGSLDA must be a str among {.*}. Got 'inherent'"),
     ({"n_jobs": 1.5}, "'n_jobs' .* Got 1.5"),
     ({"random_state": "seed"}, "'random_state' .* Got 'seed'"),
 ]
@@ -152,19 +151,6 @@ def test_bad_parameters_are_refused_before_data_are_read(parameters, said, check
 def test_bad_groups_are_refused(groups, said):
     with pytest.raises(ValueError, match=f"groups .*{said}"):
         model().fit(X, groups=groups)
-
-
-@pytest.mark.parametrize("mechanism", PUBLISHED)
-def test_the_published_forms_know_no_groups_and_warn_on_every_fit(mechanism):
-    estimator = model(mechanism=mechanism)
-    for _ in range(2):
-        with pytest.warns(PrivacyLeakWarning, match=f"mechanism='{mechanism}' is the published form and not private"):
-            estimator.fit(X)
-    with pytest.raises(ValueError, match=f"groups must be None for mechanism='{mechanism}'"):
-        estimator.fit(X, groups=np.arange(30))
-    assert estimator.privacy_guarantee_.status == ("diagnostic" if mechanism == "inherent" else "claimed")
-    assert estimator.privacy_guarantee_.reason
-    assert hasattr(estimator, "inherent_privacy_") == (mechanism == "inherent")
 
 
 def test_more_topics_than_words_warns_of_both_numbers():
@@ -251,16 +237,6 @@ def test_the_cost_is_known_before_the_fit(parameters, groups):
         assert cost.epsilon_at(cost.delta) <= estimator.epsilon
 
 
-@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
-@pytest.mark.parametrize("mechanism", PUBLISHED)
-def test_the_published_forms_cost_what_they_claim(mechanism, untouchable):
-    estimator = model(mechanism=mechanism)
-    assert estimator.privacy_cost() == estimator.fit(X).privacy_guarantee_
-    with PrivacyAccountant(100.0) as accountant, pytest.raises(ValueError, match="'proven'"):
-        estimator.fit(untouchable())
-    assert accountant.ledger == ()
-
-
 def test_a_fit_beyond_the_budget_is_refused_before_data_are_read(untouchable):
     with PrivacyAccountant(4.0, 1e-5) as accountant, pytest.raises(BudgetExceededError, match="Nothing was spent"):
         model(epsilon=5.0).fit(untouchable())
@@ -324,18 +300,9 @@ def test_without_noise_the_planted_topics_come_back(planted):
     train, test = planted.data[:900], planted.data[900:]
     found = PrivateCGSLDA(4, epsilon=INF, random_state=0).fit(train)
     assert topic_recovery(planted.topic_word, found.topic_word_).mean > 0.9
-    plain = fit_published(
-        train,
-        4,
-        mechanism="laplace-last",
-        epsilon=INF,
-        doc_topic_prior=0.1,
-        topic_word_prior=0.01,
-        max_iter=100,
-        seed=0,
-    )
-    table = plain.word_topic + 0.01
-    expected = perplexity(test, table / table.sum(axis=1, keepdims=True), doc_topic_prior=0.1)
+    with pytest.warns(PrivacyLeakWarning):
+        plain = PriTopLDA(4, epsilon=INF, max_iter=100, random_state=0).fit(train)  # exact sweeps, one after the other
+    expected = perplexity(test, plain.topic_word_, doc_topic_prior=0.1)
     assert found.perplexity(test) == pytest.approx(expected, rel=0.02)
 
 
@@ -426,7 +393,6 @@ def test_the_noise_of_laplace_and_of_sampled_rounds_is_told():
     multiplier = calibrate_gaussian(2.0, 1e-5, 4, 0.25)
     assert told["first_round"] == told["last_round"] == pytest.approx(5 * multiplier / 0.25, rel=1e-3)
     assert PrivateCGSLDA(epsilon=INF).noise_deviation() is None
-    assert PrivateCGSLDA(mechanism="laplace-last").noise_deviation() is None
 
 
 @pytest.mark.parametrize("rounds", [1, 4])

@@ -276,12 +276,6 @@ def test_cost_is_that_of_the_estimator(capsys, stated_noise):
     assert f"is left with {model}." in " ".join(capsys.readouterr().out.split())
 
 
-def test_cost_of_a_published_form_says_that_it_does_not_hold(capsys):
-    assert cli.main(["cost", "--epsilon", "1", "--mechanism", "laplace-last"]) == 0
-    out = capsys.readouterr().out
-    assert "CLAIMED" in out and "standard deviation" not in out
-
-
 def test_interrupted_fit_says_where_the_checkpoint_is_and_resumes(corpus, capsys, monkeypatch):
     checkpoint = corpus / "fit.ckpt"
     arguments = [str(corpus / "corpus.txt"), "--vocabulary", str(corpus / "words.txt"), "--checkpoint", str(checkpoint)]
@@ -644,7 +638,6 @@ def test_a_fit_is_shown_released_and_used(fitted, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--mechanism", "laplace-last", "--vocabulary", "words.txt"], "no proven, finite guarantee"),
         (["--epsilon", "inf", "--vocabulary", "words.txt"], "no proven, finite guarantee"),
         (["--leaky-vocabulary", "9"], "the 9 most frequent words were taken from the documents"),
     ],

@@ -21,6 +21,7 @@ import skdplda
 from skdplda import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivateCGSLDA
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import coherence, gensim_dictionary, make_coherence_scorer
+from skdplda.published import PublishedHDPLDA, PublishedPCTD, PublishedVIPSLDA
 
 
 def public_classes():
@@ -57,14 +58,11 @@ CHECKED = [small(kind) for kind in public_classes() if kind.__name__ not in CHEC
 # Configurations that take other ways through the code: only what reads data, or changes with the way, is checked.
 VARIANTS = [
     PrivateCGSLDA(**SMALL, epsilon=float("inf")),
-    *[
-        PrivateCGSLDA(**SMALL, mechanism=mechanism)
-        for mechanism in ("laplace", "inherent", "laplace-first", "laplace-every", "laplace-last")
-    ],
+    PrivateCGSLDA(**SMALL, mechanism="laplace"),
     HDPLDA(**SMALL, epsilon=float("inf")),
     HDPLDA(**SMALL, delta=0.0, count_clip=3.0, return_trace=True),
     HDPLDA(**SMALL, noise_epsilon=5.0, inherent_epsilon=5.0),
-    HDPLDA(**SMALL, table="sequential"),
+    PublishedHDPLDA(**SMALL, noise_epsilon=5.0, inherent_epsilon=5.0, return_trace=True),
     *[LocalPrivateLDA(**SMALL, reconstruction=reconstruction) for reconstruction in ("bayes", "moment")],
     LocalPrivateLDA(**SMALL, randomizer=LocalRandomizer(bit_epsilon=float("inf"))),
     LocalRandomizer(bit_epsilon=float("inf"), mechanism="asymmetric", max_words=3),
@@ -72,8 +70,8 @@ VARIANTS = [
     VIPSLDA(**SMALL, learning_method="online", max_norm=9.0),
     PCTD(**SMALL, epsilon=float("inf")),
     PCTD(**SMALL, noise="units"),
-    PCTD(**SMALL, noise="units-each-iteration"),
-    PCTD(**SMALL, noise="units-each-iteration", noise_support="observed"),
+    PublishedPCTD(**SMALL, noise_support="observed"),
+    PublishedVIPSLDA(**SMALL, accounting="linear", sampling_rate=0.5),
 ]
 CHECKS_OF_VARIANTS = {
     "check_dict_unchanged",

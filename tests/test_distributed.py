@@ -32,6 +32,7 @@ from skdplda.distributed import ActorPool, ShardedCounts, tree
 from skdplda.distributed._actor import added
 from skdplda.local import LocalRandomizer
 from skdplda.models._cgs import LISTED_TOPICS
+from skdplda.published import PriTopLDA
 from skdplda.rounds._spending import NoisePlan
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 
@@ -388,8 +389,8 @@ def test_bad_sources(X, client, tmp_path):
         PrivateCGSLDA().fit(ShardedCounts([tmp_path / "nowhere"]))
     with pytest.raises(ZeroDivisionError):  # of the user's own graph
         PrivateCGSLDA().fit(ShardedCounts([dask.delayed(lambda: 1 / 0)()]))
-    with pytest.raises(ValueError, match="must be on this machine for mechanism='laplace-last'"):
-        PrivateCGSLDA(mechanism="laplace-last").fit(ShardedCounts([dask.delayed(X)]))
+    with pytest.raises(ValueError, match="must be on this machine for PriTopLDA"):
+        PriTopLDA().fit(ShardedCounts([dask.delayed(X)]))
     with pytest.raises(TypeError, match="VIPSLDA takes these data as a matrix in memory; got a ShardedCounts"):
         VIPSLDA(learning_method="online").partial_fit(ShardedCounts([dask.delayed(X)]))
     with pytest.raises(TypeError, match=r"takes these data as a matrix in memory; got a Array.*compute\(\)"):

@@ -29,6 +29,7 @@ from skdplda import (
 )
 from skdplda.exceptions import EmptySelectionError, PrivacyLeakWarning
 from skdplda.model_selection import search_cost
+from skdplda.published import InherentPrivacyLDA
 from skdplda.vocabulary import DPCountVectorizer, DPVocabularySelector
 
 CANARY = "zzqxcanaryvv"
@@ -256,7 +257,7 @@ def test_a_cap_on_words_costs_nothing_and_follows_from_public_numbers(texts):
         ({"vocabulary_share": "half"}, "vocabulary_share must be"),
         ({"max_words": 0}, 'max_words must be an integer from 1, "auto" or None; got 0'),
         ({"max_words": "many"}, "max_words must be"),
-        ({"model": PrivateCGSLDA(mechanism="inherent")}, "epsilon"),
+        ({"model": InherentPrivacyLDA()}, "epsilon"),
     ],
 )
 def test_bad_parameters(options, match):

@@ -20,6 +20,7 @@ from skdplda.metrics import unigram_perplexity
 from skdplda.models._hdp_accounting import RESERVE, HybridPlan
 from skdplda.models._hdp_sampler import DelayedCountSweeps, PartOfTokens
 from skdplda.privacy import Randomness, bounded_range_event, epsilon_of, zcdp_event
+from skdplda.published import PublishedHDPLDA
 from skdplda.rounds import _bounds
 from skdplda.rounds._bounds import some_tokens
 
@@ -169,8 +170,6 @@ def test_documents():
     for wrong in (0, 2.5, True):
         with pytest.raises(ValueError, match="n_tokens must be an integer >= 1"):
             model.document_cost(wrong)
-    with pytest.raises(ValueError, match="the claim of 'sequential' holds for no token"):
-        HDPLDA(table="sequential").document_cost(3)
 
 
 def test_the_cost_is_known_before_the_fit(X):
@@ -190,7 +189,7 @@ def test_the_ledger(X):
         with pytest.raises(BudgetExceededError):
             HDPLDA(4, epsilon=29.0, max_iter=3).fit("no data are read")
         with pytest.raises(ValueError, match="must have status 'proven'"):
-            HDPLDA(4, epsilon=1.0, table="sequential").fit("no data are read")
+            PublishedHDPLDA(4, epsilon=1.0).fit("no data are read")
         assert len(accountant.ledger) == 1
 
 
@@ -220,11 +219,10 @@ def test_topics_are_learnt(X):
     assert clipped.privacy_guarantee_.epsilon == math.inf
 
 
-@pytest.mark.parametrize("table", ["delayed", "sequential"])
+@pytest.mark.parametrize("kind", [HDPLDA, PublishedHDPLDA])
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
-def test_the_trace_holds_what_was_drawn_and_seen(X, table):
-    parameters = {"noise_epsilon": math.inf, "inherent_epsilon": 5.0, "table": table}
-    model = HDPLDA(4, max_iter=5, return_trace=True, **parameters).fit(X)
+def test_the_trace_holds_what_was_drawn_and_seen(X, kind):
+    model = kind(4, max_iter=5, return_trace=True, noise_epsilon=math.inf, inherent_epsilon=5.0).fit(X)
     trace = model.trace_
     assert trace.topics.shape == (5, X.sum())
     assert trace.tables.shape == (6, 4, 60)
@@ -283,17 +281,20 @@ def test_documents_without_words(X):
 
 
 def test_the_published_form(X):
-    model = HDPLDA(4, noise_epsilon=1, inherent_epsilon=10, max_iter=300, table="sequential")
+    model = PublishedHDPLDA(4, noise_epsilon=1, inherent_epsilon=10, max_iter=300)
     cost = model.privacy_cost()
     assert (cost.epsilon, cost.status) == (3300, "claimed")
     assert "6.93 where 3.58 is claimed" in cost.reason
     assert "topics of all tokens in every sweep" in cost.released
-    with pytest.warns(PrivacyLeakWarning, match="Use table='delayed'"):
+    with pytest.warns(PrivacyLeakWarning, match="PublishedHDPLDA is the published form .* Use HDPLDA") as caught:
         model.set_params(max_iter=3).fit(X)
+    assert caught[0].filename == __file__
     model = pickle.loads(pickle.dumps(model))
     assert model.privacy_guarantee_.epsilon == 33
-    by_total = HDPLDA(4, epsilon=33, max_iter=3, table="sequential")
+    by_total = PublishedHDPLDA(4, epsilon=33, max_iter=3)
     assert by_total.privacy_cost().epsilon == 33
+    for proven_only in ("document_cost", "recommend"):
+        assert not hasattr(model, proven_only)
 
 
 # --- advice and refusals ------------------------------------------------------------------------------
@@ -357,7 +358,7 @@ def test_advice_needs_no_data():
     for wrong in ((), (0,), (2.5,), 0):
         with pytest.raises(ValueError, match="max_iter must be a sequence of integers >= 1"):
             HDPLDA(4, epsilon=20).recommend(max_iter=wrong)
-    for parameters in ({"epsilon": math.inf}, {"noise_epsilon": 1, "inherent_epsilon": 1}, {"table": "sequential"}):
+    for parameters in ({"epsilon": math.inf}, {"noise_epsilon": 1, "inherent_epsilon": 1}):
         with pytest.raises(ValueError, match="recommend divides a total budget"):
             HDPLDA(4, **parameters).recommend()
 
@@ -444,17 +445,6 @@ def test_a_document_of_four_billion_tokens_is_cut_to_the_public_number():
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
-@pytest.mark.parametrize(("old", "new"), [("frozen", "delayed"), ("live", "sequential")])
-def test_former_names_of_the_tables_are_taken_and_warn(X, old, new):
-    with pytest.warns(FutureWarning, match=f"table='{old}' is now called '{new}'") as caught:
-        model = HDPLDA(3, table=old, max_iter=2, random_state=0).fit(X)
-    assert next(w for w in caught if w.category is FutureWarning).filename == __file__
-    same = HDPLDA(3, table=new, max_iter=2, random_state=0).fit(X)
-    np.testing.assert_array_equal(model.components_, same.components_)
-    assert model.privacy_guarantee_ == same.privacy_guarantee_
-
-
-@pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_signal_and_noise_are_told_from_what_is_released(X):
     clear = HDPLDA(4, epsilon=20.0, return_trace=True, random_state=0).fit(X)
     assert clear.topic_signal_to_noise_.min() > 1 and not clear.topic_info(5)["noise"].any()
@@ -467,7 +457,7 @@ def test_signal_and_noise_are_told_from_what_is_released(X):
     variance = plan.deviation**2 + words * (share * (1 - share))[:, None]
     expected = (mean - np.outer(share, words)) / np.sqrt(variance * (weight**2).sum()) * weight.sum()
     np.testing.assert_allclose(clear.signal_to_noise_, expected, rtol=1e-3, atol=1e-3)
-    for exact in (HDPLDA(4, epsilon=np.inf, max_iter=2), HDPLDA(4, table="sequential", max_iter=2)):
+    for exact in (HDPLDA(4, epsilon=np.inf, max_iter=2), PublishedHDPLDA(4, max_iter=2)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
             assert not hasattr(exact.fit(X), "signal_to_noise_")

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from skdplda import HDPLDA, PrivacyLeakWarning
+from skdplda import PrivacyLeakWarning
 from skdplda.models._hdp_accounting import HybridPlan
 from skdplda.models._hdp_sampler import DelayedCountSweeps
 from skdplda.privacy import Randomness
+from skdplda.published import PublishedHDPLDA
 
 K = 2
 ALPHA = np.array([0.4, 0.9])
@@ -203,9 +204,9 @@ def test_the_weights_of_any_table_keep_the_range(eta, clip):
 def test_the_published_model_shows_the_exact_moves_of_the_last_sweep():
     """The model is the noisy table after the last sweep: less the one before it, the noise is gone."""
     X = np.random.default_rng(0).poisson(1.0, size=(30, 8))
-    parameters = {"noise_epsilon": 0.1, "inherent_epsilon": 1.0, "max_iter": 3, "table": "sequential"}
+    parameters = {"noise_epsilon": 0.1, "inherent_epsilon": 1.0, "max_iter": 3}
     with pytest.warns(PrivacyLeakWarning, match="published form and not private"):
-        model = HDPLDA(3, **parameters, return_trace=True, random_state=0).fit(X)
+        model = PublishedHDPLDA(3, **parameters, return_trace=True, random_state=0).fit(X)
     trace = model.trace_
     words = np.repeat(np.tile(np.arange(8), 30), X.ravel())
     moves = np.zeros((3, 8))

@@ -9,6 +9,7 @@ from skdplda import VIPSLDA, PrivateCGSLDA, make_fdptm_pipeline
 from skdplda.datasets import make_lda_corpus, write_counts
 from skdplda.exact._inferred import fixed_point, proportional_fixed_point
 from skdplda.metrics import perplexity, unigram_perplexity
+from skdplda.published import PriTopLDA
 from skdplda.rounds._adaptive import MEAN_PRIORS
 
 both = pytest.mark.parametrize("kind", [PrivateCGSLDA, VIPSLDA])
@@ -142,8 +143,8 @@ def test_texts_of_three_words_are_read_with_a_large_prior(kind):
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_forms_that_cannot_infer_refuse(short, tmp_path):
-    with pytest.raises(ValueError, match="cannot be 'infer' for the published forms"):
-        PrivateCGSLDA(2, mechanism="laplace-last", doc_topic_prior="infer").fit(short[0])
+    with pytest.raises(ValueError, match="'doc_topic_prior' parameter of PriTopLDA"):
+        PriTopLDA(2, doc_topic_prior="infer").fit(short[0])
     with pytest.raises(ValueError, match="cannot be 'infer' without noise in mini-batches or samples"):
         VIPSLDA(2, epsilon=np.inf, sampling_rate=0.5, doc_topic_prior="infer").privacy_cost()
     with pytest.raises(ValueError, match="cannot be 'infer' without noise for documents on disk"):

@@ -38,6 +38,7 @@ from skdplda.datasets import load_gensim_corpus, make_lda_corpus
 from skdplda.local import LocalRandomizer
 from skdplda.metrics import gensim_dictionary, make_coherence_scorer, score
 from skdplda.model_selection import PrivateSearchCV, search_cost
+from skdplda.published import InherentPrivacyLDA, PublishedHDPLDA
 from skdplda.releases import PrivatePipeline
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix
 
@@ -445,11 +446,11 @@ OF_ONE_ROUND = [
     PrivateCGSLDA(2, max_iter=1, local_sweeps=1),
     PrivateCGSLDA(2, max_iter=1, local_sweeps=1, mechanism="laplace"),
     PrivateCGSLDA(2, max_iter=1, epsilon=np.inf),
-    PrivateCGSLDA(2, max_iter=1, mechanism="inherent"),
+    InherentPrivacyLDA(2, max_iter=1),
     VIPSLDA(2, max_iter=1),
     VIPSLDA(2, max_iter=1, epsilon=np.inf),
     HDPLDA(2, max_iter=1),
-    HDPLDA(2, max_iter=1, table="sequential"),
+    PublishedHDPLDA(2, max_iter=1),
     PCTD(2, max_iter=1),
     PCTD(2, max_iter=1, noise="units"),
     LocalPrivateLDA(2, max_iter=1),

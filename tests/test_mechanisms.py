@@ -204,8 +204,6 @@ def test_a_budget_by_sweep_takes_pure_noise_only():
     assert HDPLDA(mechanism="laplace", **given).privacy_cost() == HDPLDA(**given).privacy_cost()
     with pytest.raises(ValueError, match="no pure epsilon, which noise_epsilon is"):
         HDPLDA(mechanism="gaussian", **given).privacy_cost()
-    with pytest.raises(ValueError, match="mechanism must be None for table='sequential'"):
-        HDPLDA(mechanism="laplace", table="sequential").privacy_cost()
 
 
 @every_mechanism
@@ -257,7 +255,6 @@ def test_selections_take_any_noise_of_their_norm(rule, noise):
         ("sieve", "laplace", "bounds the L2 norm"),
         ("policy_laplace", "discrete-gaussian", "bounds the L1 norm"),
         ("truncated_geometric", "laplace", "its own alone"),
-        ("item_frequency_published", "laplace", "its own alone"),
         ("sieve", "cauchy", "'gaussian' or 'discrete-gaussian' or None"),
     ],
 )

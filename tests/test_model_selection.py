@@ -52,6 +52,7 @@ from skdplda.datasets import make_lda_corpus
 from skdplda.model_selection import PrivateSearchCV, _search, _trials, search_cost
 from skdplda.model_selection._trials import GRID, draw_trials, private_score
 from skdplda.privacy import PrivacyGuarantee, epsilon_of, gaussian_event, mechanism_of
+from skdplda.published import PriTopLDA
 
 GRID_OF_TWO = {"n_components": [2, 3]}
 
@@ -547,7 +548,7 @@ def test_poisson_may_draw_no_trial(corpus):
         ({"grid": {"epsilon": [1.0]}}, "param_grid must not hold 'epsilon'"),
         ({"estimator": PrivateCGSLDA(random_state=0)}, "random_state of the estimator must be None"),
         ({"grid": {"random_state": [1, 2]}}, "random_state of the estimator must be None"),
-        ({"estimator": PrivateCGSLDA(mechanism="laplace-last")}, "must have a proven guarantee; got 'claimed'"),
+        ({"estimator": PriTopLDA()}, "must have a proven guarantee; got 'claimed'"),
         ({"mean_trials": 1.0}, "'mean_trials'"),
         ({"epsilon": 0.0}, "'epsilon'"),
         ({"delta": 0.0}, "'delta'"),

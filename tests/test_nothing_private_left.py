@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from skdplda import HDPLDA, PCTD, VIPSLDA, LocalPrivateLDA, PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.local import LocalRandomizer
-from skdplda.models._published_gibbs import PUBLISHED
 from skdplda.plots import TopWordsDisplay
+from skdplda.published import CDPLDA, CDPLDAPlus, InherentPrivacyLDA, PriTopLDA, PublishedPCTD
 from skdplda.semantics import UnitMatrix
 
 CANARY = 7919  # tokens of one word in one document; prime, and nowhere else
@@ -98,12 +98,15 @@ RELEASED = {
     },
     "LocalPrivateLDA": {"bit_guarantee_", "stream_prior_", "stream_variance_", "word_rates_", "n_batches_"},
     "TextEmbedder": {"vectorizer_"},
+    "InherentPrivacyLDA": {"inherent_privacy_"},
+    "PublishedItemFrequencySelector": {"support_", "noisy_weights_"},
     "PrivateSearchCV": {"best_estimator_", "best_params_", "best_score_"},
 }
 
 
 @pytest.mark.filterwarnings("ignore:X is a plain document-term matrix:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*clusters do not stand out:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*(published form|path of 2016):skdplda.PrivacyLeakWarning")
 def test_a_fit_of_any_public_estimator_keeps_only_what_it_released(private_estimator, corpus):
     documents = corpus
     if private_estimator.__sklearn_tags__().input_tags.string:
@@ -235,7 +238,7 @@ def test_the_search_finds_what_it_looks_for(corpus):
 def test_the_published_laplace_last_tells_every_word_total(corpus, epsilon):
     """Its claimed epsilon notwithstanding: columns of `components_` sum to exact counts."""
     with pytest.warns(PrivacyLeakWarning, match="exact number of times each word occurs"):
-        model = PrivateCGSLDA(3, max_iter=2, mechanism="laplace-last", epsilon=epsilon).fit(corpus)
+        model = PriTopLDA(3, max_iter=2, epsilon=epsilon).fit(corpus)
     totals = np.rint((model.components_ - 0.01).sum(axis=0)).astype(int)
     np.testing.assert_array_equal(totals, corpus.toarray().sum(axis=0))
     assert "exact counts" in set(found_in_released(model, corpus))
@@ -248,20 +251,11 @@ def found_in_released(model, X):
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
-@pytest.mark.parametrize("mechanism", PUBLISHED)
-def test_the_published_forms_leave_no_tokens_either(corpus, mechanism):
-    model = PrivateCGSLDA(3, max_iter=2, mechanism=mechanism).fit(corpus)
+@pytest.mark.parametrize("kind", [CDPLDA, CDPLDAPlus, InherentPrivacyLDA, PriTopLDA])
+def test_the_published_forms_leave_no_tokens_either(corpus, kind):
+    model = kind(3, max_iter=2).fit(corpus)
     assert set(vars(model)) - PARAMETERS <= ALLOWED | {"inherent_privacy_"}
     assert not any(N_DOCUMENTS in np.shape(value) for value in values(vars(model)) if isinstance(value, np.ndarray))
-
-
-def test_a_private_fit_forgets_the_measurements_of_an_earlier_one(corpus):
-    model = PrivateCGSLDA(2, mechanism="inherent", max_iter=2)
-    with pytest.warns(PrivacyLeakWarning, match="not private"):
-        model.fit(corpus)
-    assert hasattr(model, "inherent_privacy_")
-    model.set_params(mechanism="gaussian").fit(corpus)
-    assert set(vars(model)) <= PARAMETERS | ALLOWED
 
 
 @pytest.mark.filterwarnings("ignore:no word stands out:UserWarning")
@@ -288,6 +282,6 @@ def test_a_private_fit_on_units_keeps_only_what_it_released(corpus, noise):
 @pytest.mark.parametrize("support", ["all", "observed"])
 def test_the_published_units_leave_no_tokens_either(corpus, support):
     units = UnitMatrix(np.arange(N_DOCUMENTS + 1), corpus)
-    model = PCTD(3, max_iter=2, noise="units-each-iteration", noise_support=support).fit(units)
+    model = PublishedPCTD(3, max_iter=2, noise_support=support).fit(units)
     assert set(vars(model)) - set(model.get_params()) <= ALLOWED
     assert not any(N_DOCUMENTS in np.shape(value) for value in values(vars(model)) if isinstance(value, np.ndarray))

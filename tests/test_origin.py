@@ -15,6 +15,7 @@ from skdplda import (
     PrivacyAccountant,
     PrivateCGSLDA,
     privacy_guarantee,
+    published,
     release,
 )
 from skdplda.exceptions import BudgetExceededError
@@ -100,13 +101,14 @@ def test_what_derives_from_an_estimator_is_claimed(kind):
     """Whatever it replaces, and if it replaces nothing."""
     arguments = {"n_words": 20} if kind in (LocalPrivateLDA, LocalRandomizer) else {}
     ours = small(kind).privacy_cost(**arguments)
-    assert ours.status == "proven"
+    assert (ours.status == "proven") == (kind.__name__ not in published.__all__)
     for methods in ({}, {"fit": lambda self, X: self}, {"_guarantee": kind.__dict__.get("_guarantee", len)}):
         Heir = type(f"Heir{kind.__name__}", (kind,), {**methods, "__init__": kind.__init__, "__module__": __name__})
         if "_guarantee" in methods and methods["_guarantee"] is len:
             continue
         theirs = small(Heir).privacy_cost(**arguments)
-        assert theirs.status == "claimed" and f"Heir{kind.__name__}" in theirs.reason
+        assert theirs.status == ("claimed" if ours.status == "proven" else ours.status)
+        assert f"Heir{kind.__name__}" in theirs.reason or ours.epsilon == np.inf
         assert theirs.epsilon == ours.epsilon
 
 

@@ -102,6 +102,7 @@ warnings.simplefilter("ignore")
 import numpy as np, scipy.sparse as sp
 from skdplda import *
 from skdplda.datasets import make_lda_corpus
+from skdplda.published import CDPLDAPlus, PublishedPCTD
 VIPSLDA(2).fit(make_lda_corpus(20, 10, 2, random_state=0).data)  # what a fit imports
 SIZE = 12000
 estimator = eval(sys.argv[1])
@@ -125,10 +126,10 @@ with PrivacyAccountant(np.inf, 0.5, accept_claimed=True, **terms) as ledger:
         ("VIPSLDA(SIZE)", "fit"),
         ("VIPSLDA(SIZE, learning_method='online', max_iter=2)", "partial_fit"),
         ("PrivateCGSLDA(SIZE, epsilon=np.inf)", "fit"),
-        ("PrivateCGSLDA(SIZE, mechanism='laplace-every')", "fit"),
+        ("CDPLDAPlus(SIZE)", "fit"),
         ("HDPLDA(SIZE)", "fit"),
         ("PCTD(SIZE, noise='units')", "fit"),
-        ("PCTD(SIZE, noise='units-each-iteration')", "fit"),
+        ("PublishedPCTD(SIZE)", "fit"),
         ("LocalPrivateLDA(SIZE)", "fit"),
         ("EmbeddingTopics(SIZE)", "fit"),
     ],

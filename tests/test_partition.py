@@ -36,8 +36,8 @@ from skdplda.privacy._partition import (
     reroute,
 )
 from skdplda.privacy._survivors import MeanOfRounds, _binomial, _mean_weights, passing
+from skdplda.published import PublishedItemFrequencySelector
 
-SOUND = [name for name in PartitionPlan.MECHANISMS if name != "item_frequency_published"]
 FALSE_ALARM = 1e-8  # of each statistical bound; there are 122 of them
 
 
@@ -314,8 +314,7 @@ def test_one_unit_against_nothing_has_the_stated_probability(mechanism, n_words,
             assert 0 < stated <= worst.max() * (1 + 2e-4)
             continue
         np.testing.assert_allclose(stated, exact, rtol=2e-4, atol=1e-13)
-    if mechanism != "item_frequency_published":
-        assert plan.new_word_delta(n_words) <= plan.event_delta <= delta
+    assert plan.new_word_delta(n_words) <= plan.event_delta <= delta
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (1.0, 0.05), (8.0, 1e-6)])
@@ -548,7 +547,7 @@ def test_rounds_have_their_guarantee_by_enumeration(floor, scales, thresholds):
             assert math.fsum(max(0.0, p[told] - math.exp(epsilon) * q[told]) for told in p) <= stated
 
 
-@pytest.mark.parametrize("mechanism", SOUND)
+@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
 def test_thresholds_are_the_least(mechanism):
     plan = plan_partition(mechanism, 1.0, 1e-4, 30, 3.0)
     lower = replace(plan, thresholds=tuple(t - max(1, t // 10**4) for t in plan.thresholds))
@@ -564,7 +563,7 @@ def test_thresholds_are_the_least(mechanism):
 
 def test_the_printed_threshold_of_item_frequency_breaks_delta():
     """A user of 100 words against nothing: an answer in 31 % of runs where delta is 1 %."""
-    plan = plan_partition("item_frequency_published", 1.0, 0.01, 100, 3.0)
+    plan = PublishedItemFrequencySelector(1.0, delta=0.01, max_words_per_unit=100)._plan()
     assert plan.new_word_delta(1) <= 0.01
     assert plan.new_word_delta(100) == pytest.approx(0.31, abs=0.005)
     n_runs = 20_000
@@ -629,7 +628,7 @@ def test_noise_that_cannot_be_drawn_is_refused_beforehand(mechanism):
         plan_partition(mechanism, 1e-14, 2e-15, 100, 3.0)
 
 
-@pytest.mark.parametrize("mechanism", [name for name in FILLS if name != "item_frequency_published"])
+@pytest.mark.parametrize("mechanism", [*FILLS])
 def test_any_cutoff_fits_into_integers(mechanism):
     plan = plan_partition(mechanism, 1.0, 1e-3, 3, 1e300)
     released, weights, _ = select_partitions(plan, *lists_of([[0, 1, 2]] * 500), 3, Randomness(None))
@@ -752,7 +751,7 @@ CASES = [  # units, the one that is removed
 ]
 
 
-@pytest.mark.parametrize("mechanism", SOUND)
+@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
 def test_an_audit_of_100000_runs_does_not_refute_the_guarantee(mechanism):
     plan = plan_partition(mechanism, 1.0, 0.05, 4, 3.0)
     for units, drop in CASES:
@@ -765,7 +764,7 @@ def test_the_audit_refutes_what_is_false():
     assert epsilon_is_refuted(plan, [[0]] * 6, 4, 0, 0.2, 0.02)  # an epsilon that is too small
     lower = replace(plan, thresholds=(plan.thresholds[0] - GRID,))
     assert epsilon_is_refuted(lower, *CASES[0][:1], 4, 0, 1.0, 0.05)  # a threshold that is too low
-    published = plan_partition("item_frequency_published", 1.0, 0.05, 4, 3.0)
+    published = PublishedItemFrequencySelector(1.0, delta=0.05, max_words_per_unit=4)._plan()
     assert epsilon_is_refuted(published, *CASES[0][:1], 4, 0, 1.0, 0.05)
 
 
@@ -796,7 +795,7 @@ def test_without_noise_every_used_word_is_selected():
     np.testing.assert_allclose(weights, [1, 0.5**0.5, 0.5**0.5], atol=1e-5)
 
 
-@pytest.mark.parametrize("mechanism", SOUND)
+@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.02, 1e-5), (1.0, 1e-9), (50.0, 1e-4)])
 def test_what_the_parts_cost_is_within_the_budget(mechanism, epsilon, delta):
     plan = plan_partition(mechanism, epsilon, delta, 50, 3.0)
@@ -838,9 +837,12 @@ def test_joint_accounting_leaves_aside_what_an_event_does_not_tell():
 def test_what_is_needed_is_told_without_data():
     plan = plan_partition("sieve", 1.0, 1e-5, 200, 3.0)
     needed = plan.units_needed(10)
-    found = epsilon_needed(needed, 10, "sieve", 1e-5, 200, 3.0)
-    assert 0.8 < found <= 1.1
-    assert epsilon_needed(10**9, 10, "sieve", 1e-5, 200, 3.0) < 0.02
+
+    def sieve(epsilon):
+        return plan_partition("sieve", epsilon, 1e-5, 200, 3.0)
+
+    assert 0.8 < epsilon_needed(needed, 10, sieve) <= 1.1
+    assert epsilon_needed(10**9, 10, sieve) < 0.02
     with pytest.raises(ValueError, match="delta must be above 1e-15"):
         plan_partition("sieve", 1.0, 1e-16, 10, 3.0)
     runs = [

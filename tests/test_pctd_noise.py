@@ -3,6 +3,7 @@
 import math
 import re
 import warnings
+from functools import partial
 from itertools import permutations
 from types import SimpleNamespace
 
@@ -15,10 +16,12 @@ from sklearn.base import clone
 
 from skdplda import PCTD, PrivacyAccountant, PrivacyGuarantee, PrivacyLeakWarning
 from skdplda.models import _pctd_noise
-from skdplda.models._pctd_noise import likelihood_noise, noisy_segments, sum_noise
+from skdplda.models._pctd_noise import noisy_segments
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
-from skdplda.rounds import TopicCounts
+from skdplda.published import PublishedPCTD
+from skdplda.published._pctd_noise import NoisySegmentEStep, likelihood_noise, sum_noise
 from skdplda.rounds._bounds import GRID
+from skdplda.rounds._queries import TopicCounts
 from skdplda.semantics import UnitMatrix
 
 published = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
@@ -71,8 +74,6 @@ def test_the_shortcut_in_the_fit_is_dense_noise_on_the_counts():
     """
     rng = np.random.default_rng(0)
     X = UnitMatrix([0, 3, 5], sp.csr_array(rng.poisson(0.7, size=(5, 6))))
-    from skdplda.models._pctd_noise import NoisySegmentEStep
-
     table = rng.gamma(1.0, size=(6, 2)).astype(np.float32)
     n_samples, sums = 4000, []
     for seed in range(n_samples):
@@ -199,7 +200,7 @@ def test_what_the_published_noise_costs():
     """sigma = 0.25 in 35 iterations is epsilon 380."""
     epsilon = epsilon_of(gaussian_event(0.25, steps=35), 1e-5)
     assert 379 < epsilon < 381
-    cost = PCTD(noise="units-each-iteration", epsilon=epsilon, max_iter=35).privacy_cost()
+    cost = PublishedPCTD(epsilon=epsilon, max_iter=35).privacy_cost()
     assert (cost.unit, cost.adjacency, cost.status) == ("token", "add-remove", "claimed")
     sigma = float(re.search(r"deviation ([\d.]+)", cost.mechanism)[1])
     assert sigma == pytest.approx(0.25, rel=1e-3)
@@ -207,7 +208,7 @@ def test_what_the_published_noise_costs():
 
 
 def test_noise_on_what_occurs_has_no_epsilon():
-    cost = PCTD(noise="units-each-iteration", noise_support="observed", epsilon=3.0).privacy_cost()
+    cost = PublishedPCTD(noise_support="observed", epsilon=3.0).privacy_cost()
     assert cost.epsilon == np.inf and cost.status == "claimed"
     assert "told apart" in cost.reason
 
@@ -215,25 +216,22 @@ def test_noise_on_what_occurs_has_no_epsilon():
 @pytest.mark.parametrize(("scale", "epsilon"), [(0.15, 946), (0.2, 563), (0.25, 381), (0.3, 278)])
 def test_the_published_deviation_has_its_price(scale, epsilon):
     """The table of doc/theory/pctd.rst, rounded up; 35 iterations are the default."""
-    options = {"noise": "units-each-iteration", "noise_scale": scale}
-    cost = PCTD(epsilon=np.inf, **options).privacy_cost()
+    options = {"noise_scale": scale}
+    cost = PublishedPCTD(epsilon=np.inf, **options).privacy_cost()
     assert math.ceil(cost.epsilon) == epsilon and cost.status == "claimed" and cost.unit == "token"
     assert cost.epsilon == epsilon_of(gaussian_event(scale, 35), 1e-5)
-    assert cost == PCTD(epsilon=float(epsilon), **options).privacy_cost()
-    assert PCTD(epsilon=np.inf, max_iter=10, **options).privacy_cost().epsilon < cost.epsilon
+    assert cost == PublishedPCTD(epsilon=float(epsilon), **options).privacy_cost()
+    assert PublishedPCTD(epsilon=np.inf, max_iter=10, **options).privacy_cost().epsilon < cost.epsilon
     with pytest.raises(ValueError, match=rf"noise_scale={scale} costs epsilon=.* more than epsilon={epsilon - 1}.0"):
-        PCTD(epsilon=epsilon - 1.0, **options).privacy_cost()
-    unbounded = PCTD(epsilon=np.inf, noise_support="observed", **options).privacy_cost()
+        PublishedPCTD(epsilon=epsilon - 1.0, **options).privacy_cost()
+    unbounded = PublishedPCTD(epsilon=np.inf, noise_support="observed", **options).privacy_cost()
     assert unbounded.epsilon == np.inf and unbounded.status == "claimed"
 
 
-def test_the_published_deviation_is_for_the_published_form():
-    for noise in ("statistics", "units"):
-        with pytest.raises(ValueError, match="is for noise='units-each-iteration' only"):
-            PCTD(noise=noise, noise_scale=0.25).privacy_cost()
+def test_a_published_deviation_needs_a_delta():
     with pytest.raises(ValueError, match="delta must be > 0"):
-        PCTD(noise="units-each-iteration", noise_scale=0.25, epsilon=np.inf, delta=0.0).privacy_cost()
-    tiny = PCTD(noise="units-each-iteration", noise_scale=1e-9, epsilon=np.inf).privacy_cost()
+        PublishedPCTD(noise_scale=0.25, epsilon=np.inf, delta=0.0).privacy_cost()
+    tiny = PublishedPCTD(noise_scale=1e-9, epsilon=np.inf).privacy_cost()
     assert tiny.epsilon > 1e15
 
 
@@ -241,12 +239,12 @@ def test_the_published_deviation_is_for_the_published_form():
 def test_a_fit_draws_noise_of_the_published_deviation():
     """Equal seeds: as the fit whose epsilon asks for that deviation, and unlike the one without noise."""
     X = UnitMatrix.from_counts(sp.csr_array(np.random.default_rng(0).integers(0, 3, (20, 6))))
-    options = {"noise": "units-each-iteration", "max_iter": 3, "random_state": 0}
-    model = PCTD(2, noise_scale=0.25, epsilon=np.inf, **options).fit(X)
+    options = {"max_iter": 3, "random_state": 0}
+    model = PublishedPCTD(2, noise_scale=0.25, epsilon=np.inf, **options).fit(X)
     assert "normal noise of standard deviation 0.25 on the count of every" in model.privacy_guarantee_.mechanism
-    asked = PCTD(2, epsilon=model.privacy_guarantee_.epsilon, **options).fit(X)
+    asked = PublishedPCTD(2, epsilon=model.privacy_guarantee_.epsilon, **options).fit(X)
     np.testing.assert_allclose(model.topic_word_, asked.topic_word_, rtol=1e-6)
-    exact = PCTD(2, epsilon=np.inf, **options).fit(X)
+    exact = PublishedPCTD(2, epsilon=np.inf, **options).fit(X)
     assert np.abs(model.topic_word_ - exact.topic_word_).max() > 0.01
 
 
@@ -260,7 +258,7 @@ def test_noise_on_what_occurs_shows_which_words_occur():
     with_ = UnitMatrix(np.arange(0, 61, 3), counts)
     for seed in range(20):
         fits = [
-            PCTD(2, noise="units-each-iteration", noise_support="observed", epsilon=0.1, max_iter=1, random_state=seed)
+            PublishedPCTD(2, noise_support="observed", epsilon=0.1, max_iter=1, random_state=seed)
             .fit(X)
             .components_[:, 7]
             for X in (without, with_)
@@ -271,13 +269,13 @@ def test_noise_on_what_occurs_shows_which_words_occur():
         if seen:
             break
     assert seen
-    everywhere = PCTD(2, noise="units-each-iteration", epsilon=0.1, max_iter=1, random_state=0).fit(without)
+    everywhere = PublishedPCTD(2, epsilon=0.1, max_iter=1, random_state=0).fit(without)
     assert (everywhere.components_ != 0.01).any()
 
 
 def test_the_published_form_warns_on_every_fit_and_charges():
     X = random_units()
-    model = PCTD(2, noise="units-each-iteration", epsilon=2.0, max_iter=2)
+    model = PublishedPCTD(2, epsilon=2.0, max_iter=2)
     for _ in range(2):
         with pytest.warns(PrivacyLeakWarning, match="drawn anew in each iteration"):
             model.fit(X)
@@ -292,6 +290,6 @@ def test_the_published_form_warns_on_every_fit_and_charges():
 def test_no_noise_is_em():
     X = random_units()
     exact = PCTD(2, epsilon=np.inf, random_state=0).fit(X)
-    for parameters in ({"noise": "units"}, {"noise": "units-each-iteration"}):
-        same = PCTD(2, epsilon=np.inf, random_state=0, **parameters).fit(X)
+    for kind in (partial(PCTD, noise="units"), PublishedPCTD):
+        same = kind(2, epsilon=np.inf, random_state=0).fit(X)
         np.testing.assert_array_equal(same.components_, exact.components_)

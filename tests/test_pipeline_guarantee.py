@@ -31,6 +31,7 @@ from skdplda import (
 )
 from skdplda.local import LocalRandomizer
 from skdplda.privacy import gaussian_event
+from skdplda.published import PriTopLDA
 from skdplda.releases import _guarantee as releases
 from skdplda.semantics import SemanticUnitVectorizer
 
@@ -337,7 +338,7 @@ def test_that_groups_are_the_same_is_an_assumption():
 
 
 def test_the_weakest_status_is_that_of_the_pipeline():
-    pipeline = make_pipeline(CountVectorizer(), Selector(), lda(mechanism="laplace-last"))
+    pipeline = make_pipeline(CountVectorizer(), Selector(), PriTopLDA())
     assert privacy_guarantee(pipeline).status == "claimed"
     assert np.isinf(privacy_guarantee(make_pipeline(CountVectorizer(), Selector(), lda(epsilon=np.inf))).epsilon)
 

@@ -33,6 +33,7 @@ from skdplda.plots import (
     VocabularyDisplay,
 )
 from skdplda.privacy import InherentPrivacyHistory, PrivacyGuarantee
+from skdplda.published import InherentPrivacyLDA, PriTopLDA, PublishedItemFrequencySelector
 from skdplda.semantics import SemanticUnitVectorizer
 
 WORDS = np.array(["apple", "pear", "plum", "iron", "zinc"])
@@ -215,14 +216,14 @@ def test_the_curve_and_rounds_of_a_model_of_semantic_units():
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_the_curve_of_a_claim_is_dashed_and_says_so(corpus):
-    estimator = PrivateCGSLDA(3, mechanism="laplace-last", max_iter=2)
+    estimator = PriTopLDA(3, max_iter=2)
     display = PrivacyUtilityDisplay.from_estimator(estimator, corpus, corpus, epsilons=[1.0], name="published")
     assert display.ax_.lines[1].get_label() == "published (claimed, not proven)"
     assert display.ax_.lines[1].get_linestyle() == "--"
     with pytest.raises(ValueError, match="status must be one of"):
         PrivacyUtilityDisplay(epsilons=[1], scores=[1], status="true").plot()
-    estimator.set_params(mechanism="inherent")  # no epsilon at all
-    with pytest.raises(ValueError, match="epsilons must be positive finite numbers"):
+    estimator = InherentPrivacyLDA(3, max_iter=2)  # no epsilon at all
+    with pytest.raises(ValueError, match="Invalid parameter 'epsilon' for estimator InherentPrivacyLDA"):
         PrivacyUtilityDisplay.from_estimator(estimator, corpus, corpus, epsilons=[1.0])
 
 
@@ -279,9 +280,12 @@ def test_vocabulary_sizes_are_solid_if_proven_and_dashed_if_claimed():
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_vocabulary_sizes_of_a_selector(corpus):
     selector = DPVocabularySelector(max_words_per_unit=10, random_state=b"sixteen bytes, or more")
-    mechanisms = ["sieve", "item_frequency_published"]
+    mechanisms = ["sieve", "item_frequency"]
     display = VocabularyDisplay.from_estimator(selector, corpus, epsilons=[0.001, 100.0], mechanisms=mechanisms)
-    assert list(display.values) == mechanisms and display.claimed == ["item_frequency_published"]
+    assert list(display.values) == mechanisms and display.claimed == []
+    published = PublishedItemFrequencySelector(max_words_per_unit=10)
+    claimed = VocabularyDisplay.from_estimator(published, corpus, epsilons=[100.0])
+    assert list(claimed.values) == claimed.claimed == ["item_frequency"]
     assert display.values["sieve"][0] == 0  # nothing selected is no error here
     assert 10 < display.values["sieve"][1] <= 30
     texts = ["iron zinc"] * 300
@@ -478,7 +482,7 @@ def test_the_audit_of_an_estimator(corpus, capsys):
 
 def test_the_monitor_draws_its_history(corpus):
     with pytest.warns(PrivacyLeakWarning):
-        model = PrivateCGSLDA(3, mechanism="inherent", max_iter=4).fit(corpus[:40])
+        model = InherentPrivacyLDA(3, max_iter=4).fit(corpus[:40])
     ax = MonitorDisplay.from_estimator(model).ax_
     history = model.inherent_privacy_
     curves = [history.word_level, history.document_level, history.worst_draw, history.sum_of_draws]
@@ -489,7 +493,7 @@ def test_the_monitor_draws_its_history(corpus):
     ax.figure.canvas.draw()
     single = Figure().subplots()
     assert MonitorDisplay(history=InherentPrivacyHistory([1], [2], [3], [4])).plot(single).ax_ is single
-    with pytest.raises(ValueError, match="must have been fitted with the monitor"):
+    with pytest.raises(ValueError, match=r"must be a fitted skdplda\.published\.InherentPrivacyLDA"):
         MonitorDisplay.from_estimator(PrivateCGSLDA())
 
 

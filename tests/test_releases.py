@@ -29,6 +29,7 @@ from skdplda import (
     release,
 )
 from skdplda.metrics import coherence, gensim_dictionary
+from skdplda.published import InherentPrivacyLDA, PriTopLDA
 from skdplda.releases import _file
 
 WORDS = ["plum", "pear", "apple", "zinc", "iron", "copper"]  # public, and in no order
@@ -573,16 +574,20 @@ def test_seeded_fits_are_refused():
 
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
-@pytest.mark.parametrize("parameters", [{"mechanism": "laplace-last"}, {"mechanism": "inherent"}, {"epsilon": np.inf}])
-def test_what_has_no_guarantee_is_refused(parameters, tmp_path):
-    fitted = pipeline(**parameters).fit(TEXTS)
+@pytest.mark.parametrize(
+    "estimator",
+    [PriTopLDA(2, max_iter=5), InherentPrivacyLDA(2, max_iter=5), PrivateCGSLDA(2, max_iter=5, epsilon=np.inf)],
+    ids=repr,
+)
+def test_what_has_no_guarantee_is_refused(estimator, tmp_path):
+    fitted = pipeline().set_params(topics=clone(estimator)).fit(TEXTS)
     with pytest.raises(ValueError, match="no proven, finite guarantee"):
         release(fitted)
     release(fitted, allow_unproven=True).save(tmp_path / "model.zip")
     assert load_released(tmp_path / "model.zip").privacy_guarantee_ == privacy_guarantee(fitted)
     card = " ".join((tmp_path / "model.card.md").read_text().split())
     assert "No proven, finite privacy guarantee covers these topics" in card
-    assert ("CLAIMED by the publication" if "laplace" in str(parameters) else "No privacy protection") in card
+    assert ("CLAIMED by the publication" if isinstance(estimator, PriTopLDA) else "No privacy protection") in card
 
 
 def test_functions_cannot_be_saved():

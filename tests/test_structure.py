@@ -110,7 +110,6 @@ DAMAGE = {  # by format, then by what is done to it
 
 
 SETTINGS = {  # with which alone an estimator has a method
-    "PrivateCGSLDA.audit_trace": {"mechanism": "inherent"},
     "VIPSLDA.partial_fit": {"learning_method": "online"},
 }
 

@@ -16,6 +16,7 @@ from skdplda.datasets import make_lda_corpus, topic_recovery, write_counts
 from skdplda.esteps._variational import TOKEN_WEIGHT, VariationalEStep
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.privacy import delta_of, epsilon_of, gaussian_event, noise_multiplier
+from skdplda.published import PublishedVIPSLDA, vips_noise_multiplier
 from skdplda.rounds import TopicCounts
 from skdplda.rounds._bounds import GRID
 from skdplda.rounds._documents import cut_documents
@@ -116,7 +117,7 @@ def test_long_documents_are_cut_to_random_tokens():
 def test_noise_multipliers_of_the_paper():
     """400,000 documents, 160,000 seen, 400 a batch, epsilon 0.5, delta 1e-4: each path's noise, and its worth."""
     pld, zcdp, worth, steps, rate = 0.618, 1.45, 0.036, 400, 0.001
-    claimed = [noise_multiplier(name, 0.5, 1e-4, steps, rate) for name in ("zcdp", "advanced", "linear")]
+    claimed = [vips_noise_multiplier(name, 0.5, 1e-4, steps, rate) for name in ("zcdp", "advanced", "linear")]
     assert claimed == sorted(claimed)
     assert claimed[0] == pytest.approx(zcdp, abs=0.006)
     costs = [epsilon_of(gaussian_event(sigma, steps, rate), 1e-4) for sigma in (pld - 0.006, pld + 0.006, claimed[0])]
@@ -133,7 +134,7 @@ def test_renyi_accounting_asks_for_more_noise_and_keeps_the_budget():
 def test_the_published_paths_solve_the_equations():
     epsilon, delta, steps, rate = 0.5, 1e-4, 400, 0.001
     for name, share in (("linear", delta / steps), ("advanced", delta / 2 / steps), ("zcdp", 1e-6 * rate)):
-        sigma = noise_multiplier(name, epsilon, delta, steps, rate)
+        sigma = vips_noise_multiplier(name, epsilon, delta, steps, rate)
         before = math.sqrt(2 * math.log(1.25 * rate / share)) / sigma
         step_epsilon = math.log1p(rate * math.expm1(before))
         if name == "linear":
@@ -147,20 +148,24 @@ def test_the_published_paths_solve_the_equations():
             total = rho + 2 * math.sqrt(rho * math.log(1 / delta))
         assert total == pytest.approx(epsilon, rel=1e-9)
     with pytest.raises(ValueError, match="leaves each of 2 steps a delta of 5 before subsampling"):
-        noise_multiplier("linear", 1.0, 0.1, 2, 0.01)
-    for name in ("zcdp", "rdp"):
-        assert noise_multiplier(name, INF, 1e-5, 10, 0.1) == 0.0
-        with pytest.raises(ValueError, match="delta must be > 0"):
-            noise_multiplier(name, 1.0, 0.0, 10, 0.1)
-    with pytest.raises(ValueError, match="accounting must be one of"):
-        noise_multiplier("moments", 1.0, 1e-5, 10, 0.1)
+        vips_noise_multiplier("linear", 1.0, 0.1, 2, 0.01)
+
+
+@pytest.mark.parametrize(("function", "name"), [(vips_noise_multiplier, "zcdp"), (noise_multiplier, "rdp")])
+def test_no_noise_and_bad_budgets_of_an_accounting(function, name):
+    assert function(name, INF, 1e-5, 10, 0.1) == 0.0
+    with pytest.raises(ValueError, match="delta must be > 0"):
+        function(name, 1.0, 0.0, 10, 0.1)
+    for unknown in ("moments", "rdp" if name == "zcdp" else "zcdp"):
+        with pytest.raises(ValueError, match=f"accounting must be one of .*; got '{unknown}'"):
+            function(unknown, 1.0, 1e-5, 10, 0.1)
 
 
 @pytest.mark.parametrize("accounting", ["zcdp", "advanced", "linear"])
 def test_claimed_paths_warn_and_say_what_they_are_worth(accounting):
-    estimator = model(accounting=accounting, **STREAM)
+    estimator = PublishedVIPSLDA(2, max_iter=3, accounting=accounting, batch_size=10, nominal_size=30)
     with pytest.warns(
-        PrivacyLeakWarning, match=f"accounting='{accounting}' claims epsilon=5: .* Use accounting='pld'"
+        PrivacyLeakWarning, match=f"accounting='{accounting}' claims epsilon=5: .* Use VIPSLDA"
     ) as caught:
         guarantee = estimator.fit(X).privacy_guarantee_
     assert caught[0].filename == __file__
@@ -168,8 +173,11 @@ def test_claimed_paths_warn_and_say_what_they_are_worth(accounting):
     assert guarantee.status == "claimed"
     stated = float(re.search(r"give epsilon = ([\d.e-]+) at the same delta", guarantee.reason).group(1))
     assert stated == pytest.approx(epsilon_of(estimator._plan().event, 1e-5), rel=1e-3)
-    with pytest.raises(ValueError, match=f"accounting='{accounting}' counts on Poisson samples"):
-        estimator.partial_fit(X)
+    assert not hasattr(estimator, "partial_fit")
+    with pytest.raises(ValueError, match="the paper counts on Poisson samples"):
+        estimator.privacy_cost(stream=True)
+    with pytest.raises(ValueError, match=f"'accounting' parameter of VIPSLDA must be .* Got '{accounting}'"):
+        model(accounting=accounting).privacy_cost()
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(30) // 3])

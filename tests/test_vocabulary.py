@@ -27,6 +27,7 @@ from skdplda import (
 )
 from skdplda.metrics import gensim_dictionary
 from skdplda.privacy import PartitionPlan, level_parts, plan_partition
+from skdplda.published import PublishedItemFrequencySelector
 from skdplda.vocabulary._levels import Tokens
 
 COMMON = ["apple", "pear", "plum", "iron", "zinc", "tin"]
@@ -52,7 +53,8 @@ def counts(texts):
     [
         DPVocabularySelector(epsilon=1000.0),
         DPVocabularySelector(epsilon=1000.0, mechanism="policy_laplace", cutoff=50.0),
-        DPVocabularySelector(epsilon=1000.0, mechanism="item_frequency_published", cutoff=50.0),
+        DPVocabularySelector(epsilon=1000.0, mechanism="item_frequency", cutoff=50.0),
+        PublishedItemFrequencySelector(epsilon=1000.0, cutoff=50.0),
         DPVocabularySelector(epsilon=float("inf")),
     ]
 )
@@ -96,7 +98,6 @@ def test_a_fit_to_text_keeps_the_contract_of_scikit_learn(texts):
 # --- what is selected -----------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:mechanism='item_frequency_published'")
 @pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
 def test_common_words_are_selected_and_rare_ones_are_not(texts, mechanism):
     options = {"delta": 1e-6, "mechanism": mechanism, "max_words_per_unit": 6}
@@ -226,7 +227,7 @@ def test_files_are_read(tmp_path, texts):
 # --- the guarantee, and what is charged --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", [name for name in PartitionPlan.MECHANISMS if name != "item_frequency_published"])
+@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
 def test_the_guarantee_is_known_before_the_fit(texts, mechanism):
     vectorizer = DPCountVectorizer(epsilon=5.0, delta=1e-6, mechanism=mechanism, max_words_per_unit=6)
     cost = vectorizer.privacy_cost()
@@ -242,11 +243,15 @@ def test_the_guarantee_is_known_before_the_fit(texts, mechanism):
 
 def test_the_printed_item_frequency_warns_on_every_fit_and_claims_only(texts, counts):
     for _ in range(2):
-        with pytest.warns(PrivacyLeakWarning, match="is the published form and not private"):
-            selector = DPVocabularySelector(mechanism="item_frequency_published").fit(counts)
+        with pytest.warns(PrivacyLeakWarning, match="is the published form and not private") as caught:
+            selector = PublishedItemFrequencySelector().fit(counts)
     assert selector.privacy_guarantee_.status == "claimed"
     assert "a hundred times" in selector.privacy_guarantee_.reason
     assert selector.privacy_guarantee_.event is None
+    assert caught[0].filename == __file__
+    assert selector.privacy_guarantee_ == selector.privacy_cost()
+    with pytest.raises(ValueError, match="'mechanism' parameter of DPVocabularySelector must be"):
+        DPVocabularySelector(mechanism="item_frequency_published").privacy_cost()
 
 
 def test_the_columns_of_a_matrix_are_not_covered():

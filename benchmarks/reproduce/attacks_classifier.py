@@ -52,6 +52,7 @@ from skdplda import LocalPrivateLDA, NoisyTopicsWarning, PrivacyLeakWarning, Pri
 from skdplda.attacks import shadow_classifier_attack
 from skdplda.datasets import frequent_words, load_20newsgroups
 from skdplda.local import LocalRandomizer
+from skdplda.published import CDPLDA
 
 PAIR = ("comp.graphics", "sci.med")
 EPSILONS, KEYS = (0.5, 1, 2, 4, 7, 10), ["model", "epsilon", "repetition"]
@@ -81,7 +82,7 @@ def plain(epsilon, topics, sweeps):
 
 def claimed(epsilon, topics, sweeps):
     """Return the paper's CDP-LDA."""
-    return PrivateCGSLDA(topics, epsilon=epsilon, mechanism="laplace-first", max_iter=sweeps, **PRIORS)
+    return CDPLDA(topics, epsilon=epsilon, max_iter=sweeps, **PRIORS)
 
 
 def proven(epsilon, topics, sweeps):

@@ -38,13 +38,14 @@ from results import Rows, code_of
 
 from skdplda import PrivacyLeakWarning, PrivateCGSLDA
 from skdplda.attacks import AttackResult, membership_experiment
+from skdplda.published import PriTopLDA, PublishedItemFrequencySelector
 from skdplda.vocabulary import DPVocabularySelector
 
 TOPICS, DELTA, CUTOFF, WORDS = 5, 1e-5, 3.0, 25
 PAIRS = [(1.0, 5.0), (5.0, 5.0), (10.0, 5.0), (5.0, 1.0), (5.0, 10.0)]
 FAMILIES = {
-    "as published": ("item_frequency_published", {"mechanism": "laplace-last", "max_iter": 100}),
-    "proven": ("item_frequency", {"mechanism": "gaussian", "delta": DELTA}),
+    "as published": (PublishedItemFrequencySelector, partial(PriTopLDA, max_iter=100)),
+    "proven": (partial(DPVocabularySelector, mechanism="item_frequency"), partial(PrivateCGSLDA, delta=DELTA)),
 }
 PLAIN = ("no privacy", np.inf, np.inf, "target")
 KEYS = ["family", "epsilon vocabulary", "epsilon topics", "words"]
@@ -70,11 +71,9 @@ def setting(family, first, second, words):
     """Return the estimator of a cell, and what the experiment needs to know of it."""
     if family not in FAMILIES:
         return PrivateCGSLDA(TOPICS, epsilon=np.inf), {"vocabulary": "target"}
-    selection, parameters = FAMILIES[family]
-    selector = DPVocabularySelector(
-        epsilon=first, delta=DELTA, mechanism=selection, cutoff=CUTOFF, max_words_per_unit=WORDS
-    )
-    pipeline = make_pipeline(selector, PrivateCGSLDA(TOPICS, epsilon=second, **parameters))
+    select, model = FAMILIES[family]
+    selector = select(epsilon=first, delta=DELTA, cutoff=CUTOFF, max_words_per_unit=WORDS)
+    pipeline = make_pipeline(selector, model(TOPICS, epsilon=second))
     return pipeline, {"vocabulary": "given", "topic_word": topics_on_all_words, "selection": words}
 
 

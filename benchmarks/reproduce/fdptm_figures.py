@@ -66,6 +66,7 @@ from results import Rows
 
 from skdplda import PrivacyLeakWarning, PrivateCGSLDA, privacy_guarantee
 from skdplda.metrics import coherence, u_mass_coherence
+from skdplda.published import PriTopLDA, PublishedItemFrequencySelector
 from skdplda.vocabulary import DPVocabularySelector
 
 K, DELTA, CUTOFF, FIXED, N_TOP, AUTHORS_TOP = 5, 1e-5, 3.0, 3.0, 10, 30
@@ -110,7 +111,7 @@ def sampled(epsilon, seed):
 
 def claimed(epsilon, seed):
     """Return the paper's private form, whose claim does not hold."""
-    return PrivateCGSLDA(K, epsilon=epsilon, mechanism="laplace-last", random_state=seed)
+    return PriTopLDA(K, epsilon=epsilon, random_state=seed)
 
 
 def proven(epsilon, seed):
@@ -130,7 +131,10 @@ def measure(data, make, figure, varies, words, epsilon_1, topics, epsilon_2, see
         weights, names = make(math.inf, seed).fit(X).components_, counter.get_feature_names_out()
         found = {"total_epsilon": math.inf, "total_delta": 0.0, "status": "not private"}
     else:
-        selector = DPVocabularySelector(epsilon=epsilon_1, delta=DELTA, mechanism=words, cutoff=CUTOFF)
+        select = partial(DPVocabularySelector, mechanism=words)
+        if words.endswith("published"):
+            select = PublishedItemFrequencySelector
+        selector = select(epsilon=epsilon_1, delta=DELTA, cutoff=CUTOFF)
         selector.set_params(random_state=(1000 + seed).to_bytes(32))  # not the topics' own; as long as a secret
         pipeline = Pipeline([("counts", counter), ("words", selector), ("topics", make(epsilon_2, seed))])
         pipeline.fit(texts)

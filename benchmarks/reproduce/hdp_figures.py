@@ -66,8 +66,8 @@ from skdplda.datasets import load_uci_bow
 from skdplda.metrics import perplexity, unigram_perplexity
 from skdplda.models._hdp_accounting import HybridPlan
 from skdplda.models._hdp_sampler import DelayedCountSweeps
-from skdplda.models._published_gibbs import fit_published
 from skdplda.privacy import Randomness
+from skdplda.published._gibbs_sampler import fit_published
 
 N_TRAIN = {"KOS": 3000, "NIPS": 1350, "Enron (six mailboxes)": 15_200}
 DATA = {"KOS": "kos", "NIPS": "nips", "Enron (six mailboxes)": "enron"}

@@ -73,7 +73,7 @@ from skdplda.datasets import load_uci_bow
 from skdplda.local import LocalRandomizer, bit_epsilon_of_coin
 from skdplda.metrics import perplexity, unigram_perplexity
 from skdplda.models._local_estimators import moment_estimate, reconstruct
-from skdplda.models._published_gibbs import fit_published
+from skdplda.published._gibbs_sampler import fit_published
 
 N_WORDS, N_TOPICS, BETA, BATCH, LAMBDA, OMEGA = 1000, 50, 0.01, 160, 0.5, 0.4
 MAILS = "Enron (six mailboxes)"

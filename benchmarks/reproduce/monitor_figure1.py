@@ -40,8 +40,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from results import Rows
 
-from skdplda.models._published_gibbs import fit_published
 from skdplda.privacy._monitor import InherentPrivacyHistory
+from skdplda.published._gibbs_sampler import fit_published
 
 N_TRAIN = {"KOS": 3000, "NIPS": 1349, "Enron (six mailboxes)": 15_200}
 DATA = {"KOS": "kos", "NIPS": "nips", "Enron (six mailboxes)": "enron"}

@@ -44,9 +44,9 @@ from results import Rows
 from skdplda import PrivateCGSLDA
 from skdplda.exact._loop import answer_exactly
 from skdplda.metrics import coherence, log_likelihood
-from skdplda.models._pctd_noise import NoisySegmentEStep
 from skdplda.models._pctd_tables import LastTable
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
+from skdplda.published._pctd_noise import NoisySegmentEStep
 from skdplda.rounds import NoisePlan, Spending
 from skdplda.rounds._loop import rounds_of
 from skdplda.semantics import SemanticUnitVectorizer, word_similarity

@@ -68,6 +68,7 @@ from skdplda import VIPSLDA
 from skdplda.datasets import frequent_words, load_20newsgroups, topic_recovery
 from skdplda.metrics import perplexity, u_mass_coherence, unigram_perplexity
 from skdplda.privacy import epsilon_of
+from skdplda.published import PublishedVIPSLDA
 
 DELTA, ETA, ALPHA = 1e-5, 0.1, 0.1
 COLORS = {"none": "#000000", "pld": "#0072b2", "zcdp": "#009e73", "advanced": "#e69f00", "linear": "#d55e00"}
@@ -141,12 +142,12 @@ def load(name, data, n_documents=None):
 
 def online(corpus, accounting, epsilon, batch, steps, seed, report=None):
     """Return the estimator with the paper's settings."""
-    return VIPSLDA(
+    proven = accounting in ("none", "pld")
+    make = partial(VIPSLDA, learning_method="online") if proven else partial(PublishedVIPSLDA, accounting=accounting)
+    return make(
         SIZES[corpus][0],
         epsilon=epsilon,
         delta=DELTA,
-        accounting="pld" if accounting == "none" else accounting,
-        learning_method="online",
         batch_size=batch,
         nominal_size=NOMINAL[corpus],
         max_iter=steps,

@@ -117,7 +117,7 @@ class RoundsDesign(Design):
 
     def __init__(self, estimator, X, n_canaries):
         self._plan = estimator._plan()
-        if self._plan is None or self._plan.noiseless or getattr(estimator, "noise", "statistics") != "statistics":
+        if self._plan.noiseless or getattr(estimator, "noise", "statistics") != "statistics":
             raise ValueError(
                 "one fit shows something about private rounds only: noise on the sums of documents, and a finite"
                 " epsilon. Use audit(..., method='repeated')."
@@ -307,8 +307,8 @@ class SweepsDesign(Design):
 
     def __init__(self, estimator, X, n_canaries):
         self._plan = estimator._plan()
-        if not self._plan.private or estimator._sequential():
-            raise ValueError("one fit shows something about the proven form with a finite epsilon; use audit(...).")
+        if not self._plan.private:
+            raise ValueError("one fit shows something about a finite epsilon; use audit(...).")
         self._X, self._m, self._first = X, n_canaries, 0 if X is None else X.shape[1]
         self._llr, self._rows = np.zeros(n_canaries), np.arange(n_canaries)
         self.coins = slice(n_canaries), slice(n_canaries, None)

@@ -26,12 +26,13 @@ from skdplda.audit._released_checks import (
 )
 from skdplda.local import LocalRandomizer
 from skdplda.models import BaseRoundsModel, PrivateCGSLDA
+from skdplda.privacy import ACCOUNTINGS, PartitionPlan, is_of_package, noises_of
 from skdplda.privacy import MECHANISMS as NOISES
-from skdplda.privacy import PartitionPlan, is_of_package, noises_of
+from skdplda.published import CLAIMED_ACCOUNTINGS
 
 __all__ = ["MECHANISMS", "Finding", "mechanism_audits"]
 
-PACKAGES = ("models", "vocabulary", "model_selection")  # where estimators live
+PACKAGES = ("models", "vocabulary", "model_selection", "published")  # where estimators live
 
 
 class Finding(NamedTuple):
@@ -75,6 +76,7 @@ SEARCH = {
     "epsilon": 0.5,
     "delta": 1e-10,
 }
+CLAIMED_TOKENS = {"n_components": 2, "max_iter": 3}
 SWEEP = {"noise_epsilon": 1.0, "inherent_epsilon": 1.0, "max_iter": 10}
 COMMON = [pair for sizes in (SELECTION, ROUNDS, TOKENS, SEARCH) for pair in sizes.items()]  # findings do not name them
 EXACT = (exact_totals, many_canaries)
@@ -86,19 +88,13 @@ MECHANISMS: dict = {
     "PrivateCGSLDA": [
         *(({"mechanism": name, **SMALL}, (*EXACT, contribution)) for name in NOISES),
         *(({"mechanism": name, "sampling_rate": 0.5, **SMALL}, EXACT) for name in NOISES if NOISES[name].is_sampled),
-        ({"mechanism": "inherent", **SMALL}, EXACT),
-        ({"mechanism": "laplace-first", **SMALL}, EXACT),
-        ({"mechanism": "laplace-every", **SMALL}, EXACT),
-        ({"mechanism": "laplace-last", **SMALL}, EXACT),
     ],
     "HDPLDA": [
-        ({"table": "delayed", "epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)),
+        ({"epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)),
         *(({"mechanism": name, "epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)) for name in NOISES),
-        ({"table": "delayed", "epsilon": 3.0, "count_clip": 3.0, **TOKENS, "delta": 0.0}, (exact_moves, many_canaries)),
-        ({"table": "delayed", **TOKENS, **SWEEP}, DELAYED),
-        ({"table": "delayed", "count_clip": 3.0, **TOKENS, **SWEEP}, DELAYED),
-        ({"table": "sequential", "epsilon": 3.0, **TOKENS}, (exact_moves, many_canaries)),
-        ({"table": "sequential", **TOKENS, **SWEEP}, (exact_moves, many_canaries)),
+        ({"epsilon": 3.0, "count_clip": 3.0, **TOKENS, "delta": 0.0}, (exact_moves, many_canaries)),
+        ({**TOKENS, **SWEEP}, DELAYED),
+        ({"count_clip": 3.0, **TOKENS, **SWEEP}, DELAYED),
     ],
     "LocalPrivateLDA": [
         *(
@@ -141,36 +137,46 @@ MECHANISMS: dict = {
         ({"noise": "statistics", **SMALL}, (*EXACT, absent_words, contribution, accounted)),
         ({"noise": "statistics", "sampling_rate": 0.5, **SMALL}, (*EXACT, accounted)),
         ({"noise": "units", **SMALL}, (*EXACT, accounted)),
-        ({"noise": "units-each-iteration", "noise_support": "all", **SMALL}, (*EXACT, absent_words, accounted)),
-        ({"noise": "units-each-iteration", "noise_support": "observed", **SMALL}, (*EXACT, absent_words)),
     ],
     "VIPSLDA": [
         *(
-            ({"accounting": accounting, "learning_method": method, **ROUNDS}, (*audits, contribution, accounted))
-            for accounting, audits in (
-                ("pld", EXACT),
-                ("rdp", EXACT),
-                ("zcdp", (exact_totals, many_canaries)),
-                ("advanced", (exact_totals, many_canaries)),
-                ("linear", (exact_totals, many_canaries)),
-            )
+            ({"accounting": accounting, "learning_method": method, **ROUNDS}, (*EXACT, contribution, accounted))
+            for accounting in ACCOUNTINGS
             for method in ("batch", "online")
         ),
         *(
-            (
-                {"accounting": accounting, "learning_method": method, "sampling_rate": 0.5, **ROUNDS},
-                (many_canaries, accounted),
-            )
-            for accounting in ("pld", "zcdp", "advanced", "linear")
+            ({"learning_method": method, "sampling_rate": 0.5, **ROUNDS}, (many_canaries, accounted))
             for method in ("batch", "online")
         ),
     ],
+    **{
+        name: [({key: value for key, value in SMALL.items() if key not in missing}, EXACT)]
+        for name, missing in {
+            "InherentPrivacyLDA": ("delta", "epsilon"),
+            "CDPLDA": ("delta",),
+            "CDPLDAPlus": ("delta",),
+            "PriTopLDA": ("delta",),
+        }.items()
+    },
+    "PublishedHDPLDA": [
+        ({"epsilon": 3.0, **CLAIMED_TOKENS}, (exact_moves, many_canaries)),
+        ({**CLAIMED_TOKENS, **SWEEP}, (exact_moves, many_canaries)),
+    ],
+    "PublishedPCTD": [
+        ({"noise_support": "all", **SMALL}, (*EXACT, absent_words, accounted)),
+        ({"noise_support": "observed", **SMALL}, (*EXACT, absent_words)),
+    ],
+    "PublishedVIPSLDA": [
+        *(({"accounting": name, **ROUNDS}, (*EXACT, contribution, accounted)) for name in CLAIMED_ACCOUNTINGS),
+        *(
+            ({"accounting": name, "sampling_rate": 0.5, **ROUNDS}, (many_canaries, accounted))
+            for name in CLAIMED_ACCOUNTINGS
+        ),
+    ],
+    "PublishedItemFrequencySelector": [(SELECTION, (single_unit_delta,))],
     "EmbeddingTopics": DEFAULT,
     "PrivateSearchCV": [({"shape": 1.0, **SEARCH}, EXACT), ({"shape": 0.0, **SEARCH}, (exact_totals, many_canaries))],
-    "DPCountVectorizer": [
-        ({"mechanism": mechanism, **SELECTION}, (single_unit_delta,))
-        for mechanism in ("weighted_gaussian", "item_frequency_published")  # the selector's own code
-    ],
+    "DPCountVectorizer": [({"mechanism": "weighted_gaussian", **SELECTION}, (single_unit_delta,))],
     "DPVocabularySelector": [(parameters, (single_unit_delta,)) for parameters in SELECTIONS],
 }
 

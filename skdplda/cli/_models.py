@@ -43,7 +43,6 @@ __all__ = [
 ]
 
 USAGE = "[options] CORPUS --epsilon E [--delta D]"
-PUBLISHED = ("inherent", "laplace-first", "laplace-every", "laplace-last")
 MODELS = {"cgs": PrivateCGSLDA, "vips": VIPSLDA}
 LEAK = "the vocabulary: the {} most frequent words were taken from the documents without noise"
 WORDS_PER_DOCUMENT = 40  # a guess, of which the suggested number of topics has the fourth root
@@ -80,10 +79,9 @@ def add_price(command, required=True):
     )
     privacy.add_argument(
         "--mechanism",
-        choices=(*MECHANISMS, *PUBLISHED),
+        choices=MECHANISMS,
         metavar="M",
-        help=f"noise of cgs: {', '.join(MECHANISMS)} (default: gaussian); published forms, whose claims fail:"
-        f" {', '.join(PUBLISHED)}",
+        help=f"noise of cgs: {', '.join(MECHANISMS)} (default: gaussian)",
     )
     privacy.add_argument("--sampling-rate", type=share, metavar="Q", help="of documents a round, for cgs (default: 1)")
 
@@ -202,7 +200,7 @@ def make_model(args, **options):
     of_cgs = {"mechanism": args.mechanism, "sampling_rate": args.sampling_rate}
     of_cgs = {name: value for name, value in of_cgs.items() if value is not None}
     if delta is None:
-        if mechanism in MECHANISMS and MECHANISMS[mechanism].has_delta and math.isfinite(args.epsilon):
+        if MECHANISMS[mechanism].has_delta and math.isfinite(args.epsilon):
             raise ValueError(
                 "--delta is needed for Gaussian noise; choose it well below 1 / (public estimate of the number of"
                 f" documents), or use {pure_mechanisms('--mechanism {}')}, which has none."

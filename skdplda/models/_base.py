@@ -262,6 +262,12 @@ class BaseTopicModel(
         """Return the pseudo-count of every word in every topic."""
         return check_prior("topic_word_prior", self.topic_word_prior, 0.01)
 
+    _seeded_as = None  # name that tells the randomness of a seed from that of other classes; None: its own
+
+    def _new_randomness(self):
+        """Return the `Randomness` of a fit, as `random_state` asks for it."""
+        return Randomness(self.random_state, self._seeded_as or type(self).__name__)
+
     def _set_fitted(self, guarantee, components_, **attributes):
         """Replace the fitted attributes, those of an earlier fit included, so that the guarantee covers all of them."""
         for name in [name for name in vars(self) if name.endswith("_") and name not in OF_COLUMNS]:
@@ -505,10 +511,10 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
     def _audited_parts(self, X, groups=None):
         """Return E-step, first table, plan and prior of a fit, for audits by the curator; no ledger is charged."""
         plan = self._plan()
-        if plan is None or plan.noiseless:
+        if plan.noiseless:
             raise ValueError("only a private form has contributions of bounded norm; give a finite epsilon.")
         copy = clone(self)
-        randomness = Randomness(self.random_state, type(self).__name__)
+        randomness = self._new_randomness()
         data = copy._training_data(X, groups, plan, randomness)
         known = copy._make_tables(plan, randomness, data)
         return copy._e_step(plan, randomness, data), known.table, plan, data.prior
@@ -533,7 +539,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
             watch.check(data.n_words)
         check_memory(self.n_components, data.n_words)
         self._warn(plan, guarantee, data.n_words)
-        if plan is not None and not plan.noiseless:
+        if not plan.noiseless:
             randomness.warn_if_seeded(self)
         observers = [observer for observer in (watch, self.callback) if observer is not None]
 
@@ -691,7 +697,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         A round that is repeated then draws the same hidden state, sample and noise, so that all copies of a checkpoint
         release the same.
         """
-        randomness, (_, key) = Randomness(self.random_state, type(self).__name__), interrupted(self.checkpoint)
+        randomness, (_, key) = self._new_randomness(), interrupted(self.checkpoint)
         if key is not None:
             randomness.root = key
         return randomness

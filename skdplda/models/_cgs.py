@@ -1,31 +1,26 @@
-"""Collapsed Gibbs LDA: the sound private form, and the published ones."""
+"""Collapsed Gibbs LDA with private rounds; the published forms are in `skdplda.published`."""
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
-from skdplda._types import ArrayLike, Function, Matrix, Seed
-from skdplda._validation import PRIOR, Interval, StrOptions, check_counts, fit_context, tokens_of
+from skdplda._types import ArrayLike, Function, Seed
+from skdplda._validation import PRIOR, Interval, StrOptions, fit_context
 from skdplda.distributed import shards_of
 from skdplda.esteps._gibbs import GibbsEStep, StartedGibbsEStep
 from skdplda.esteps._listed import ListedEStep
 from skdplda.exact._expected import first_expected
 from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.exact._tables import ExactTables, annealed, constant
-from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import JUDGING, BaseRoundsModel
-from skdplda.models._hdp_sampler import TopicTrace, trace_of
-from skdplda.models._published_gibbs import PUBLISHED, fit_published
 from skdplda.priors._public import PublicPrior, WordPrior, has_vectors
-from skdplda.privacy import MECHANISMS, InherentPrivacyHistory, PrivacyGuarantee, Randomness, seeded_guarantee
+from skdplda.privacy import MECHANISMS, seeded_guarantee
 from skdplda.rounds._adaptive import JUDGES, Knowledge, least_share, told_noise
-from skdplda.rounds._bounds import NORM_BOUND, shortened
-from skdplda.rounds._guarantee import NOT_COVERED, rounds_guarantee
+from skdplda.rounds._bounds import NORM_BOUND
+from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._respondents import AdaptiveEStep
 from skdplda.rounds._spending import BudgetPlan, NoisePlan
 from skdplda.rounds._tables import SmoothedTables, model_noise
@@ -33,31 +28,14 @@ from skdplda.rounds._tables import SmoothedTables, model_noise
 __all__ = ["PrivateCGSLDA"]
 
 # Rounds, and local sweeps in each; frontier_ablation.csv, rows "10 rounds", "40 rounds", "1 sweep a round" and
-# "20 sweeps a round". Without noise: 100 rounds of one sweep, not tuned. Published: 300, as Zhao et al. (2019, 2021).
-PRIVATE_ROUNDS, EXACT_ROUNDS, PUBLISHED_SWEEPS = 20, 100, 300
+# "20 sweeps a round". Without noise: 100 rounds of one sweep, not tuned.
+PRIVATE_ROUNDS, EXACT_ROUNDS = 20, 100
 PRIVATE_SWEEPS, EXACT_SWEEPS = 10, 1
 # Shape of the Gamma initialisation where soft counts are released; frontier_ablation.csv, row "Gamma initialisation of
 # shape 1": hardly any difference.
 GAMMA_SHAPE = 3.0
 # Without noise, words list their topics if there are more: doc/kernels.rst, "Lists of topics".
 LISTED_TOPICS = 1500
-CLAIMED = {
-    "inherent": "no noise is added. The monitor measures the sampler's randomness on these data; it bounds nothing,"
-    " because every draw reads the whole table, and the released counts are exact.",
-    "laplace-first": "noise on both count matrices once does not cover the exact counts that the later draws and"
-    " the released table follow.",
-    "laplace-every": "each sweep adds noise calibrated to one count to running counts that a document changes by all"
-    " of its tokens, sweep after sweep; the published sum of epsilons leaves this out.",
-    "laplace-last": "the released table is made of exact counts: its columns sum to the exact number of times each"
-    " word occurs, at any epsilon.",
-}
-REFERENCES = {
-    "inherent": "Zhao et al. (2019), On Privacy Protection of Latent Dirichlet Allocation Model Training, Algorithm 2",
-    "laplace-first": "Zhao et al. (2021), Latent Dirichlet Allocation Model Training With Differential Privacy",
-    "laplace-every": "Zhao et al. (2021), Latent Dirichlet Allocation Model Training With Differential Privacy",
-    "laplace-last": "Zhu et al. (2016), Privacy-preserving topic model for tagging recommender systems",
-}
-TRACED = ("inherent", "laplace-first", "laplace-every")
 
 
 class PrivateCGSLDA(BaseRoundsModel):
@@ -92,17 +70,13 @@ class PrivateCGSLDA(BaseRoundsModel):
         Probability that the loss exceeds epsilon; choose it well below 1 / (public estimate of the number of
         units), without looking at the data. Not used by "laplace". Affects privacy: yes.
     mechanism : str, default="gaussian"
+        Law of the noise: "gaussian", "laplace", which gives pure epsilon, or another of `skdplda.privacy.MECHANISMS`.
         Affects privacy: yes.
-
-        * "gaussian", "laplace" and the others of `skdplda.privacy.MECHANISMS`: the sound form, proven in the theory
-          guide. "laplace" gives pure epsilon.
-        * "inherent" [1]_, "laplace-first", "laplace-every" [2]_, "laplace-last" [3]_: the published forms, to
-          reproduce the papers. They warn on every fit: their privacy claims do not hold, or claim nothing.
     max_iter : int or None, default=None
-        Number of rounds of topics, each of which spends budget; sweeps for the published forms. None: with Gaussian
-        noise 2 to 20, as the first releases tell of signal and noise; 20 with other noise and with samples, 100 with
-        `epsilon=inf`, 300 for the published forms. With `epsilon=inf` the last eight (fewer above 2500 topics), at most
-        a quarter, draw no topics, but add up their expected counts. Affects privacy: no, the noise is calibrated to it.
+        Number of rounds of topics, each of which spends budget. None: with Gaussian noise 2 to 20, as the first
+        releases tell of signal and noise; 20 with other noise and with samples, 100 with `epsilon=inf`. With
+        `epsilon=inf` the last eight (fewer above 2500 topics), at most a quarter, draw no topics, but add up their
+        expected counts. Affects privacy: no, the noise is calibrated to it.
     local_sweeps : int or None, default=None
         Gibbs sweeps over a document's tokens within a round that samples. None: 10 with noise, else 1. Affects privacy:
         no.
@@ -144,8 +118,6 @@ class PrivateCGSLDA(BaseRoundsModel):
         `components_` with rows scaled to sum to 1.
     privacy_guarantee_ : PrivacyGuarantee
         What is guaranteed; print it for a statement to publish.
-    inherent_privacy_ : InherentPrivacyHistory
-        Only for "inherent": the monitor's measurements.
     signal_to_noise_ : ndarray of shape (n_components, n_words)
         By how many standard deviations of the noise a released count exceeds that of a topic with the word frequencies
         of all; zeros where topics did not pay. Beyond about 4, a word is no noise. Not without noise, and not where no
@@ -166,15 +138,12 @@ class PrivateCGSLDA(BaseRoundsModel):
     See Also
     --------
     skdplda.PrivacyAccountant : A budget over several fits.
+    skdplda.published : The forms of the papers, whose claims do not hold.
 
     References
     ----------
     .. [1] Zhao, Ren, Yang and Yang (2019). On Privacy Protection of Latent Dirichlet Allocation Model Training.
-       IJCAI. Eq. 1, Algorithms 1 and 2.
-    .. [2] Zhao, Ren, Yang, Han, Zhao and Yang (2021). Latent Dirichlet Allocation Model Training With Differential
-       Privacy. IEEE TIFS 16. CDP-LDA and CDP-LDA+.
-    .. [3] Zhu, Li, Zhou, Xiong and Yuan (2016). Privacy-preserving topic model for tagging recommender systems.
-       Knowledge and Information Systems 46(1).
+       IJCAI. Eq. 1, Algorithm 1.
 
     Examples
     --------
@@ -191,7 +160,7 @@ class PrivateCGSLDA(BaseRoundsModel):
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
         "prior": [PublicPrior, WordPrior, None],
-        "mechanism": [StrOptions({*MECHANISMS, *PUBLISHED})],
+        "mechanism": [StrOptions({*MECHANISMS})],
         "doc_topic_prior": [*PRIOR, "array-like", StrOptions({"infer"})],
         "topic_word_prior": [*PRIOR, StrOptions({"infer"})],
         "local_sweeps": [Interval(Integral, 1, None, closed="left"), None],
@@ -249,11 +218,11 @@ class PrivateCGSLDA(BaseRoundsModel):
         Returns
         -------
         noise : dict or None
-            "first_round" and "last_round", of the released tables; "in_model", of `components_`; "rounds". None where
-            the mechanism adds no such noise.
+            "first_round" and "last_round", of the released tables; "in_model", of `components_`; "rounds". None without
+            noise.
         """
         plan = self._plan()
-        if plan is None or plan.noiseless:
+        if plan.noiseless:
             return None
         if self._adaptive():
             options = {"vectors": has_vectors(self.prior), "infers": self._infers()[0]}
@@ -266,61 +235,11 @@ class PrivateCGSLDA(BaseRoundsModel):
             "rounds": plan.n_rounds,
         }
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def audit_trace(self, X: Matrix) -> tuple[TopicTrace, np.ndarray]:
-        """Sample the trace that a fit would release, and return it with the words that an attack is to find.
-
-        For audits by the curator: the words are the data. No ledger is charged, since nothing is released, and the
-        estimator is not changed.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts.
-
-        Returns
-        -------
-        trace : TopicTrace
-            Topics and tables of all sweeps.
-        words : ndarray of shape (n_tokens,), int32
-            The word of each token, in the trace's order.
-
-        Raises
-        ------
-        ValueError
-            If X holds no counts, or the mechanism has no such trace: only "inherent" (plain collapsed Gibbs sampling),
-            "laplace-first" and "laplace-every" have one.
-        """
-        if self.mechanism not in TRACED:
-            raise ValueError(
-                f"mechanism must be one of {TRACED} for a trace, or the estimator HDPLDA; got {self.mechanism!r}. The"
-                " sound forms release no topics."
-            )
-        X = shortened(check_counts(type(self)(), X, reset=True))
-        plain, sweeps = self.mechanism == "inherent", []
-        fit = self._fit_published(
-            X,
-            Randomness(self.random_state, type(self).__name__),
-            mechanism="hybrid" if plain else self.mechanism,  # without noise and clip: the sampler, unmonitored
-            epsilon=np.inf if plain else self.epsilon,
-            observer=lambda *seen: sweeps.append(seen),
-        )
-        tables, topics = zip(*sweeps, strict=True)
-        starts, words = tokens_of(X)
-        return trace_of(topics, [*tables, fit.word_topic.T], starts), words
-
     def _plan(self):
-        """Return the noise of the fit, from the parameters alone; None for the published forms."""
+        """Return the noise of the fit, from the parameters alone."""
         self._doc_topic_prior()
         self._topic_word_prior()
         self._check_prior(self._adaptive())
-        if self.mechanism in PUBLISHED:
-            for name in ("checkpoint", "callback"):
-                if getattr(self, name) is not None:
-                    raise ValueError(
-                        f"{name} must be None for mechanism={self.mechanism!r}: the published forms run in one piece."
-                    )
-            return None
         if self._adaptive():
             return BudgetPlan.of(self.epsilon, self.delta, least_share(self.max_iter))
         rounds = self.max_iter
@@ -329,17 +248,6 @@ class PrivateCGSLDA(BaseRoundsModel):
         return NoisePlan.calibrate(self.mechanism, self.epsilon, self.delta, rounds, self.sampling_rate)
 
     def _guarantee(self, unit, plan):
-        if plan is None:
-            diagnostic = self.mechanism == "inherent"
-            return PrivacyGuarantee(
-                epsilon=np.inf if diagnostic else self.epsilon,
-                unit=unit,
-                status="diagnostic" if diagnostic else "claimed",
-                reason=CLAIMED[self.mechanism],
-                mechanism=f"collapsed Gibbs sampling, {self.mechanism}",
-                not_covered=NOT_COVERED,
-                reference=REFERENCES[self.mechanism],
-            )
         hidden = "the hidden topic draws of different documents act as independent ones"
         if self._adaptive() and self._infers()[0]:
             hidden += f"; {JUDGING}"
@@ -349,32 +257,11 @@ class PrivateCGSLDA(BaseRoundsModel):
         return seeded_guarantee(guarantee, self.random_state)
 
     def _read(self, X, groups, plan, randomness):
-        if plan is None and shards_of(X) is not None:
+        if any(self._infers()) and np.isinf(self.epsilon) and shards_of(X) is not None:
             raise ValueError(
-                f"X must be on this machine for mechanism={self.mechanism!r}: the published forms run in one piece. Use"
-                " mechanism='gaussian' on a cluster."
-            )
-        if any(self._infers()) and (plan is None or (np.isinf(self.epsilon) and shards_of(X) is not None)):
-            raise ValueError(
-                "doc_topic_prior and topic_word_prior cannot be 'infer' for the published forms, nor without noise on a"
-                " cluster. Give numbers."
-            )
-        if plan is None and groups is not None:
-            raise ValueError(
-                f"groups must be None for mechanism={self.mechanism!r}: the published forms know documents and words"
-                " only. Use mechanism='gaussian' for user-level privacy."
+                "doc_topic_prior and topic_word_prior cannot be 'infer' without noise on a cluster. Give numbers."
             )
         return super()._read(X, groups, plan, randomness)
-
-    def _warn(self, plan, guarantee, n_words, stacklevel=5):
-        super()._warn(plan, guarantee, n_words, stacklevel + 1)
-        if plan is None:
-            warnings.warn(
-                f"mechanism={self.mechanism!r} is the published form and not private: {CLAIMED[self.mechanism]} Use"
-                " mechanism='gaussian' for a guarantee that holds.",
-                PrivacyLeakWarning,
-                stacklevel=stacklevel,
-            )
 
     def _adaptive(self):
         """Whether the releases decide how the budget is divided: Gaussian noise, and all units in every round."""
@@ -436,29 +323,3 @@ class PrivateCGSLDA(BaseRoundsModel):
             return Knowledge(shape, plan, key, weighted=self._soft_counts(plan, data), **options)
         options = {"gamma_shape": GAMMA_SHAPE, "weighted": True} if self._soft_counts(plan, data) else {}
         return SmoothedTables(shape, plan, key, **options)
-
-    def _in_rounds(self):
-        return self.mechanism not in PUBLISHED
-
-    def _run(self, plan, guarantee, randomness, data, charge, callback):
-        if plan is not None:
-            return super()._run(plan, guarantee, randomness, data, charge, callback)
-        charge.charge(uuid4().hex)
-        fit = self._fit_published(data.documents, randomness, self.mechanism, self.epsilon)
-        monitor = {} if fit.monitor is None else {"inherent_privacy_": InherentPrivacyHistory(**fit.monitor)}
-        components = np.maximum(fit.word_topic, 0.0) + self._topic_word_prior()
-        return {"components_": components, "n_iter_": fit.n_iter, **monitor}
-
-    def _fit_published(self, X, randomness, mechanism, epsilon, observer=None):
-        """Run a published form; see `fit_published`."""
-        return fit_published(
-            X,
-            self.n_components,
-            mechanism=mechanism,
-            epsilon=epsilon,
-            doc_topic_prior=self._doc_topic_prior(),
-            topic_word_prior=self._topic_word_prior(),
-            max_iter=self.max_iter or PUBLISHED_SWEEPS,
-            seed=randomness.generator_seed(),
-            observer=observer,
-        )

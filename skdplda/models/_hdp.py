@@ -5,7 +5,7 @@ import warnings
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Any, Self
 from uuid import uuid4
 
 import numpy as np
@@ -18,25 +18,17 @@ from skdplda._validation import (
     SEED,
     THREADS,
     Interval,
-    StrOptions,
     check_counts,
     check_memory,
     effective_n_jobs,
     fit_context,
-    tokens_of,
 )
 from skdplda.datasets import make_lda_corpus
 from skdplda.distributed import ShardedDocuments
-from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
 from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
 from skdplda.models._hdp_accounting import MOVED, HybridPlan, shortfall
-from skdplda.models._hdp_sampler import (
-    DelayedCountSweeps,
-    ShardedSweeps,
-    TopicTrace,
-    run_sequential,
-)
+from skdplda.models._hdp_sampler import DelayedCountSweeps, ShardedSweeps, TopicTrace
 from skdplda.models._topics import warn_of_noise
 from skdplda.privacy import (
     LARGEST_SCALE,
@@ -57,20 +49,170 @@ __all__ = ["HDPLDA"]
 # 0.5 alike, and below 10 it has 0.5 ahead: a default for totals of 10 and more. Without noise: 100 sweeps, not tuned.
 EPSILON, SHARE, SWEEPS, EXACT_SWEEPS = 10.0, 0.25, 25, 100
 TOPIC_WORD_PRIOR = 0.01
-FORMS = {"frozen": "delayed", "live": "sequential"}  # former names of `table`
-NOT_PRIVATE = (
-    "the table changes within a sweep, so that a replaced token changes the draws of all tokens of both words, not only"
-    " its own (with 10 related tokens the exact loss of one sweep's draws is 6.93 where 3.58 is claimed); noise on"
-    " running counts does not hide the moves of the same sweep, and the model less the last noisy table is exact."
-)
-REFERENCE = "Zhao et al. (2021), Latent Dirichlet Allocation Model Training With Differential Privacy, Algorithm 1"
+COMMON = {  # of the guarantees
+    "unit": "token",
+    "adjacency": "replace",
+    "not_covered": (
+        "the vocabulary (columns of X), unless it is public or was selected privately",
+        "the number of documents and of the tokens in each",
+        "more than one token at a time, unless document_cost is asked",
+        "hyper-parameters tuned on the same data",
+    ),
+}
 
 
-class HDPLDA(BaseTopicModel):
+class BaseHybridLDA(BaseTopicModel):
+    """Base of `HDPLDA` and of its published form: the budget, and a fit that is charged once.
+
+    A subclass has the parameters of a budget, `delta` and `mechanism` among them or as attributes of the class, and
+    the methods `_guarantee(plan)` and `_run(X, plan, randomness, trace)`.
+    """
+
+    _in_one_piece = False  # whether documents on workers are refused
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Matrix, y: Any = None) -> Self:
+        """Fit the topics.
+
+        The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_words)
+            Word counts over a public, or privately selected, vocabulary. At most 2**20 tokens of a document take part.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        BudgetExceededError
+            If an open accountant cannot afford the fit. No data were read.
+        ValueError
+            For parameters or counts that are not as described, or a budget that does not pay for the draws.
+        """
+        plan = self._plan()
+        guarantee = stated_guarantee(self, self._guarantee(plan))
+        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
+        charge.check()
+        sharded = None if self._in_one_piece or self.return_trace else self._load_on_workers(X)
+        X = sharded or check_counts(self, X, reset=True)
+        check_memory(self.n_components, X.shape[1])
+        warn_of_spare_topics(self.n_components, X.shape[1])
+        randomness = self._new_randomness()
+        X = X if sharded else some_tokens(X, randomness.draw_key())
+        hopeless = self._warn(plan, randomness)
+        charge.charge(uuid4().hex)
+        with closing(sharded.pool) if sharded else nullcontext():
+            counts, trace, told = self._run(X, plan, randomness, self.return_trace)
+        components = np.ascontiguousarray(counts.T) + self._topic_word_prior()
+        kept = {"trace_": trace} if self.return_trace else {}
+        kept |= {} if told is None else {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
+        self._set_fitted(guarantee, components_=components, n_iter_=plan.n_sweeps, **kept)
+        if not hopeless:  # else a warning has told why
+            warn_of_noise(self)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def privacy_cost(self) -> PrivacyGuarantee:
+        """State the guarantee that `fit` would give, without data.
+
+        Returns
+        -------
+        guarantee : PrivacyGuarantee
+            Equal to `privacy_guarantee_` after the fit.
+        """
+        return stated_guarantee(self, self._guarantee(self._plan()))
+
+    def _warn(self, plan, randomness):
+        """Warn the caller of `fit`; return whether it was said that the budget is hopeless."""
+        return False
+
+    def _released(self):
+        """Return what any fit releases, for its guarantee."""
+        released = "topics of all tokens in every sweep", "noisy topic-word counts of every sweep"
+        return (*released, "components_", "topic_word_", "n_iter_", *(("trace_",) if self.return_trace else ()))
+
+    def _by_total(self):
+        return self.noise_epsilon is None and self.inherent_epsilon is None
+
+    def _default_epsilon(self):
+        return EPSILON if self._by_total() else None
+
+    def _total(self):
+        return EPSILON if self.epsilon is None else float(self.epsilon)
+
+    def _given_range(self):
+        """Return 2 ln(1 + C / beta), or None where C or beta is left to the budget."""
+        beta = self._topic_word_prior()
+        if self.count_clip is None or self.topic_word_prior is None:
+            return None
+        return 2 * log1p(float(self.count_clip / beta))
+
+    def _plan(self):
+        """Return the noise and the range of the draws, from the parameters alone."""
+        self._doc_topic_prior()
+        plan = self._plan_of_total() if self._by_total() else self._plan_of_sweeps()
+        if plan.scale > LARGEST_SCALE:
+            name = "epsilon" if self._by_total() else "noise_epsilon"
+            raise ValueError(
+                f"{name}={getattr(self, name)!r} is too small: it needs noise of scale {plan.scale:.3g}, above 2**50."
+            )
+        return plan
+
+    def _plan_of_total(self):
+        """Divide a total budget between the tables and the draws."""
+        given = self._given_range()
+        if given is not None and self.noise_share is not None:
+            raise ValueError(
+                f"noise_share must be None where count_clip={self.count_clip!r} and topic_word_prior="
+                f"{self.topic_word_prior!r} fix what the draws cost; got {self.noise_share!r}."
+            )
+        sweeps = self.max_iter or (EXACT_SWEEPS if math.isinf(self._total()) else SWEEPS)
+        share = SHARE if self.noise_share is None else self.noise_share
+        return HybridPlan.calibrate(self._total(), self.delta, sweeps, share, given, self.mechanism)
+
+    def _plan_of_sweeps(self):
+        """Return the plan of a budget that is given by sweep, as in the paper."""
+        given = self._given_range()
+        for name in ("epsilon", "noise_share"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} must be None where the budget is given by sweep (noise_epsilon, inherent_epsilon); got"
+                    f" {getattr(self, name)!r}. Give either a total epsilon or the two of a sweep."
+                )
+        if self.noise_epsilon is None:
+            raise ValueError("noise_epsilon must be given with inherent_epsilon; inf means no noise.")
+        if given is not None and self.inherent_epsilon is not None:
+            raise ValueError(
+                f"inherent_epsilon must be None where count_clip={self.count_clip!r} and topic_word_prior="
+                f"{self.topic_word_prior!r} are given: they make it {given:.4g}; got {self.inherent_epsilon!r}."
+            )
+        if given is None and self.inherent_epsilon is None:
+            raise ValueError("inherent_epsilon must be given with noise_epsilon, or count_clip and topic_word_prior.")
+        eta = float(self.inherent_epsilon) if given is None else given
+        sweeps = self.max_iter or (EXACT_SWEEPS if math.isinf(self.noise_epsilon) else SWEEPS)
+        law = mechanism_of(self.mechanism or "laplace")
+        if law.has_delta:
+            raise ValueError(
+                f"mechanism={law.name!r} has no pure epsilon, which noise_epsilon is; use {pure_mechanisms()}, or give"
+                " a total epsilon."
+            )
+        return HybridPlan(law.name, math.sqrt(MOVED[law.norm]) / float(self.noise_epsilon), eta, sweeps)
+
+
+class HDPLDA(BaseHybridLDA):
     """Hybrid private LDA: latent Dirichlet allocation that releases the topic of every token in every sweep.
 
     *Not* the hierarchical Dirichlet process: "hybrid private" is the name in [1]_, for noise on counts together with
     the randomness of the topic draws themselves.
+
+    All draws of a sweep read one public table, which changes after the sweep, as in [2]_. The published form [1]_
+    changes it at once, and its claim does not hold.
 
     The guarantee is for one *token*: one word replaced by another of the vocabulary in its place. It covers all topics
     and tables of all sweeps. For documents, and where topics need not be published, `PrivateCGSLDA` is better.
@@ -91,10 +233,6 @@ class HDPLDA(BaseTopicModel):
     mechanism : str or None, default=None
         Law of the tables' noise: any of `skdplda.privacy.MECHANISMS`, and with a delta of 0 one that needs none. None:
         "gaussian", or "laplace" with a delta of 0 or a budget by sweep. Affects privacy: yes.
-    table : {"delayed", "sequential"}, default="delayed"
-        When a draw changes the counts that other draws read. "delayed": after the sweep, so that all draws of a sweep
-        read one public table, as in [2]_; proven in the theory guide. "sequential": at once, the published form [1]_,
-        which warns on every fit, because its claim does not hold. Affects privacy: yes.
     max_iter : int or None, default=None
         Sweeps, each of which spends. None: 25 (100 with `epsilon=inf`); `recommend` may know better. Affects privacy:
         no, the noise is calibrated to it; but yes, if the budget is given by sweep.
@@ -106,10 +244,9 @@ class HDPLDA(BaseTopicModel):
     inherent_epsilon : float or None, default=None
         Called epsilon_I in [1]_: of the draws of one sweep, 2 ln(1 + C / beta). Affects privacy: yes.
     count_clip : float or None, default=None
-        Called C in [1]_: a noisy count weighs as 0 at least and as this at most. None, for "delayed", bounds the
+        Called C in [1]_: a noisy count weighs as 0 at least and as this at most. None bounds the
         words' relative preferences for topics instead: all of the draws' range tells topics apart, and topics are
-        better at the same price. For "sequential": from the prior. Affects privacy: no, alone; it does with
-        `topic_word_prior`.
+        better at the same price. Affects privacy: no, alone; it does with `topic_word_prior`.
     doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
         Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
     topic_word_prior : float or None, default=None
@@ -137,7 +274,7 @@ class HDPLDA(BaseTopicModel):
         What is guaranteed, in total; print it for a statement to publish.
     signal_to_noise_ : ndarray of shape (n_components, n_words)
         By how many standard deviations a released count exceeds that of a topic with the word frequencies of all, if
-        draws and noise alone made the counts. Not without noise, and not for "sequential".
+        draws and noise alone made the counts. Not without noise.
     topic_signal_to_noise_ : ndarray of shape (n_components,)
         The same for whole topics, 0 for noise alone: a topic below about 1 says little.
     trace_ : TopicTrace
@@ -152,6 +289,7 @@ class HDPLDA(BaseTopicModel):
     See Also
     --------
     PrivateCGSLDA : Documents as the unit; topic assignments stay hidden.
+    skdplda.published.PublishedHDPLDA : The published form, whose claim does not hold.
     skdplda.attacks.TopicTraceAttack : What an adversary makes of a trace.
 
     References
@@ -180,7 +318,6 @@ class HDPLDA(BaseTopicModel):
         "epsilon": [Interval(Real, 0, None, closed="right"), None],
         "delta": [Interval(Real, 0, 1, closed="left")],
         "mechanism": [str, None],
-        "table": [StrOptions({"delayed", "sequential", *FORMS}, deprecated={*FORMS})],
         "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both"), None],
         "noise_share": [Interval(Real, 0, 1, closed="neither"), None],
         "noise_epsilon": [Interval(Real, 0, None, closed="right"), None],
@@ -201,7 +338,6 @@ class HDPLDA(BaseTopicModel):
         epsilon: float | None = None,
         delta: float = 1e-5,
         mechanism: str | None = None,
-        table: Literal["delayed", "sequential"] = "delayed",
         max_iter: int | None = None,
         noise_share: float | None = None,
         noise_epsilon: float | None = None,
@@ -218,7 +354,6 @@ class HDPLDA(BaseTopicModel):
         self.epsilon = epsilon
         self.delta = delta
         self.mechanism = mechanism
-        self.table = table
         self.max_iter = max_iter
         self.noise_share = noise_share
         self.noise_epsilon = noise_epsilon
@@ -230,69 +365,6 @@ class HDPLDA(BaseTopicModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Matrix, y: Any = None) -> Self:
-        """Fit the topics.
-
-        The budget of an open `PrivacyAccountant` is checked before X is read and charged before the first release.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_words)
-            Word counts over a public, or privately selected, vocabulary. At most 2**20 tokens of a document take part.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : HDPLDA
-            The fitted estimator.
-
-        Raises
-        ------
-        BudgetExceededError
-            If an open accountant cannot afford the fit. No data were read.
-        ValueError
-            For parameters or counts that are not as described, or a budget that does not pay for the draws.
-        """
-        plan = self._plan()
-        guarantee = stated_guarantee(self, self._guarantee(plan))
-        charge = BudgetCharge(guarantee, f"{type(self).__name__} fit", self)
-        charge.check()
-        sharded = None if self._sequential() or self.return_trace else self._load_on_workers(X)
-        X = sharded or check_counts(self, X, reset=True)
-        check_memory(self.n_components, X.shape[1])
-        warn_of_spare_topics(self.n_components, X.shape[1])
-        randomness, hopeless = Randomness(self.random_state, type(self).__name__), False
-        X = X if sharded else some_tokens(X, randomness.draw_key())
-        if self._sequential():
-            said = f"table={self.table!r} is the published form and not private: {NOT_PRIVATE} Use table='delayed'."
-            warnings.warn(said, PrivacyLeakWarning, stacklevel=3)
-        elif plan.private:
-            randomness.warn_if_seeded(self, stacklevel=4)
-            hopeless = self._warn_if_hopeless(plan)
-        charge.charge(uuid4().hex)
-        with closing(sharded.pool) if sharded else nullcontext():
-            counts, trace, told = self._run(X, plan, randomness, self.return_trace)
-        components = np.ascontiguousarray(counts.T) + self._topic_word_prior()
-        kept = {"trace_": trace} if self.return_trace else {}
-        kept |= {} if told is None else {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
-        self._set_fitted(guarantee, components_=components, n_iter_=plan.n_sweeps, **kept)
-        if not hopeless:  # else a warning has told why
-            warn_of_noise(self)
-        return self
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self) -> PrivacyGuarantee:
-        """State the guarantee that `fit` would give, without data.
-
-        Returns
-        -------
-        guarantee : PrivacyGuarantee
-            Equal to `privacy_guarantee_` after the fit.
-        """
-        return stated_guarantee(self, self._guarantee(self._plan()))
 
     @fit_context(prefer_skip_nested_validation=True)
     def document_cost(self, n_tokens: int) -> PrivacyGuarantee:
@@ -314,12 +386,10 @@ class HDPLDA(BaseTopicModel):
         Raises
         ------
         ValueError
-            If `n_tokens` is not an integer of at least 1, or the form is the published one.
+            If `n_tokens` is not an integer of at least 1.
         """
         if isinstance(n_tokens, bool) or not isinstance(n_tokens, Integral) or n_tokens < 1:
             raise ValueError(f"n_tokens must be an integer >= 1; got {n_tokens!r}")
-        if self._sequential():
-            raise ValueError("document_cost needs table='delayed'; the claim of 'sequential' holds for no token.")
         plan = self._plan()
         token = stated_guarantee(self, self._guarantee(plan))
         if not plan.private:
@@ -373,10 +443,8 @@ class HDPLDA(BaseTopicModel):
         True
         """
         X = check_counts(type(self)(), X, reset=True)
-        plan, randomness = self._plan(), Randomness(self.random_state, type(self).__name__)
+        plan, randomness = self._plan(), self._new_randomness()
         X = some_tokens(X, randomness.draw_key())
-        if self._sequential():
-            return self._run(X, plan, randomness, True)[1], tokens_of(X)[1]
         sampler = self._sampler(X, plan, randomness, effective_n_jobs(self.n_jobs))
         return sampler.run(True)[1], sampler.words
 
@@ -411,12 +479,12 @@ class HDPLDA(BaseTopicModel):
         Raises
         ------
         ValueError
-            If the budget is not a finite total `epsilon`, the form is the published one, or an argument is bad.
+            If the budget is not a finite total `epsilon`, or an argument is bad.
         """
-        if not self._by_total() or math.isinf(self._total()) or self._sequential() or self.count_clip is not None:
+        if not self._by_total() or math.isinf(self._total()) or self.count_clip is not None:
             raise ValueError(
-                "recommend divides a total budget: give a finite epsilon, table='delayed' and count_clip=None, and"
-                " leave noise_epsilon and inherent_epsilon out."
+                "recommend divides a total budget: give a finite epsilon and count_clip=None, and leave noise_epsilon"
+                " and inherent_epsilon out."
             )
         max_iter = list(max_iter) if np.iterable(max_iter) else [max_iter]
         if not max_iter or not all(isinstance(sweeps, Integral) and sweeps >= 1 for sweeps in max_iter):
@@ -439,91 +507,10 @@ class HDPLDA(BaseTopicModel):
         table = pd.DataFrame(rows, columns=["max_iter", "noise_share", "clip_ratio", "noise", "perplexity"])
         return table.sort_values("perplexity", ignore_index=True)
 
-    def _by_total(self):
-        return self.noise_epsilon is None and self.inherent_epsilon is None
-
-    def _default_epsilon(self):
-        return EPSILON if self._by_total() else None
-
-    def _total(self):
-        return EPSILON if self.epsilon is None else float(self.epsilon)
-
-    def _given_range(self):
-        """Return 2 ln(1 + C / beta), or None where C or beta is left to the budget."""
-        beta = self._topic_word_prior()
-        if self.count_clip is None or self.topic_word_prior is None:
-            return None
-        return 2 * log1p(float(self.count_clip / beta))
-
-    def _sequential(self):
-        """Whether this is the published form."""
-        return FORMS.get(self.table, self.table) == "sequential"
-
-    def _plan(self):
-        """Return the noise and the range of the draws, from the parameters alone."""
-        if self.table in FORMS:
-            warnings.warn(
-                f"table={self.table!r} is now called {FORMS[self.table]!r}; the old name will go in the next release.",
-                FutureWarning,
-                stacklevel=4,
-            )
-        self._doc_topic_prior()
-        if self._sequential() and self.mechanism is not None:
-            raise ValueError(
-                f"mechanism must be None for table={self.table!r}, the published form, whose noise is Laplace; got"
-                f" {self.mechanism!r}. Use table='delayed'."
-            )
-        plan = self._plan_of_total() if self._by_total() else self._plan_of_sweeps()
-        if plan.scale > LARGEST_SCALE:
-            name = "epsilon" if self._by_total() else "noise_epsilon"
-            raise ValueError(
-                f"{name}={getattr(self, name)!r} is too small: it needs noise of scale {plan.scale:.3g}, above 2**50."
-            )
-        return plan
-
-    def _plan_of_total(self):
-        """Divide a total budget between the tables and the draws."""
-        given = self._given_range()
-        if given is not None and self.noise_share is not None:
-            raise ValueError(
-                f"noise_share must be None where count_clip={self.count_clip!r} and topic_word_prior="
-                f"{self.topic_word_prior!r} fix what the draws cost; got {self.noise_share!r}."
-            )
-        sweeps = self.max_iter or (EXACT_SWEEPS if math.isinf(self._total()) else SWEEPS)
-        share = SHARE if self.noise_share is None else self.noise_share
-        delta = 0.0 if self._sequential() else self.delta  # the paper sums epsilons
-        return HybridPlan.calibrate(self._total(), delta, sweeps, share, given, self.mechanism)
-
-    def _plan_of_sweeps(self):
-        """Return the plan of a budget that is given by sweep, as in the paper."""
-        given = self._given_range()
-        for name in ("epsilon", "noise_share"):
-            if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name} must be None where the budget is given by sweep (noise_epsilon, inherent_epsilon); got"
-                    f" {getattr(self, name)!r}. Give either a total epsilon or the two of a sweep."
-                )
-        if self.noise_epsilon is None:
-            raise ValueError("noise_epsilon must be given with inherent_epsilon; inf means no noise.")
-        if given is not None and self.inherent_epsilon is not None:
-            raise ValueError(
-                f"inherent_epsilon must be None where count_clip={self.count_clip!r} and topic_word_prior="
-                f"{self.topic_word_prior!r} are given: they make it {given:.4g}; got {self.inherent_epsilon!r}."
-            )
-        if given is None and self.inherent_epsilon is None:
-            raise ValueError("inherent_epsilon must be given with noise_epsilon, or count_clip and topic_word_prior.")
-        eta = float(self.inherent_epsilon) if given is None else given
-        sweeps = self.max_iter or (EXACT_SWEEPS if math.isinf(self.noise_epsilon) else SWEEPS)
-        law = mechanism_of(self.mechanism or "laplace")
-        if law.has_delta:
-            raise ValueError(
-                f"mechanism={law.name!r} has no pure epsilon, which noise_epsilon is; use {pure_mechanisms()}, or give"
-                " a total epsilon."
-            )
-        return HybridPlan(law.name, math.sqrt(MOVED[law.norm]) / float(self.noise_epsilon), eta, sweeps)
-
-    def _warn_if_hopeless(self, plan):
-        """Warn of a budget that buys no topics, whatever the data are; return whether it is one."""
+    def _warn(self, plan, randomness):
+        if not plan.private:
+            return False
+        randomness.warn_if_seeded(self, stacklevel=5)
         total = self._total() if self._by_total() else None
         share = SHARE if self.noise_share is None else self.noise_share
         prior = None if self._given_range() is None else self._topic_word_prior()
@@ -533,33 +520,10 @@ class HDPLDA(BaseTopicModel):
         return bool(sentence)
 
     def _guarantee(self, plan):
-        released = ["topics of all tokens in every sweep", "noisy topic-word counts of every sweep"]
-        released += ["components_", "topic_word_", "n_iter_", *(["trace_"] if self.return_trace else [])]
-        released += ["signal_to_noise_", "topic_signal_to_noise_"] if plan.private and not self._sequential() else []
-        common = {
-            "unit": "token",
-            "adjacency": "replace",
-            "not_covered": (
-                "the vocabulary (columns of X), unless it is public or was selected privately",
-                "the number of documents and of the tokens in each",
-                "more than one token at a time, unless document_cost is asked",
-                "hyper-parameters tuned on the same data",
-            ),
-        }
-        if self._sequential():
-            table = 2 / plan.scale if plan.scale else math.inf
-            return PrivacyGuarantee(
-                epsilon=self._total() if self._by_total() else plan.n_sweeps * (table + plan.eta),
-                status="claimed",
-                reason=NOT_PRIVATE,
-                released=tuple(released),
-                mechanism=f"collapsed Gibbs sampling with Laplace noise on running counts, {plan.n_sweeps} sweeps",
-                reference=REFERENCE,
-                **common,
-            )
+        released = [*self._released(), *(("signal_to_noise_", "topic_signal_to_noise_") if plan.private else ())]
         if not plan.private:
             return PrivacyGuarantee(
-                epsilon=math.inf, status="proven", mechanism="none", released=tuple(released), **common
+                epsilon=math.inf, status="proven", mechanism="none", released=tuple(released), **COMMON
             )
         delta = self.delta
         if self._by_total():
@@ -586,19 +550,12 @@ class HDPLDA(BaseTopicModel):
             assumptions=tuple(assumptions),
             reference="skdplda theory guide, hybrid private LDA",
             event=event,
-            **common,
+            **COMMON,
         )
         return seeded_guarantee(guarantee, self.random_state)
 
     def _run(self, X, plan, randomness, trace):
         """Return (counts, trace, numbers of signal and noise)."""
-        if self._sequential():
-            clip, beta, odds = self.count_clip, self._topic_word_prior(), expm1(min(plan.eta / 2, 700.0))
-            if clip is None:
-                clip = beta * odds
-            elif self.topic_word_prior is None:
-                beta = max(clip / odds, 1e-30)
-            return run_sequential(X, plan, self._doc_topic_prior(), beta, clip, randomness.generator_seed(), trace)
         sampler = self._sampler(X, plan, randomness, effective_n_jobs(self.n_jobs))
         return sampler.run(trace, self.verbose)
 

@@ -14,7 +14,6 @@ from skdplda._arithmetic import exp, expm1, log, total
 from skdplda._arithmetic import mean as average
 from skdplda._kernels._released import count_topics, order_tokens, released_sweep
 from skdplda._validation import tokens_of
-from skdplda.models._published_gibbs import fit_published
 from skdplda.privacy import observe
 from skdplda.rounds._bounds import some_tokens
 from skdplda.rounds._tables import FORGET, signal_to_noise
@@ -23,7 +22,6 @@ __all__ = [
     "DelayedCountSweeps",
     "ShardedSweeps",
     "TopicTrace",
-    "run_sequential",
     "trace_of",
 ]
 
@@ -35,17 +33,16 @@ SMOOTHING = 0.5
 
 @dataclass(frozen=True, eq=False)
 class TopicTrace:
-    """Everything that a fit of `HDPLDA` released.
+    """Everything that a fit of `HDPLDA` released, or of a published form.
 
     Parameters
     ----------
     topics : ndarray of shape (n_sweeps, n_tokens), uint16
         The topic drawn for each token in each sweep. The tokens of a document stand together, in an order that is
-        secret and random, but the same in all sweeps; for `table="sequential"` in the order of the words.
+        secret and random, but the same in all sweeps; of published forms, in the order of the words.
     tables : ndarray of shape (n_sweeps + 1, n_components, n_words), float32
         Topic-word tables: `topics[t]` was drawn when `tables[t]` was public; `tables[t + 1]` holds the counts of
-        `topics[t]` plus noise. The first is public and random; for `table="sequential"`, noisy counts of random
-        topics.
+        `topics[t]` plus noise. The first is public and random; of published forms, noisy counts of random topics.
     document_starts : ndarray of shape (n_documents + 1,), int64
         Document d has the tokens from `document_starts[d]` to `document_starts[d + 1] - 1`. Public: the guarantee is
         for words replaced in their places.
@@ -212,25 +209,3 @@ class ShardedSweeps(DelayedCountSweeps):
 
     def _draw(self, *public):
         self._counts = self._pool.total("draw", public)
-
-
-def run_sequential(X, plan, alpha, beta, count_clip, seed, trace):
-    """Run the published form; return the counts of the model, the trace if asked, and None: its noise adds up."""
-    sweeps = []
-    fit = fit_published(
-        X,
-        len(alpha),
-        mechanism="hybrid",
-        epsilon=2 / plan.scale if plan.scale else math.inf,
-        doc_topic_prior=alpha,
-        topic_word_prior=beta,
-        max_iter=plan.n_sweeps,
-        seed=seed,
-        count_clip=count_clip,
-        observer=(lambda *seen: sweeps.append(seen)) if trace else None,
-    )
-    counts = fit.word_topic.T
-    if not trace:
-        return np.maximum(counts, 0), None, None
-    tables, topics = zip(*sweeps, strict=True)
-    return np.maximum(counts, 0), trace_of(topics, [*tables, counts], tokens_of(X)[0]), None

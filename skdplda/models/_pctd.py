@@ -1,4 +1,4 @@
-"""PCTD: topics of semantic units, consistent with word similarity; the sound private forms, and the published one."""
+"""PCTD: topics of semantic units, consistent with word similarity, with noise on sums or on the units."""
 
 import warnings
 from functools import partial
@@ -31,14 +31,13 @@ from skdplda._validation import (
 from skdplda.distributed import shards_of
 from skdplda.esteps._segments import SegmentEStep
 from skdplda.exact._loop import answer_exactly
-from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import perplexity
 from skdplda.models._base import FOLD_IN_ITERATIONS, FOLD_IN_TOLERANCE, BaseRoundsModel, TrainingData
-from skdplda.models._pctd_guarantee import CLAIMED, GUIDE, TOKEN_L2, once_guarantee, published_guarantee
-from skdplda.models._pctd_noise import NoisySegmentEStep, noisy_segments
+from skdplda.models._pctd_guarantee import GUIDE, TOKEN_L2, once_guarantee
+from skdplda.models._pctd_noise import noisy_segments
 from skdplda.models._pctd_tables import ConsistentTables, LastTable
 from skdplda.priors._public import PublicPrior, WordPrior
-from skdplda.privacy import calibrate_gaussian, epsilon_of, gaussian_event, seeded_guarantee
+from skdplda.privacy import seeded_guarantee
 from skdplda.rounds._bounds import shortened, some_tokens
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import rounds_of
@@ -70,22 +69,13 @@ class PCTD(BaseRoundsModel):
         Privacy loss of the whole fit, for what `noise` protects. `inf` is EM without noise. Affects privacy: yes.
     delta : float, default=1e-5
         Probability that the loss exceeds epsilon. Affects privacy: yes.
-    noise : {"statistics", "units", "units-each-iteration"}, default="statistics"
+    noise : {"statistics", "units"}, default="statistics"
         What gets noise. Affects privacy: yes.
 
         * "statistics": the topic-word sums of each round. Protects a document, or a user with `groups`; proven.
         * "units": the count of every vocabulary word in every unit, once; then EM on what the counts probably were.
           Protects one word, replaced by another in its unit; proven. The curator could publish the noisy counts.
           Takes time in proportion to units times words.
-        * "units-each-iteration": the same counts, fresh noise in each iteration, as published; for one word present or
-          absent. Warns on every fit.
-    noise_support : {"all", "observed"}, default="all"
-        For "units-each-iteration": whether all counts get noise, or those that are not 0, which is no privacy at all.
-        Affects privacy: yes.
-    noise_scale : float or None, default=None
-        For "units-each-iteration": standard deviation of the noise on a count, called sigma in [1]_, which has 0.25.
-        The guarantee then says what it costs in `max_iter` iterations, and a fit is refused where that is more than
-        `epsilon`. None: as little as `epsilon` pays for. Affects privacy: yes.
     similarity : sparse matrix or array-like of shape (n_words, n_words), or None, default=None
         Called R in [1]_, eq. (10): from :func:`skdplda.semantics.word_similarity`, of public vectors. None: words
         do not know each other. Affects privacy: no, if public.
@@ -152,6 +142,7 @@ class PCTD(BaseRoundsModel):
     --------
     skdplda.semantics.SemanticUnitVectorizer : Makes semantic units of text.
     skdplda.semantics.word_similarity : Makes the similarity of word vectors.
+    skdplda.published.PublishedPCTD : The published form, with fresh noise in each iteration.
 
     References
     ----------
@@ -175,9 +166,7 @@ class PCTD(BaseRoundsModel):
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
         "prior": [PublicPrior, WordPrior, None],
-        "noise": [StrOptions({"statistics", "units", "units-each-iteration"})],
-        "noise_support": [StrOptions({"all", "observed"})],
-        "noise_scale": [Interval(Real, 0, 1e6, closed="right"), None],
+        "noise": [StrOptions({"statistics", "units"})],
         "similarity": ["sparse matrix", "array-like", None],
         "tau": [Interval(Real, 0, 1e6, closed="both")],
         "local_updates": [Interval(Integral, 1, None, closed="left"), None],
@@ -190,9 +179,7 @@ class PCTD(BaseRoundsModel):
         *,
         epsilon: float = 5.0,
         delta: float = 1e-5,
-        noise: Literal["statistics", "units", "units-each-iteration"] = "statistics",
-        noise_support: Literal["all", "observed"] = "all",
-        noise_scale: float | None = None,
+        noise: Literal["statistics", "units"] = "statistics",
         similarity: Matrix | None = None,
         tau: float = 0.3,
         max_iter: int | None = None,
@@ -211,8 +198,6 @@ class PCTD(BaseRoundsModel):
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
-        self.noise_support = noise_support
-        self.noise_scale = noise_scale
         self.similarity = similarity
         self.tau = tau
         self.max_iter = max_iter
@@ -372,16 +357,6 @@ class PCTD(BaseRoundsModel):
             data = data._replace(contents=(*data.contents, *contents))
         return data
 
-    def _warn(self, plan, guarantee, n_words, stacklevel=5):
-        super()._warn(plan, guarantee, n_words, stacklevel + 1)
-        if self.noise == "units-each-iteration":
-            warnings.warn(
-                f"noise={self.noise!r} is the published form: {CLAIMED[self.noise_support]} Use noise='statistics' for"
-                " a guarantee that holds for documents, or noise='units' for words.",
-                PrivacyLeakWarning,
-                stacklevel=stacklevel,
-            )
-
     def _exact(self, plan):
         """Whether each token counts 1, because nothing is bounded and nothing is sampled."""
         return plan.noiseless and plan.sampling_rate == 1
@@ -407,50 +382,14 @@ class PCTD(BaseRoundsModel):
         self._doc_topic_prior()
         self._topic_word_prior()
         self._check_prior(self.noise == "statistics" and self.sampling_rate == 1)
-        private = np.isfinite(self.epsilon)
-        rounds = self.max_iter
-        if self.noise_support != "all" and self.noise != "units-each-iteration":
-            raise ValueError(
-                f"noise_support={self.noise_support!r} is for noise='units-each-iteration' only: noise={self.noise!r}"
-                " has noise everywhere."
-            )
-        if self.noise_scale is not None and self.noise != "units-each-iteration":
-            raise ValueError(
-                f"noise_scale={self.noise_scale!r} is for noise='units-each-iteration' only: the noise of"
-                f" noise={self.noise!r} follows from epsilon and delta."
-            )
         if self.noise == "statistics":
-            rounds = rounds or (PRIVATE_ROUNDS if private else EXACT_ROUNDS)
+            rounds = self.max_iter or (PRIVATE_ROUNDS if np.isfinite(self.epsilon) else EXACT_ROUNDS)
             return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, rounds, self.sampling_rate)
         if self.sampling_rate < 1:
             raise ValueError(f"sampling_rate must be 1.0 for noise={self.noise!r}; got {self.sampling_rate!r}.")
         if self.checkpoint is not None:
             raise ValueError(f"checkpoint must be None for noise={self.noise!r}: this form runs in one piece.")
-        if self.noise == "units":
-            return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, 1, 1.0)
-        rounds = rounds or EXACT_ROUNDS
-        if (private or self.noise_scale is not None) and self.delta == 0:
-            raise ValueError("delta must be > 0 for Gaussian noise; got 0.")
-        if self.noise_scale is None:
-            sigma = calibrate_gaussian(self.epsilon, self.delta, rounds) if private else 0.0
-        else:
-            sigma = self._checked_scale(rounds)
-        return NoisePlan("gaussian", 1.0, (sigma,) * rounds, gaussian_event(sigma, rounds))
-
-    def _checked_scale(self, rounds):
-        """Return `noise_scale`; refuse one that costs more than `epsilon`."""
-        cost = self._published_epsilon(self.noise_scale, rounds)
-        if self.noise_support == "all" and cost > self.epsilon:
-            raise ValueError(
-                f"noise_scale={self.noise_scale!r} costs epsilon={cost:.4g} in {rounds} iterations, at"
-                f" delta={self.delta!r}, which is more than epsilon={self.epsilon!r}: raise that, or let max_iter be"
-                " smaller or noise_scale larger."
-            )
-        return float(self.noise_scale)
-
-    def _published_epsilon(self, sigma, rounds):
-        """Return what noise that is drawn anew in each iteration costs, for one word present or absent."""
-        return epsilon_of(gaussian_event(sigma, rounds), self.delta)
+        return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, 1, 1.0)
 
     def _guarantee(self, unit, plan):
         if unit == "user" and self.noise != "statistics":
@@ -467,13 +406,8 @@ class PCTD(BaseRoundsModel):
                 assumptions=prior,
                 tells_prior=not plan.noiseless and self._reorders_prior(),
             )
-        elif self.noise == "units":
-            guarantee = once_guarantee(plan, self.epsilon, self.delta)
         else:
-            epsilon = self.epsilon
-            if self.noise_scale is not None:
-                epsilon = self._published_epsilon(self.noise_scale, plan.n_rounds)
-            guarantee = published_guarantee(plan, epsilon, self.delta, self.noise_support)
+            guarantee = once_guarantee(plan, self.epsilon, self.delta)
         return seeded_guarantee(guarantee, self.random_state)
 
     def _uses_prior(self, plan):
@@ -502,20 +436,20 @@ class PCTD(BaseRoundsModel):
         if self.noise == "statistics":
             return super()._run(plan, guarantee, randomness, data, charge, callback)
         charge.charge(uuid4().hex)
-        n_threads = effective_n_jobs(self.n_jobs)
-        X, rounds = data.documents, self.max_iter or EXACT_ROUNDS
-        make = partial(SegmentEStep, **self._settings(None, self.local_updates or EXACT_UPDATES))
-        if self.noise == "units":
-            X = noisy_segments(X, plan.multipliers[0] * TOKEN_L2, randomness, n_threads)
-        elif not plan.noiseless:
-            noise = {"sigma": plan.multipliers[0], "support": self.noise_support}
-            make = partial(NoisySegmentEStep, **noise, **make.keywords)
-        e_step = make(X, randomness=randomness, n_threads=n_threads)
+        documents, e_step = self._noisy(plan, randomness, data.documents)
+        rounds = self.max_iter or EXACT_ROUNDS
+        e_step = e_step(documents, randomness=randomness, n_threads=effective_n_jobs(self.n_jobs))
         tables = self._make_tables(plan, randomness, data)
-        no_noise = NoisePlan("gaussian", 1.0, (0.0,) * rounds, None)  # the counts, or the E-step, have the noise
+        no_noise = NoisePlan("gaussian", 1.0, (0.0,) * rounds, None)  # the documents, or the E-step, have the noise
         asks, options = rounds_of(tables, rounds, None), {"callback": callback, "verbose": self.verbose}
         answer_exactly(asks, e_step, Spending(no_noise), randomness, **options)
         return self._model_of(tables, rounds)
+
+    def _noisy(self, plan, randomness, X):
+        """Return the units and what makes their E-step, one of which has the noise."""
+        sigma, n_threads = plan.multipliers[0] * TOKEN_L2, effective_n_jobs(self.n_jobs)
+        make = partial(SegmentEStep, **self._settings(None, self.local_updates or EXACT_UPDATES))
+        return noisy_segments(X, sigma, randomness, n_threads), make
 
     def _set_fitted(self, guarantee, components_, **attributes):
         super()._set_fitted(guarantee, components_, **attributes)

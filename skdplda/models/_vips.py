@@ -30,13 +30,12 @@ from skdplda.esteps._variational import REMEMBERED_UPDATES, TOKEN_WEIGHT, Variat
 from skdplda.exact._inferred import FIRST_PRIOR, ExpectedPriors
 from skdplda.exact._loop import answer_exactly
 from skdplda.exact._tables import annealed, constant
-from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
+from skdplda.exceptions import BudgetExceededError
 from skdplda.models._base import JUDGING, BaseRoundsModel, TrainingData, settings_of
 from skdplda.models._topics import warn_of_noise
 from skdplda.priors._public import PublicPrior, WordPrior, has_vectors
 from skdplda.privacy import (
     ACCOUNTINGS,
-    CLAIMED_ACCOUNTINGS,
     BudgetCharge,
     PrivacyGuarantee,
     Randomness,
@@ -45,7 +44,7 @@ from skdplda.privacy import (
 )
 from skdplda.rounds._adaptive import JUDGES, Knowledge, least_share, told_noise
 from skdplda.rounds._bounds import GRID, NORM_BOUND, shortened
-from skdplda.rounds._guarantee import claimed_path, rounds_guarantee
+from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import converse, rounds_of
 from skdplda.rounds._respondents import AdaptiveEStep
 from skdplda.rounds._spending import BudgetPlan, NoisePlan, Spending
@@ -131,9 +130,9 @@ class VIPSLDA(BaseRoundsModel):
     delta : float, default=1e-5
         Probability that the loss exceeds epsilon; choose it well below 1 / `nominal_size`, without looking at the data.
         Affects privacy: yes.
-    accounting : {"pld", "rdp", "zcdp", "advanced", "linear"}, default="pld"
-        How noise is found for epsilon. "pld" (least noise) and "rdp" are proven. The others are the paths compared in
-        [1]_; they warn on every fit, and the guarantee says what their noise is worth. Affects privacy: yes.
+    accounting : {"pld", "rdp"}, default="pld"
+        How noise is found for epsilon: by privacy loss distributions, which ask for the least noise, or by Renyi
+        divergences. Both are proven. Affects privacy: yes.
     learning_method : {"batch", "online"}, default="batch"
         Affects privacy: no, the noise is calibrated to it.
 
@@ -225,6 +224,7 @@ class VIPSLDA(BaseRoundsModel):
     See Also
     --------
     skdplda.PrivateCGSLDA : The same rounds with Gibbs sampling.
+    skdplda.published.PublishedVIPSLDA : The accountings of the paper, which are only claimed.
     skdplda.datasets.write_counts : Documents on disk.
 
     References
@@ -278,7 +278,7 @@ class VIPSLDA(BaseRoundsModel):
         *,
         epsilon: float = 5.0,
         delta: float = 1e-5,
-        accounting: Literal["pld", "rdp", "zcdp", "advanced", "linear"] = "pld",
+        accounting: Literal["pld", "rdp"] = "pld",
         learning_method: Literal["batch", "online"] = "batch",
         max_iter: int | None = None,
         sampling_rate: float | None = None,
@@ -325,7 +325,7 @@ class VIPSLDA(BaseRoundsModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @available_if(lambda self: self.learning_method == "online")
+    @available_if(lambda self: self._takes_batches())
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Matrix, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Take one step, with one mini-batch of a stream. Only for `learning_method="online"`.
@@ -363,11 +363,6 @@ class VIPSLDA(BaseRoundsModel):
         ValueError
             For parameters or counts that are not as described, or changed between steps.
         """
-        if self.accounting in CLAIMED_ACCOUNTINGS:
-            raise ValueError(
-                f"accounting={self.accounting!r} counts on Poisson samples, and partial_fit cannot know how batches"
-                " were drawn. Use accounting='pld', or fit."
-            )
         plan, unit = self._plan(stream=True), "document" if groups is None else "user"
         guarantee = stated_guarantee(self, self._guarantee(unit, plan, stream=True))
         settings, stream = f"{unit} {settings_of(self)}", getattr(self, "_stream", None)
@@ -380,7 +375,7 @@ class VIPSLDA(BaseRoundsModel):
                 "parameters, or whether there are groups, must not change between steps of partial_fit: the noise is"
                 " calibrated to all of them. Start a new stream with clone(estimator)."
             )
-        randomness = Randomness(self.random_state if stream is None else None, type(self).__name__)
+        randomness = self._new_randomness() if stream is None else Randomness(None)
         if stream is None:
             stream = Stream(uuid4().hex, settings, randomness.root)
         randomness.root, randomness.seeded = stream.key, self.random_state is not None
@@ -493,18 +488,24 @@ class VIPSLDA(BaseRoundsModel):
         elif rounds is None:
             rounds = EXACT_ROUNDS if exact else PRIVATE_ROUNDS
         if stream:
-            return NoisePlan.equal(self.epsilon, self.delta, rounds, 1.0, self.accounting, self.max_visits)
+            return self._equal_plan(rounds, 1.0, self.max_visits)
         if online or self.accounting != "pld":
-            return NoisePlan.equal(self.epsilon, self.delta, rounds, rate, self.accounting)
+            return self._equal_plan(rounds, rate)
         return NoisePlan.calibrate("gaussian", self.epsilon, self.delta, rounds, rate)
 
+    def _equal_plan(self, n_rounds, rate, visits=None):
+        """Return a plan of rounds of equal noise."""
+        return NoisePlan.equal(self.epsilon, self.delta, n_rounds, rate, self.accounting, visits)
+
+    def _takes_batches(self):
+        """Whether there is a `partial_fit`."""
+        return self.learning_method == "online"
+
     def _guarantee(self, unit, plan, stream=False):
-        assumptions, changes = self._prior_assumption(), {}
+        assumptions = self._prior_assumption()
         if stream:
             visits = "every batch" if self.max_visits is None else f"at most {self.max_visits} batches"
             assumptions += (f"a {unit} may come in {visits}, in which depends on no other {unit} nor on the model",)
-        if self.accounting in CLAIMED_ACCOUNTINGS and not plan.noiseless:
-            changes = claimed_path(self.accounting, plan, self.epsilon, self.delta)
         hidden = [CUT] if self.max_doc_length is not None else []
         if self._adaptive() and self._infers()[0]:
             hidden.append(JUDGING)
@@ -513,12 +514,16 @@ class VIPSLDA(BaseRoundsModel):
             unit,
             self.epsilon,
             self.delta,
-            **changes,
             hidden="; ".join(hidden),
             assumptions=assumptions,
             tells_prior=self._tells_prior() and not stream,
+            **self._claim(plan),
         )
         return seeded_guarantee(guarantee, self.random_state)
+
+    def _claim(self, plan):
+        """Return fields of the guarantee in place of those of proven rounds; see `PublishedVIPSLDA`."""
+        return {}
 
     def _read(self, X, groups, plan, randomness):
         if self._infers_exactly() and (isinstance(X, DiskCounts) or shards_of(X) is not None):
@@ -535,16 +540,8 @@ class VIPSLDA(BaseRoundsModel):
 
     def _warn(self, plan, guarantee, n_words, stacklevel=5):
         super()._warn(plan, guarantee, n_words, stacklevel + 1)
-        if plan.noiseless:
-            return
-        if guarantee.status == "claimed":
-            warnings.warn(
-                f"accounting={self.accounting!r} claims epsilon={self.epsilon:g}: {guarantee.reason} Use"
-                " accounting='pld' for a proven epsilon.",
-                PrivacyLeakWarning,
-                stacklevel=stacklevel,
-            )
-        warn_of_large_delta(self.delta, self.nominal_size, stacklevel + 1)
+        if not plan.noiseless:
+            warn_of_large_delta(self.delta, self.nominal_size, stacklevel + 1)
 
     def _keeps_seeds(self):
         """Whether a pickle is to hold secret seeds: as long as the estimator, or its stream, is not at its end."""

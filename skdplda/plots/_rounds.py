@@ -59,8 +59,8 @@ class MonitorDisplay:
 
         Parameters
         ----------
-        estimator : PrivateCGSLDA
-            Fitted with `mechanism="inherent"`.
+        estimator : InherentPrivacyLDA
+            Fitted.
         ax : matplotlib Axes, default=None
             As in `plot`.
 
@@ -77,7 +77,7 @@ class MonitorDisplay:
         history = getattr(estimator, "inherent_privacy_", None)
         if history is None:
             raise ValueError(
-                "estimator must have been fitted with the monitor: PrivateCGSLDA(mechanism='inherent'); got"
+                "estimator must be a fitted skdplda.published.InherentPrivacyLDA, which has the monitor; got"
                 f" {type(estimator).__name__} without inherent_privacy_."
             )
         return cls(history=history).plot(ax=ax)

@@ -136,7 +136,8 @@ class VocabularyDisplay:
             value = _words(estimator, X, groups, measure)
         values, claimed = {}, []
         for mechanism in [estimator.mechanism] if mechanisms is None else mechanisms:
-            selectors = [clone(estimator).set_params(mechanism=mechanism, epsilon=epsilon) for epsilon in epsilons]
+            chosen = {} if mechanisms is None else {"mechanism": mechanism}
+            selectors = [clone(estimator).set_params(epsilon=epsilon, **chosen) for epsilon in epsilons]
             values[mechanism] = np.array(
                 [np.mean([value(clone(selector)) for _ in range(n_repeats)]) for selector in selectors]
             )

@@ -9,10 +9,10 @@ import warnings
 from typing import Any
 
 from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant, active_accountant
-from skdplda.privacy._accounting import dearest_event, delta_of, epsilon_of, epsilon_with_sampler_error
+from skdplda.privacy._accounting import dearest_event, delta_of, epsilon_of, epsilon_with_sampler_error, least
 from skdplda.privacy._budget_charge import BudgetCharge
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
-from skdplda.privacy._composition import ACCOUNTINGS, CLAIMED_ACCOUNTINGS, noise_multiplier
+from skdplda.privacy._composition import ACCOUNTINGS, noise_multiplier
 from skdplda.privacy._events import (
     bounded_range_event,
     check_delta,

@@ -12,6 +12,7 @@ weighted mean of all its rounds, so that the noise of all counts.
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -132,12 +133,33 @@ class PartitionPlan:
     @property
     def by_frequency(self) -> bool:
         """Whether it asks how often a unit uses a word."""
-        return self.mechanism.startswith("item_frequency")
+        return self.mechanism == "item_frequency"
 
     @property
     def law(self) -> Mechanism:
         """The mechanism of the noise, as an object."""
         return mechanism_of(LAW.get(self.noise, self.noise))
+
+    def judged(self, threshold: int, cutoff: float) -> "PartitionPlan":
+        """Return the plan of one round with a threshold, and a cap so many scales of noise above it.
+
+        The cap is not below what one unit gives: the favourite word of "item_frequency" takes all of a unit where
+        nobody else uses it.
+
+        Parameters
+        ----------
+        threshold : int
+            In units of 1 / grid.
+        cutoff : float
+            Scales of noise.
+
+        Returns
+        -------
+        plan : PartitionPlan
+            Its price, `event_delta` included, is not computed again.
+        """
+        cap = max(self.grid, math.ceil(min(threshold + cutoff * self.scales[0], HIGHEST_CAP)))
+        return replace(self, thresholds=(threshold,), cap=cap)
 
     def new_word_delta(self, n_words: int, round_: int | None = None) -> float:
         """Return an upper bound on the probability that a unit's new words do not all stay hidden.
@@ -231,7 +253,7 @@ def plan_partition(
     Returns
     -------
     plan : PartitionPlan
-        Its cost never exceeds the budget, for "item_frequency_published" by its own claim.
+        Its cost never exceeds the budget.
 
     Raises
     ------
@@ -296,28 +318,18 @@ def most_units(mechanism: str) -> int | None:
     return MOST_UNITS_REROUTED if mechanism in REROUTED else MOST_UNITS if mechanism == "policy_gaussian" else None
 
 
-def epsilon_needed(
-    n_units: int,
-    n_words: int,
-    mechanism: Any,
-    delta: Any,
-    max_items: Any,
-    cutoff: Any,
-    noise: Any = None,
-    part: float = 1.0,
-) -> float:
+def epsilon_needed(n_units: int, n_words: int, plan_of: Callable[[float], PartitionPlan]) -> float:
     """Find an epsilon at which `PartitionPlan.units_needed` for `n_words` is at most `n_units`, without data.
 
-    It is within a tenth of the least, and inf if that is above 1000. Other parameters are those of `plan_partition`.
+    It is within a tenth of the least, and inf if that is above 1000. `plan_of(epsilon)` returns the plan.
     """
     epsilons = exp(np.arange(-48, 73) * log(1.1)).tolist()
 
     def enough(epsilon):
         try:
-            plan = plan_partition(mechanism, epsilon, delta, max_items, cutoff, noise, part)
+            return plan_of(epsilon).units_needed(n_words) <= n_units
         except ValueError:  # so small that no noise can be drawn
             return False
-        return plan.units_needed(n_words) <= n_units
 
     first = bisect_left(epsilons, True, key=enough)
     return epsilons[first] if first < len(epsilons) else math.inf
@@ -361,8 +373,6 @@ def _divided(law, epsilon, delta, shares, part):
 
 
 def _plan_policy(mechanism, law, epsilon, delta, slack, max_items, cutoff):
-    published = mechanism == "item_frequency_published"
-    law = mechanism_of("laplace") if published else law
     spent = delta / 2 if law.has_delta else delta
     multiplier = law.multiplier(epsilon, delta / 2, 1)
     event, grid, scale = law.event(multiplier), GRID, multiplier * GRID
@@ -372,13 +382,7 @@ def _plan_policy(mechanism, law, epsilon, delta, slack, max_items, cutoff):
         sensitivity = 1 + 4 * MOST_UNITS * math.sqrt(max_items) / grid
         scale = multiplier * sensitivity * grid
     plan = PartitionPlan(mechanism, max_items, grid, law.name, (scale,), (), (), 0, event, spent)
-    if published:
-        threshold = math.ceil(grid + scale * log(1 / (2 * delta)))
-    else:
-        threshold = _threshold(plan, 0, (spent - slack) / OUTWARDS)
-    # not below what one unit gives, so that the favourite word of "item_frequency" takes all where nobody else uses it
-    cap = max(grid, math.ceil(min(threshold + cutoff * scale, HIGHEST_CAP)))
-    return replace(plan, thresholds=(threshold,), cap=cap)
+    return plan.judged(_threshold(plan, 0, (spent - slack) / OUTWARDS), cutoff)
 
 
 def _plan_counts(epsilon, delta, slack, max_items):
@@ -403,7 +407,7 @@ def _new_weights(mechanism, grid, most):
     n = np.arange(1, most + 1)
     if mechanism == "truncated_geometric":
         return np.ones(most), np.ones(most)
-    if mechanism.startswith("item_frequency"):
+    if mechanism == "item_frequency":
         return np.full(most, grid), np.zeros(most)  # the cap is above: the first word takes all that is left
     if mechanism == "policy_laplace":
         share = np.minimum(grid, grid // n + 1)

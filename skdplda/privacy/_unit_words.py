@@ -12,7 +12,6 @@ FILLS = {
     "policy_gaussian": _partition.fill_gaussian,
     "policy_laplace": _partition.fill_level,
     "item_frequency": _partition.fill_first,
-    "item_frequency_published": _partition.fill_first,
 }
 
 

@@ -1,10 +1,10 @@
-"""The guarantee of a fit by private rounds, and what a claimed accounting is worth."""
+"""The guarantee of a fit by private rounds."""
 
 import numpy as np
 
-from skdplda.privacy import PrivacyGuarantee, Randomness, epsilon_of, sampler_assumption
+from skdplda.privacy import PrivacyGuarantee, Randomness, sampler_assumption
 
-__all__ = ["NOT_COVERED", "claimed_path", "rounds_guarantee"]
+__all__ = ["NOT_COVERED", "rounds_guarantee"]
 
 NOT_COVERED = (
     "the vocabulary (columns of X), unless it is public or was selected privately",
@@ -55,18 +55,3 @@ def rounds_guarantee(
         fields |= {"mechanism": "none", "assumptions": (), "event": None}
     delta = delta if law.has_delta and private else 0.0
     return PrivacyGuarantee(epsilon=epsilon, delta=delta, unit=unit, not_covered=NOT_COVERED, **fields)
-
-
-def claimed_path(accounting, plan, epsilon, delta):
-    """Return the fields of a guarantee whose noise comes from a claimed accounting, its proven epsilon among them."""
-    true = epsilon_of(plan.event, delta)
-    return {
-        "status": "claimed",
-        "reference": "Park et al. (2016), Private topic modeling, equations 5 and 6",
-        "event": plan.event if true <= epsilon else None,
-        "reason": (
-            f"the {accounting} path of 2016 is no proof: it goes through (epsilon, delta) of single steps, and uses the"
-            " Gaussian mechanism's formula where it is not valid. Privacy loss distributions give"
-            f" epsilon = {true:.4g} at the same delta for this noise."
-        ),
-    }

@@ -16,8 +16,9 @@ scale, and an empty batch gets noise too.
 
 Contributions are added up, and noise drawn, in these files besides: skdplda/models/_hdp_sampler.py (HDPLDA),
 skdplda/models/_pctd_noise.py (PCTD with noise on units), skdplda/privacy/_partition.py (words),
-skdplda/model_selection/_trials.py (the score of a search), skdplda/local/_channel.py (reports of devices) and
-skdplda/models/_published_gibbs.py (published forms, claimed). The samplers are those of skdplda/privacy/_noise.py.
+skdplda/model_selection/_trials.py (the score of a search), skdplda/local/_channel.py (reports of devices), and
+skdplda/published/_gibbs_sampler.py and skdplda/published/_pctd_noise.py (published forms, claimed). The samplers are
+those of skdplda/privacy/_noise.py.
 """
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable

@@ -8,7 +8,6 @@ import numpy as np
 
 from skdplda._arithmetic import exp, log
 from skdplda.privacy import (
-    CLAIMED_ACCOUNTINGS,
     LARGEST_SCALE,
     MECHANISMS,
     Mechanism,
@@ -106,7 +105,7 @@ class NoisePlan:
         delta: float,
         n_rounds: int,
         sampling_rate: float = 1.0,
-        accounting: Literal["pld", "rdp", "zcdp", "advanced", "linear"] = "pld",
+        accounting: Literal["pld", "rdp"] = "pld",
         visits: int | None = None,
     ) -> "NoisePlan":
         """Return a plan of equal Gaussian rounds.
@@ -120,7 +119,7 @@ class NoisePlan:
         sampling_rate : float, default=1.0
             Probability that a unit takes part in a round (Poisson sampling).
         accounting : str, default="pld"
-            One of `privacy.ACCOUNTINGS`. The claimed ones leave no room for the samplers' error.
+            One of `privacy.ACCOUNTINGS`.
         visits : int, default=None
             The most rounds in which one unit takes part; None for all.
 
@@ -134,11 +133,41 @@ class NoisePlan:
         ValueError
             For a delta that is too small, or an epsilon that asks for more noise than the samplers draw.
         """
-        exact = (epsilon, delta) if accounting in CLAIMED_ACCOUNTINGS else without_slack(epsilon, delta)
         steps = n_rounds if visits is None else min(visits, n_rounds)
-        sigma = noise_multiplier(accounting, *exact, steps, sampling_rate)
-        plan = cls("gaussian", sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, steps, sampling_rate))
-        return plan._that_can_be_drawn(epsilon)
+        sigma = noise_multiplier(accounting, *without_slack(epsilon, delta), steps, sampling_rate)
+        return cls.repeated(sigma, epsilon, n_rounds, sampling_rate, steps)
+
+    @classmethod
+    def repeated(
+        cls, multiplier: float, epsilon: float, n_rounds: int, sampling_rate: float = 1.0, steps: int | None = None
+    ) -> "NoisePlan":
+        """Return the plan of equal Gaussian rounds whose noise is given.
+
+        Parameters
+        ----------
+        multiplier : float
+            Scale of the noise over the norm of a contribution.
+        epsilon : float
+            What asked for it, for the message of a refusal.
+        n_rounds : int
+            Number of releases.
+        sampling_rate : float, default=1.0
+            Probability that a unit takes part in a round (Poisson sampling).
+        steps : int, default=None
+            The most rounds in which one unit takes part; None for all.
+
+        Returns
+        -------
+        plan : NoisePlan
+            Its event is what the noise costs.
+
+        Raises
+        ------
+        ValueError
+            If it is more noise than the samplers draw.
+        """
+        event = gaussian_event(multiplier, n_rounds if steps is None else steps, sampling_rate)
+        return cls("gaussian", sampling_rate, (multiplier,) * n_rounds, event)._that_can_be_drawn(epsilon)
 
     def _that_can_be_drawn(self, epsilon):
         """Return the plan, or refuse it, before data are read and the budget is charged."""

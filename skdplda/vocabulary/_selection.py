@@ -1,7 +1,6 @@
 """What selector and vectorizer share: the guarantee, the budget charge, and the selection from the words of units."""
 
 import math
-import warnings
 from collections import Counter
 from functools import partial
 from numbers import Integral, Real
@@ -13,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from skdplda._validation import SEED, Interval, StrOptions, check_groups, fit_context
 from skdplda.distributed import ShardedDocuments, load_documents, shards_of
-from skdplda.exceptions import EmptySelectionError, PrivacyLeakWarning
+from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import (
     BudgetCharge,
     LedgerAwareMixin,
@@ -35,16 +34,10 @@ from skdplda.privacy import (
 
 __all__ = ["PrivateSelection", "users_of"]
 
-CLAIMED = {
-    "item_frequency_published": "its threshold counts on one new word a unit, but noise is on every word: of 100 words"
-    " that one unit alone uses, some pass with up to a hundred times the claimed delta.",
-}
 REFERENCES = {
     "policy_gaussian": "Gopi et al. (2020), Differentially private set union (Policy Gaussian)",
     "policy_laplace": "Gopi et al. (2020), Differentially private set union (Policy Laplace)",
     "item_frequency": "Carvalho et al. (2022), Incorporating item frequency for differentially private set union",
-    "item_frequency_published": "Carvalho et al. (2022), Incorporating item frequency for differentially private set"
-    " union",
     "weighted_gaussian": "Gopi et al. (2020), Differentially private set union (weighted Gaussian)",
     "sips": "Swanberg et al. (2023), DP-SIPS: a simpler, more scalable mechanism for differentially private partition"
     " selection",
@@ -88,10 +81,13 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
 
     _n_levels = 1  # of n-grams
 
-    def _plan(self, part=1.0):
-        """Return the selection, from the parameters alone; or that of a level, which has a part of the budget."""
-        most = self.max_words_per_unit
-        return plan_partition(self.mechanism, self.epsilon, self.delta, most, self.cutoff, self.noise, part)
+    def _plan(self, part=1.0, epsilon=None):
+        """Return the selection, from the parameters alone; or that of a level, which has a part of the budget.
+
+        `epsilon` is in the place of that of the parameters.
+        """
+        epsilon, most = self.epsilon if epsilon is None else epsilon, self.max_words_per_unit
+        return plan_partition(self.mechanism, epsilon, self.delta, most, self.cutoff, self.noise, part)
 
     def _guarantee(self, unit):
         common = {"unit": unit, "not_covered": self._not_covered, "released": self._released}
@@ -108,7 +104,6 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             return PrivacyGuarantee(epsilon=np.inf, status="proven", mechanism="none", **common)
         parts = level_parts(self._n_levels)
         levels = [self._plan(part) for part in parts] if len(parts) > 1 else [plan]
-        unproven = CLAIMED.get(self.mechanism, "")
         assumptions = [
             "hidden weights and raw text stay with the curator",
             "the hidden draws of different units act as independent ones",
@@ -125,8 +120,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         guarantee = PrivacyGuarantee(
             epsilon=self.epsilon,
             delta=self.delta,
-            status="claimed" if unproven else "proven",
-            reason=unproven,
+            status="proven",
             mechanism=(
                 f"vocabulary selection {self.mechanism}: {label} noise of scale {scales} on the weight of"
                 f" each word, of which a {unit} gives at most {plan.max_items} words one unit in all; {judged}"
@@ -134,8 +128,8 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             ),
             assumptions=tuple(assumptions),
             reference=REFERENCES.get(self.mechanism, "skdplda theory guide, vocabulary"),
-            event=None if unproven else plan.event,
-            event_delta=0.0 if unproven else min(math.fsum(level.event_delta for level in levels), self.delta),
+            event=plan.event,
+            event_delta=min(math.fsum(level.event_delta for level in levels), self.delta),
             **common,
         )
         return seeded_guarantee(guarantee, self.random_state)
@@ -161,13 +155,6 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         randomness = self._randomness()
         if np.isfinite(self.epsilon):
             randomness.warn_if_seeded(self)
-        if self.mechanism in CLAIMED:
-            warnings.warn(
-                f"mechanism={self.mechanism!r} is the published form and not private: {CLAIMED[self.mechanism]} Use"
-                " mechanism='item_frequency' for a guarantee that holds.",
-                PrivacyLeakWarning,
-                stacklevel=4,
-            )
         return randomness
 
     def _select(self, X, groups, charge, randomness):
@@ -193,8 +180,11 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         plan = self._plan(level_parts(self._n_levels)[level])
         return select_partitions(plan, *unit_words(X, groups), X.shape[1], self._randomness(level))
 
+    _seeded_as = None  # name that tells the randomness of a seed from that of other classes; None: its own
+
     def _randomness(self, level=0):
-        return Randomness(self.random_state, type(self).__name__ + (f" level {level}" if level else ""))
+        name = self._seeded_as or type(self).__name__
+        return Randomness(self.random_state, name + (f" level {level}" if level else ""))
 
     def _heaviest(self, names, weights, rounds):
         """Return the places of the words to keep: by round and weight, and where both are equal by name.
@@ -217,8 +207,7 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
             " of 1 sample alone is never released but by an accident that delta bounds."
         )
         for n_units in sorted({max(needed // 10, 2), max(needed // 3, 2)} if plan.noise else ()):
-            limits = self.max_words_per_unit, self.cutoff, self.noise, level_parts(self._n_levels)[0]
-            epsilon = epsilon_needed(n_units, n_words, self.mechanism, self.delta, *limits)
+            epsilon = epsilon_needed(n_units, n_words, partial(self._plan, level_parts(self._n_levels)[0]))
             if math.isfinite(epsilon):
                 text += f" Words that {n_units:,} such units use need about epsilon={epsilon:.2g}."
         return text + " A public_vocabulary costs nothing."

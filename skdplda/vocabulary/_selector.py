@@ -49,7 +49,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         Probability that the loss exceeds epsilon, in (0, 1). It must be positive. Choose it well below 1 / (public
         estimate of the number of units), without looking at the data. Affects privacy: yes.
     mechanism : str, default="sieve"
-        Affects privacy: no, except for "item_frequency_published".
+        Affects privacy: no.
 
         * "sieve": our own mechanism, five rounds of "weighted_gaussian" (theory guide, Theorem 2). Words far above the
           threshold are released in the first rounds, words far below are dropped, and their weight goes to the others.
@@ -58,8 +58,6 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         * "weighted_gaussian", "policy_gaussian", "policy_laplace" [1]_, "sips" [2]_, "item_frequency" [3]_,
           "truncated_geometric" [4]_: of the literature, proven in the theory guide.
         * "mad", "mad2r": after [5]_, with a discount and thresholds of our own proof (theory guide, Theorem 7).
-        * "item_frequency_published": [3]_ with its printed threshold, to reproduce papers. It warns on every fit: its
-          delta does not hold.
     noise : str or None, default=None
         Law of the noise: one of `skdplda.privacy.MECHANISMS` that is for the norm in which the mechanism bounds what a
         unit gives. None: "gaussian", or "laplace" for "policy_laplace" and "item_frequency". Affects privacy: yes.
@@ -100,6 +98,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     See Also
     --------
     DPCountVectorizer : From texts to counts, without a trace of the other words.
+    skdplda.published.PublishedItemFrequencySelector : [3]_ with its printed threshold, whose delta does not hold.
 
     References
     ----------

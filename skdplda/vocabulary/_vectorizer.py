@@ -61,8 +61,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
     delta : float, default=1e-5
         As in `DPVocabularySelector`. Affects privacy: yes.
     mechanism : str, default="sieve"
-        As in `DPVocabularySelector`; "sieve" is our own mechanism (theory guide, Theorem 2). Affects privacy: no,
-        except for "item_frequency_published".
+        As in `DPVocabularySelector`; "sieve" is our own mechanism (theory guide, Theorem 2). Affects privacy: no.
     noise : str or None, default=None
         As in `DPVocabularySelector`. Affects privacy: yes.
     max_words_per_unit : int, default=200

@@ -71,13 +71,13 @@ class PublishedMechanism:
     clipped: bool = False  # whether a count weighs as `count_clip` at most
 
 
-PUBLISHED = {  # the mechanisms of `PrivateCGSLDA`
+PUBLISHED = {
     "inherent": PublishedMechanism(monitored=True),
     "laplace-first": PublishedMechanism(noise=1.0, first_only=True),
     "laplace-every": PublishedMechanism(noise=1.0),
     "laplace-last": PublishedMechanism(noise_of_last=2.0),
 }
-ALL = {**PUBLISHED, "hybrid": PublishedMechanism(noise=2.0, on_documents=False, clipped=True)}  # that of `HDPLDA`
+ALL = {**PUBLISHED, "hybrid": PublishedMechanism(noise=2.0, on_documents=False, clipped=True)}  # HDP-LDA
 
 
 def fit_published(
@@ -106,9 +106,9 @@ def fit_published(
     n_components, max_iter : int
         Number of topics, below 65,536; number of sweeps, without the extra one of "laplace-last".
     mechanism : {"inherent", "laplace-first", "laplace-every", "laplace-last", "hybrid"}
-        A row of `PUBLISHED`, or the one of `HDPLDA`. "inherent" is Algorithm 2 of [1]_ and does not use `epsilon`;
-        "laplace-first" and "laplace-every" are called CDP-LDA and CDP-LDA+ in [2]_, "hybrid" is its Algorithm 1;
-        "laplace-last" is that of [3]_.
+        A row of `PUBLISHED`, or the one of `PublishedHDPLDA`. "inherent" is Algorithm 2 of [1]_ and does not use
+        `epsilon`; "laplace-first" and "laplace-every" are called CDP-LDA and CDP-LDA+ in [2]_, "hybrid" is its
+        Algorithm 1; "laplace-last" is that of [3]_.
     epsilon : float, default=inf
         The paper's parameter, which no proof supports: per count matrix and per noise addition for
         "laplace-first" and "laplace-every", per draw for "laplace-last", per sweep's noise for "hybrid". `inf` means

@@ -1,0 +1,323 @@
+"""VIPS with the three accountings of its paper, which are only claimed, and the noise that they ask for."""
+
+import math
+import warnings
+from numbers import Integral, Real
+from os import PathLike
+from typing import Literal
+
+from skdplda._arithmetic import expm1, log, log1p
+from skdplda._types import ArrayLike, Function, Seed
+from skdplda._validation import Interval, StrOptions
+from skdplda.exceptions import PrivacyLeakWarning
+from skdplda.models._base import BaseRoundsModel
+from skdplda.models._vips import VIPSLDA
+from skdplda.privacy import check_delta, check_epsilon, epsilon_of, gaussian_event, least
+from skdplda.rounds._bounds import GRID
+from skdplda.rounds._spending import NoisePlan
+
+__all__ = ["CLAIMED_ACCOUNTINGS", "PublishedVIPSLDA", "vips_noise_multiplier"]
+
+CLAIMED_ACCOUNTINGS = ("zcdp", "advanced", "linear")
+# Delta of one step before subsampling, which zCDP leaves open. Chosen by hand: a smaller one has a larger epsilon.
+STEP_DELTA = 1e-6
+BELOW = 1 - 2.0**-50  # times what a bisection found from above
+
+
+def vips_noise_multiplier(
+    accounting: Literal["zcdp", "advanced", "linear"],
+    epsilon: float,
+    delta: float,
+    steps: int,
+    sampling_rate: float,
+) -> float:
+    """Find the Gaussian noise that an accounting of the VIPS paper asks for.
+
+    A total budget is mapped to one for each step, by zCDP, by advanced or by linear composition; that to the budget of
+    the step before subsampling by eps = ln(1 + q (e^eps' - 1)), delta = q delta'; and that to noise by sigma =
+    sqrt(2 ln(1.25 / delta')) / eps', also where eps' > 1, for which the formula has no proof [1]_.
+
+    Parameters
+    ----------
+    accounting : {"zcdp", "advanced", "linear"}
+        The path.
+    epsilon, delta : float
+        Budget of all steps.
+    steps : int
+        Number of releases.
+    sampling_rate : float
+        Called nu in [1]_.
+
+    Returns
+    -------
+    noise_multiplier : float
+        Standard deviation over L2 sensitivity; 0.0 for infinite epsilon.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or the path leaves a step a delta of 1 or more.
+
+    See Also
+    --------
+    skdplda.privacy.noise_multiplier : The proven accountings, which ask for less noise.
+
+    Notes
+    -----
+    [1]_ leaves open how delta is divided. Here each step gets delta / steps by linear composition; by advanced
+    composition half of delta pays for the composition and the steps share the rest; by zCDP, which spends all of delta
+    on its conversion, delta' is 1e-6.
+
+    References
+    ----------
+    .. [1] M. Park, J. Foulds, K. Chaudhuri, M. Welling (2016). Private topic modeling. arXiv:1609.04120. Eqs. 5 and 6.
+
+    Examples
+    --------
+    >>> from skdplda.published import vips_noise_multiplier
+    >>> round(vips_noise_multiplier("zcdp", 0.5, 1e-4, 40, 0.01), 2)
+    2.08
+    """
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    gaussian_event(1.0, steps, sampling_rate)  # checks both
+    if accounting not in CLAIMED_ACCOUNTINGS:
+        raise ValueError(f"accounting must be one of {CLAIMED_ACCOUNTINGS}; got {accounting!r}")
+    if math.isinf(epsilon):
+        return 0.0
+    if delta == 0:
+        raise ValueError("delta must be > 0 for Gaussian noise; got 0")
+    step_epsilon, step_delta = SHARES[accounting](epsilon, delta, steps, sampling_rate)
+    before, tolerance = log1p(expm1(step_epsilon) / sampling_rate), step_delta / sampling_rate
+    if not tolerance < 1:
+        raise ValueError(
+            f"accounting={accounting!r} leaves each of {steps} steps a delta of {tolerance:.3g} before subsampling; it"
+            " must be below 1. Take more steps, a larger sampling rate, a smaller delta, or VIPSLDA."
+        )
+    return math.sqrt(2 * log(1.25 / tolerance)) / before
+
+
+def _zcdp_share(epsilon, delta, steps, sampling_rate):
+    """Epsilon and delta of a step as rho-zCDP, with total + 2 sqrt(total ln(1/delta)) = epsilon."""
+    bits = log(1 / delta)
+    root = math.sqrt(bits + epsilon) - math.sqrt(bits)
+    return math.sqrt(4 * root * root / steps * log(1.25 / (STEP_DELTA * sampling_rate))), STEP_DELTA * sampling_rate
+
+
+def _advanced_share(epsilon, delta, steps, sampling_rate):
+    """Epsilon and delta of a step by Theorem 3.20 of Dwork and Roth (2014)."""
+
+    def spends(step):
+        return math.sqrt(2 * steps * log(2 / delta)) * step + steps * step * expm1(step) >= epsilon
+
+    return least(spends, min(epsilon, 700.0)) * BELOW, delta / (2 * steps)
+
+
+def _linear_share(epsilon, delta, steps, sampling_rate):
+    """Epsilon and delta of a step by Theorem 3.16 of Dwork and Roth (2014)."""
+    return epsilon / steps, delta / steps
+
+
+SHARES = {"zcdp": _zcdp_share, "advanced": _advanced_share, "linear": _linear_share}
+
+
+class PublishedVIPSLDA(VIPSLDA):
+    """VIPS, variational inference with private statistics, with the accountings of its paper.
+
+    The stochastic form of [1]_, Algorithm 1, with the noise that the paper's paths from epsilon to noise ask for, to
+    reproduce its figures. They are no proofs, and conservative: the guarantee says what the noise is worth. It warns on
+    every fit. `VIPSLDA(learning_method="online")` is the same with a proven epsilon and less noise.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics. Affects privacy: no.
+    epsilon : float, default=5.0
+        What is claimed of the whole fit, for adding or removing one document (one user with `groups`). `inf` is the
+        non-private model on the same code. Affects privacy: yes.
+    delta : float, default=1e-5
+        Probability that the loss exceeds epsilon. Affects privacy: yes.
+    accounting : {"zcdp", "advanced", "linear"}, default="zcdp"
+        How epsilon is divided among the steps: by zero-concentrated differential privacy, by advanced or by linear
+        composition; see `vips_noise_multiplier`. Affects privacy: yes.
+    max_iter : int or None, default=None
+        Number of steps. None: two passes with noise, five without. Affects privacy: no, the noise is calibrated to it.
+    sampling_rate : float or None, default=None
+        Probability that a document (user) takes part in a step (Poisson sampling), called nu in [1]_. None:
+        `batch_size` / `nominal_size` if given, else 1. Affects privacy: no, the noise is calibrated to it.
+    batch_size : int or None, default=None
+        Documents expected in a step, in place of `sampling_rate`; needs `nominal_size`. Called S in [1]_. Affects
+        privacy: no.
+    nominal_size : int or None, default=None
+        A public estimate of the number of documents (users), called D in [1]_. Affects privacy: no.
+    max_norm : float or None, default=None
+        Bound on the norm of a document's (user's) word counts, at least 1; larger ones are scaled down to it, as in
+        [1]_. None: all documents (users) contribute equally. Unused without noise. Affects privacy: no, noise follows.
+    max_doc_length : int or None, default=None
+        Longer documents are cut to so many random tokens, called N in [1]_. Affects privacy: no.
+    learning_offset : float, default=10.0
+        Called tau_0 in [1]_; at least 0. Affects privacy: no.
+    learning_decay : float, default=0.7
+        Called kappa in [1]_; in [0, 1]. Affects privacy: no.
+    max_doc_update_iter : int or None, default=None
+        Most iterations for a document in a step. None: 50. Affects privacy: no.
+    mean_change_tol : float, default=1e-3
+        Mean change of its parameters at which a document stops. Affects privacy: no.
+    doc_topic_prior : float, array-like of shape (n_components,) or None, default=None
+        Dirichlet prior of topic proportions, called alpha in [1]_. None: 0.1. Affects privacy: no.
+    topic_word_prior : float or None, default=None
+        Dirichlet prior of topics, called eta in [1]_. None: 1.0 with noise, 0.03 without. Affects privacy: no.
+    checkpoint : str, path-like or None, default=None
+        As of `VIPSLDA`. Affects privacy: no.
+    callback : callable or None, default=None
+        Called after each step with a report (`n_done`, `n_rounds`, `table`) that holds released values only. Affects
+        privacy: no.
+    n_jobs : int or None, default=None
+        Threads, as in joblib. Same result for any number. Affects privacy: no.
+    random_state : int, bytes, RandomState or None, default=None
+        None takes fresh entropy from the operating system. Anything else makes the fit reproducible and warns.
+        Affects privacy: yes.
+    verbose : int, default=0
+        Progress bar if positive. Affects privacy: no.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_words)
+        Topic-word pseudo-counts, the prior included; called lambda in [1]_.
+    topic_word_ : ndarray of shape (n_components, n_words)
+        `components_` with rows scaled to sum to 1.
+    privacy_guarantee_ : PrivacyGuarantee
+        What is claimed, why that is no proof, and what the noise is worth.
+    signal_to_noise_ : ndarray of shape (n_components, n_words)
+        By how many standard deviations of the noise a released count exceeds that of a topic with the word frequencies
+        of all; rather too small. Not without noise.
+    topic_signal_to_noise_ : ndarray of shape (n_components,)
+        The same for whole topics, 0 for noise alone: a topic below about 1 says little.
+    n_iter_ : int
+        Steps done.
+    n_features_in_ : int
+        Number of words.
+    feature_names_in_ : ndarray of shape (n_words,)
+        Words, if X was a data frame.
+
+    See Also
+    --------
+    skdplda.VIPSLDA : A guarantee that holds, and streams of batches.
+
+    References
+    ----------
+    .. [1] M. Park, J. Foulds, K. Chaudhuri, M. Welling (2016). Private topic modeling. arXiv:1609.04120. Algorithm 1,
+       eqs. 5 and 6.
+
+    Examples
+    --------
+    >>> from skdplda.published import PublishedVIPSLDA
+    >>> paper = PublishedVIPSLDA(4, accounting="linear", batch_size=200, nominal_size=2000)
+    >>> paper.privacy_cost()
+    PrivacyGuarantee(epsilon=5, delta=1e-5, document, add-remove, central, claimed)
+    """
+
+    # What the form has no choice of: the hooks of the base read it.
+    learning_method, max_visits, prior = "online", None, None
+    _seeded_as = "VIPSLDA"
+
+    _parameter_constraints = {  # noqa: RUF012
+        **BaseRoundsModel._parameter_constraints,
+        "accounting": [StrOptions(set(CLAIMED_ACCOUNTINGS))],
+        "sampling_rate": [Interval(Real, 0, 1, closed="right"), None],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "nominal_size": [Interval(Integral, 1, None, closed="left"), None],
+        "max_norm": [Interval(Real, 1, GRID, closed="both"), None],
+        "max_doc_length": [Interval(Integral, 1, None, closed="left"), None],
+        "learning_offset": [Interval(Real, 0, None, closed="left")],
+        "learning_decay": [Interval(Real, 0, 1, closed="both")],
+        "max_doc_update_iter": [Interval(Integral, 1, 2**30, closed="both"), None],
+        "mean_change_tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        epsilon: float = 5.0,
+        delta: float = 1e-5,
+        accounting: Literal["zcdp", "advanced", "linear"] = "zcdp",
+        max_iter: int | None = None,
+        sampling_rate: float | None = None,
+        batch_size: int | None = None,
+        nominal_size: int | None = None,
+        max_norm: float | None = None,
+        max_doc_length: int | None = None,
+        learning_offset: float = 10.0,
+        learning_decay: float = 0.7,
+        max_doc_update_iter: int | None = None,
+        mean_change_tol: float = 1e-3,
+        doc_topic_prior: ArrayLike | None = None,
+        topic_word_prior: float | None = None,
+        checkpoint: PathLike | None = None,
+        callback: Function | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.accounting = accounting
+        self.max_iter = max_iter
+        self.sampling_rate = sampling_rate
+        self.batch_size = batch_size
+        self.nominal_size = nominal_size
+        self.max_norm = max_norm
+        self.max_doc_length = max_doc_length
+        self.learning_offset = learning_offset
+        self.learning_decay = learning_decay
+        self.max_doc_update_iter = max_doc_update_iter
+        self.mean_change_tol = mean_change_tol
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.checkpoint = checkpoint
+        self.callback = callback
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _takes_batches(self):
+        return False
+
+    def _plan(self, stream=False):
+        if stream:
+            raise ValueError(
+                f"stream must be False for {type(self).__name__}: the paper counts on Poisson samples, and partial_fit"
+                " cannot know how batches were drawn. Use VIPSLDA, or fit."
+            )
+        return super()._plan()
+
+    def _equal_plan(self, n_rounds, rate, visits=None):
+        sigma = vips_noise_multiplier(self.accounting, self.epsilon, self.delta, n_rounds, rate)
+        return NoisePlan.repeated(sigma, self.epsilon, n_rounds, rate)
+
+    def _claim(self, plan):
+        """Return the fields of the guarantee that are not those of proven rounds; none without noise."""
+        if plan.noiseless:
+            return {}
+        true = epsilon_of(plan.event, self.delta)
+        return {
+            "status": "claimed",
+            "reference": "Park et al. (2016), Private topic modeling, equations 5 and 6",
+            "event": plan.event if true <= self.epsilon else None,
+            "reason": (
+                f"the {self.accounting} path of 2016 is no proof: it goes through (epsilon, delta) of single steps, and"
+                " uses the Gaussian mechanism's formula where it is not valid. Privacy loss distributions give"
+                f" epsilon = {true:.4g} at the same delta for this noise."
+            ),
+        }
+
+    def _warn(self, plan, guarantee, n_words, stacklevel=5):
+        super()._warn(plan, guarantee, n_words, stacklevel + 1)
+        if not plan.noiseless:
+            warnings.warn(
+                f"accounting={self.accounting!r} claims epsilon={self.epsilon:g}: {guarantee.reason} Use"
+                " VIPSLDA(learning_method='online') for a proven epsilon.",
+                PrivacyLeakWarning,
+                stacklevel=stacklevel,
+            )
