@@ -18,7 +18,6 @@ from dp_accounting import dp_event
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import CountVectorizer
 
-import skdplda.privacy
 from skdplda import PrivateCGSLDA
 from skdplda._kernels import _noise, _reports
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError
@@ -678,16 +677,6 @@ def test_a_budget_charge_is_asked_first_and_charged_once_a_run():
             charge.check()
         with pytest.raises(BudgetExceededError):
             charge.charge("b")
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("Payment", "BudgetCharge")],
-)
-def test_old_names_still_work_and_warn(old, new):
-    with pytest.warns(FutureWarning, match=f"skdplda.privacy.{old} is now skdplda.privacy.{new}"):
-        found = getattr(skdplda.privacy, old)
-    assert found is getattr(skdplda.privacy, new)
 
 
 def test_a_budget_charge_without_a_ledger_costs_nothing(monkeypatch):
