@@ -1,6 +1,5 @@
 """The base of all topic models, and that of the models fitted by private rounds, whose `fit` is a template."""
 
-import warnings
 from contextlib import closing, nullcontext
 from functools import partial
 from numbers import Integral, Real
@@ -30,6 +29,7 @@ from skdplda._validation import (
     note_parameters,
     warn_of_missing_groups,
 )
+from skdplda._warnings import warn
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import ShardedDocuments, load_documents
 from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
@@ -529,7 +529,7 @@ class BaseRoundsModel(BaseTopicModel):
         attributes = self._run(plan, randomness, data, charge, watched)
         self._set_fitted(guarantee, **attributes, **({} if watch is None else watch.attributes()))
         note_groups(self, data.units)
-        self._warn_fitted(stacklevel=6)
+        self._warn_fitted()
         return self
 
     def _run(self, plan, randomness, data, charge, callback):
@@ -648,13 +648,13 @@ class BaseRoundsModel(BaseTopicModel):
         units = None if groups is None else check_groups(groups, X.shape[0])
         return TrainingData(X, units, groups is not None, (X.indptr, X.indices, X.data, *(units or ())), words)
 
-    def _warn(self, plan, guarantee, n_words, stacklevel=5):
-        """Warn the caller of `fit`; `stacklevel` is that of the caller, counted from here."""
-        warn_of_spare_topics(self.n_components, n_words, stacklevel + 1)
+    def _warn(self, plan, guarantee, n_words):
+        """Warn the caller of `fit`."""
+        warn_of_spare_topics(self.n_components, n_words)
 
-    def _warn_fitted(self, stacklevel):
+    def _warn_fitted(self):
         """Warn the caller of `fit` of what the releases tell: what was paid for is stored, even if this raises."""
-        warn_of_noise(self, stacklevel)
+        warn_of_noise(self)
 
     def _randomness(self):
         """Return the `Randomness` of a fit, which is that of the interrupted run if there is a checkpoint.
@@ -715,7 +715,7 @@ class BaseRoundsModel(BaseTopicModel):
                     " DPCountVectorizer or SemanticUnitVectorizer in the pipeline (what scikit-learn's CountVectorizer"
                     " makes has no names), or give prior.for_words(words), with the words in the order of the columns."
                 )
-            prior = prior._meet(data.words, stacklevel=7)
+            prior = prior.for_words(data.words)
         if prior.n_words not in (None, data.n_words):
             raise ValueError(f"prior is for {prior.n_words} words, and X has {data.n_words}.")
         return prior
@@ -745,12 +745,11 @@ def settings_of(estimator):
     return fingerprint({name: value for name, value in settings.items() if name not in MAY_CHANGE})
 
 
-def warn_of_spare_topics(n_components, n_words, stacklevel=4):
+def warn_of_spare_topics(n_components, n_words):
     """Warn the caller of `fit` that there are more topics than words."""
     if n_components > n_words:
-        warnings.warn(
+        warn(
             f"n_components={n_components} exceeds the {n_words} words of X: some topics will be alike or"
             " empty. Use at most as many topics as words.",
             UserWarning,
-            stacklevel=stacklevel,
         )

@@ -1,6 +1,5 @@
 """Collapsed Gibbs LDA: the sound private form, and the published ones."""
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
@@ -11,6 +10,7 @@ import numpy as np
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import Interval, StrOptions, check_counts, fit_context, tokens_of
+from skdplda._warnings import warn
 from skdplda.distributed import shards_of
 from skdplda.esteps._gibbs import GibbsEStep, StartedGibbsEStep
 from skdplda.esteps._listed import ListedEStep
@@ -366,14 +366,13 @@ class PrivateCGSLDA(BaseRoundsModel):
             )
         return super()._read(X, groups, plan, randomness)
 
-    def _warn(self, plan, guarantee, n_words, stacklevel=5):
-        super()._warn(plan, guarantee, n_words, stacklevel + 1)
+    def _warn(self, plan, guarantee, n_words):
+        super()._warn(plan, guarantee, n_words)
         if plan is None:
-            warnings.warn(
+            warn(
                 f"mechanism={self.mechanism!r} is the published form and not private: {CLAIMED[self.mechanism]} Use"
                 " mechanism='gaussian' for a guarantee that holds.",
                 PrivacyLeakWarning,
-                stacklevel=stacklevel,
             )
 
     def _adaptive(self):

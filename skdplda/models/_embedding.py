@@ -1,6 +1,5 @@
 """Embedding topics: private clusters of texts' embeddings, and the words of each cluster."""
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
@@ -23,6 +22,7 @@ from skdplda._validation import (
     check_same_rows,
     fit_context,
 )
+from skdplda._warnings import warn
 from skdplda.distributed import paired_shards, shards_of
 from skdplda.esteps._clusters import FINE, ClusterEStep, Embeddings
 from skdplda.models._base import BaseRoundsModel, TrainingData
@@ -247,17 +247,16 @@ ShardedCounts
         """
         return self._fit((X, counts), groups)
 
-    def _warn_fitted(self, stacklevel):
-        super()._warn_fitted(stacklevel + 1)
+    def _warn_fitted(self):
+        super()._warn_fitted()
         clear = int(self._clear_clusters().sum())
         if clear < self.n_components:
             most = f"{clear} clusters" if clear > 1 else "1 cluster"
-            warnings.warn(
+            warn(
                 f"{self.n_components - clear} of n_components={self.n_components} clusters do not stand out of the"
                 f" noise: their released sizes are below {CLEAR:g} standard deviations, {self.size_deviation_:.4g}"
                 f" each. Use at most {most}, a larger epsilon, or more texts.",
                 UserWarning,
-                stacklevel=stacklevel - 1,
             )
 
     def audit_contributions(  # type: ignore[override]
@@ -436,7 +435,7 @@ ShardedCounts
         if centre is not None and matmul(centre, centre) > 1:
             raise ValueError("centre must be of length 1 at most: it is a mean of rows of length 1.")
 
-    def _warn(self, plan, guarantee, n_words, stacklevel=5):
+    def _warn(self, plan, guarantee, n_words):
         """Nothing to warn of before the fit: how many clusters stand out, only the releases tell."""
 
     def _remembers(self, plan, data):

@@ -1,7 +1,6 @@
 """Hybrid private LDA: every topic draw is released, and priced."""
 
 import math
-import warnings
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
@@ -23,6 +22,7 @@ from skdplda._validation import (
     fit_context,
     tokens_of,
 )
+from skdplda._warnings import warn
 from skdplda.datasets import make_lda_corpus
 from skdplda.distributed import ShardedDocuments
 from skdplda.exceptions import PrivacyLeakWarning
@@ -266,9 +266,9 @@ class HDPLDA(BaseTopicModel):
         X = X if sharded else some_tokens(X, randomness.draw_key())
         if self._sequential():
             said = f"table={self.table!r} is the published form and not private: {NOT_PRIVATE} Use table='delayed'."
-            warnings.warn(said, PrivacyLeakWarning, stacklevel=3)
+            warn(said, PrivacyLeakWarning)
         elif plan.private:
-            randomness.warn_if_seeded(self, stacklevel=4)
+            randomness.warn_if_seeded(self)
             hopeless = self._warn_if_hopeless(plan)
         charge.charge(uuid4().hex)
         with closing(sharded.pool) if sharded else nullcontext():
@@ -460,10 +460,9 @@ class HDPLDA(BaseTopicModel):
     def _plan(self):
         """Return the noise and the range of the draws, from the parameters alone."""
         if self.table in FORMS:
-            warnings.warn(
+            warn(
                 f"table={self.table!r} is now called {FORMS[self.table]!r}; the old name will go in the next release.",
                 FutureWarning,
-                stacklevel=4,
             )
         self._doc_topic_prior()
         if self._sequential() and self.mechanism is not None:
@@ -527,7 +526,7 @@ class HDPLDA(BaseTopicModel):
         prior = None if self._given_range() is None else self._topic_word_prior()
         sentence = shortfall(plan, self.delta, total, share, prior)
         if sentence:
-            warnings.warn(sentence, UserWarning, stacklevel=4)
+            warn(sentence, UserWarning)
         return bool(sentence)
 
     def _guarantee(self, plan):

@@ -17,6 +17,7 @@ import pandas as pd
 
 from skdplda._types import ArrayLike
 from skdplda._validation import check_groups, check_is_fitted, is_integer, unit_of_documents
+from skdplda._warnings import warn
 from skdplda.exact._loop import answer_exactly
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, check_epsilon, stated_guarantee
@@ -263,7 +264,7 @@ class PeriodsMixin:
                 " epsilon would help; or the times and classes of the documents are not those that were asked for."
             )
             said.counts = found  # they are paid for: where warnings are errors, this is how to get at them
-            warnings.warn(said, stacklevel=3)
+            warn(said)
         return found
 
 

@@ -1,7 +1,6 @@
 """What selector and vectorizer share: the guarantee, the budget charge, and the selection from the words of units."""
 
 import math
-import warnings
 from collections import Counter
 from functools import partial
 from numbers import Integral, Real
@@ -12,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from skdplda._validation import SEED, Interval, StrOptions, check_groups, fit_context
+from skdplda._warnings import warn
 from skdplda.distributed import ShardedDocuments, load_documents, shards_of
 from skdplda.exceptions import EmptySelectionError, PrivacyLeakWarning
 from skdplda.privacy import (
@@ -162,11 +162,10 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         if np.isfinite(self.epsilon):
             randomness.warn_if_seeded(self)
         if self.mechanism in CLAIMED:
-            warnings.warn(
+            warn(
                 f"mechanism={self.mechanism!r} is the published form and not private: {CLAIMED[self.mechanism]} Use"
                 " mechanism='item_frequency' for a guarantee that holds.",
                 PrivacyLeakWarning,
-                stacklevel=4,
             )
         return randomness
 
