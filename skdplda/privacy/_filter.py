@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from skdplda._arithmetic import exp, log, log1p, ndtri
+from skdplda._arithmetic import bracket, exp, log, log1p, ndtri
 from skdplda.privacy._accounting import (
     OUTWARDS,
     RENYI_BITS,
@@ -289,11 +289,5 @@ def _divergence(event, order, edition):
 
 
 def _largest(fits):
-    """Bisect for the largest x >= 0 that fits, for a condition that small ones meet."""
-    low, high = 0.0, 1.0
-    while fits(high) and high < 1e300:
-        low, high = high, 2 * high
-    while high - low > 1e-13 * high > 1e-300:
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    """Return the largest x >= 0 that fits, up to rounding, for a condition that small ones meet."""
+    return bracket(fits, 0.0, 1.0, rtol=1e-13, atol=1e-300, most=1e300)[0]
