@@ -381,13 +381,8 @@ def check_counts(estimator, X, *, reset):
 
     Fractions are rounded, with a warning. Larger counts become 2**31 - 1, without one: how large a count is must not
     show. With `reset`, as in `fit`, the estimator's `n_features_in_` and `feature_names_in_` are set, else checked.
-
-    Raises
-    ------
-    TypeError
-        For a collection that lies on workers.
-    ValueError
-        For NaN, infinity, negative counts, no documents, no words, a sparse matrix whose arrays do not describe one.
+    TypeError for what lies on workers; ValueError for NaN, infinity, negative counts, no documents, no words, or a
+    sparse matrix whose arrays do not describe one.
     """
     if hasattr(type(X), "__dask_graph__") or hasattr(type(X), "_on_workers"):
         raise TypeError(

@@ -309,22 +309,11 @@ class BaseTopicModel(
 
 
 class TrainingData(NamedTuple):
-    """What `fit` was given, checked.
+    """What `fit` was given, checked: documents in memory, on disk or on workers.
 
-    Parameters
-    ----------
-    documents : csr_array, UnitMatrix, DiskCounts or ShardedDocuments
-        In memory, on disk or on workers.
-    units : tuple of ndarray or None
-        Documents of each user, as from `check_groups`; None makes each document its own privacy unit.
-    grouped : bool
-        Whether the privacy unit is a user.
-    contents : tuple of ndarray
-        What a checkpoint must belong to.
-    words : ndarray of shape (n_words,) or None, default=None
-        The words of the columns, if these have names.
-    prior : WordPrior or None, default=None
-        What the public prior says of these words, where the fit has a use for it.
+    `units` are the documents of each user, as from `check_groups`; None makes each document its own privacy unit.
+    `contents` are arrays that a checkpoint must belong to. `words` are the names of the columns, if these have some,
+    and `prior` is what the public prior says of them, where the fit has a use for it.
     """
 
     documents: Any
