@@ -175,21 +175,9 @@ def cluster_shares(n_rounds, keyword_share, public_centre):
 
 
 def clusters(known, keyword_share, public_centre):
-    """Ask for a centre, for clusters round by round, and for their words; return what is known then.
+    """Ask for a centre, unless it is public, for clusters round by round, and for their words; return what is known.
 
-    Parameters
-    ----------
-    known : ClusterKnowledge
-        What is known before.
-    keyword_share : float
-        Of the budget, for words; 0 without counts.
-    public_centre : bool
-        Whether the centre is known.
-
-    Yields
-    ------
-    ask : Ask
-        To be sent the noisy sum.
+    `keyword_share` is the part of the budget for words, 0 without counts.
     """
     todo = cluster_shares(known.n_rounds, keyword_share, public_centre)
     for kind, share in todo:
@@ -209,29 +197,10 @@ def clusters(known, keyword_share, public_centre):
 class ClusterKnowledge:
     """What the releases prove of clusters; post-processing of these and of public values.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        (n_dimensions, n_words, n_clusters); no words without counts.
-    plan : ClusterPlan
-        The noise of the whole budget.
-    start : PublicStart
-        Where clusters start.
-    n_rounds : int
-        Of clusters.
-    soft : bool
-        Whether documents are divided among clusters in the first rounds.
-    centre : ndarray of shape (n_dimensions,) or None, default=None
-        A public centre, of rows of length 1.
-    frequencies : ndarray of shape (n_words,) or None, default=None
-        Public frequencies of words.
-
-    Attributes
-    ----------
-    centre : ndarray of shape (n_dimensions,)
-        Mean of the documents' directions.
-    directions : ndarray of shape (n_clusters, n_dimensions)
-        Of the clusters, of length 1.
+    `shape` is (n_dimensions, n_words, n_clusters), without words where there are no counts; `plan` has the noise of the
+    whole budget, for `n_rounds` of clusters. With `soft`, documents are divided among clusters in the first rounds.
+    `centre` and `frequencies` are public ones, or None. The attributes are `centre`, the mean of the documents'
+    directions, and `directions`, those of the clusters, of length 1.
     """
 
     def __init__(self, shape, plan, start, *, n_rounds, soft, centre=None, frequencies=None):
@@ -376,18 +345,9 @@ class ClusterKnowledge:
 
 
 def mean_direction(noisy, deviation, start):
-    """Return the mean of directions from their noisy number and sum: (n_dimensions,).
+    """Return the mean of directions, (n_dimensions,), from their noisy number and sum, on the grid.
 
     It is a multiple of the public mean and, by `shrunk_rest`, what the release has beside.
-
-    Parameters
-    ----------
-    noisy : ndarray of shape (1 + n_dimensions,)
-        Number and sum, on the grid.
-    deviation : float
-        Of the noise in each.
-    start : PublicStart
-        Public knowledge.
     """
     number = max(noisy[0] / SIZE, deviation / SIZE, 1e-300)
     found, noise = noisy[1:] / (STEP * LENGTH * number), deviation / (STEP * LENGTH * number)

@@ -523,17 +523,7 @@ def projected_e_step(X, units=None, *, projection, n_words, **options):
 
 
 def concentration(sizes, sums, directions):
-    """Return the concentration of von Mises-Fisher distributions, by Banerjee's approximation, from released sums.
-
-    Parameters
-    ----------
-    sizes : ndarray of shape (n_clusters,)
-        Documents.
-    sums : ndarray of shape (n_clusters, n_dimensions)
-        Of their directions.
-    directions : ndarray of shape (n_clusters, n_dimensions)
-        Of the clusters.
-    """
+    """Return the concentration of von Mises-Fisher distributions, by Banerjee's approximation, from released sums."""
     n_dimensions = sums.shape[1]
     resultant = total(sums * directions) / max(total(np.maximum(sizes, 0)), 1e-300)
     resultant = min(max(resultant, 0.05), 0.95)

@@ -86,16 +86,8 @@ class TopicCounts:
 class PeriodEStep:
     """What each privacy unit adds to the counts of topics by period: at most GRID in all, in integers.
 
-    Parameters
-    ----------
-    doc_topic : ndarray of shape (n_documents, n_components)
-        Topic proportions. Each row depends on its own document alone.
-    period : ndarray of shape (n_documents,), int
-        The period of each document; -1 for none.
-    n_periods : int
-        How many there are.
-    units : tuple of ndarray
-        Documents of each unit, as from `check_groups`.
+    Each row of `doc_topic`, (n_documents, n_components), depends on its own document alone. `period` has the period of
+    each document, -1 for none; `units` are as from `check_groups`.
     """
 
     def __init__(self, doc_topic, period, n_periods, units):
