@@ -4,10 +4,13 @@ import copy
 import inspect
 import pickle
 
+import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
 
-from skdplda import PCTD, VIPSLDA, PrivacyGuarantee, PrivateCGSLDA, ReleasedTopicModel
+from skdplda import PCTD, VIPSLDA, PrivacyGuarantee, PrivacyLeakWarning, PrivateCGSLDA, ReleasedTopicModel
 from skdplda.models._hints import PARAMETERS
 
 
@@ -25,6 +28,21 @@ def test_an_error_of_a_property_is_the_one_that_is_raised():
     model = ReleasedTopicModel([[0.5, 0.5]], privacy_guarantee=PrivacyGuarantee(epsilon=1.0))
     with pytest.raises(AttributeError, match="this model was released without words"):
         model.id2word  # noqa: B018
+
+
+def test_a_warning_points_at_the_line_that_asked():
+    """Through scikit-learn's pipeline, searches and wrappers, whatever lies between."""
+    X = np.ones((30, 4), int)
+    asked = [
+        lambda: PrivateCGSLDA(2, max_iter=2, random_state=0).fit(X),
+        lambda: make_pipeline(PrivateCGSLDA(2, max_iter=2, random_state=0)).fit_transform(X),
+        lambda: cross_val_score(PrivateCGSLDA(2, max_iter=2, random_state=0), X, cv=2),
+        lambda: VIPSLDA(2, learning_method="online", nominal_size=60, batch_size=30, random_state=0).partial_fit(X),
+    ]
+    for ask in asked:
+        with pytest.warns(PrivacyLeakWarning, match="random_state") as caught:
+            ask()
+        assert {warning.filename for warning in caught if warning.category is PrivacyLeakWarning} == {__file__}
 
 
 def test_other_names_fail_as_ever():
