@@ -709,15 +709,15 @@ MUTANTS = [
     ),
     Mutant(
         "a ledger of divergences forgets what events leave out",
-        "return _divergence(event, self.order, self.edition), guarantee.event_delta",
-        "return _divergence(event, self.order, self.edition), 0.0",
+        "return _divergence(event, self.order), guarantee.event_delta",
+        "return _divergence(event, self.order), 0.0",
         "words that one unit alone uses are told as often as one likes",
         "test_accountant",
     ),
     Mutant(
         "a ledger of divergences forgets the delta of what has no event",
-        "_pure_divergence(guarantee.epsilon, self.order, self.edition), guarantee.delta",
-        "_pure_divergence(guarantee.epsilon, self.order, self.edition), 0.0",
+        "_pure_divergence(guarantee.epsilon, self.order), guarantee.delta",
+        "_pure_divergence(guarantee.epsilon, self.order), 0.0",
         "deltas add up without a limit",
         "test_accountant",
     ),
@@ -982,7 +982,7 @@ MUTANTS = [
     Mutant(
         "trials are heard",
         "                if best is None or found.rank > best.rank:",
-        "                found.tell(stacklevel=3)\n                if best is None or found.rank > best.rank:",
+        "                found.tell()\n                if best is None or found.rank > best.rank:",
         "warnings tell of trials that are not released, and of their number",
         "test_model_selection",
     ),

@@ -31,6 +31,7 @@ from skdplda._kernels._linear_algebra import eigen, gram, inverse, mixture_weigh
 from skdplda._types import Function
 
 __all__ = [
+    "bracket",
     "digamma",
     "eigen",
     "exp",
@@ -63,21 +64,7 @@ def _numbers(a: Any) -> np.ndarray:
 
 
 def total(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Sum of all numbers, or along an axis, added up in a fixed order.
-
-    Parameters
-    ----------
-    a : array-like or csr_array
-        Numbers, as float64.
-    axis : int or None, default=None
-        As in `np.sum`.
-    keepdims : bool, default=False
-        As in `np.sum`; not for a csr_array.
-
-    Returns
-    -------
-    sum : float or ndarray of float64
-    """
+    """Sum of all numbers, or along an axis, as `np.sum`, added up in a fixed order; also of a csr_array."""
     if not isinstance(a, np.ndarray) and sp.issparse(a):
         places = {0: a.indices, 1: np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))}
         return total(a.data) if axis is None else np.bincount(places[axis], a.data, a.shape[1 - axis])
@@ -100,20 +87,9 @@ def mean(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
 
 
 def matmul(a: Any, b: Any, n_threads: int = 1) -> Any:
-    """Product of two matrices or vectors, the first of which may be sparse, added up in a fixed order.
+    """Product of two matrices or vectors, the first of which may be a sparse matrix, added up in a fixed order.
 
-    Parameters
-    ----------
-    a : array-like or sparse matrix, of shape (n, m) or (m,)
-        A vector only if it is dense.
-    b : array-like of shape (m, k) or (m,)
-        Dense.
-    n_threads : int, default=1
-        The result does not depend on it.
-
-    Returns
-    -------
-    product : ndarray of float64, or float for two vectors
+    The result does not depend on `n_threads`. It is a float for two vectors.
     """
     columns = _numbers(b)
     vector = columns.ndim == 1
@@ -134,19 +110,7 @@ def matmul(a: Any, b: Any, n_threads: int = 1) -> Any:
 
 
 def power(x: Any, exponent: float) -> Any:
-    """Numbers from 0 to a power: roots and squares exactly rounded where they are a square root or a product.
-
-    Parameters
-    ----------
-    x : float or array-like
-        Not negative.
-    exponent : float
-        Any number.
-
-    Returns
-    -------
-    power : float or ndarray of float64
-    """
+    """Numbers from 0 to a power: roots and squares exactly rounded where they are a square root or a product."""
     scalar, x = np.ndim(x) == 0, np.asarray(x, np.float64)
     with np.errstate(divide="ignore"):
         if exponent in (0.25, 0.5):
@@ -159,43 +123,31 @@ def power(x: Any, exponent: float) -> Any:
 
 
 def geomspace(first: float, last: float, n: int) -> np.ndarray:
-    """Return n numbers from the first to the last, whose logarithms are evenly spaced.
-
-    Parameters
-    ----------
-    first, last : float
-        Positive.
-    n : int
-        At least 2.
-
-    Returns
-    -------
-    numbers : ndarray of shape (n,)
-    """
+    """Return at least 2 numbers from the first to the last, both positive, whose logarithms are evenly spaced."""
     found = exp(log(first) + (log(last) - log(first)) * (np.arange(n) / (n - 1)))
     found[0], found[-1] = first, last
     return found
 
 
+def bracket(
+    condition: Function, low: float, high: float, rtol: float = 0.0, atol: float = 0.0, most: float = math.inf
+) -> tuple[float, float]:
+    """Return the last number found that meets a condition, as `low` does, and the first that does not, by bisection.
+
+    While `high` meets it, and is below `most`, it is doubled. The two are neighbours, or within a tolerance.
+    """
+    while high < most and condition(high):
+        low, high = high, 2 * high
+    while high - low > max(rtol * high, atol) and low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if condition(middle) else (low, middle)
+    return low, high
+
+
 def root(function: Function, low: float, high: float, tolerance: float) -> float:
-    """Return where a function that grows reaches zero, from below.
+    """Return where a function that grows reaches zero, at most `tolerance` below the root, where it is at most 0.
 
-    By secants, with half the value at an end that stays (the Illinois method), and by bisections where these are slow:
-    about as fast as `scipy.optimize.brentq`.
-
-    Parameters
-    ----------
-    function : callable
-        At most 0 at `low`, above at `high`.
-    low, high : float
-        They enclose the root.
-    tolerance : float
-        How far it may be below the root.
-
-    Returns
-    -------
-    x : float
-        Where the function was found to be at most 0.
+    It is at most 0 at `low` and above at `high`. By secants, with half the value at an end that stays (the Illinois
+    method), and by bisections where these are slow: about as fast as `scipy.optimize.brentq`.
     """
     at_low, at_high, below, turn, before = function(low), function(high), False, 0, math.inf
     while high - low > tolerance:
@@ -219,19 +171,7 @@ def root(function: Function, low: float, high: float, tolerance: float) -> float
 
 
 def normal(rng: np.random.Generator, size: int | tuple[int, ...]) -> np.ndarray:
-    """Draw standard normal numbers, by Marsaglia's polar method.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Its uniform numbers have the same bits everywhere.
-    size : int or tuple of int
-        The shape.
-
-    Returns
-    -------
-    numbers : ndarray of float64
-    """
+    """Draw standard normal numbers by Marsaglia's polar method: uniform numbers have the same bits everywhere."""
     found, n = np.empty(size), 0
     flat = found.reshape(-1)
     while n < len(flat):
@@ -249,17 +189,9 @@ def normal(rng: np.random.Generator, size: int | tuple[int, ...]) -> np.ndarray:
 
 
 def orthonormal(rows: Any) -> np.ndarray:
-    """Make rows orthogonal and of length 1, one after the other.
+    """Make rows orthogonal and of length 1, each a combination of the first rows with a positive factor of its own.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, m), n <= m
-        Rows that are, but for rounding, combinations of the rows above them become zero.
-
-    Returns
-    -------
-    rows : ndarray of shape (n, m)
-        Each is a combination of the first rows, the last with a positive factor.
+    Rows that are, but for rounding, combinations of the rows above them become zero.
     """
     found = np.array(rows, np.float64)
     for i, row in enumerate(found):

@@ -9,14 +9,6 @@ def import_optional(module, *, purpose, install):
     """Import a module by its absolute name, or say in an ImportError what to give to pip (`install`), and what for.
 
     `purpose` is the subject of the message. An installed package that fails to import raises its own error.
-
-    Examples
-    --------
-    >>> from skdplda._optional import import_optional
-    >>> import_optional("nowhere", purpose="The map", install="nowhere")
-    Traceback (most recent call last):
-        ...
-    ImportError: The map needs nowhere, which is not installed. Install it with: pip install "nowhere"
     """
     package = module.partition(".")[0]
     try:

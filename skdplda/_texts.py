@@ -70,29 +70,8 @@ def check_texts(documents, name="raw_documents", *, input="content", own=False):
     A data frame, or an array, of one column is that column. Other tables are refused, with the names of their columns:
     to iterate over a frame gives its column names, which would be paid for as if they were texts. A missing text (None,
     NaN, NA, NaT) is refused with its row, counted from 0, and so is what is no text. Whoever holds the documents sees
-    the message before anything is spent; it shows nothing of a text.
-
-    Parameters
-    ----------
-    documents : iterable, or callable that returns one
-        Texts, or what `input` says.
-    name : str, default="raw_documents"
-        Of the parameter, for the message.
-    input : {"content", "filename", "file"}, default="content"
-        As in `CountVectorizer`.
-    own : bool, default=False
-        Whether a function of the user's cuts documents, which then may be of any kind, but not missing.
-
-    Returns
-    -------
-    texts : iterable
-        Of the same documents.
-
-    Raises
-    ------
-    ValueError
-        For one string, a table of several columns, or anything that is no iterable. While it is read: for a missing
-        text, or what is none.
+    the ValueError before anything is spent; it shows nothing of a text. `input` is as in `CountVectorizer`; with `own`,
+    a function of the user's cuts documents, which then may be of any kind, but not missing.
     """
     documents = documents() if callable(documents) else documents
     documents = _one_column(documents, name)

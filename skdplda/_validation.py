@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from skdplda._types import Function
+from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = [
@@ -415,13 +416,8 @@ def check_counts(estimator, X, *, reset):
 
     Fractions are rounded, with a warning. Larger counts become 2**31 - 1, without one: how large a count is must not
     show. With `reset`, as in `fit`, the estimator's `n_features_in_` and `feature_names_in_` are set, else checked.
-
-    Raises
-    ------
-    TypeError
-        For a collection that lies on workers.
-    ValueError
-        For NaN, infinity, negative counts, no documents, no words, a sparse matrix whose arrays do not describe one.
+    TypeError for what lies on workers; ValueError for NaN, infinity, negative counts, no documents, no words, or a
+    sparse matrix whose arrays do not describe one.
     """
     if hasattr(type(X), "__dask_graph__") or hasattr(type(X), "_on_workers"):
         raise TypeError(
@@ -441,11 +437,10 @@ def check_counts(estimator, X, *, reset):
     if X.dtype.kind == "f":
         rounded = np.rint(X.data)
         if not np.array_equal(rounded, X.data):
-            warnings.warn(
+            warn(
                 f"{type(estimator).__name__} counts words; the fractional values in X were rounded. Pass counts,"
                 " for instance from CountVectorizer, not weights such as tf-idf.",
                 UserWarning,
-                stacklevel=4,
             )
     else:
         rounded = X.data
@@ -576,22 +571,20 @@ def _check_names(names):
         )
     void = sorted({name for name in names if name.strip().lower() in VOID})
     if void:
-        warnings.warn(
+        warn(
             f"groups has users called {', '.join(map(repr, void))}: these look like missing values that were made"
             " texts, as by astype(str). All documents under one name are protected as those of one user, and other"
             " people's among them less than the guarantee says. Give each document of unknown origin a group of its"
             " own.",
             PrivacyLeakWarning,
-            stacklevel=4,
         )
     spellings = len(names) - len({unicodedata.normalize("NFC", name).strip() for name in names})
     if spellings:
-        warnings.warn(
+        warn(
             "groups has names that differ in white space around them, or in the form of their accents, only"
             f" ({spellings} of {len(names)}): if they are the same users, the guarantee is weaker for these. Write"
             " one name for each user, by str.strip() and unicodedata.normalize('NFC', name).",
             PrivacyLeakWarning,
-            stacklevel=4,
         )
 
 
@@ -631,17 +624,16 @@ def _sorted(groups):
         return sorted(names, key=lambda name: (str(type(name)), repr(name)))
 
 
-def warn_of_missing_groups(estimator, groups, stacklevel=4):
+def warn_of_missing_groups(estimator, groups):
     """Warn the caller of `fit` that groups were asked for by `set_fit_request`, and none came."""
     request = vars(estimator).get("_metadata_request")
     if groups is None and request is not None and request.fit.requests.get("groups") is True:
-        warnings.warn(
+        warn(
             f"{type(estimator).__name__} was to get groups, and fit got none: the guarantee is for single documents,"
             " and weaker for users of several. skdplda.releases.PrivatePipeline takes fit(texts, groups=users);"
             " cross-validation and searches pass groups on only after"
             " sklearn.set_config(enable_metadata_routing=True).",
             PrivacyLeakWarning,
-            stacklevel=stacklevel,
         )
 
 

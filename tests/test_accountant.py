@@ -9,7 +9,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -18,7 +17,6 @@ from dp_accounting import dp_event
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import CountVectorizer
 
-import skdplda.privacy
 from skdplda import PrivateCGSLDA
 from skdplda._kernels import _noise, _reports
 from skdplda.exceptions import BudgetExceededError, IncompatibleGuaranteeError
@@ -298,42 +296,17 @@ def test_composed_gaussian_and_pure_events_are_charged_part_by_part():
     assert rule.charge(both) == (pytest.approx(sum(parts)), 0.0)
 
 
-FORMER = json.loads((Path(__file__).parent / "former_ledgers.json").read_text())
-
-
-@pytest.mark.parametrize("name", FORMER["ledgers"])
-def test_a_ledger_that_an_earlier_version_began_keeps_its_accounting(name):
-    """What remains, and what is accepted, are that version's words."""
-    stored = FORMER["ledgers"][name]
-    ledger = PrivacyAccountant.from_json(json.dumps(stored["ledger"]))
-    # What dp-accounting computes is rounded up further today, by less than a millionth here.
-    assert (
-        stored["remaining_epsilon"] * (1 - 1e-6) <= ledger.remaining_epsilon <= stored["remaining_epsilon"] * (1 + 1e-9)
-    )
-    again = PrivacyAccountant.from_json(ledger.to_json())
-    assert again._filter == ledger._filter
-    assert ledger._filter is None or [rule.edition for rule in ledger._filter.rules] == [1]
-    accepted = ""
-    for probe in FORMER["probes"][: len(stored["accepted"])]:
-        try:
-            again.check(PrivacyGuarantee.from_json(json.dumps(probe)))
-            accepted += "1"
-        except BudgetExceededError:
-            accepted += "0"
-    assert accepted == stored["accepted"]
-
-
 @pytest.mark.parametrize(
     "rules",
     [
         [],
         [{}],
-        [{"name": "joint", "delta": 1e-5, "reserve": 0.0, "order": 0.0, "edition": 2}],
-        [{"name": "gaussian", "delta": 2e-5, "reserve": 0.0, "order": 0.0, "edition": 2}],
-        [{"name": "renyi", "delta": 1e-5, "reserve": 0.0, "order": 1.0, "edition": 2}],
-        [{"name": "gaussian", "delta": 1e-5, "reserve": 0.0, "order": 0.0, "edition": 3}],
-        [{"name": "gaussian", "delta": 1e-5, "reserve": 0.0, "order": 0.0, "edition": 2}] * 2,
-        [{"name": "gaussian", "delta": 1e-5, "reserve": 10**400, "order": 0.0, "edition": 2}],
+        [{"name": "joint", "delta": 1e-5, "reserve": 0.0, "order": 0.0}],
+        [{"name": "gaussian", "delta": 2e-5, "reserve": 0.0, "order": 0.0}],
+        [{"name": "renyi", "delta": 1e-5, "reserve": 0.0, "order": 1.0}],
+        [{"name": "gaussian", "delta": 1e-5, "reserve": 0.0, "order": 0.0, "edition": 2}],
+        [{"name": "gaussian", "delta": 1e-5, "reserve": 0.0, "order": 0.0}] * 2,
+        [{"name": "gaussian", "delta": 1e-5, "reserve": 10**400, "order": 0.0}],
     ],
 )
 def test_a_forged_filter_is_refused(rules):
@@ -635,7 +608,7 @@ def test_json_round_trip(epsilon):
     ("change", "message"),
     [
         ({"format": "skdplda.PrivacyGuarantee"}, "must have the format 'skdplda.PrivacyAccountant'"),
-        ({"version": 0}, "version of skdplda.PrivacyAccountant must be 1 or 2; got 0"),
+        ({"version": 0}, "version of skdplda.PrivacyAccountant must be 3; got 0"),
         ({"ledger": [1]}, "damaged"),
         ({"surplus": 1}, "damaged"),
         ({"epsilon": -1}, "damaged: epsilon must be > 0 or inf; got -1"),
@@ -679,16 +652,6 @@ def test_a_budget_charge_is_asked_first_and_charged_once_a_run():
             charge.check()
         with pytest.raises(BudgetExceededError):
             charge.charge("b")
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("Payment", "BudgetCharge")],
-)
-def test_old_names_still_work_and_warn(old, new):
-    with pytest.warns(FutureWarning, match=f"skdplda.privacy.{old} is now skdplda.privacy.{new}"):
-        found = getattr(skdplda.privacy, old)
-    assert found is getattr(skdplda.privacy, new)
 
 
 def test_a_budget_charge_without_a_ledger_costs_nothing(monkeypatch):

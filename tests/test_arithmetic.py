@@ -194,6 +194,24 @@ def test_orthonormal_rows():
     assert_allclose(rows @ rows.T, np.diag([1, 1, 0, 1]), atol=1e-14)
 
 
+def test_a_bracket_ends_where_a_condition_does():
+    asked = []
+
+    def condition(x):
+        asked.append(x)
+        return x * x <= 2
+
+    low, high = arithmetic.bracket(condition, 0.0, 0.1)
+    assert low * low <= 2 < high * high and high == math.nextafter(low, 2)
+    assert arithmetic.bracket(condition, 0.0, 1.0, most=1.0) == (math.nextafter(1.0, 0), 1.0)  # the end is not asked
+    del asked[:]
+    low, high = arithmetic.bracket(condition, 1.0, 2.0, rtol=1e-3)
+    assert low * low <= 2 < high * high and high - low <= 2e-3 and len(asked) < 15
+    low, high = arithmetic.bracket(lambda x: False, 0.0, 1.0, rtol=1e-9, atol=1e-3)
+    assert low == 0 and high <= 1e-3
+    assert arithmetic.bracket(lambda x: True, 0.0, 1.0, most=100.0)[1] >= 100
+
+
 # Laws. Fixed seeds; a right sampler would fail with probability 1e-6.
 
 

@@ -331,8 +331,6 @@ def test_the_experiment_on_a_corpus(rare, tmp_path):
     options = {"n_models": 8, "repetitions": 2, "random_state": 0}
     results = membership_experiment(Counter(), rare, directory=tmp_path, **options)
     runs = results.runs
-    with pytest.warns(FutureWarning, match=r"results\.runs"):
-        assert results["repetitions"] is runs
     with pytest.raises(KeyError):
         results["no such attack"]
     assert set(results) == {

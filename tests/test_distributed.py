@@ -778,10 +778,3 @@ def test_a_worker_lost_at_any_moment(moment, X, monkeypatch):
         shards = ShardedCounts([dask.delayed(X[i : i + 50]) for i in range(0, 400, 50)], client=client)
         assert_array_equal(here.components_, model.fit(shards).components_)
         assert len(waits) > moment + 3
-
-
-def test_the_former_name_of_the_pool_warns():
-    import skdplda.distributed
-
-    with pytest.warns(FutureWarning, match="ActorPool"):
-        assert skdplda.distributed.Crew is ActorPool

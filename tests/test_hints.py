@@ -4,11 +4,14 @@ import copy
 import inspect
 import pickle
 
+import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
 
-from skdplda import PCTD, VIPSLDA, PrivateCGSLDA
-from skdplda.models._hints import ATTRIBUTES, PARAMETERS
+from skdplda import PCTD, VIPSLDA, PrivacyGuarantee, PrivacyLeakWarning, PrivateCGSLDA, ReleasedTopicModel
+from skdplda.models._hints import PARAMETERS
 
 
 @pytest.mark.parametrize("name", sorted(PARAMETERS))
@@ -21,13 +24,25 @@ def test_a_parameter_of_another_package_is_explained(name):
         assert PARAMETERS[name] in str(caught.value)
 
 
-@pytest.mark.parametrize("name", sorted(ATTRIBUTES))
-def test_an_attribute_of_another_package_is_explained(name):
-    for model in (VIPSLDA(), PrivateCGSLDA()):
-        assert not hasattr(model, name)
-        with pytest.raises(AttributeError, match="has no attribute") as caught:
-            getattr(model, name)
-        assert ATTRIBUTES[name] in str(caught.value)
+def test_an_error_of_a_property_is_the_one_that_is_raised():
+    model = ReleasedTopicModel([[0.5, 0.5]], privacy_guarantee=PrivacyGuarantee(epsilon=1.0))
+    with pytest.raises(AttributeError, match="this model was released without words"):
+        model.id2word  # noqa: B018
+
+
+def test_a_warning_points_at_the_line_that_asked():
+    """Through scikit-learn's pipeline, searches and wrappers, whatever lies between."""
+    X = np.ones((30, 4), int)
+    asked = [
+        lambda: PrivateCGSLDA(2, max_iter=2, random_state=0).fit(X),
+        lambda: make_pipeline(PrivateCGSLDA(2, max_iter=2, random_state=0)).fit_transform(X),
+        lambda: cross_val_score(PrivateCGSLDA(2, max_iter=2, random_state=0), X, cv=2),
+        lambda: VIPSLDA(2, learning_method="online", nominal_size=60, batch_size=30, random_state=0).partial_fit(X),
+    ]
+    for ask in asked:
+        with pytest.warns(PrivacyLeakWarning, match="random_state") as caught:
+            ask()
+        assert {warning.filename for warning in caught if warning.category is PrivacyLeakWarning} == {__file__}
 
 
 def test_other_names_fail_as_ever():

@@ -346,10 +346,10 @@ def test_killed_processes_lose_no_acknowledged_spend_and_leave_nothing(path):
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_litter_of_killed_processes_and_of_earlier_versions_is_removed(path):
+def test_litter_of_killed_processes_is_removed(path):
     litter = path.with_name(f".{path.name}.{'0' * 32}.partial")
     others = [path.with_name(".other.json.00.partial"), path.with_name("other.json.lock")]
-    for file in (litter, path.with_name(f"{path.name}.lock"), *others):
+    for file in (litter, *others):
         file.touch()
     PrivacyAccountant.open(path, epsilon=1.0)
     assert sorted(path.parent.iterdir()) == sorted([path, *others])
@@ -371,34 +371,6 @@ def test_integers_that_no_float_holds_are_refused_in_a_sentence(path):
         PrivacyAccountant.open(path)
     with pytest.raises(ValueError, match=r"epsilon must be > 0 or inf, .*got a number beyond it"):
         PrivacyAccountant(10**400)
-
-
-def test_a_ledger_of_the_first_version_goes_on_in_its_file(path):
-    former = json.dumps(json.loads(FORMER)).encode()
-    path.write_bytes(pack(former.decode()))
-    accountant = PrivacyAccountant.open(path)
-    assert [(entry.label, entry.date, entry.run) for entry in accountant.ledger] == [("fit a", None, "fit a")]
-    with accountant:
-        BudgetCharge(proven(0.5), "fit").charge("a")  # the run that was charged
-        BudgetCharge(proven(0.25), "fit").charge("b")
-    assert [entry.label for entry in PrivacyAccountant.open(path).ledger] == ["fit a", "fit b"]
-
-
-FORMER = json.dumps(
-    {
-        "format": "skdplda.PrivacyAccountant",
-        "version": 1,
-        "epsilon": 1.0,
-        "delta": 0.0,
-        "unit": "document",
-        "adjacency": "add-remove",
-        "trust": "central",
-        "accept_claimed": False,
-        "rule": "auto",
-        "reserve": None,
-        "ledger": [["fit a", json.loads(proven(0.5).to_json())]],
-    }
-)
 
 
 @pytest.mark.parametrize("path", ["", ".", "missing/ledger.json"])

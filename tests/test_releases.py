@@ -404,21 +404,6 @@ def test_what_is_told_of_topics_is_kept_in_the_file(fitted, released, tmp_path):
         toy(signal_to_noise=[[np.nan] * 3] * 2)
 
 
-def test_a_file_of_version_1_is_read(tmp_path):
-    path = forged(tmp_path / "model.zip", version=1)
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    header = json.loads(members["header.json"])
-    del header["topic_sizes"], header["topic_names"]
-    members["header.json"] = json.dumps(header).encode()
-    members["sha256.txt"] = _file._digest(members).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    info = load_released(path).topic_info(2)
-    assert info["size"].isna().all() and info["noise"].isna().all() and info["name"].tolist() == ["topic_0", "topic_1"]
-
-
 HOSTILE = "\x1b]0;you are root\x07", "a\x00b", "\x9b2J", "\u202etxt.exe", "\u2066x"
 
 

@@ -145,11 +145,6 @@ def test_a_pipeline_shows_what_release_takes_out_of_it(tmp_path):
     counts = CountVectorizer(vocabulary=words).transform(texts)
     lone = make_pipeline(PrivateCGSLDA(2, epsilon=3.0)).fit(counts)
     assert "zinc" in report(lone, tmp_path / "c.html", feature_names=words).read_text(encoding="utf-8")
-    with pytest.warns(FutureWarning, match="vocabulary is now called feature_names"):
-        former = report(lone, tmp_path / "e.html", vocabulary=words)
-    assert former.read_text(encoding="utf-8") == (tmp_path / "c.html").read_text(encoding="utf-8")
-    with pytest.raises(ValueError, match="give feature_names alone"):
-        report(lone, tmp_path / "c.html", feature_names=words, vocabulary=words)
     leaky = make_pipeline(CountVectorizer(), PrivateCGSLDA(2, epsilon=3.0)).fit(texts)
     with pytest.raises(ValueError, match="voids the guarantee"):
         report(leaky, tmp_path / "d.html")

@@ -45,12 +45,9 @@ EXCUSED = {
     "WordPrior": "is made by PublicPrior, of arrays",
     "VocabularyDisplay.from_estimator X_test": "takes texts",
     "WordVectorEmbedder": "takes texts",
-    "load_documents": "passes on what lies on workers; _shards checks each block (test_distributed.py)",
     "load_gensim_corpus": "takes lists of pairs",
-    "paired_shards": "takes what lies on workers",
     "poisoning_attack": "takes arrays, and counts one of them",
     "select_partitions": "takes an array of counts for CSR arrays of its own",
-    "shards_of": "takes what lies on workers",
     "threshold_keywords": "takes arrays",
     "word_similarity": "takes word vectors, an array",
 }

@@ -76,14 +76,6 @@ def test_forms_that_release_no_topics_have_no_trace(estimator):
     assert not hasattr(estimator, "audit_trace")
 
 
-def test_the_function_of_the_last_release_still_works_and_warns():
-    with pytest.warns(FutureWarning, match="skdplda.models.audit_trace is now a method"):
-        from skdplda.models import audit_trace
-    X = make_lda_corpus(20, 10, 2, random_state=0).data
-    trace, words = audit_trace(HDPLDA(2, max_iter=2), X)
-    assert trace.topics.shape == (2, len(words))
-
-
 def test_parameters_of_the_estimator_are_checked():
     with pytest.raises(ValueError, match="'epsilon' parameter of HDPLDA"):
         HDPLDA(epsilon=-4).audit_trace(np.ones((3, 4), int))

@@ -3,7 +3,6 @@
 from functools import partial
 from pathlib import Path
 from typing import Literal
-from warnings import warn
 
 import numpy as np
 from scipy.stats import t as student
@@ -82,12 +81,6 @@ class ExperimentResults(dict[str, AttackResult]):
         # a bootstrap of n things has (n - 1) / n of the variance
         half = np.std(rates) * np.sqrt(n / (n - 1)) * student.ppf((1 + confidence) / 2, n - 1)
         return pooled._replace(low=max(0.0, pooled.rate - half), high=min(1.0, pooled.rate + half))
-
-    def __missing__(self, name):
-        if name != "repetitions":
-            raise KeyError(name)
-        warn('write results.runs for results["repetitions"], which goes with version 0.2.', FutureWarning, stacklevel=2)
-        return self.runs
 
 
 def membership_experiment(

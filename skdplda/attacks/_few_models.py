@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import logsumexp, polygamma
 from scipy.stats import t as student
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -109,14 +110,9 @@ def variance_prior(variance, freedom):
     Log-variances have the variance trigamma(freedom / 2) of chance, and what is left is the prior's trigamma.
     """
     logs = np.log(variance)
-    left = logs.var() - polygamma(1, freedom / 2).mean()
     low, high = 1e-3, MOST_FREEDOM / 2
-    if left <= polygamma(1, high):
-        half = high
-    else:
-        for _ in range(100):
-            half = np.sqrt(low * high)
-            low, high = (half, high) if polygamma(1, half) > left else (low, half)
+    left = np.clip(logs.var() - polygamma(1, freedom / 2).mean(), polygamma(1, high), polygamma(1, low))
+    half = brentq(lambda half: polygamma(1, half) - left, low, high)
     prior = 2 * half
     shift = (polygamma(0, freedom / 2) - np.log(freedom / 2)).mean() - (polygamma(0, half) - np.log(half))
     return prior, np.exp(logs.mean() - shift)

@@ -78,17 +78,9 @@ def of_ranks(values):
 class Design:
     """Canaries and attacks, with what most designs have in common.
 
-    Attributes
-    ----------
-    n_coins : int
-        Canaries that are planted.
-    coins : tuple of slice
-        Which of them the white box looks for, and which the black box.
-    n_decisions : int
-        How many ways releases that canaries share may send the fit.
-    shown : tuple of float
-        Which part of the loss releases in the canaries' cells have, for the white box and for the black box: the noise
-        that is claimed has no more than that to show to any attack on them.
+    `coins` says which of the `n_coins` canaries the white box looks for, and which the black box. `n_decisions` is how
+    many ways releases that canaries share may send the fit. `shown` has the part of the loss that lies in the canaries'
+    cells, for the white box and for the black box: no attack on them can show more of the noise that is claimed.
     """
 
     coins = slice(None), slice(None)
@@ -218,12 +210,8 @@ def ratios_of_dependent(seen, means):
     """Return log-likelihood ratios of cells whose noise is not independent; None where it looks as it should.
 
     Right noise has variance 1 in every direction. Where noise comes again in a later release, some difference of the
-    two has less, and tells more than all else.
-
-    Parameters
-    ----------
-    seen, means : ndarray of shape (n_canaries, n_cells)
-        The cells of each canary in all releases, in standard deviations of the noise, and how presence moves them.
+    two has less, and tells more than all else. `seen` and `means`, (n_canaries, n_cells), are the cells of each canary
+    in all releases, in standard deviations of the noise, and how presence moves them.
     """
     n_canaries, n_cells = seen.shape
     if n_cells * CANARIES_A_CELL > n_canaries:

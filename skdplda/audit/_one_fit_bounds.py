@@ -6,6 +6,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import beta, binom
 
+from skdplda._arithmetic import bracket
+
 __all__ = ["DEPENDENT", "INDEPENDENT", "chosen_share", "largest_refuted", "refutes", "right_guesses"]
 
 INDEPENDENT = "independent noise"  # the noise of different canaries' cells is independent
@@ -61,15 +63,18 @@ def _possible(pair, n_canaries, n_guesses, n_right, error):
 
 def largest_refuted(composition, bound, n_canaries, n_guesses, n_right, error, precision=PRECISION):
     """Return by which factor the claimed losses may be scaled and still be refuted; 0 if none is."""
-    low, high = 0.0, MOST
     if n_right <= n_guesses / 2:
         return 0.0
     if bound == INDEPENDENT and n_guesses == n_canaries:
         return _largest_factor(composition, float(beta.ppf(error, n_right, n_guesses - n_right + 1)), precision)
-    while high - low > precision * max(1.0, low):
-        middle = (low + high) / 2
-        less = composition.scaled(middle)
-        low, high = (middle, high) if refutes(less, bound, n_canaries, n_guesses, n_right, error) else (low, middle)
+    low, _ = bracket(
+        lambda factor: refutes(composition.scaled(factor), bound, n_canaries, n_guesses, n_right, error),
+        0.0,
+        MOST,
+        rtol=precision,
+        atol=precision,
+        most=MOST,
+    )
     return low
 
 

@@ -25,13 +25,8 @@ FAR, CERTAIN = 8.0, 40.0  # standard deviations of the loss, and odds exp(CERTAI
 class LossPair:
     """Two laws P and Q, by the law of the loss ln dP/dQ under P.
 
-    Parameters
-    ----------
-    loss : ndarray of shape (n,)
-        Ascending.
-    p, q : ndarray of shape (n,)
-        Its probabilities under P, and under Q, exp(-loss) times as much. What is left to 1 tells one from the other for
-        sure.
+    `loss` ascends; `p` are its probabilities under P, and `q`, under Q, exp(-loss) times as much. What is left to 1
+    tells one from the other for sure.
     """
 
     def __init__(self, loss, p, q):
@@ -90,16 +85,9 @@ def _convex(x, y):
 class Composition:
     """Adaptive releases that a canary's loss is made of.
 
-    Parameters
-    ----------
-    gaussian : float
-        Called mu: the root of the sum of 1 / multiplier ** 2 of all Gaussian releases.
-    sampled : tuple of float
-        (1 / multiplier, sampling rate, number of releases) of the sampled Gaussian mechanism.
-    laplacian : tuple of float
-        (1 / multiplier, number of releases).
-    ranges : tuple of float
-        (range of the log-ratio, number of draws).
+    `gaussian`, called mu, is the root of the sum of 1 / multiplier ** 2 of all Gaussian releases; `sampled` has (1 /
+    multiplier, sampling rate, number of releases) of the sampled Gaussian mechanism, `laplacian` (1 / multiplier,
+    number of releases), `ranges` (range of the log-ratio, number of draws).
     """
 
     gaussian: float = 0.0

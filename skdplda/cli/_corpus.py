@@ -10,7 +10,6 @@ import math
 import os
 import sys
 import unicodedata
-import warnings
 import zlib
 from contextlib import contextmanager
 from itertools import islice
@@ -20,6 +19,7 @@ from tqdm import tqdm
 
 from skdplda._optional import import_optional
 from skdplda._validation import check_public_words, is_missing
+from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 
 __all__ = [
@@ -154,11 +154,10 @@ def public_words(args, documents):
         return vectorizer
     if args.leaky_vocabulary is None:
         raise ValueError(NO_VOCABULARY.format(PRIVATE_WORDS if hasattr(args, "private_words") else ""))
-    warnings.warn(
+    warn(
         f"--leaky-vocabulary takes the {args.leaky_vocabulary} most frequent words from the documents without noise:"
         " the guarantee does not cover which words these are.",
         PrivacyLeakWarning,
-        stacklevel=1,
     )
     from skdplda.datasets import frequent_words
 

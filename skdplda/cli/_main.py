@@ -1,15 +1,17 @@
 """The console script `skdplda`: private topics, their price, releases, attacks and audits, from the shell."""
 
 import argparse
+import difflib
 import os
+import re
 import subprocess
 import sys
 import warnings
 from importlib.metadata import version
 from pathlib import Path
 
+from skdplda._optional import import_optional
 from skdplda.cli._attack import add_attack_commands
-from skdplda.cli._completion import add_completion, did_you_mean
 from skdplda.cli._corpus import seed
 from skdplda.cli._insights import add_insights_command
 from skdplda.cli._ledger import add_ledger_command
@@ -38,14 +40,26 @@ SCRIPTS = Path("benchmarks", "reproduce")
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors take one line, and say what a mistyped word may have meant."""
 
-    words = ()
+    words, commands = (), {}  # of the arguments; their parsers by name
 
     def parse_known_args(self, args=None, namespace=None):
         self.words = tuple(sys.argv[1:] if args is None else args)
         return super().parse_known_args(args, namespace)
 
     def error(self, message):
-        self.exit(USAGE_ERROR, f"{self.prog}: error: {message}{did_you_mean(self, self.words)}\n")
+        self.exit(USAGE_ERROR, f"{self.prog}: error: {message}{self._did_you_mean()}\n")
+
+    def _did_you_mean(self):
+        """Return the end of an error: what the first word that is not known may have meant."""
+        command = next((word for word in self.words if not word.startswith("-")), None) if self.commands else None
+        if self.commands and command not in self.commands:
+            word, known = command, list(self.commands)
+        else:
+            known = re.findall(r"--[a-z][\w-]*", self.commands.get(command, self).format_help())
+            options = (word.partition("=")[0] for word in self.words if word.startswith("--") and len(word) > 2)
+            word = next((option for option in options if option not in known), None)
+        close = difflib.get_close_matches(word or "", known, 1)
+        return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -121,7 +135,11 @@ def _parser():
     reproduce.add_argument("--checkout", default=".", metavar="DIR", help="the source (default: this folder)")
     reproduce.add_argument("options", nargs=argparse.REMAINDER, metavar="...", help="for the script, such as --quick")
     reproduce.set_defaults(run=_reproduce)
-    add_completion(add, parser)
+
+    completion = add("completion", "what bash or zsh needs to complete commands and options")
+    completion.add_argument("shell", choices=("bash", "zsh"), metavar="SHELL", help="bash or zsh")
+    completion.set_defaults(run=_complete)
+    parser.commands = commands.choices
     return parser
 
 
@@ -129,6 +147,11 @@ def _demo(args):
     from skdplda.cli._demo import run_demo
 
     run_demo(args.output, seed=args.seed)
+
+
+def _complete(args):
+    shtab = import_optional("shtab", purpose="Completion", install="shtab")
+    print(shtab.complete(_parser(), shell=args.shell))
 
 
 def _reproduce(args):

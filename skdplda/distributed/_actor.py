@@ -18,22 +18,10 @@ POLL = 1.0  # seconds after which a caller asks whether the worker is still ther
 
 
 class Part(NamedTuple):
-    """What the driver knows of a run of documents.
+    """What the driver knows of a run of documents: the documents of each block, and what all blocks have in common.
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        Documents of each block.
-    n_words : int or None
-        Size of the vocabulary, or number of dimensions; None where there is no block with documents.
-    n_tokens : int
-        Of all documents.
-    digest : str
-        Of the content, if it was asked for: those of the blocks that have documents, whatever blocks are beside them.
-    n_counted : int or None, default=None
-        Size of the vocabulary of counts beside embeddings.
-    words : tuple of str or None, default=None
-        These words, where blocks tell them.
+    `n_words` is None where there is no block with documents. `digest`, if it was asked for, joins those of the blocks
+    that have documents, whatever blocks are beside them. The last two are of counts beside embeddings.
     """
 
     sizes: tuple
@@ -50,13 +38,7 @@ class Part(NamedTuple):
 
 
 class Actor:
-    """What runs on a worker: the parts that it holds.
-
-    Parameters
-    ----------
-    n_threads : int
-        For the states.
-    """
+    """What runs on a worker: the parts that it holds."""
 
     def __init__(self, n_threads):
         self._n_threads = min(n_threads, MOST_THREADS)

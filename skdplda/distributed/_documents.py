@@ -20,26 +20,7 @@ def load_documents(
     digest: bool = False,
     embedded: bool = False,
 ) -> "ShardedDocuments | None":
-    """Let workers load what `fit` was given.
-
-    Parameters
-    ----------
-    X : object
-        As `fit` was given it.
-    groups : array-like or None, default=None
-        As `fit` was given them.
-    n_threads : int or None, default=None
-        Threads of a worker; None for those that it has.
-    digest : bool, default=False
-        Whether `data` will be asked for.
-    embedded : bool, default=False
-        Whether blocks are of embeddings.
-
-    Returns
-    -------
-    documents : ShardedDocuments or None
-        None for data on this machine.
-    """
+    """Let workers load what `fit` was given; None for data on this machine. `digest` says that `data` is asked for."""
     shards = shards_of(X)
     if shards is None:
         return None
@@ -52,20 +33,7 @@ def load_documents(
 
 
 class ShardedDocuments:
-    """Documents on workers, and the privacy units that they belong to.
-
-    Parameters
-    ----------
-    pool : ActorPool
-        Of the documents.
-    groups : array-like of shape (n_documents,) or None
-        The user of each document.
-
-    Raises
-    ------
-    ValueError
-        If a user's documents lie in several blocks.
-    """
+    """Documents on workers, and the users that they belong to, whose documents must not lie in several blocks."""
 
     def __init__(self, pool: ActorPool, groups: ArrayLike | None) -> None:
         self.pool = pool
@@ -109,29 +77,12 @@ class ShardedDocuments:
             )
 
     def units_of(self, part: int) -> Any:
-        """Return the numbers of the units of a part.
-
-        Parameters
-        ----------
-        part : int
-            Number of the part.
-
-        Returns
-        -------
-        units : slice or ndarray
-            Ascending.
-        """
+        """Return the numbers of the units of a part, ascending, as a slice or an array."""
         here = slice(self.first[part], self.first[part + 1])
         return here if self._unit is None else np.unique(self._unit[here])
 
     def arguments(self) -> Any:
-        """Return what the states of the parts are made with.
-
-        Returns
-        -------
-        arguments : list of dict
-            For `ActorPool.build`: a part's units and its place.
-        """
+        """Return what the states of the parts are made with, by `ActorPool.build`: the units and the place of each."""
         return [
             {
                 "units": None if self._unit is None else self._unit[self.first[part] : self.first[part + 1]],

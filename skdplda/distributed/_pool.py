@@ -20,7 +20,7 @@ from skdplda._types import Function
 from skdplda.distributed._actor import Actor, Part, added, direct, wait
 from skdplda.distributed._shards import COLUMNS, check_client, one_vocabulary, other_width
 
-__all__ = ["FAN_OUT", "ActorPool", "tree"]
+__all__ = ["ActorPool", "tree"]
 
 FAN_OUT = 4  # sums that one node of the tree waits for; near the fastest whatever the network: doc/distributed.rst
 MOST_LOSSES = 3  # of one part, before its documents are taken for the cause; chosen by hand
@@ -28,29 +28,9 @@ PATIENCE = 60.0  # seconds to wait for a worker when none is left; chosen by han
 
 
 def tree(n: int, fan_out: int = FAN_OUT) -> tuple[Any, Any]:
-    """Return the children of the driver and of each of n actors: those of an actor have larger numbers than it.
+    """Return the children of the driver, and those of each of n actors, which have larger numbers than it.
 
     So waits go from small numbers to large ones only, whatever calls are under way, and cannot form a circle.
-
-    Parameters
-    ----------
-    n : int
-        Number of actors.
-    fan_out : int, default=FAN_OUT
-        Children of a node, at most.
-
-    Returns
-    -------
-    top : list of int
-        The driver's children.
-    below : list of list of int
-        Those of each actor.
-
-    Examples
-    --------
-    >>> from skdplda.distributed import tree
-    >>> tree(4, fan_out=2)
-    ([0, 1], [[2, 3], [], [], []])
     """
     nodes = [list(range(i * fan_out, min((i + 1) * fan_out, n))) for i in range(n + 1)]
     return nodes[0], nodes[1:]
@@ -70,40 +50,11 @@ class Placed:
 
 
 class ActorPool:
-    """The parts of a corpus on all workers of a cluster.
+    """The parts of a corpus on all workers of a cluster, in the order of the documents.
 
-    Parameters
-    ----------
-    shards : ShardedCounts
-        The documents.
-    n_threads : int or None, default=None
-        Threads of each actor; None for those that the worker has.
-    digest : bool, default=False
-        Whether to read the parts' digests.
-    embedded : bool, default=False
-        Whether blocks are of embeddings, with word counts or without.
-    fan_out : int, default=FAN_OUT
-        Children of a node of the tree.
-
-    Attributes
-    ----------
-    parts : list of Part
-        In the order of the documents.
-    n_words : int
-        Size of the vocabulary, or number of dimensions.
-    n_counted : int or None
-        Size of the vocabulary of counts beside embeddings.
-    words : tuple of str or None
-        These words, where blocks tell them.
-    n_documents : int
-        In all parts.
-
-    Raises
-    ------
-    RuntimeError
-        If no worker is left, or one lacks this package or has another version of it, or a part is lost again and again.
-    ValueError
-        If blocks are not as described, of different widths, or without documents.
+    `digest` reads the digests of the parts; with `embedded`, blocks are of embeddings, with word counts or without.
+    RuntimeError if no worker is left, or one lacks this package or has another version of it, or a part is lost again
+    and again; ValueError if blocks are not as described, of different widths, or without documents.
     """
 
     def __init__(
@@ -146,16 +97,9 @@ class ActorPool:
         return n_words
 
     def build(self, make: Function, arguments: Any, *, replays: bool = True) -> None:
-        """Make the state of each part.
+        """Make the state of each part, as `make(counts, n_threads=..., **arguments)`, with the arguments of each part.
 
-        Parameters
-        ----------
-        make : callable
-            `make(counts, n_threads=..., **arguments)`, to be pickled, returns the state.
-        arguments : list of dict
-            Of each part.
-        replays : bool, default=True
-            Whether a state depends on former calls, so that a lost one needs them again.
+        `make` is to be pickled. `replays` says that a state depends on former calls: a lost one needs them again.
         """
         self._make, self._replays = make, replays
         for placed, own in zip(self._placed, arguments, strict=True):
@@ -167,21 +111,9 @@ class ActorPool:
         self._attempt(build_all)
 
     def total(self, method: str, shared: tuple[Any, ...], own: Any = None) -> np.ndarray:
-        """Return the sum over all parts of what a method of their states returns.
+        """Return the sum over all parts of what a method of their states returns, as a new array.
 
-        Parameters
-        ----------
-        method : str
-            Of the states.
-        shared : tuple
-            Arguments for all parts. They are kept for lost parts: do not change them.
-        own : list of tuple, default=None
-            More arguments, of each part.
-
-        Returns
-        -------
-        total : ndarray
-            A new array.
+        `shared` are arguments for all parts, kept for lost ones: do not change them. `own` are more, of each part.
         """
         own = [()] * len(self._placed) if own is None else own
 
@@ -211,13 +143,7 @@ class ActorPool:
         return total
 
     def replay(self, calls: Any) -> None:
-        """Bring all parts, as they were built, to where these calls leave them; they are as the arguments of `total`.
-
-        Parameters
-        ----------
-        calls : list of tuple (method, shared, own)
-            In order.
-        """
+        """Bring all parts, as they were built, to where calls with these arguments of `total` leave them."""
         if not self._replays:
             return
 

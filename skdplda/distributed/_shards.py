@@ -86,18 +86,7 @@ def check_client(client):
 
 
 def shards_of(X: Any) -> ShardedCounts | None:
-    """Return what `fit` was given as `ShardedCounts`, or None if it is not on workers.
-
-    Parameters
-    ----------
-    X : object
-        A `ShardedCounts`, any Dask collection, or anything else.
-
-    Returns
-    -------
-    shards : ShardedCounts or None
-        None for anything else.
-    """
+    """Return what `fit` was given as `ShardedCounts`, or None if it is not on workers."""
     if isinstance(X, ShardedCounts):
         check_client(X.client)
         return X
@@ -105,25 +94,7 @@ def shards_of(X: Any) -> ShardedCounts | None:
 
 
 def paired_shards(shards: ShardedCounts, counts: Any) -> ShardedCounts:
-    """Return embeddings on workers together with counts on workers, block by block.
-
-    Parameters
-    ----------
-    shards : ShardedCounts
-        Blocks of embeddings.
-    counts : object
-        Blocks of counts of the same documents, as `ShardedCounts` or a Dask collection.
-
-    Returns
-    -------
-    pairs : ShardedCounts
-        Blocks of `EmbeddedTexts`.
-
-    Raises
-    ------
-    ValueError
-        If counts are not on workers, or in other blocks.
-    """
+    """Return embeddings on workers together with counts on workers, block by block, as `EmbeddedTexts`."""
     counts = shards_of(counts)
     found = None if counts is None else len(counts.sources)
     if found != len(shards.sources) or any(isinstance(s, str) for s in (*shards.sources, *counts.sources)):

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import mpmath
 import numpy as np
 
-from skdplda._arithmetic import exp, expm1, log, log1p
+from skdplda._arithmetic import bracket, exp, expm1, log, log1p
 from skdplda._kernels import _reports
 from skdplda._kernels._noise import system_key
 from skdplda._validation import MOST_THREADS, check_structure, is_integer
@@ -214,11 +214,7 @@ class BitChannel:
                 f"epsilon={epsilon:g} for a {unit} is too small: with {n_words} words, bit_epsilon would be below"
                 f" {SMALLEST_EPSILON:g}, and reports fair coins. Use a larger one, or a smaller max_words."
             )
-        if within(high):
-            return cls(high, *rest)
-        while low < (middle := (low + high) / 2) < high:
-            low, high = (middle, high) if within(middle) else (low, middle)
-        return cls(low, *rest)
+        return cls(high if within(high) else bracket(within, low, high, most=high)[0], *rest)
 
     @property
     def flips(self) -> int:

@@ -1,6 +1,5 @@
 """The client half as a scikit-learn transformer."""
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
@@ -21,6 +20,7 @@ from skdplda._validation import (
     fit_context,
     is_integer,
 )
+from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.local._channel import MECHANISMS, BitChannel, randomize_bits
 from skdplda.privacy import (
@@ -215,10 +215,9 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
             return None
         known = is_integer(self.random_state) and is_guessable_seed(self.random_state)
         said = f"random_state={self.random_state!r}" if known else "a random_state"
-        warnings.warn(
+        warn(
             f"LocalRandomizer was given {said}: whoever knows it undoes the noise. Use"
             " random_state=None for reports that leave the device.",
             PrivacyLeakWarning,
-            stacklevel=3,
         )
         return Randomness(self.random_state, "LocalRandomizer").noise(0)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skdplda._arithmetic import exp, expm1, log, root
+from skdplda._warnings import warn
 from skdplda.privacy import mechanism_of
 from skdplda.releases import PrivatePipeline, flat_steps
 
@@ -129,11 +130,11 @@ class Outcome(NamedTuple):
             trial.set_params(**loud)
         return cls(score, parameters, trial, error, [one.message for one in heard])
 
-    def tell(self, stacklevel):
+    def tell(self):
         """Warn the caller of what the trial warned of, each once."""
         told = {(type(message), str(message)): message for message in self.warnings}
         for message in told.values():
-            warnings.warn(message, stacklevel=stacklevel + 1)
+            warn(message)
 
 
 def private_score(log_likelihoods, trial, units, deviation, seed):

@@ -1,8 +1,5 @@
 """Private topic models."""
 
-import warnings
-from typing import Any
-
 from skdplda.models._base import BaseRoundsModel, BaseTopicModel
 from skdplda.models._cgs import PrivateCGSLDA
 from skdplda.models._clusters import BaseClusterModel
@@ -28,19 +25,3 @@ __all__ = [
     "TopicCounts",
     "TopicTrace",
 ]
-
-
-def _audit_trace(estimator, X):
-    return estimator.audit_trace(X)
-
-
-def __getattr__(name: str) -> Any:
-    """Return a function that has become a method by its old name, for one release."""
-    if name != "audit_trace":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(
-        "skdplda.models.audit_trace is now a method, estimator.audit_trace(X); the old name goes with version 0.2.",
-        FutureWarning,
-        stacklevel=2,
-    )
-    return _audit_trace

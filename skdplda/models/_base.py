@@ -1,6 +1,5 @@
 """The base of all topic models, and that of the models fitted by private rounds, whose `fit` is a template."""
 
-import warnings
 from contextlib import closing, nullcontext
 from functools import partial
 from numbers import Integral, Real
@@ -34,6 +33,7 @@ from skdplda._validation import (
     note_parameters,
     warn_of_missing_groups,
 )
+from skdplda._warnings import warn
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import ShardedDocuments, load_documents
 from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
@@ -320,24 +320,12 @@ class BaseTopicModel(
 
 
 class TrainingData(NamedTuple):
-    """What `fit` was given, checked.
+    """What `fit` was given, checked: documents in memory, on disk or on workers.
 
-    Parameters
-    ----------
-    documents : csr_array, UnitMatrix, DiskCounts or ShardedDocuments
-        In memory, on disk or on workers.
-    units : tuple of ndarray or None
-        Documents of each user, as from `check_groups`; None makes each document its own privacy unit.
-    grouped : bool
-        Whether the privacy unit is a user.
-    contents : tuple of ndarray
-        What a checkpoint must belong to.
-    words : ndarray of shape (n_words,) or None, default=None
-        The words of the columns, if these have names.
-    prior : WordPrior or None, default=None
-        What the public prior says of these words, where the fit has a use for it.
-    transcript : path-like or None, default=None
-        The file to keep the answers in.
+    `units` are the documents of each user, as from `check_groups`; None makes each document its own privacy unit.
+    `contents` are arrays that a checkpoint must belong to. `words` are the names of the columns, if these have some,
+    and `prior` is what the public prior says of them, where the fit has a use for it. `transcript` is the file to keep
+    the answers in, or None.
     """
 
     documents: Any
@@ -551,7 +539,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         attributes = self._run(plan, guarantee, randomness, data, charge, watched)
         self._set_fitted(guarantee, **attributes, **({} if watch is None else watch.attributes()))
         note_groups(self, data.units)
-        self._warn_fitted(stacklevel=6)
+        self._warn_fitted()
         return self
 
     def _run(self, plan, guarantee, randomness, data, charge, callback):
@@ -683,13 +671,13 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         units = None if groups is None else check_groups(groups, X.shape[0])
         return TrainingData(X, units, groups is not None, (X.indptr, X.indices, X.data, *(units or ())), words)
 
-    def _warn(self, plan, guarantee, n_words, stacklevel=5):
-        """Warn the caller of `fit`; `stacklevel` is that of the caller, counted from here."""
-        warn_of_spare_topics(self.n_components, n_words, stacklevel + 1)
+    def _warn(self, plan, guarantee, n_words):
+        """Warn the caller of `fit`."""
+        warn_of_spare_topics(self.n_components, n_words)
 
-    def _warn_fitted(self, stacklevel):
+    def _warn_fitted(self):
         """Warn the caller of `fit` of what the releases tell: what was paid for is stored, even if this raises."""
-        warn_of_noise(self, stacklevel)
+        warn_of_noise(self)
 
     def _randomness(self):
         """Return the `Randomness` of a fit, which is that of the interrupted run if there is a checkpoint.
@@ -754,7 +742,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
                     " DPCountVectorizer or SemanticUnitVectorizer in the pipeline (what scikit-learn's CountVectorizer"
                     " makes has no names), or give prior.for_words(words), with the words in the order of the columns."
                 )
-            prior = prior._meet(data.words, stacklevel=7)
+            prior = prior.for_words(data.words)
         if prior.n_words not in (None, data.n_words):
             raise ValueError(f"prior is for {prior.n_words} words, and X has {data.n_words}.")
         return prior
@@ -784,12 +772,11 @@ def settings_of(estimator):
     return fingerprint({name: value for name, value in settings.items() if name not in MAY_CHANGE})
 
 
-def warn_of_spare_topics(n_components, n_words, stacklevel=4):
+def warn_of_spare_topics(n_components, n_words):
     """Warn the caller of `fit` that there are more topics than words."""
     if n_components > n_words:
-        warnings.warn(
+        warn(
             f"n_components={n_components} exceeds the {n_words} words of X: some topics will be alike or"
             " empty. Use at most as many topics as words.",
             UserWarning,
-            stacklevel=stacklevel,
         )

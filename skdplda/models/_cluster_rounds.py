@@ -75,16 +75,9 @@ class ClusterPlan(BudgetPlan):
 class PublicStart:
     """Where clusters start, and along which axes they differ.
 
-    Parameters
-    ----------
-    directions : ndarray of shape (n_clusters, n_dimensions)
-        Of length 1, without the centre.
-    mean : ndarray of shape (n_dimensions,) or None, default=None
-        Of public rows of length 1. None: nothing is known.
-    axes : ndarray of shape (n_dimensions, n_dimensions) or None, default=None
-        Columns are the principal axes of public rows, orthonormal. None: those of the numbers themselves.
-    variances : ndarray of shape (n_dimensions,) or None, default=None
-        Along the axes, of mean 1.
+    `directions` are of length 1, without the centre; `mean` is that of public rows of length 1, None where nothing is
+    known. The columns of `axes`, orthonormal, are the principal axes of public rows, with `variances` of mean 1 along
+    them; None takes the axes of the numbers themselves.
     """
 
     def __init__(self, directions, mean=None, axes=None, variances=None):
@@ -142,20 +135,8 @@ def shrunk_rest(rest, noise, scale, start, believed=1.0):
     """Return what noisy vectors have beside their public part, by empirical Bayes: (n, n_dimensions).
 
     Along a public axis their true values vary as public rows do, times a factor that the release tells, times `scale`,
-    squared: what there is more than noise.
-
-    Parameters
-    ----------
-    rest : ndarray of shape (n, n_dimensions)
-        Released, without the public part.
-    noise : float or ndarray of shape (n, n_dimensions)
-        Standard deviation in each number, or along each axis.
-    scale : ndarray of shape (n, 1)
-        Size of what is estimated, public or released.
-    start : PublicStart
-        Has the axes.
-    believed : float, default=1.0
-        Share of the deviation by which they are shrunk.
+    squared: what there is more than noise. `noise` is the standard deviation in each number, or along each axis;
+    `scale`, (n, 1), the size of what is estimated; `believed` the share of the deviation by which they are shrunk.
     """
     rest, variance = start.along(rest), noise * noise
     expected = scale**2 * start.variances
@@ -167,14 +148,8 @@ def shrunk_rest(rest, noise, scale, start, believed=1.0):
 def _correction(apart, variance, moved, fresh):
     """Return Kalman's correction of what is known by a release, and the variance of the noise in what is known then.
 
-    Parameters
-    ----------
-    apart : ndarray
-        The release, less what is known.
-    variance, fresh : float or ndarray
-        Of the noise in what is known, and in the release.
-    moved : float or ndarray
-        Mean square of what the truth has moved by since.
+    `apart` is the release less what is known, `variance` and `fresh` those of the noise in what is known and in the
+    release, `moved` the mean square of what the truth has moved by since.
     """
     gain = (variance + moved) / (variance + moved + fresh)
     return gain * apart, (1 - gain) * (1 - gain) * variance + gain * gain * fresh
@@ -200,18 +175,7 @@ def cluster_shares(n_rounds, keyword_share, public_centre):
 
 
 def clusters(known):
-    """Ask for a centre, for clusters round by round, and for their words; return what is known then.
-
-    Parameters
-    ----------
-    known : ClusterKnowledge
-        What is known before.
-
-    Yields
-    ------
-    ask : Ask
-        To be sent the noisy sum.
-    """
+    """Ask for a centre, unless it is public, for clusters round by round, and for their words; return what is known."""
     todo = cluster_shares(known.n_rounds, known.keyword_share, known.has_centre)
     for kind, share in todo:
         query = known.query(kind)
@@ -230,31 +194,11 @@ def clusters(known):
 class ClusterKnowledge:
     """What the releases prove of clusters; post-processing of these and of public values.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        (n_dimensions, n_words, n_clusters); no words without counts.
-    plan : ClusterPlan
-        The noise of the whole budget.
-    start : PublicStart
-        Where clusters start.
-    n_rounds : int
-        Of clusters.
-    soft : bool
-        Whether documents are divided among clusters in the first rounds.
-    keyword_share : float
-        Of the budget, for words; 0 without counts.
-    centre : ndarray of shape (n_dimensions,) or None, default=None
-        A public centre, of rows of length 1.
-    frequencies : ndarray of shape (n_words,) or None, default=None
-        Public frequencies of words.
-
-    Attributes
-    ----------
-    centre : ndarray of shape (n_dimensions,)
-        Mean of the documents' directions.
-    directions : ndarray of shape (n_clusters, n_dimensions)
-        Of the clusters, of length 1.
+    `shape` is (n_dimensions, n_words, n_clusters), without words where there are no counts; `plan` has the noise of the
+    whole budget, for `n_rounds` of clusters. With `soft`, documents are divided among clusters in the first rounds.
+    `keyword_share` is the part of the budget for words, 0 without counts; `centre` and `frequencies` are public ones,
+    or None. The attributes are `centre`, the mean of the documents' directions, and `directions`, those of the
+    clusters, of length 1.
     """
 
     def __init__(self, shape, plan, start, *, n_rounds, soft, keyword_share, centre=None, frequencies=None):
@@ -404,18 +348,9 @@ class ClusterKnowledge:
 
 
 def mean_direction(noisy, deviation, start):
-    """Return the mean of directions from their noisy number and sum: (n_dimensions,).
+    """Return the mean of directions, (n_dimensions,), from their noisy number and sum, on the grid.
 
     It is a multiple of the public mean and, by `shrunk_rest`, what the release has beside.
-
-    Parameters
-    ----------
-    noisy : ndarray of shape (1 + n_dimensions,)
-        Number and sum, on the grid.
-    deviation : float
-        Of the noise in each.
-    start : PublicStart
-        Public knowledge.
     """
     number = max(noisy[0] / SIZE, deviation / SIZE, 1e-300)
     found, noise = noisy[1:] / (STEP * LENGTH * number), deviation / (STEP * LENGTH * number)

@@ -1,6 +1,5 @@
 """Embedding topics: private clusters of texts' embeddings, and the words of each cluster."""
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
@@ -23,6 +22,7 @@ from skdplda._validation import (
     check_same_rows,
     fit_context,
 )
+from skdplda._warnings import warn
 from skdplda.distributed import paired_shards, shards_of
 from skdplda.esteps._clusters import FINE, ClusterEStep, Embeddings
 from skdplda.models._base import BaseRoundsModel, TrainingData
@@ -257,17 +257,16 @@ ShardedCounts
         """
         return self._fit((X, counts), groups, transcript=transcript)
 
-    def _warn_fitted(self, stacklevel):
-        super()._warn_fitted(stacklevel + 1)
+    def _warn_fitted(self):
+        super()._warn_fitted()
         clear = int(self._clear_clusters().sum())
         if clear < self.n_components:
             most = f"{clear} clusters" if clear > 1 else "1 cluster"
-            warnings.warn(
+            warn(
                 f"{self.n_components - clear} of n_components={self.n_components} clusters do not stand out of the"
                 f" noise: their released sizes are below {CLEAR:g} standard deviations, {self.size_deviation_:.4g}"
                 f" each. Use at most {most}, a larger epsilon, or more texts.",
                 UserWarning,
-                stacklevel=stacklevel - 1,
             )
 
     def audit_contributions(  # type: ignore[override]
@@ -446,7 +445,7 @@ ShardedCounts
         if centre is not None and matmul(centre, centre) > 1:
             raise ValueError("centre must be of length 1 at most: it is a mean of rows of length 1.")
 
-    def _warn(self, plan, guarantee, n_words, stacklevel=5):
+    def _warn(self, plan, guarantee, n_words):
         """Nothing to warn of before the fit: how many clusters stand out, only the releases tell."""
 
     def _remembers(self, plan, data):
@@ -534,17 +533,7 @@ def projected_e_step(X, units=None, *, projection, n_words, **options):
 
 
 def concentration(sizes, sums, directions):
-    """Return the concentration of von Mises-Fisher distributions, by Banerjee's approximation, from released sums.
-
-    Parameters
-    ----------
-    sizes : ndarray of shape (n_clusters,)
-        Documents.
-    sums : ndarray of shape (n_clusters, n_dimensions)
-        Of their directions.
-    directions : ndarray of shape (n_clusters, n_dimensions)
-        Of the clusters.
-    """
+    """Return the concentration of von Mises-Fisher distributions, by Banerjee's approximation, from released sums."""
     n_dimensions = sums.shape[1]
     resultant = total(sums * directions) / max(total(np.maximum(sizes, 0)), 1e-300)
     resultant = min(max(resultant, 0.05), 0.95)

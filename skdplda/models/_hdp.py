@@ -1,7 +1,6 @@
 """Hybrid private LDA: every topic draw is released, and priced."""
 
 import math
-import warnings
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
@@ -23,6 +22,7 @@ from skdplda._validation import (
     effective_n_jobs,
     fit_context,
 )
+from skdplda._warnings import warn
 from skdplda.datasets import make_lda_corpus
 from skdplda.distributed import ShardedDocuments
 from skdplda.metrics import perplexity
@@ -510,13 +510,13 @@ class HDPLDA(BaseHybridLDA):
     def _warn(self, plan, randomness):
         if not plan.private:
             return False
-        randomness.warn_if_seeded(self, stacklevel=5)
+        randomness.warn_if_seeded(self)
         total = self._total() if self._by_total() else None
         share = SHARE if self.noise_share is None else self.noise_share
         prior = None if self._given_range() is None else self._topic_word_prior()
         sentence = shortfall(plan, self.delta, total, share, prior)
         if sentence:
-            warnings.warn(sentence, UserWarning, stacklevel=4)
+            warn(sentence, UserWarning)
         return bool(sentence)
 
     def _guarantee(self, plan):

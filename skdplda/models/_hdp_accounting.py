@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from skdplda._arithmetic import exp, expm1
+from skdplda._arithmetic import bracket, exp, expm1
 from skdplda.privacy import (
     bounded_range_event,
     epsilon_of,
@@ -118,21 +118,14 @@ class HybridPlan:
     def enough(cls, epsilon, delta, n_sweeps, share, noise=None):
         """Return a total, near the least above `epsilon`, whose plan `can_learn`; None if there is none."""
 
-        def good(total):
+        def lacks(total):
             try:
-                return cls.calibrate(total, delta, n_sweeps, share, noise=noise).can_learn
+                return not cls.calibrate(total, delta, n_sweeps, share, noise=noise).can_learn
             except ValueError:
-                return False
+                return True
 
-        low, high = epsilon, 2 * epsilon
-        while not good(high):
-            low, high = high, 2 * high
-            if high > MOST_BUDGET:
-                return None
-        while high > 1.01 * low:
-            middle = (low + high) / 2
-            low, high = (low, middle) if good(middle) else (middle, high)
-        return high
+        _, found = bracket(lacks, epsilon, 2 * epsilon, rtol=0.01, most=MOST_BUDGET)
+        return found if found < MOST_BUDGET else None
 
     def event(self, n_tokens=1, draws_pure=False):
         """Return what all sweeps cost when `n_tokens` tokens are replaced together.
@@ -204,21 +197,11 @@ def _rho(eta):
     return getattr(bounded_range_event(eta), "rho", 0.0 if eta == 0 else math.inf)
 
 
-def _bisect(good, low, high):
-    """Return the largest number, up to 1e-12 of itself, that is good; `low` is."""
-    while good(high):
-        low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if good(middle) else (low, middle)
-    return low
-
-
 def _range_of(low, rho):
     """Return the largest range whose zCDP rate is at most rho."""
-    return _bisect(lambda eta: _rho(eta) <= rho, low, max(1.0, math.sqrt(8 * rho)))
+    return bracket(lambda eta: _rho(eta) <= rho, low, max(1.0, math.sqrt(8 * rho)), rtol=1e-12)[0]
 
 
 def _largest_rho(epsilon, delta):
     """Return the largest zCDP rate whose epsilon at delta is at most the given one."""
-    return _bisect(lambda rho: epsilon_of(zcdp_event(rho), delta) <= epsilon, 0.0, epsilon)
+    return bracket(lambda rho: epsilon_of(zcdp_event(rho), delta) <= epsilon, 0.0, epsilon, rtol=1e-12)[0]

@@ -415,7 +415,7 @@ class LocalPrivateLDA(BaseTopicModel):
         if not first:
             self._check_stream(guarantees)
         check_memory(self.n_components, n_words)
-        warn_of_spare_topics(self.n_components, n_words, stacklevel=5)
+        warn_of_spare_topics(self.n_components, n_words)
         randomness, batch = Randomness(self.random_state, type(self).__name__), 0 if first else self.n_batches_
         prior = np.zeros((self.n_components, n_words)) if first else self.stream_prior_
         rates = None if first else self.word_rates_
@@ -432,7 +432,7 @@ class LocalPrivateLDA(BaseTopicModel):
         rates = found if rates is None else (rates + found) / 2
         variance = self._noise_of_batch(counts, present, n_documents)
         self._set_stream(guarantees, counts, prior, beta, rates, batch + 1, variance, first)
-        warn_of_noise(self, stacklevel=5)
+        warn_of_noise(self)
         return self
 
     def _noise_of_batch(self, counts, present, n_documents):
@@ -493,7 +493,7 @@ class LocalPrivateLDA(BaseTopicModel):
         n_topics, n_threads = self.n_components + int(channel.one_if_absent > 0), effective_n_jobs(self.n_jobs)
         if self.input == "counts":
             if channel.flips:
-                randomness.warn_if_seeded(self, stacklevel=6)
+                randomness.warn_if_seeded(self)
             self._budget_charge(X.shape[1]).charge(uuid4().hex)
             source = randomness
             if not randomness.seeded:

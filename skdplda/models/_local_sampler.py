@@ -30,12 +30,7 @@ def presence(X):
 def like_length(lengths, most, size):
     """Bin documents by length into at most `most` bins of at least `size` documents.
 
-    Returns
-    -------
-    group : ndarray of shape (n_documents,), uint8
-        Of each document.
-    means : list of float
-        Mean length of each group, at least 0.5.
+    Returns the bin of each document, uint8, and the mean length of each bin, at least 0.5.
     """
     n = max(1, min(most, len(lengths) // size))
     group = np.empty(len(lengths), np.uint8)

@@ -1,6 +1,5 @@
 """PCTD: topics of semantic units, consistent with word similarity, with noise on sums or on the units."""
 
-import warnings
 from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
@@ -28,6 +27,7 @@ from skdplda._validation import (
     fit_context,
     tokens_of,
 )
+from skdplda._warnings import warn
 from skdplda.distributed import shards_of
 from skdplda.esteps._segments import SegmentEStep
 from skdplda.exact._loop import answer_exactly
@@ -335,11 +335,10 @@ class PCTD(BaseRoundsModel):
             words = words_of(X)
             if not isinstance(X, UnitMatrix):
                 X = check_counts(self, X, reset=True)
-                warnings.warn(
+                warn(
                     "X is a plain document-term matrix: each word is a semantic unit of its own. Cut texts with"
                     " SemanticUnitVectorizer to keep words together.",
                     UserWarning,
-                    stacklevel=6,
                 )
                 statistics = self.noise == "statistics"
                 X = UnitMatrix.from_counts(shortened(X)) if statistics else shuffled_segments(X, randomness)
@@ -454,12 +453,11 @@ class PCTD(BaseRoundsModel):
     def _set_fitted(self, guarantee, components_, **attributes):
         super()._set_fitted(guarantee, components_, **attributes)
         if self.noise == "units" and np.isfinite(self.epsilon) and np.ptp(components_) == 0:
-            warnings.warn(
+            warn(
                 f"no word stands out of noise of standard deviation {self._plan().multipliers[0] * TOKEN_L2:.3g} on"
                 " each count: the topics are noise. Use noise='statistics', or a larger epsilon, a smaller vocabulary"
                 " or longer units.",
                 UserWarning,
-                stacklevel=5,
             )
 
 

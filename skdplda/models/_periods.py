@@ -17,6 +17,7 @@ import pandas as pd
 
 from skdplda._types import ArrayLike
 from skdplda._validation import check_groups, check_is_fitted, is_integer, unit_of_documents
+from skdplda._warnings import warn
 from skdplda.exact._loop import answer_exactly
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, check_epsilon, stated_guarantee
@@ -85,16 +86,8 @@ class TopicCounts:
 class PeriodEStep:
     """What each privacy unit adds to the counts of topics by period: at most GRID in all, in integers.
 
-    Parameters
-    ----------
-    doc_topic : ndarray of shape (n_documents, n_components)
-        Topic proportions. Each row depends on its own document alone.
-    period : ndarray of shape (n_documents,), int
-        The period of each document; -1 for none.
-    n_periods : int
-        How many there are.
-    units : tuple of ndarray
-        Documents of each unit, as from `check_groups`.
+    Each row of `doc_topic`, (n_documents, n_components), depends on its own document alone. `period` has the period of
+    each document, -1 for none; `units` are as from `check_groups`.
     """
 
     def __init__(self, doc_topic, period, n_periods, units):
@@ -263,7 +256,7 @@ class PeriodsMixin:
                 " epsilon would help; or the times and classes of the documents are not those that were asked for."
             )
             said.counts = found  # they are paid for: where warnings are errors, this is how to get at them
-            warnings.warn(said, stacklevel=3)
+            warn(said)
         return found
 
 

@@ -1,7 +1,6 @@
 """What fitted and released models tell of their topics: words, sizes, noise, names. All of it is post-processing."""
 
 import math
-import warnings
 from copy import copy
 from numbers import Integral
 from typing import Any, Self
@@ -14,6 +13,7 @@ from scipy.spatial.distance import squareform
 from skdplda._arithmetic import log, matmul, mean, total
 from skdplda._types import ArrayLike, Function
 from skdplda._validation import check_is_fitted
+from skdplda._warnings import warn
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import topic_distances, topic_relevance
 
@@ -398,7 +398,7 @@ class TopicsMixin:
         return noise
 
 
-def warn_of_noise(model, stacklevel=4):
+def warn_of_noise(model):
     """Warn the caller of `fit` where most topics are noise, from released values and parameters alone."""
     noise = model._noise_topics()
     if noise is None or 2 * noise.sum() <= len(noise):
@@ -406,13 +406,12 @@ def warn_of_noise(model, stacklevel=4):
     epsilon = model.epsilon or model._default_epsilon() or model.privacy_guarantee_.epsilon  # what a user can raise
     most = float(np.max(model._topic_signal()))
     prior = ", a public prior" if model.get_params().get("prior", model) is None else ""
-    warnings.warn(
+    warn(
         f"{noise.sum()} of {len(noise)} topics hold more noise than topic: their signal_to_noise in topic_info() is"
         f" below {NOISE_FLOOR:g}, and the largest of all is {most:.2g}. More documents, fewer topics than"
         f" {len(noise)}, fewer words than {model.topic_word_.shape[1]}{prior} or a larger"
         f" epsilon than {epsilon:.4g}, that of this fit alone, would help.",
         NoisyTopicsWarning,
-        stacklevel=stacklevel,
     )
 
 

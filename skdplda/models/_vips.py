@@ -1,7 +1,6 @@
 """Variational LDA with private statistics: full rounds, or the stochastic form for streams."""
 
 import math
-import warnings
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral, Real
@@ -24,6 +23,7 @@ from skdplda._validation import (
     effective_n_jobs,
     fit_context,
 )
+from skdplda._warnings import warn
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import shards_of
 from skdplda.esteps._variational import REMEMBERED_UPDATES, TOKEN_WEIGHT, VariationalEStep, round_priors
@@ -386,9 +386,9 @@ class VIPSLDA(BaseRoundsModel):
         data = TrainingData(X, None if groups is None else check_groups(groups, X.shape[0]), groups is not None, ())
         check_memory(self.n_components, data.n_words)
         if stream.n_done == 0:
-            self._warn(plan, guarantee, data.n_words, stacklevel=4)
+            self._warn(plan, guarantee, data.n_words)
         if not plan.noiseless:
-            randomness.warn_if_seeded(self, stacklevel=4)
+            randomness.warn_if_seeded(self)
         e_step, tables = self._e_step(plan, randomness, data), self._make_tables(plan, randomness, data)
         if stream.n_done:
             tables.restore({"table": stream.table})
@@ -407,7 +407,7 @@ class VIPSLDA(BaseRoundsModel):
         self._set_fitted(guarantee, **self._model_of(tables, stream.n_done))
         self._stream = stream
         if stream.n_done == plan.n_rounds:  # an unfinished stream is noise at first
-            warn_of_noise(self, stacklevel=4)
+            warn_of_noise(self)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -538,10 +538,10 @@ class VIPSLDA(BaseRoundsModel):
         contents = np.frombuffer(bytes.fromhex(X.digest), np.uint8), *(units or ())
         return TrainingData(X, units, groups is not None, contents)
 
-    def _warn(self, plan, guarantee, n_words, stacklevel=5):
-        super()._warn(plan, guarantee, n_words, stacklevel + 1)
+    def _warn(self, plan, guarantee, n_words):
+        super()._warn(plan, guarantee, n_words)
         if not plan.noiseless:
-            warn_of_large_delta(self.delta, self.nominal_size, stacklevel + 1)
+            warn_of_large_delta(self.delta, self.nominal_size)
 
     def _keeps_seeds(self):
         """Whether a pickle is to hold secret seeds: as long as the estimator, or its stream, is not at its end."""
@@ -643,12 +643,11 @@ def sampled_share(sampling_rate, batch_size, nominal_size):
     return batch_size / nominal_size
 
 
-def warn_of_large_delta(delta, nominal_size, stacklevel):
+def warn_of_large_delta(delta, nominal_size):
     """Warn that a guarantee says little about single units, where a public estimate of their number is known."""
     if nominal_size is not None and delta >= 1 / nominal_size:
-        warnings.warn(
+        warn(
             f"delta={delta:g} is not below 1 / nominal_size = {1 / nominal_size:g}: publishing some"
             " documents whole would satisfy it. Choose a much smaller delta.",
             UserWarning,
-            stacklevel=stacklevel,
         )

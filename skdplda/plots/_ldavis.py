@@ -1,11 +1,10 @@
 """A bridge to pyLDAvis that shows released values unless it is told otherwise."""
 
-import warnings
-
 import numpy as np
 
 from skdplda._optional import import_optional
 from skdplda._validation import counts_of
+from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.metrics import topic_distances, topic_map
 from skdplda.plots._topics import sizes_of_topics
@@ -83,12 +82,11 @@ def prepare_ldavis(model, *, X=None, feature_names=None, n_words=30, relevance_s
     if X is None:
         doc_topic, lengths = np.eye(len(topics)), NOMINAL_TOKENS * sizes_of_topics(model)
     else:
-        warnings.warn(
+        warn(
             "the page will embed exact statistics of the documents X: how often each topic and word occurs, and how"
             " many tokens there are. Publish it only if these documents are public; leave X out to show released"
             " values only.",
             PrivacyLeakWarning,
-            stacklevel=2,
         )
         doc_topic, lengths = model.transform(X), _lengths(model, X)
     return ldavis.prepare(

@@ -4,8 +4,6 @@ from textwrap import fill
 
 import numpy as np
 
-from skdplda._optional import import_optional
-
 __all__ = [
     "BLUE",
     "DASHES",
@@ -19,7 +17,6 @@ __all__ = [
     "literal",
     "names_of_topics",
     "new_axes",
-    "pyplot",
     "set_title",
     "titled",
 ]
@@ -39,11 +36,6 @@ STYLES = (  # color, marker, dashes for curves without markers
 DASHES = {"proven": "-", "claimed": "--", "diagnostic": ":"}  # of curves that stand for a guarantee
 
 
-def pyplot():
-    """Return matplotlib's pyplot, or say what to install."""
-    return import_optional("matplotlib.pyplot", purpose="A display", install="matplotlib")
-
-
 def listed(things, name, one):
     """Return a list of things, or of one thing alone; ValueError if there is none."""
     found = list(things) if isinstance(things, (list, tuple)) else [things]
@@ -54,7 +46,8 @@ def listed(things, name, one):
 
 def new_axes(ax, size, display=None):
     """Return the given axes, or one of a new figure of the given size in inches; a display keeps both."""
-    plt = pyplot()
+    from matplotlib import pyplot as plt  # here: it takes a while, and whoever draws nothing does not need it
+
     if ax is None:
         _, ax = plt.subplots(figsize=size, layout="constrained")
     ax.spines[["top", "right"]].set_visible(False)

@@ -5,7 +5,7 @@ from textwrap import fill
 import numpy as np
 
 from skdplda.metrics import topic_distances, topic_map
-from skdplda.plots._style import BLUE, FAINT, GREY, literal, names_of_topics, new_axes, pyplot, set_title, titled
+from skdplda.plots._style import BLUE, FAINT, GREY, literal, names_of_topics, new_axes, set_title, titled
 
 __all__ = ["TopWordsDisplay", "TopicDistanceDisplay", "sizes_of_topics"]
 
@@ -145,7 +145,8 @@ class TopWordsDisplay:
         ValueError
             If an array of axes has fewer entries than there are topics.
         """
-        plt = pyplot()
+        from matplotlib import pyplot as plt
+
         noise = np.zeros(np.shape(self.words), dtype=bool) if self.noise is None else np.asarray(self.noise, dtype=bool)
         words, weights = np.asarray(self.words, dtype=object), np.asarray(self.weights, dtype=float)
         n_topics, n_words = words.shape

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from skdplda._arithmetic import eigen, log, matmul, mean, normal, orthonormal, t
 from skdplda._texts import check_texts, most_frequent
 from skdplda._types import ArrayLike, Estimator, Iterable, Sequence
 from skdplda._validation import HIDDEN, is_integer
+from skdplda._warnings import warn
 
 __all__ = ["PublicPrior", "WordPrior", "checked_numbers", "has_vectors", "seeded_names", "unit_rows"]
 
@@ -435,10 +435,6 @@ class PublicPrior:
             If none of the words is known, or all known ones have one vector, and everything is None; or if a seeded
             topic has no word in the vocabulary, and its row is uniform.
         """
-        return self._meet(words, 3)
-
-    def _meet(self, words, stacklevel):
-        """Return what `for_words` does; `stacklevel` is that of who is warned, counted from here."""
         words = _distinct("words", words)
         vectors = _joined([_meet_vectors(*layer, words) for layer in self._vectors])
         tables = [_meet_frequencies(*layer, words) for layer in self._frequencies]
@@ -449,18 +445,16 @@ class PublicPrior:
         topics = np.concatenate([np.zeros((0, len(words))), *rows])
         empty = ~topics.any(axis=1)
         if vectors is None and frequencies is None and empty.all():
-            warnings.warn(
+            warn(
                 f"the public prior knows none of the {len(words)} words, or has one and the same vector for those that"
                 " it knows, which tells nothing: it has no effect. Are words cut and spelled alike?",
                 UserWarning,
-                stacklevel=stacklevel,
             )
             return WordPrior()
         for k in np.flatnonzero(empty):
-            warnings.warn(
+            warn(
                 f"none of the words of the seeded topic {names[k]!r} is in the vocabulary: it starts as other topics.",
                 UserWarning,
-                stacklevel=stacklevel,
             )
         topics[empty] = 1
         topics /= total(topics, axis=1, keepdims=True)

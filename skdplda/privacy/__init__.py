@@ -5,13 +5,10 @@
 
 # ruff: noqa: F401
 
-import warnings
-from typing import Any
-
 from skdplda.privacy._accountant import LedgerEntry, PrivacyAccountant, active_accountant
 from skdplda.privacy._accounting import dearest_event, delta_of, epsilon_of, epsilon_with_sampler_error, least
 from skdplda.privacy._budget_charge import BudgetCharge
-from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
+from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace, finite_noise
 from skdplda.privacy._composition import ACCOUNTINGS, noise_multiplier
 from skdplda.privacy._events import (
     bounded_range_event,
@@ -114,18 +111,3 @@ __all__ = [
     "sweep_loss",
     "zcdp_event",
 ]
-
-RENAMED = {"Payment": "BudgetCharge"}
-
-
-def __getattr__(name: str) -> Any:
-    """Return a renamed object by its old name, for one release."""
-    if name not in RENAMED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    new = RENAMED[name]
-    warnings.warn(
-        f"skdplda.privacy.{name} is now skdplda.privacy.{new}; the old name goes with the next release.",
-        FutureWarning,
-        stacklevel=2,
-    )
-    return globals()[new]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 from skdplda._types import Iterator, PathLike
 from skdplda.exceptions import BudgetExceededError, UnreachableLedgerError
 from skdplda.privacy._events import check_delta, check_epsilon, number_from_json, number_to_json
-from skdplda.privacy._filter import RULES, Filter, choose_filter, former_filter
+from skdplda.privacy._filter import RULES, Filter, choose_filter
 from skdplda.privacy._guarantee import PrivacyGuarantee, check_compatible, compose_at, joint_epsilon, read_json
 from skdplda.privacy._ledger_file import LedgerFile, pack, unpack
 from skdplda.privacy._open_ledgers import close_block, find_open_ledger, label_of, open_block
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["LedgerEntry", "PrivacyAccountant", "active_accountant", "open_ledger"]
 
 FORMAT = "skdplda.PrivacyAccountant"
-VERSIONS = 1, 2  # the first has no dates, and no filter, which is that of its edition
+VERSION = 3
 ADVICE = {
     "basic": "",
     "gaussian": ". The ledger adds up the precision of Gaussian noise, since its first guarantee; what is planned in"
@@ -52,7 +52,7 @@ class LedgerEntry(_Spend):
     guarantee : PrivacyGuarantee
         What was spent.
     date : str, default=None
-        When, in UTC, as "2030-01-31T12:00:00+00:00". None for entries of an earlier version.
+        When, in UTC, as "2030-01-31T12:00:00+00:00".
     fitted : str, default=None
         What was fitted, with its public parameters.
     run : str, default=None
@@ -439,7 +439,7 @@ class PrivacyAccountant:
         """
         data = {
             "format": FORMAT,
-            "version": VERSIONS[-1],
+            "version": VERSION,
             "epsilon": number_to_json(self._epsilon),
             "delta": self._delta,
             "unit": self._unit,
@@ -460,8 +460,7 @@ class PrivacyAccountant:
     def from_json(cls, text: str) -> "PrivacyAccountant":
         """Read what `to_json` has written; go on with one of the two ledgers only.
 
-        What was spent is taken as it stands, without asking again whether the budget covers it. A ledger that an
-        earlier version has begun goes on by the rule, the reserve and the charges of that version.
+        What was spent is taken as it stands, without asking again whether the budget covers it.
 
         Parameters
         ----------
@@ -477,10 +476,10 @@ class PrivacyAccountant:
         ValueError
             If the text is not JSON, not a ledger, or of another version.
         """
-        data = read_json(text, FORMAT, *VERSIONS)
+        data = read_json(text, FORMAT, VERSION)
         try:
-            former, rules = "filter" not in data, data.pop("filter", None)
-            entries = [_entry_from_json(item, former) for item in data.pop("ledger")]
+            rules = data.pop("filter")
+            entries = [_entry_from_json(item) for item in data.pop("ledger")]
             steps = {str(step): str(digest) for step, digest in dict(data.pop("steps", {})).items()}
             accountant = cls(number_from_json(data.pop("epsilon")), **data)
             if rules is not None:
@@ -489,10 +488,7 @@ class PrivacyAccountant:
             raise ValueError(f"the fields of {FORMAT} are damaged: {error}") from None
         accountant._steps = steps
         accountant._kept = tuple(entries)
-        guarantees = [entry.guarantee for entry in entries]
-        check_compatible(accountant, *guarantees)
-        if former:
-            accountant._filter = accountant._filter_of(guarantees, former_filter)
+        check_compatible(accountant, *(entry.guarantee for entry in entries))
         return accountant
 
     def _note_step(self, step, digest):
@@ -503,12 +499,12 @@ class PrivacyAccountant:
                 self._change(_steps=self._steps | {step: digest})
             return self._steps[step]
 
-    def _filter_of(self, guarantees, choose=choose_filter):
+    def _filter_of(self, guarantees):
         """Return the filter, which the first guarantee that costs anything fixes; None before there is one."""
         first = next((g for g in guarantees if g.epsilon > 0 or g.delta > 0), None)
         if self._filter is not None or first is None or math.isinf(self._epsilon):
             return self._filter
-        return choose(self._kind_of_rule, self._epsilon, self._delta, self._reserve, first)
+        return choose_filter(self._kind_of_rule, self._epsilon, self._delta, self._reserve, first)
 
     def _cost(self, guarantees):
         found = self._filter_of(guarantees)
@@ -608,11 +604,10 @@ class PrivacyAccountant:
         )
 
 
-def _entry_from_json(item, former):
-    """Return an entry; those of the first version are pairs, in which the label also names the run."""
-    texts = dict(zip(TEXTS, (item[0], None, None, item[0]), strict=True)) if former else dict(item)
-    guarantee = PrivacyGuarantee.from_json(json.dumps(item[1] if former else texts.pop("guarantee")))
-    if (former and len(item) != 2) or set(texts) != set(TEXTS):
+def _entry_from_json(item):
+    texts = dict(item)
+    guarantee = PrivacyGuarantee.from_json(json.dumps(texts.pop("guarantee")))
+    if set(texts) != set(TEXTS):
         raise ValueError(f"an entry must have {TEXTS} and a guarantee; got {item!r:.200}")
     for name, text in texts.items():
         if text is not None and not isinstance(text, str):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdplda._arithmetic import exp, expm1, log, log1p, mills, ndtr
+from skdplda._arithmetic import bracket, exp, expm1, log, log1p, mills, ndtr
 from skdplda.privacy._events import (
     add_up,
     check_nonnegative,
@@ -397,14 +397,7 @@ def least(safe, guess):
     """Bisect for the least x >= 0 with safe(x), for a monotone condition; the result is safe."""
     if safe(0.0):
         return 0.0
-    low, high = 0.0, guess
-    while high < math.inf and not safe(high):
-        low, high = high, 2 * high
-    while True:
-        middle = low + (high - low) / 2
-        if not low < middle < high or high - low <= 2 * ULP * high:
-            return high
-        low, high = (low, middle) if safe(middle) else (middle, high)
+    return bracket(lambda x: not safe(x), 0.0, guess, rtol=2 * ULP)[1]
 
 
 def _minimize_over_orders(bound):

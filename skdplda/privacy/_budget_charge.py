@@ -1,11 +1,11 @@
 """What a fit charges a ledger: asked before data are read, charged before the first release, once a run."""
 
 import math
-import warnings
 from inspect import signature
 from threading import Lock
 from typing import Any
 
+from skdplda._warnings import warn
 from skdplda.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdplda.privacy._accountant import PrivacyAccountant, open_ledger
 from skdplda.privacy._guarantee import PrivacyGuarantee
@@ -67,12 +67,11 @@ class BudgetCharge:
             If a ledger is open that cannot be reached, as `active_accountant`.
         """
         if self.guarantee.delta > LARGE_DELTA and math.isfinite(self.guarantee.epsilon):
-            warnings.warn(
+            warn(
                 f"delta={self.guarantee.delta:g} is above {LARGE_DELTA:g}: to publish each document whole with this"
                 " probability would satisfy it. Choose delta well below 1 / (public estimate of the number of"
                 " documents or users).",
                 PrivacyLeakWarning,
-                stacklevel=5,
             )
         ledger = self._ledger()
         if ledger is not None and not self._charged(ledger, run):

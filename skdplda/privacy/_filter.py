@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from skdplda._arithmetic import exp, log, log1p, ndtri
+from skdplda._arithmetic import bracket, exp, log, log1p, ndtri
 from skdplda.privacy._accounting import (
     OUTWARDS,
     RENYI_BITS,
@@ -23,7 +23,7 @@ from skdplda.privacy._accounting import (
 )
 from skdplda.privacy._events import add_up, check_real, gaussian_event
 
-__all__ = ["RULES", "Filter", "Rule", "choose_filter", "former_filter"]
+__all__ = ["RULES", "Filter", "Rule", "choose_filter"]
 
 RULES = ("basic", "gaussian", "renyi")
 # Orders of the Renyi rule: integers, at which Poisson-sampled Gaussian noise has exact formulas.
@@ -32,7 +32,6 @@ ORDERS = (*range(2, 65), *(2**power for power in range(7, 12)))
 RESERVE = 1 / 4  # of delta, for what events leave out
 MIXED = 1 / 6  # of what the reserve leaves, where the first noise is Gaussian: for other kinds of noise beside it
 HALVES = 10  # times that both parts are halved for a first guarantee that needs more of delta, before they are nothing
-FORMER, PRESENT = 1, 2  # editions of the charges
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Rule:
 
     "basic" adds up epsilons, "gaussian" the precisions of Gaussian noise, "renyi" Renyi divergences of one `order`.
     `reserve` is the part of delta for what the first number of a charge leaves out; "basic" does not use it, as there
-    it is all. A ledger that an earlier version began keeps the charges of that `edition`.
+    it is all.
     """
 
     name: str
@@ -49,7 +48,6 @@ class Rule:
     delta: float
     reserve: float
     order: float = 0.0
-    edition: int = PRESENT
 
     def charge(self, guarantee):
         """Return (what is added up, what is taken from the reserve)."""
@@ -57,13 +55,13 @@ class Rule:
         if self.name == "basic":
             return guarantee.epsilon, guarantee.delta
         if self.name == "gaussian":
-            precision = None if event is None else _precision(event, self.edition)
+            precision = None if event is None else _precision(event)
             if precision is not None:
                 return precision, guarantee.event_delta
             return _equal_precision(guarantee.epsilon), guarantee.delta
         if event is None:
-            return _pure_divergence(guarantee.epsilon, self.order, self.edition), guarantee.delta
-        return _divergence(event, self.order, self.edition), guarantee.event_delta
+            return _pure_divergence(guarantee.epsilon, self.order), guarantee.delta
+        return _divergence(event, self.order), guarantee.event_delta
 
     def cost(self, guarantees):
         """Return the epsilon, at the budget's delta, that holds for everything that adds up to these charges."""
@@ -93,7 +91,7 @@ class Rule:
             return left
         if self.name == "gaussian":
             return _largest(lambda pure: _equal_precision(pure) <= left)
-        return _largest(lambda pure: _pure_divergence(pure, self.order, self.edition) <= left)
+        return _largest(lambda pure: _pure_divergence(pure, self.order) <= left)
 
     @property
     def capacity(self):
@@ -140,7 +138,7 @@ class Filter:
 
     def to_json(self):
         """Return plain lists and dicts, without the budget."""
-        names = ("name", "delta", "reserve", "order", "edition")
+        names = ("name", "delta", "reserve", "order")
         return [{name: getattr(rule, name) for name in names} for rule in self.rules]
 
     @classmethod
@@ -155,7 +153,6 @@ class Filter:
                 or not 0 <= rule.reserve <= rule.delta
                 or rule.reserve != rules[0].reserve
                 or not (1 < rule.order < math.inf if rule.name == "renyi" else rule.order == 0)
-                or rule.edition not in (FORMER, PRESENT)
             ):
                 raise ValueError(f"a ledger has no such rule: {rule}")
         if not rules or math.fsum([rules[0].reserve, *(r.delta - r.reserve for r in rules)]) > delta * (1 + 1e-12):
@@ -191,21 +188,13 @@ def choose_filter(name, epsilon, delta, reserve, first):
     return Filter(tuple(found))
 
 
-def former_filter(name, epsilon, delta, reserve, first):
-    """Return the filter that the first edition chose, by its charges."""
-    if reserve is None:
-        reserve = min(delta, max(first.event_delta, delta / 4)) if first.event_delta else 0.0
-    rules = [_with_reserve(rule, reserve, 0.0, first) for rule in _rules(name, epsilon, delta, first, FORMER)]
-    return Filter((max(rules, key=lambda rule: _affords(rule, first)),))
-
-
-def _rules(name, epsilon, delta, first, edition=PRESENT):
+def _rules(name, epsilon, delta, first):
     """Return the rules to choose from, all of delta in their reserve."""
-    rules = [Rule("basic", epsilon, delta, delta, edition=edition)]
+    rules = [Rule("basic", epsilon, delta, delta)]
     if is_gaussian(first.event) or name == "gaussian":
-        rules.append(Rule("gaussian", epsilon, delta, delta, edition=edition))
+        rules.append(Rule("gaussian", epsilon, delta, delta))
     if name == "renyi" or first.event is not None:
-        rules += [Rule("renyi", epsilon, delta, delta, order, edition) for order in ORDERS]
+        rules += [Rule("renyi", epsilon, delta, delta, order) for order in ORDERS]
     return [rule for rule in rules if name in ("auto", rule.name)]
 
 
@@ -238,10 +227,8 @@ def _affords(rule, first):
 
 
 @lru_cache(maxsize=1024)  # a ledger asks for each of its entries again
-def _precision(event, edition):
+def _precision(event):
     """Return the precision of Gaussian noise that dominates Gaussian and pure parts; None where there are others."""
-    if edition == FORMER:
-        return parts_of(event).precision if is_gaussian(event) else None
     parts = parts_of(event)
     if not parts.private or parts != type(parts)(precision=parts.precision, pure=parts.pure):
         return None
@@ -257,10 +244,10 @@ def _equal_precision(epsilon):
     return mu * mu * OUTWARDS if epsilon < 700 else math.inf
 
 
-def _pure_divergence(epsilon, order, edition=PRESENT):
+def _pure_divergence(epsilon, order):
     """Renyi divergence of randomized response, which dominates all that is `epsilon`-private, rounded outwards."""
     bound = min(epsilon, order * epsilon * epsilon / 2) if epsilon < 1e150 else epsilon
-    if edition == FORMER or epsilon == math.inf:
+    if epsilon == math.inf:
         return bound
     excess = log1p(exp((1 - 2 * order) * epsilon)) - log1p(exp(-epsilon))
     return min(bound, epsilon + excess / (order - 1) + 2.0**-48)
@@ -274,7 +261,7 @@ def _divergences(event):
 
 
 @lru_cache(maxsize=1024)
-def _divergence(event, order, edition):
+def _divergence(event, order):
     """Return the divergence of an event at an order; if need be at the least known one that is not below."""
     parts = parts_of(event)
     if not parts.private:
@@ -283,19 +270,10 @@ def _divergence(event, order, edition):
         orders, values = _divergences(event)
         enough = values[orders >= order]
         return rounded_up(float(enough[0]) * OUTWARDS, RENYI_BITS) if len(enough) else math.inf
-    if edition == FORMER:
-        rate = parts.concentrated * order + parts.xi
-        return float(min(rate, parts.pure_sum) if parts.only_pure else rate) * OUTWARDS
     pure = [count * _pure_divergence(epsilon, order) for epsilon, count in parts.pure]
     return add_up([(parts.precision / 2 + parts.rho) * order * OUTWARDS, parts.xi * OUTWARDS, *pure])
 
 
 def _largest(fits):
-    """Bisect for the largest x >= 0 that fits, for a condition that small ones meet."""
-    low, high = 0.0, 1.0
-    while fits(high) and high < 1e300:
-        low, high = high, 2 * high
-    while high - low > 1e-13 * high > 1e-300:
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    """Return the largest x >= 0 that fits, up to rounding, for a condition that small ones meet."""
+    return bracket(fits, 0.0, 1.0, rtol=1e-13, atol=1e-300, most=1e300)[0]

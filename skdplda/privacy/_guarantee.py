@@ -452,7 +452,7 @@ def _joint_event(guarantees):
     return event
 
 
-def read_json(text, form, *versions):
+def read_json(text, form, version):
     """Parse JSON that states its format and version; return the rest of it."""
     try:
         data = json.loads(text, parse_int=_integer)
@@ -463,10 +463,8 @@ def read_json(text, form, *versions):
     if not isinstance(data, dict) or data.get("format") != form:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise ValueError(f"the JSON must have the format {form!r}; got {found!r}")
-    if data.get("version") not in versions:
-        raise ValueError(
-            f"the version of {form} must be {' or '.join(map(str, versions))}; got {data.get('version')!r}"
-        )
+    if data.get("version") != version:
+        raise ValueError(f"the version of {form} must be {version}; got {data.get('version')!r}")
     return {key: value for key, value in data.items() if key not in ("format", "version")}
 
 

@@ -174,11 +174,10 @@ class LedgerFile:
             os.close(folder)
 
     def _remove_litter(self):
-        """Remove what processes that were killed have left, and the lock files of earlier versions."""
+        """Remove what processes that were killed have left."""
         folder, name = os.path.split(self._path)
         for litter in glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name)}.*.partial")):
             _remove_if_free(litter)
-        _remove_if_free(f"{self._path}.lock", largest=0)
 
 
 def _is_whole(content):
@@ -190,13 +189,12 @@ def _is_whole(content):
     return True
 
 
-def _remove_if_free(path, largest=None):
+def _remove_if_free(path):
     """Remove a file that nobody has locked."""
     with suppress(OSError):
         file = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if largest is None or os.fstat(file).st_size <= largest:
-                os.remove(path)
+            os.remove(path)
         finally:
             os.close(file)

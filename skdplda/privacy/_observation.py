@@ -15,10 +15,8 @@ _OBSERVER: ContextVar[Function | None] = ContextVar("observer of releases", defa
 def observing(observer: Function) -> Any:
     """Let an audit see the releases of the fits inside.
 
-    Parameters
-    ----------
-    observer : callable
-        Called with the kind of a release, and its released and public values by name. It must not change them.
+    `observer` is called with the kind of a release, and its released and public values by name. It must not change
+    them.
     """
     token = _OBSERVER.set(observer)
     try:
@@ -28,15 +26,10 @@ def observing(observer: Function) -> Any:
 
 
 def observe(kind: str, **values: Any) -> None:
-    """Show a release to the audit that runs, if one does.
+    """Show a release, a "round", "sweep" or "selection", to the audit that runs, if one does.
 
-    Parameters
-    ----------
-    kind : {"round", "sweep", "selection"}
-        Of private rounds, of hybrid sweeps, of words.
-    **values : object
-        What was released, with its noise, and what was public before; of words, the noisy weights of all, and not only
-        of those above the threshold.
+    The values are what was released, with its noise, and what was public before; of words, the noisy weights of all,
+    and not only of those above the threshold.
     """
     observer = _OBSERVER.get()
     if observer is not None:

@@ -239,17 +239,7 @@ def close_block(accountant: Any) -> None:
 
 @contextmanager
 def prepaid() -> Iterator[None]:
-    """Charge no ledger for fits inside the block: an enclosing release has been charged for all of them.
-
-    Examples
-    --------
-    >>> from skdplda.privacy import BudgetCharge, PrivacyAccountant, PrivacyGuarantee, prepaid
-    >>> with PrivacyAccountant(epsilon=1.0) as accountant:
-    ...     with prepaid():
-    ...         BudgetCharge(PrivacyGuarantee(epsilon=5.0), "a run of a search").charge("1")
-    >>> accountant.remaining_epsilon
-    1.0
-    """
+    """Charge no ledger for fits inside the block: an enclosing release has been charged for all of them."""
     token = BLOCKS.set((*BLOCKS.get(), PREPAID))
     try:
         yield

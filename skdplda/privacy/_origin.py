@@ -69,17 +69,7 @@ def is_covered(owner: Any) -> bool:
 def stated_guarantee(owner: Any, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
     """Return what is left of a guarantee that an object states of itself, by its class.
 
-    Parameters
-    ----------
-    owner : estimator
-        Who states it.
-    guarantee : PrivacyGuarantee
-        What its base makes of the parameters.
-
-    Returns
-    -------
-    guarantee : PrivacyGuarantee
-        The same for classes of this package; with an assumption on the methods that others may add; else claimed.
+    It is the same for classes of this package; with an assumption on the methods that others may add; else claimed.
     """
     name, replaced = type(owner).__name__, ", ".join(_replaced(owner))
     if is_covered(owner):

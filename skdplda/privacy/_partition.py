@@ -472,13 +472,10 @@ def _escape(plan, round_, threshold, n_words, first, other):
 
 def _least(safe):
     """Return the least integer >= 0 that is safe, for a monotone condition."""
-    low, high = -1, 1
-    while not safe(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if safe(middle) else (middle, high)
-    return high
+    most = 1
+    while not safe(most):
+        most *= 2
+    return bisect_left(range(most), True, key=safe)
 
 
 def select_partitions(

@@ -4,7 +4,6 @@ import hashlib
 import hmac
 import math
 import os
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from skdplda._types import Estimator, Seed
 from skdplda._validation import is_integer, is_real
+from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.privacy._guarantee import PrivacyGuarantee
 from skdplda.privacy._units import Status
@@ -210,23 +210,20 @@ class Randomness:
         # floor: a unit is never taken with more than the accounted probability
         return (bits < np.uint64(int(rate * 2.0**53) << 11)).astype(np.uint8)
 
-    def warn_if_seeded(self, estimator: Estimator, stacklevel: int = 5) -> None:
+    def warn_if_seeded(self, estimator: Estimator) -> None:
         """Warn that a seed makes the guarantee conditional on its secrecy.
 
         Parameters
         ----------
         estimator : estimator
             Whose `random_state` it is.
-        stacklevel : int, default=5
-            As in `warnings.warn`: the warning points at the caller of `fit`.
         """
         if self.seeded:
             seed = estimator.random_state
             said = f"random_state={seed!r}" if is_integer(seed) and is_guessable_seed(seed) else "a random_state"
-            warnings.warn(
+            warn(
                 f"{type(estimator).__name__} was given {said}: its noise is a"
                 " function of that seed, so the guarantee holds only while the seed is secret, random and"
                 " never used again. Use random_state=None for anything you release.",
                 PrivacyLeakWarning,
-                stacklevel=stacklevel,
             )

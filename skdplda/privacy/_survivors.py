@@ -20,15 +20,7 @@ STEP = 2**-10  # scales of noise above 1 / STEP of the grid, as all that the pro
 
 
 class MeanOfRounds:
-    """Rounds whose noisy weights are judged by the weighted mean of all rounds until then.
-
-    Parameters
-    ----------
-    coefficients : tuple of float
-        Positive, of each round in the mean.
-    scales : tuple of float
-        Of the noise of each round.
-    """
+    """Rounds whose noisy weights are judged by the mean of all until then, with weights and scales of noise."""
 
     def __init__(self, coefficients: tuple, scales: tuple) -> None:
         self.coefficients = np.array(coefficients, dtype=np.float64)
@@ -39,24 +31,9 @@ class MeanOfRounds:
 def passing(mean: MeanOfRounds, floors: tuple, grid: int, most: int, round_: int) -> Function:
     """Return a function of a round's threshold: how likely is it that new words of one unit pass?
 
-    Parameters
-    ----------
-    mean : MeanOfRounds
-        The rounds.
-    floors : tuple of float
-        Of each round but the last; -inf keeps all words.
-    grid : int
-        Weight of one unit.
-    most : int
-        New words.
-    round_ : int
-        From 0.
-
-    Returns
-    -------
-    bounds : callable
-        `bounds(threshold)`, of shape (most,), are upper bounds on the probability that one of 1, ..., `most` new words
-        passes in this round and none did before.
+    `bounds(threshold)`, of shape (most,), are upper bounds on the probability that one of 1, ..., `most` new words
+    passes in this round, counted from 0, and none did before. `floors` are of each round but the last, -inf keeps all
+    words; `grid` is the weight of one unit.
     """
     steps = np.maximum(1 / mean.deviations[:-1], STEP) + 1e-12
     kept = tuple((np.asarray(floors) / mean.deviations[:-1] + steps).round(12).tolist())

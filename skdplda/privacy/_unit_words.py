@@ -38,13 +38,7 @@ class UnitWords:
         self._counts = None if counts is None else counts[kept]
 
     def used(self) -> np.ndarray:
-        """Say which words are used.
-
-        Returns
-        -------
-        flags : ndarray of shape (n_words,), int64
-            Positive for each word that a unit uses, else 0.
-        """
+        """Return for each word, int64, a positive number if a unit uses it, else 0."""
         flags = np.zeros(self._n_words, dtype=np.int64)
         flags[self._words] = 1
         return flags

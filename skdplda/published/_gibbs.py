@@ -1,6 +1,5 @@
 """Sequential collapsed Gibbs sampling as three papers have it, noise and claims included, and the monitor of it."""
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 from uuid import uuid4
@@ -9,6 +8,7 @@ import numpy as np
 
 from skdplda._types import ArrayLike, Matrix, Seed
 from skdplda._validation import SEED, Interval, check_counts, check_memory, fit_context, tokens_of
+from skdplda._warnings import warn
 from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseTopicModel, warn_of_spare_topics
@@ -99,11 +99,10 @@ class BaseSequentialLDA(BaseTopicModel):
         X = shortened(check_counts(self, X, reset=True))
         check_memory(self.n_components, X.shape[1])
         warn_of_spare_topics(self.n_components, X.shape[1])
-        warnings.warn(
+        warn(
             f"{type(self).__name__} is the published form and not private: {self._why} Use PrivateCGSLDA for a"
             " guarantee that holds.",
             PrivacyLeakWarning,
-            stacklevel=3,
         )
         randomness = self._new_randomness()
         charge.charge(uuid4().hex)

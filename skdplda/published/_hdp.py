@@ -1,7 +1,6 @@
 """HDP-LDA as published: counts that change within a sweep, with noise that adds up."""
 
 import math
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from skdplda._arithmetic import expm1
 from skdplda._types import ArrayLike, Matrix, Seed
 from skdplda._validation import SEED, Interval, check_counts, fit_context, tokens_of
+from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._hdp import COMMON, BaseHybridLDA
 from skdplda.models._hdp_sampler import TopicTrace, trace_of
@@ -179,11 +179,10 @@ class PublishedHDPLDA(BaseHybridLDA):
         return self._run(X, plan, randomness, True)[1], tokens_of(X)[1]
 
     def _warn(self, plan, randomness):
-        warnings.warn(
+        warn(
             f"{type(self).__name__} is the published form and not private: {NOT_PRIVATE} Use HDPLDA for a guarantee"
             " that holds.",
             PrivacyLeakWarning,
-            stacklevel=4,
         )
         return False
 

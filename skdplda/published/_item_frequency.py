@@ -1,11 +1,11 @@
 """The set union by item frequency with its printed threshold, whose delta does not hold."""
 
 import math
-import warnings
 from dataclasses import replace
 
 from skdplda._arithmetic import log
 from skdplda._types import Seed
+from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.vocabulary import DPVocabularySelector
 
@@ -119,10 +119,9 @@ class PublishedItemFrequencySelector(DPVocabularySelector):
 
     def _start(self):
         randomness = super()._start()
-        warnings.warn(
+        warn(
             f"{type(self).__name__} is the published form and not private: {WHY} Use"
             " DPVocabularySelector(mechanism='item_frequency') for a guarantee that holds.",
             PrivacyLeakWarning,
-            stacklevel=5,
         )
         return randomness

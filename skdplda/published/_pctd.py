@@ -1,6 +1,5 @@
 """PCTD as published: fresh noise on the counts of semantic units in each iteration."""
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 from typing import Literal
@@ -9,6 +8,7 @@ import numpy as np
 
 from skdplda._types import ArrayLike, Function, Matrix, Seed
 from skdplda._validation import Interval, StrOptions
+from skdplda._warnings import warn
 from skdplda.distributed import shards_of
 from skdplda.esteps._segments import SegmentEStep
 from skdplda.exceptions import PrivacyLeakWarning
@@ -217,13 +217,12 @@ class PublishedPCTD(PCTD):
             )
         return super()._read(X, groups, plan, randomness)
 
-    def _warn(self, plan, guarantee, n_words, stacklevel=5):
-        super()._warn(plan, guarantee, n_words, stacklevel + 1)
-        warnings.warn(
+    def _warn(self, plan, guarantee, n_words):
+        super()._warn(plan, guarantee, n_words)
+        warn(
             f"{type(self).__name__} is the published form: {CLAIMED[self.noise_support]} Use PCTD for a guarantee that"
             " holds for documents, or PCTD(noise='units') for words.",
             PrivacyLeakWarning,
-            stacklevel=stacklevel,
         )
 
     def _noisy(self, plan, randomness, X):

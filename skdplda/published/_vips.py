@@ -1,7 +1,6 @@
 """VIPS with the three accountings of its paper, which are only claimed, and the noise that they ask for."""
 
 import math
-import warnings
 from numbers import Integral, Real
 from os import PathLike
 from typing import Literal
@@ -9,10 +8,11 @@ from typing import Literal
 from skdplda._arithmetic import expm1, log, log1p
 from skdplda._types import ArrayLike, Function, Seed
 from skdplda._validation import Interval, StrOptions
+from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseRoundsModel
 from skdplda.models._vips import VIPSLDA
-from skdplda.privacy import check_delta, check_epsilon, epsilon_of, gaussian_event, least
+from skdplda.privacy import check_delta, check_epsilon, epsilon_of, finite_noise, gaussian_event, least
 from skdplda.rounds._bounds import GRID
 from skdplda.rounds._spending import NoisePlan
 
@@ -86,6 +86,11 @@ def vips_noise_multiplier(
         return 0.0
     if delta == 0:
         raise ValueError("delta must be > 0 for Gaussian noise; got 0")
+    return finite_noise(_noise, epsilon, delta, steps, sampling_rate, accounting)
+
+
+def _noise(epsilon, delta, steps, sampling_rate, accounting):
+    """Return the noise of `vips_noise_multiplier`."""
     step_epsilon, step_delta = SHARES[accounting](epsilon, delta, steps, sampling_rate)
     before, tolerance = log1p(expm1(step_epsilon) / sampling_rate), step_delta / sampling_rate
     if not tolerance < 1:
@@ -312,12 +317,11 @@ class PublishedVIPSLDA(VIPSLDA):
             ),
         }
 
-    def _warn(self, plan, guarantee, n_words, stacklevel=5):
-        super()._warn(plan, guarantee, n_words, stacklevel + 1)
+    def _warn(self, plan, guarantee, n_words):
+        super()._warn(plan, guarantee, n_words)
         if not plan.noiseless:
-            warnings.warn(
+            warn(
                 f"accounting={self.accounting!r} claims epsilon={self.epsilon:g}: {guarantee.reason} Use"
                 " VIPSLDA(learning_method='online') for a proven epsilon.",
                 PrivacyLeakWarning,
-                stacklevel=stacklevel,
             )

@@ -13,8 +13,7 @@ from skdplda._files import read_array, read_stored
 __all__ = ["checksum", "pack", "unpack"]
 
 FORMAT = "skdplda.ReleasedTopicModel"
-VERSION, OF_CLUSTERS = 2, 3  # of words alone, and with clusters of embeddings
-READ = (1, 2, 3)  # a file of version 1 has neither sizes, names nor signal of topics
+VERSIONS = WORDS, WITH_CLUSTERS = 2, 3  # of words alone, and with clusters of embeddings
 HEADER, CHECKSUM = "header.json", "sha256.txt"
 TOPICS, CLUSTERS = "topic_word", "cluster_centers"
 OPTIONAL = ("signal_to_noise", CLUSTERS, "centre", "cluster_sizes", "scale", "projection")  # arrays, in this order
@@ -41,7 +40,7 @@ def checksum(values: dict[str, Any], arrays: dict[str, np.ndarray | None]) -> st
 
 def _members(values, arrays):
     """Return the files of the archive, but for the checksum."""
-    header = {"format": FORMAT, "version": OF_CLUSTERS if CLUSTERS in arrays else VERSION, **values}
+    header = {"format": FORMAT, "version": WITH_CLUSTERS if CLUSTERS in arrays else WORDS, **values}
     text = json.dumps(header, indent=1, ensure_ascii=False, allow_nan=False)
     members = {HEADER: text.encode(errors="surrogatepass")}
     for name in (TOPICS, *OPTIONAL):
@@ -73,8 +72,8 @@ def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     header = json.loads(members[HEADER].decode(errors="surrogatepass"))
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError("it is not a released model")
-    if header.get("version") not in READ:
-        raise ValueError(f"it is of version {header.get('version')!r}, this skdplda reads {READ}; update skdplda")
+    if header.get("version") not in VERSIONS:
+        raise ValueError(f"it is of version {header.get('version')!r}, this skdplda reads {VERSIONS}; update skdplda")
     return header, {
         name: read_array(members[f"{name}.npy"]) for name in (TOPICS, *OPTIONAL) if f"{name}.npy" in members
     }

@@ -43,7 +43,7 @@ def load_released(path: PathLike) -> ReleasedTopicModel:
         given = {
             "privacy_guarantee": PrivacyGuarantee.from_json(json.dumps(values["privacy_guarantee"])),
             "details": values["details"],
-            "topic_names": values.get("topic_names"),
+            "topic_names": values["topic_names"],
             "signal_to_noise": arrays.pop("signal_to_noise", None),
         }
         if "cluster_centers" in arrays:
@@ -59,7 +59,7 @@ def load_released(path: PathLike) -> ReleasedTopicModel:
             vocabulary=values["vocabulary"],
             doc_topic_prior=values["doc_topic_prior"],
             text=values["text"],
-            topic_sizes=values.get("topic_sizes"),
+            topic_sizes=values["topic_sizes"],
             **arrays,
             **given,
         )

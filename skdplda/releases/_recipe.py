@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone
 
-from skdplda._arithmetic import root
+from skdplda._arithmetic import bracket, root
 from skdplda._types import Estimator
 from skdplda._validation import is_integer, is_real
 from skdplda.exceptions import BudgetExceededError
@@ -195,29 +195,25 @@ def _for_the_rest(epsilon, delta, options):
         )
     delta = min(delta, ledger.delta)
 
-    def affordable(total, part=1.0):
+    def made(total, part):
         pipeline = make_fdptm_pipeline(total, part * delta, **options)
         ledger.check(*(step.privacy_cost(groups=options["groups"]) for _, step in pipeline.steps))
         return pipeline
 
-    low, high = LEAST * ledger.epsilon, ledger.epsilon
-    for part in np.ldexp(1.0, -np.arange(MOST_HALVES + 1)):
+    def affordable(total, part):
         try:
-            affordable(low, part)
+            made(total, part)
         except BudgetExceededError:
-            continue
-        delta *= float(part)
-        break
-    found = affordable(low)  # raises what the ledger says
-    total = high
-    while high - low > TOLERANCE * high:
-        try:
-            found = affordable(total)
-            low = total
-        except BudgetExceededError:
-            high = total
-        total = (low + high) / 2
-    return found
+            return False
+        return True
+
+    least, whole = LEAST * ledger.epsilon, ledger.epsilon
+    parts = np.ldexp(1.0, -np.arange(MOST_HALVES + 1)).tolist()
+    part = next((part for part in parts if affordable(least, part)), 1.0)
+    made(least, part)  # raises what the ledger says
+    if affordable(whole, part):
+        return made(whole, part)
+    return made(bracket(lambda total: affordable(total, part), least, whole, TOLERANCE, most=whole)[0], part)
 
 
 def check_max_words(max_words):

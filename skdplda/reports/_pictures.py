@@ -36,18 +36,8 @@ def _shortened(text, length):
 def topic_circles(places, sizes, is_noise, tips, description):
     """Return a map: a circle with a number for each topic, its area the topic's size.
 
-    Parameters
-    ----------
-    places : ndarray of shape (n_topics, 2)
-        Where they are.
-    sizes : ndarray of shape (n_topics,)
-        Shares.
-    is_noise : ndarray of bool of shape (n_topics,)
-        Drawn in another colour, with a dashed line.
-    tips : sequence of str
-        Shown where the pointer rests.
-    description : str
-        For readers who do not see the picture.
+    Topics of noise have another colour and a dashed line. `tips` are shown where the pointer rests, `description` is
+    for readers who do not see the picture.
     """
     radius = LARGEST * np.sqrt(sizes / sizes.max())
     span = np.maximum(np.ptp(places, axis=0), 1e-9)
@@ -91,19 +81,7 @@ def layout(tree):
 
 
 def tree_picture(tree, labels, is_noise, description):
-    """Return a tree with its leaves at the left, a row each.
-
-    Parameters
-    ----------
-    tree : ndarray of shape (n_topics - 1, 4)
-        As from scipy's `linkage`.
-    labels : sequence of str of shape (n_topics,)
-        Of the leaves.
-    is_noise : ndarray of bool of shape (n_topics,)
-        Leaves that are marked.
-    description : str
-        For readers who do not see the picture.
-    """
+    """Return a tree, as from scipy's `linkage`, with its leaves at the left, a row each; those of noise are marked."""
     leaves, branches = layout(tree)
     shown = [_shortened(f"{labels[leaf]}{' (noise)' if is_noise[leaf] else ''}", 44) for leaf in leaves]
     left = min(max(len(text) for text in shown) * LETTER + 12, 330)
@@ -131,21 +109,7 @@ def tree_picture(tree, labels, is_noise, description):
 
 
 def noise_picture(signal, floor, is_noise, labels, description):
-    """Return bars, one a topic, and the line of the noise.
-
-    Parameters
-    ----------
-    signal : ndarray of shape (n_topics,)
-        Signal-to-noise ratios.
-    floor : float
-        Where the line is drawn.
-    is_noise : ndarray of bool of shape (n_topics,)
-        Bars of another colour.
-    labels : sequence of str of shape (n_topics,)
-        Of the bars.
-    description : str
-        For readers who do not see the picture.
-    """
+    """Return bars of signal-to-noise ratios, one a topic, and the line of the noise."""
     shown = [_shortened(label, 28) for label in labels]
     left = max(len(text) for text in shown) * LETTER + 12
     most = max(float(np.nanmax(signal)), floor) * 1.05

@@ -3,7 +3,6 @@
 import math
 import os
 import re
-import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -113,7 +112,6 @@ def report(
     *,
     feature_names: Sequence[str] | None = None,
     title: str | None = None,
-    vocabulary: Sequence[str] | None = None,
 ) -> Path:
     """Write a page that shows a model to people: one HTML file, which loads nothing from the network.
 
@@ -133,8 +131,6 @@ def report(
         Words of the columns, where neither model nor pipeline knows them.
     title : str, default=None
         Heading of the page. None: "Topics", or "Clusters".
-    vocabulary : sequence of str, default=None
-        The former name of `feature_names`.
 
     Returns
     -------
@@ -161,11 +157,6 @@ def report(
     >>> "<h1>Fruit and metal</h1>" in page, "zinc" in page
     (True, True)
     """
-    if vocabulary is not None:
-        if feature_names is not None:
-            raise ValueError("give feature_names alone: vocabulary is its former name.")
-        warnings.warn("vocabulary is now called feature_names, as everywhere.", FutureWarning, stacklevel=2)
-        feature_names = vocabulary
     if hasattr(model, "steps"):
         steps = flat_steps(model)
         words = None if any(hasattr(step, "build_analyzer") for _, step in steps) else feature_names

@@ -1,7 +1,6 @@
 """From text to semantic units, one document at a time."""
 
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 from numbers import Integral
 from typing import Any, Self
@@ -14,6 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from skdplda._texts import WordColumnsMixin
 from skdplda._types import Function
 from skdplda._validation import Interval, StrOptions, check_is_fitted, fit_context, note_parameters
+from skdplda._warnings import warn
 from skdplda.semantics._units import UnitMatrix
 
 __all__ = ["SemanticUnitVectorizer"]
@@ -237,10 +237,9 @@ class SemanticUnitVectorizer(  # type: ignore[call-arg]
         words = CountVectorizer(vocabulary=self.vocabulary).get_feature_names_out().tolist()
         capital = next((word for word in words if word != word.lower()), None) if self.lowercase else None
         if capital is not None:
-            warnings.warn(
+            warn(
                 f"vocabulary has {capital!r}, which text in small letters has not. Set lowercase=False.",
                 UserWarning,
-                stacklevel=4,
             )
         return words
 

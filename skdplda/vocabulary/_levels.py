@@ -14,17 +14,10 @@ LONGEST_WORD = 1000  # characters; longer ones are no words of a language, and a
 
 
 class Tokens:
-    """The words of documents in their order, as numbers; then n-grams of released words, level by level.
+    """The words of documents, read once, in their order, as numbers; then n-grams of released words, level by level.
 
-    A level's n-grams are those that start and end with a released n-gram of the level before, which are functions of
-    a document's own text and of what was released.
-
-    Parameters
-    ----------
-    documents : iterable
-        Read once.
-    analyze : callable
-        Returns the words of a document, in order.
+    A level's n-grams are those that start and end with a released n-gram of the level before, which are functions of a
+    document's own text and of what was released.
     """
 
     def __init__(self, documents: Iterable, analyze: Function) -> None:

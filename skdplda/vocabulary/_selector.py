@@ -1,6 +1,5 @@
 """Private choice among the columns of a document-term matrix."""
 
-import warnings
 from contextlib import closing, nullcontext
 from typing import Any, Self
 
@@ -20,6 +19,7 @@ from skdplda._validation import (
     note_groups,
     note_parameters,
 )
+from skdplda._warnings import warn
 from skdplda.exceptions import EmptySelectionError
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions, users_of
 
@@ -216,7 +216,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         note_parameters(self)
         note_groups(self, users_of(self, groups))
         if nothing is not None:
-            warnings.warn(f"{nothing} transform returns no columns.", UserWarning, stacklevel=3)
+            warn(f"{nothing} transform returns no columns.", UserWarning)
         return self
 
     def transform(self, X: Matrix) -> Any:

@@ -224,7 +224,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
             nothing was spent.
         """
         charge = self._budget_charge("document" if groups is None else "user")
-        warn_of_missing_groups(self, groups, 4)
+        warn_of_missing_groups(self, groups)
         counter = self._counter({"": 0}).fit([])  # checks the parameters, warns of those without effect
         given = raw_documents is not None or self.public_vocabulary is None
         documents = self._texts(raw_documents) if given else None

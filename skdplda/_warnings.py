@@ -1,0 +1,16 @@
+"""Warnings that point at the line of the user's which asked for what is warned of."""
+
+import sys
+import warnings
+
+__all__ = ["warn"]
+
+PASSED_OVER = {"skdplda", "sklearn", "joblib", "contextlib"}  # between that line and the place that warns
+
+
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warn at the first line outside this package, and outside scikit-learn, which wraps `fit` and calls it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in PASSED_OVER:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
