@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from skdplda._validation import SEED, Interval, StrOptions, check_groups, fit_context
+from skdplda._validation import SEED, Interval, StrOptions, check_groups, fit_context, note_groups, note_parameters
 from skdplda.distributed import ShardedDocuments, load_documents, shards_of
 from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import (
@@ -185,6 +185,15 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
     def _randomness(self, level=0):
         name = self._seeded_as or type(self).__name__
         return Randomness(self.random_state, name + (f" level {level}" if level else ""))
+
+    def _set_selected(self, weights, groups, charge):
+        """Set what a fit tells beside the words, in place of what an earlier one told."""
+        vars(self).pop("noisy_weights_", None)
+        if weights is not None and np.isfinite(self.epsilon):
+            self.noisy_weights_ = weights
+        self.privacy_guarantee_ = charge.guarantee
+        note_parameters(self)
+        note_groups(self, users_of(self, groups))
 
     def _heaviest(self, names, weights, rounds):
         """Return the places of the words to keep: by round and weight, and where both are equal by name.

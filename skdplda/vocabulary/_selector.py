@@ -16,12 +16,10 @@ from skdplda._validation import (
     check_structure,
     fit_context,
     is_integer,
-    note_groups,
-    note_parameters,
 )
 from skdplda._warnings import warn
 from skdplda.exceptions import EmptySelectionError
-from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions, users_of
+from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
 __all__ = ["DPVocabularySelector"]
 
@@ -209,12 +207,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
                 chosen, weights, nothing = self._select_or_none(X, groups, charge)
         self.support_ = np.zeros(X.shape[1], dtype=bool)
         self.support_[chosen] = True
-        self.__dict__.pop("noisy_weights_", None)  # of an earlier fit
-        if weights is not None and np.isfinite(self.epsilon):
-            self.noisy_weights_ = weights
-        self.privacy_guarantee_ = charge.guarantee
-        note_parameters(self)
-        note_groups(self, users_of(self, groups))
+        self._set_selected(weights, groups, charge)
         if nothing is not None:
             warn(f"{nothing} transform returns no columns.", UserWarning)
         return self

@@ -16,14 +16,12 @@ from skdplda._validation import (
     check_public_words,
     fit_context,
     is_integer,
-    note_groups,
-    note_parameters,
     warn_of_missing_groups,
 )
 from skdplda.exceptions import EmptySelectionError
 from skdplda.privacy import has_levels
 from skdplda.vocabulary._levels import LONGEST_WORD, Tokens
-from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions, users_of
+from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
 __all__ = ["DPCountVectorizer"]
 
@@ -233,12 +231,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         else:
             words, weights = self._private_words(documents, groups, charge, self._start(), counter)
         self.vocabulary_ = {word: column for column, word in enumerate(words)}
-        self.__dict__.pop("noisy_weights_", None)  # of an earlier fit
-        if weights is not None and np.isfinite(self.epsilon):
-            self.noisy_weights_ = weights
-        self.privacy_guarantee_ = charge.guarantee
-        note_parameters(self)
-        note_groups(self, users_of(self, groups))
+        self._set_selected(weights, groups, charge)
         return self
 
     def fit_transform(self, raw_documents: Any, y: Any = None, groups: ArrayLike | None = None) -> Any:
