@@ -145,7 +145,10 @@ MECHANISMS: dict = {
             for method in ("batch", "online")
         ),
         *(
-            ({"learning_method": method, "sampling_rate": 0.5, **ROUNDS}, (many_canaries, accounted))
+            (
+                {"accounting": "pld", "learning_method": method, "sampling_rate": 0.5, **ROUNDS},
+                (many_canaries, accounted),
+            )
             for method in ("batch", "online")
         ),
     ],
