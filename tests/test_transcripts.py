@@ -170,7 +170,7 @@ def changed(header, arrays, number):
     elif number == 7:
         header["parameters"] = header["parameters"] | {"n_components": "four"}
     elif number == 8:
-        header["columns"] = [61, 61, None]
+        header["columns"] = [61, None]
     elif number == 9:
         header["kinds"] = header["kinds"][::-1]
     elif number == 10:

@@ -43,7 +43,7 @@ from skdplda.metrics import make_gensim_model, perplexity, score, score_samples
 from skdplda.models._hints import HintsMixin
 from skdplda.models._periods import PeriodsMixin
 from skdplda.models._topics import TopicsMixin, warn_of_noise
-from skdplda.models._transcripts import TranscriptMixin, check_transcript, keep_transcript
+from skdplda.models._transcripts import TranscriptMixin, check_transcript, keep_transcript, transcript_of
 from skdplda.priors._public import PublicPrior, seeded_names
 from skdplda.priors._seeding import order_of_topics
 from skdplda.privacy import (
@@ -537,8 +537,11 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
 
         watched = callback if observers else None  # a report may cost a table
         attributes = self._run(plan, guarantee, randomness, data, charge, watched)
+        held = attributes.pop("transcript", None)
         self._set_fitted(guarantee, **attributes, **({} if watch is None else watch.attributes()))
         note_groups(self, data.units)
+        if held is not None:
+            keep_transcript(transcript, *held)
         self._warn_fitted()
         return self
 
@@ -563,9 +566,11 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
                 converse(strategy, e_step, spending, randomness, **options)
             priors = getattr(e_step, "priors", None)
         del e_step  # before the model is made, which is as large as its sums
+        attributes = self._fitted_of(known, transcript.n_done, data, priors)
         if data.transcript is not None:
-            keep_transcript(data.transcript, self, guarantee, transcript, spending, data, randomness.table_key)
-        return self._fitted_of(known, transcript.n_done, data, priors)
+            held = transcript_of(self, guarantee, transcript, spending, data, randomness.table_key)
+            attributes["transcript"] = held
+        return attributes
 
     def _fitted_of(self, known, n_iter, data, priors=None):
         """Return the fitted attributes, of what is known in the end."""

@@ -487,9 +487,10 @@ ShardedCounts
         words = None if data.words is None else np.asarray(data.words, dtype=object)
         return super()._fitted_of(known, n_iter, data) | {"words_": words}
 
-    def _unread(self, n_words, n_counted, grouped, words):
+    def _unread(self, n_columns, n_counted, grouped, words):
+        self._check_public(n_columns)
         counts = None if n_counted is None else sp.csr_array((0, n_counted), dtype=np.int32)
-        return TrainingData(Embeddings(np.empty((0, n_words)), counts), None, grouped, (), words)
+        return TrainingData(Embeddings(np.empty((0, n_columns)), counts), None, grouped, (), words)
 
     def _model_of(self, tables, n_iter):
         sizes, deviation = tables.sizes

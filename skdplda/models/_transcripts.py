@@ -3,20 +3,22 @@
 import json
 import os
 import zipfile
+from dataclasses import replace
+from io import BytesIO
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 
 from skdplda._files import DAMAGE, check_writable, fingerprint, read_array, read_stored, refuse_existing, whole_file
-from skdplda._validation import is_real
-from skdplda.privacy import PrivacyGuarantee
+from skdplda._validation import check_memory, is_integer, is_real
+from skdplda.privacy import PrivacyGuarantee, Status, is_of_package, stated_guarantee
 from skdplda.rounds._adaptive import Knowledge
 from skdplda.rounds._loop import talk
 from skdplda.rounds._spending import Spending
 from skdplda.rounds._transcript import Transcript
 
-__all__ = ["TranscriptMixin", "check_transcript", "keep_transcript"]
+__all__ = ["TranscriptMixin", "check_transcript", "keep_transcript", "transcript_of"]
 
 FORMAT, VERSION = "skdplda.transcript", 1
 # Parameters that are no part of a transcript: a secret, what is of the run alone, and what is given again.
@@ -24,7 +26,7 @@ LEFT_OUT = ("callback", "checkpoint", "n_jobs", "prior", "random_state", "verbos
 
 
 def check_transcript(path, estimator, plan):
-    """Refuse a file that could not be written, or that would take the place of another one, before anything is paid."""
+    """Refuse what could not be written, or would take the place of another file, before anything is paid."""
     if getattr(estimator, "similarity", None) is not None:
         raise ValueError("transcript must be None with a similarity, which no transcript holds.")
     if plan is None or plan.noiseless or not estimator._in_rounds():
@@ -32,6 +34,13 @@ def check_transcript(path, estimator, plan):
             "transcript must be None where a fit has no noisy sums to keep: without noise, and in published forms."
         )
     refuse_existing(path)
+    checkpoint = estimator.checkpoint
+    if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(path):
+        raise ValueError(
+            f"transcript must be another file than checkpoint, which is as private as the data; got"
+            f" {os.fspath(path)!r} for both."
+        )
+    _settings(estimator)
     try:
         check_writable(path)
     except (OSError, ValueError) as error:
@@ -41,19 +50,39 @@ def check_transcript(path, estimator, plan):
         ) from None
 
 
-def keep_transcript(path, estimator, guarantee, transcript, spending, data, table_key):
-    """Write what was asked of a fit and answered. It holds what the guarantee covers, and nothing else."""
-    parameters = {n: v for n, v in estimator.get_params(deep=False).items() if n not in LEFT_OUT}
-    arrays = {f"p_{n}": np.asarray(v) for n, v in parameters.items() if np.ndim(v)}
+def _settings(estimator):
+    """Return the parameters that a transcript holds, as (values of JSON, arrays), or refuse what is neither."""
+    plain, arrays = {}, {}
+    for name, value in estimator.get_params(deep=False).items():
+        if name in LEFT_OUT:
+            continue
+        try:
+            if np.ndim(value):
+                arrays[name] = np.asarray(value)
+                np.lib.format.write_array(BytesIO(), arrays[name], (1, 0), allow_pickle=False)
+            else:
+                plain[name] = value.item() if isinstance(value, np.generic) else value
+                json.dumps(plain)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"transcript must be None with this {name}, which no transcript holds: give a number, a text or an array"
+                f" of numbers; got {type(value).__name__}."
+            ) from None
+    return plain, arrays
+
+
+def transcript_of(estimator, guarantee, transcript, spending, data, table_key):
+    """Return what was asked of a fit and answered, as header and arrays: what the guarantee covers, and nothing else."""
+    plain, arrays = _settings(estimator)
     prior, documents = getattr(estimator, "prior", None), data.documents
     counts = getattr(documents, "counts", None)
     n_counted = documents.pool.n_counted if data.on_workers else None if counts is None else counts.shape[1]
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "model": type(estimator).__name__,
-        "parameters": {n: _plain(v) for n, v in parameters.items() if not np.ndim(v)},
-        "columns": [int(estimator.n_features_in_), int(data.n_words), n_counted],
+        "model": _class_of(type(estimator)),
+        "parameters": plain,
+        "columns": [int(estimator.n_features_in_), n_counted],
         "words": None if data.words is None else [str(word) for word in data.words],
         "named": hasattr(estimator, "feature_names_in_"),
         "grouped": bool(data.grouped),
@@ -63,14 +92,37 @@ def keep_transcript(path, estimator, guarantee, transcript, spending, data, tabl
         "kinds": transcript.kinds,
         "multipliers": spending.multipliers,
     }
-    arrays |= {f"a_{number}": answer for number, answer in enumerate(transcript.answers)}
-    with whole_file(path) as file:
-        np.savez(file, header=np.array(json.dumps(header)), **arrays)
+    arrays = {f"p_{name}": array for name, array in arrays.items()}
+    return header, arrays | {f"a_{number}": answer for number, answer in enumerate(transcript.answers)}
 
 
-def _plain(value):
-    """Return a number or a text as JSON has it."""
-    return value.item() if isinstance(value, np.generic) else value
+def keep_transcript(path, header, arrays):
+    """Write a transcript of a model that is fitted already: where that fails, what was paid for is not lost."""
+    try:
+        with whole_file(path) as file:
+            np.savez(file, header=np.array(json.dumps(header)), **arrays)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"the transcript could not be written to {os.fspath(path)!r} ({error}). The model is fitted, and can be"
+            " used as without a transcript.",
+        ) from error
+
+
+def _class_of(cls):
+    """Return the name of a class, by which an outsider's is not taken for one of the package."""
+    return cls.__name__ if is_of_package(cls) else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _is_of_plan(guarantee, own, prior):
+    """Whether a guarantee says what its parameters do, `own`, or less; `prior` is what these assume of the prior."""
+    said = {"status": guarantee.status, "reason": guarantee.reason, "assumptions": guarantee.assumptions}
+    return (
+        replace(own, **said) == guarantee
+        and list(Status).index(guarantee.status) >= list(Status).index(own.status)
+        and own.reason in guarantee.reason
+        and set(own.assumptions) - set(prior) <= set(guarantee.assumptions)
+    )
 
 
 def _read(path):
@@ -159,28 +211,37 @@ class TranscriptMixin:
         True
         """
         header, arrays, answers = _read(path)
-        if header["model"] != cls.__name__:
-            raise ValueError(f"path must name a transcript of {cls.__name__}; this one is of {header['model']}.")
+        if header.get("model") != _class_of(cls):
+            raise ValueError(f"path must name a transcript of {_class_of(cls)}; this one is of {header.get('model')}.")
         try:
             parameters = header["parameters"] | {n[2:]: a for n, a in arrays.items() if n.startswith("p_")}
+            if not parameters.keys().isdisjoint(LEFT_OUT):
+                raise ValueError(f"it has a parameter that no transcript holds, one of {', '.join(LEFT_OUT)}")
             changed = {"prior": prior} if "prior" in getattr(cls, "_parameter_constraints", ()) else {}
             changed |= {} if topic_word_prior is None else {"topic_word_prior": topic_word_prior}
             model: Any = cls(**parameters | changed)
             guarantee = PrivacyGuarantee.from_json(json.dumps(header["guarantee"]))
-            n_columns, words = header["columns"], header["words"]
+            (n_columns, n_counted), words = header["columns"], header["words"]
+            if not all(is_integer(n) and n > 0 for n in (n_columns, *([] if n_counted is None else [n_counted]))):
+                raise ValueError(f"it has columns {header['columns']!r}")
             table_key, grouped, held = int(header["table_key"], 16), header["grouped"], header["prior"]
+            kinds = header["kinds"]
         except (*DAMAGE, ArithmeticError) as error:
             raise ValueError(f"path names a damaged transcript, or one of another version: {error}") from None
         model._validate_params()
-        model._set_columns(n_columns[0])
-        if header.get("named") and words is not None and len(words) == n_columns[0]:
+        model._set_columns(n_columns)
+        check_memory(model.n_components, n_counted or n_columns)
+        if header.get("named") and words is not None and len(words) == n_columns:
             model.feature_names_in_ = np.array(words, dtype=object)
         plan = model._plan()
-        data = model._unread(*n_columns[1:], grouped, None if words is None else np.array(words, dtype=object))
+        data = model._unread(n_columns, n_counted, grouped, None if words is None else np.array(words, dtype=object))
         if prior is not None and held is not None:
             data = data._replace(prior=model._word_prior(data))
         if (prior is None) != (held is None) or (held is not None and fingerprint(data.prior) != held):
             raise ValueError("prior must be that of the fit, whose releases depend on it; give the same one, or none.")
+        own = stated_guarantee(model, model._guarantee("user" if grouped else "document", plan))
+        if not _is_of_plan(guarantee, own, () if prior is None else model._prior_assumption()):
+            raise ValueError("path names a transcript whose guarantee is not that of its settings: it is damaged.")
         known = model._make_tables(plan, _Known(table_key), data)
         if (forget, n_apart) != (None, None) and not isinstance(known, Knowledge):
             raise ValueError("forget and n_apart are for fits whose releases divide the budget; give neither.")
@@ -189,7 +250,7 @@ class TranscriptMixin:
         strategy = model._strategy(plan, known)[0]
         transcript = Transcript.of(answers, header["multipliers"])
         talk(strategy, _refuse, None, Spending(plan), None, transcript=transcript)
-        if transcript.kinds != header["kinds"]:
+        if transcript.kinds != kinds or len(kinds) != len(answers):
             raise ValueError("path names a transcript of other releases than its settings ask for: it is damaged.")
         if n_apart is not None:
             known.keep_apart(int(check_number("n_apart", n_apart, 1, model.n_components)))

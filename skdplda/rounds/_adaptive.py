@@ -179,7 +179,7 @@ def audited_query(kind, table, vectors=None):
         return VectorSums(vectors, unit_columns(matmul(vectors.T, table)))
     return {
         "topics": lambda: TopicCounts(table),
-        "frequent": lambda: TopicCounts(table),
+        "frequent": lambda: TopicCounts(table, some=True),
         "words": lambda: WordTotals(len(table)),
         "votes": lambda: TopicVotes(table),
         "priors": lambda: PriorVotes(table, priors_of(table)),
@@ -294,7 +294,7 @@ def _frequent_words(known):
     frequent[some] = True
     share = FREQUENT_SHARE / FREQUENT_ROUNDS
     for n_left in range(FREQUENT_ROUNDS, 0, -1):
-        query = TopicCounts(np.where(frequent[:, None], known.apart(), np.float32(0)))
+        query = TopicCounts(np.where(frequent[:, None], known.apart(), np.float32(0)), some=True)
         known.note_frequent((yield from known.ask(query, share, n_left)), frequent, share)
 
 
@@ -495,7 +495,7 @@ class Knowledge:
     def scaled(self, table):
         """Return a table whose words have the word frequencies, and whose mean cell is CELL.
 
-        No cell is negative, and no row is zero: that would take the word out of the question. What is given is lost.
+        No cell is negative. What is given is lost.
         """
         np.maximum(table, 1e-300, out=table)
         rows = self.frequencies / total(table, axis=1)

@@ -103,25 +103,26 @@ class Query:
 class TopicCounts(Query):
     """Topic-word counts, given a table. A table of fewer columns than the model has topics asks for fewer of them.
 
-    Where rows of the table are zero, the documents have the other words alone.
-
     Parameters
     ----------
     table : ndarray of shape (n_words, n_topics), or csr_array
         Public.
     norm : {1, 2, None}
         Order of the norm that is bounded; None where nothing is, in fits without noise.
+    some : bool, default=False
+        Whether the documents have some words alone: those whose rows of the table are not zero.
     """
 
     table: Any
     norm: Any = 2
+    some: bool = False
     kind = "topics"
     lemma = "rounds, Lemmas 1 to 3; adaptive, Lemma 6"
 
     @property
     def words(self):
         """Flags of the words that take part, (n_words,)."""
-        return self.table.any(axis=1)
+        return self.table.any(axis=1) if self.some else np.ones(self.table.shape[0], bool)
 
     @property
     def shape(self):

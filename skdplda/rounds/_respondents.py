@@ -20,8 +20,8 @@ def first_priors(priors, n_topics, round_):
 class AdaptiveEStep:
     """E-step of the private loop that answers every `Query`; `TopicCounts` are asked of the E-step of the model.
 
-    Where a table has rows of zeros, that is of documents from which the words of these rows are taken out, before
-    anything else is done.
+    Where some words are asked for, that is of documents from which the others are taken out, before anything else is
+    done.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
 """The E-step of documents on workers: each worker holds an E-step of its own documents, and only sums travel."""
 
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -33,7 +34,7 @@ class PartialEStep:
         if active is not None:
             active = np.unpackbits(np.asarray(active), count=n_units)
         if isinstance(query, TopicCounts):
-            query = TopicCounts(np.ascontiguousarray(query.table), query.norm)
+            query = replace(query, table=np.ascontiguousarray(query.table))
         return dense(self._e_step.collect(query, round_, active))
 
 
@@ -54,7 +55,7 @@ class ShardedEStep:
         documents.pool.build(partial(PartialEStep, make, randomness.key), documents.arguments(), replays=not stateless)
         self.n_units = documents.n_units
         self._documents, self._randomness, self._stateless = documents, randomness, stateless
-        self._history = []  # (table, round, packed flags of the active units or None), where hidden state moved
+        self._history = []  # (query, round, packed flags of the active units or None), where hidden state moved
 
     def collect(self, query, round_, active):
         """Return the sum of the active units' contributions."""
@@ -62,10 +63,10 @@ class ShardedEStep:
         moves = not self._stateless and isinstance(query, TopicCounts)
         if isinstance(query, TopicCounts):
             table = dense(query.table)
-            query = TopicCounts(table.copy() if moves else table, query.norm)  # the next may be made in its place
+            query = replace(query, table=table.copy() if moves else table)  # the next may be made in its place
         total = self._documents.pool.total(*self._call(query, round_, flags))
         if moves:
-            self._history.append((query.table, round_, flags))
+            self._history.append((query, round_, flags))
         return total
 
     def _call(self, query, round_, flags):
@@ -78,9 +79,12 @@ class ShardedEStep:
 
     def arrays(self):
         """Return the tables and samples that the hidden state follows from."""
-        state = {"rounds": np.array([round_ for _, round_, _ in self._history])} if self._history else {}
-        for i, (table, _, flags) in enumerate(self._history):  # neither types nor samples are those of all rounds
-            state |= {f"table_{i}": table} | ({} if flags is None else {f"flags_{i}": flags})
+        if not self._history:
+            return {}
+        queries, rounds, _ = zip(*self._history, strict=True)
+        state = {"rounds": np.array(rounds), "some": np.array([query.some for query in queries])}
+        for i, (query, _, flags) in enumerate(self._history):  # neither types nor samples are those of all rounds
+            state |= {f"table_{i}": query.table} | ({} if flags is None else {f"flags_{i}": flags})
         return state
 
     def restore(self, arrays):
@@ -89,12 +93,14 @@ class ShardedEStep:
             return
         rounds = held(arrays, "rounds", (None,), int, least=0).tolist()
         dtypes, n_words = (np.int32, np.int64, np.float32, np.float64), self._documents.shape[1]
+        some = held(arrays, "some", (len(rounds),), bool).tolist()
         tables = [held(arrays, f"table_{i}", (n_words, None), *dtypes, least=0) for i in range(len(rounds))]
         flags = [f"flags_{i}" for i in range(len(rounds))]
         flags = [held(arrays, n, (-(-self.n_units // 8),), np.uint8) if n in arrays else None for n in flags]
-        self._history = list(zip(tables, rounds, flags, strict=True))
+        queries = [TopicCounts(table, some=of_some) for table, of_some in zip(tables, some, strict=True)]
+        self._history = list(zip(queries, rounds, flags, strict=True))
         n_parts = len(self._documents.pool.parts)
-        calls = [self._call(TopicCounts(table), *rest) for table, *rest in self._history]
+        calls = [self._call(*asked) for asked in self._history]
         self._documents.pool.replay([(name, shared, own or [()] * n_parts) for name, shared, own in calls])
 
     def close(self):
