@@ -45,7 +45,7 @@ def test_the_fixed_point_finds_the_factor_of_a_prior_of_given_proportions():
     found = 0.1
     for _ in range(5):
         found = proportional_fixed_point(counts, found, shape)
-    assert_allclose(found, 0.7, rtol=0.03)  # the standard error is about 1 %
+    assert_allclose(found, 0.7, rtol=0.05)  # over 20 seeds 0.692 with deviation 0.0056: 4.8 of them
 
 
 @both
