@@ -72,7 +72,7 @@ def ratio(one, other):
 def test_two_whole_sweeps_with_their_tables_lose_no_more_than_the_sum(clip):
     """All traces of four tokens: two sweeps of draws, and the table between them.
 
-    With weights that are clipped, the worst is 0.52 of what is claimed (over the first tables of 7 seeds, deviation 0.036).
+    With weights that are clipped, the worst is 0.52 of what is claimed (over 7 seeds with deviation 0.036).
     """
     plan = HybridPlan("laplace", 2 / 0.7, 2 * math.log1p(5), 2)
     docs = np.array([0, 0, 0, 1])

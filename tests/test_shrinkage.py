@@ -147,7 +147,7 @@ def test_larger_sums_give_larger_frequencies_in_any_order(rng):
 def test_public_frequencies_are_taken_where_they_explain_the_sums(rng):
     """Of permuted frequencies in reverse order, which explain them worst.
 
-    Over 60 seeds the flat table explains them by 68 nats better (deviation 7), and the quotient of errors is 0.05 (0.04).
+    Over 60 seeds the flat table explains them by 68 nats better (deviation 7); the quotient of errors is 0.05 (0.04).
     """
     public = zipf(400)
     truth, order = 3000 * public, rng.permutation(400)
@@ -282,7 +282,7 @@ def of_vectors(rng, n_words=300, n_topics=2):
 
 
 def test_loglinear_finds_counts_that_are_loglinear(rng):
-    """Over 200 seeds the largest error is 0.033 (deviation 0.003), and the quotients 0.041 (0.018) and 0.042 (0.019)."""
+    """Of 200 seeds the largest error is 0.033 (deviation 0.003), and the quotients 0.041 (0.018) and 0.042 (0.019)."""
     features, base, truth = of_vectors(rng)
     found = loglinear(truth, base, np.full(300, 1e-3), features, 30)
     assert_allclose(found, truth, rtol=0.05)
