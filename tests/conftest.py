@@ -61,6 +61,9 @@ def pytest_make_collect_report(collector):
     return strict((yield))
 
 
+OWN = Randomness.__init__, np.random.default_rng
+
+
 def pytest_addoption(parser):
     """Tests that hold for one seed by luck fail for another: `pytest --shift-seeds 1`, 2, 3, ..."""
     parser.addoption("--shift-seeds", type=int, default=0, metavar="N", help="change every whole number that is a seed")
@@ -71,13 +74,20 @@ def pytest_configure(config):
     shift = 1_000_003 * config.getoption("--shift-seeds")
     if not shift:
         return
-    begin, default_rng = Randomness.__init__, np.random.default_rng
+    begin, default_rng = OWN
 
     def shifted(seed):
         return int(seed) + shift if isinstance(seed, (int, np.integer)) else seed
 
     Randomness.__init__ = lambda self, random_state, user="": begin(self, shifted(random_state), user)
     np.random.default_rng = lambda seed=None: default_rng(shifted(seed))
+
+
+@pytest.fixture
+def own_seeds(monkeypatch):
+    """Do not shift seeds: for numbers that are printed somewhere, and for what other processes find."""
+    monkeypatch.setattr(Randomness, "__init__", OWN[0])
+    monkeypatch.setattr(np.random, "default_rng", OWN[1])
 
 
 def public_estimators():

@@ -308,7 +308,8 @@ def test_the_vocabulary_alone_finds_members(rare):
     members = np.arange(101) % 2 == 0
     vocabulary = np.asarray(rare[members].sum(axis=0)) > 0
     result = vocabulary_attack(vocabulary, rare, members)
-    assert result.tpr_at(0.0).rate == pytest.approx(20 / 51)  # those with a rare word
+    above = result.scores[members] > result.scores[~members].max()  # those with a rare word, and perhaps others
+    assert result.tpr_at(0.0).rate == pytest.approx(above.mean()) and above.sum() >= 20
     assert np.isposinf(result.scores[:40:2]).all() and np.isneginf(result.scores[1:40:2]).all()
     with pytest.raises(ValueError, match="vocabulary must be of shape"):
         vocabulary_attack([vocabulary], rare, members)
@@ -350,18 +351,22 @@ def test_the_experiment_on_a_corpus(rare, tmp_path):
 
 
 def test_shadow_classifiers_find_members_of_an_overfitted_classifier():
+    """Over 12 seeds the accuracies are 0.92 (deviation 0.022) and 0.49 (0.067), the area 0.982 (0.016).
+
+    Of topics, the accuracy is 0.50 (0.023), and F1 0.89 (0.14).
+    """
     rng = np.random.default_rng(0)
     X = sp.csr_array(rng.poisson(0.3, (240, 400)).astype(np.int32))
     y = rng.integers(0, 2, 240)  # nothing to learn but the documents themselves
     attack = shadow_classifier_attack(LogisticRegression(C=100.0, max_iter=2000), X, y, n_shadows=3, random_state=0)
-    assert attack.membership_accuracy > 0.9 and attack.result.auc > 0.95
+    assert attack.membership_accuracy > 0.8 and attack.result.auc > 0.9
     assert 0.2 < attack.prediction_accuracy < 0.8
     corpus = make_lda_corpus(160, 60, 2, random_state=0)
     half = np.asarray(corpus.data[:, :30].sum(axis=1)).ravel()
     y = np.where(half > np.median(half), "first", "second")
     topics = LatentDirichletAllocation(3, max_iter=3, random_state=0)
     attack = shadow_classifier_attack(make_pipeline(topics, LogisticRegression()), corpus.data, y, random_state=0)
-    assert attack.membership_accuracy < 0.8 and 0 < attack.f1 <= 1
+    assert attack.membership_accuracy < 0.6 and 0 < attack.f1 <= 1
     with pytest.raises(ValueError, match="n_shadows must be an integer of at least 2"):
         shadow_classifier_attack(topics, corpus.data, y, n_shadows=1)
     with pytest.raises(ValueError, match="at least 2 classes"):
@@ -413,13 +418,16 @@ def test_relative_ratios_by_hand():
         relative_attack(topics, X, [True, False], shadows, gamma=0.5)
 
 
-def test_quantile_regression_finds_members_of_an_exact_table(rare):
-    members = np.arange(101) < 50
-    table = Counter().fit(rare[members]).components_
-    attack = quantile_attack(table, rare, members, rare)
-    assert attack.auc > 0.55 and attack.name == "quantile regression"
+def test_quantile_regression_finds_members_of_an_exact_table():
+    """Over 12 seeds the area is 0.979 with deviation 0.007."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.multinomial(20, rng.dirichlet(np.ones(2000)), 400).astype(np.int32))
+    asked, reference, members = X[:200], X[200:], np.arange(200) < 100
+    table = Counter().fit(asked[members]).components_
+    attack = quantile_attack(table, asked, members, reference)
+    assert attack.auc > 0.94 and attack.name == "quantile regression"
     with pytest.raises(ValueError, match="at least 20"):
-        quantile_attack(table, rare, members, rare[:5])
+        quantile_attack(table, asked, members, reference[:5])
 
 
 def test_an_experiment_has_every_attack_and_an_interval_over_repetitions(rare):

@@ -297,13 +297,16 @@ def planted():
 
 
 def test_without_noise_the_planted_topics_come_back(planted):
+    """One fit in 14 mixes topics, and all of six do with probability 1e-7; others find 0.986, with deviation 0.0014."""
     train, test = planted.data[:900], planted.data[900:]
-    found = PrivateCGSLDA(4, epsilon=INF, random_state=0).fit(train)
+    fits = [PrivateCGSLDA(4, epsilon=INF, random_state=seed).fit(train) for seed in range(6)]
+    found = min(fits, key=lambda fit: fit.perplexity(train))
     assert topic_recovery(planted.topic_word, found.topic_word_).mean > 0.9
-    with pytest.warns(PrivacyLeakWarning):
-        plain = PriTopLDA(4, epsilon=INF, max_iter=100, random_state=0).fit(train)  # exact sweeps, one after the other
-    expected = perplexity(test, plain.topic_word_, doc_topic_prior=0.1)
-    assert found.perplexity(test) == pytest.approx(expected, rel=0.02)
+    with pytest.warns(PrivacyLeakWarning):  # exact sweeps, one after the other
+        plain = [PriTopLDA(4, epsilon=INF, max_iter=100, random_state=seed).fit(train) for seed in range(6)]
+    tables = [fit.topic_word_ for fit in plain]
+    of_train, of_test = ([perplexity(some, table, doc_topic_prior=0.1) for table in tables] for some in (train, test))
+    assert found.perplexity(test) == pytest.approx(of_test[int(np.argmin(of_train))], rel=0.02)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"sampling_rate": 0.3, "max_iter": 30}, {"mechanism": "laplace"}])

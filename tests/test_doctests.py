@@ -10,6 +10,8 @@ import pytest
 
 import skdplda
 
+pytestmark = pytest.mark.usefixtures("own_seeds")  # examples print what follows from theirs
+
 MODULES = ["skdplda"] + [
     module.name
     for module in pkgutil.walk_packages(skdplda.__path__, "skdplda.")

@@ -81,16 +81,16 @@ def test_users_on_disk_are_fitted_as_in_memory(tmp_path, sizes, parameters, monk
 def test_a_user_on_disk_contributes_no_more_than_the_grid(tmp_path, sizes, kind):
     """Exactly, in Python's integers; the others' contributions stay. `test_adaptive` shows that the bound is met."""
     rng, largest = np.random.default_rng(10 + KINDS.index(kind)), 0
-    query = random_query(kind, N_WORDS, rng, for_users=True)
-    n_topics = query.table.shape[1] if kind in ("frequent", "topics") else 2
-    model = VIPSLDA(n_topics, random_state=0, max_doc_update_iter=16)
-    plan, randomness = model._plan(), model._randomness()
 
     def total(data, users):
         data = model._read(data, users, plan, randomness)
         return model._e_step(plan, randomness, data).collect(query, 0, None)
 
-    for seed in range(1 if kind in ("topics", "words") else 2):
+    for seed in range(20):
+        query = random_query(kind, N_WORDS, rng, for_users=True)
+        n_topics = query.table.shape[1] if kind in ("frequent", "topics") else 2
+        model = VIPSLDA(n_topics, random_state=0, max_doc_update_iter=16)
+        plan, randomness = model._plan(), model._randomness()
         X, users = corpus(seed)
         if kind == "fit":
             X[users == 0] = np.arange(N_WORDS) < 2  # words of opposite vectors
@@ -106,4 +106,6 @@ def test_a_user_on_disk_contributes_no_more_than_the_grid(tmp_path, sizes, kind)
             np.testing.assert_array_equal(whole - parts[1], parts[0])
             largest = max(largest, norm(parts[0], 2))
             assert largest <= GRID**2
+        if seed and largest > 0.1 * GRID**2:  # of the rarest kind 2 of 3 corpora do: 20 suffice but for 1e-9
+            break
     assert largest > 0.1 * GRID**2

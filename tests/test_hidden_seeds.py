@@ -78,6 +78,7 @@ def test_seeds_that_can_be_guessed_are_shown(seed):
     assert repr(seed) in repr(model) and model.get_params()["random_state"] is seed
 
 
+@pytest.mark.usefixtures("own_seeds")
 def test_a_clone_and_a_worker_have_the_seed(seed):
     model = VIPSLDA(3, random_state=seed)
     expected = clone(model).fit(X).components_

@@ -112,6 +112,7 @@ class _Found:
 
     def parts(self):
         private = self.private and max(self.precision, self.rho, self.xi) < NO_PRIVACY
+        self.pure.pop(0.0, None)  # noise without bound: nothing is released
         pure, sampled, selected = (tuple(sorted(kind.items())) for kind in (self.pure, self.sampled, self.selected))
         parts = _Parts(self.precision, pure, _few(sampled), self.rho, self.xi, private, selected)
         if parts.searches > MOST_KINDS:
