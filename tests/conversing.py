@@ -1,7 +1,5 @@
 """Strategies driven by hand: what they ask, and what they make of answers that no documents gave."""
 
-import inspect
-
 from skdplda.rounds import Spending, TopicCounts
 
 __all__ = ["Conversation", "kind_of"]
@@ -24,11 +22,11 @@ class Conversation:
     kinds, shares, answers : list
         Of all asks so far, this one included, and of the answers given.
     known : object
-        What the strategy knows so far: its local variable of this name, and in the end what it returned.
+        What the strategy knows so far.
     """
 
-    def __init__(self, strategy, plan):
-        self._strategy, self._spending = strategy, Spending(plan)
+    def __init__(self, known, plan):
+        self.known, self._strategy, self._spending = known, known.asks(), Spending(plan)
         self.kinds, self.shares, self.answers = [], [], []
         self._go_on(None)
 
@@ -42,9 +40,9 @@ class Conversation:
         try:
             self.ask = self._strategy.send(noisy)
         except StopIteration as end:
-            self.ask, self.known = None, end.value
+            self.ask = None
+            assert end.value is self.known
             return
-        self.known = inspect.getgeneratorlocals(self._strategy).get("known")
         self.kinds.append(kind_of(self.ask.query))
         self.shares.append(self.ask.share)
         self.multiplier = self._spending.take(self.ask.share)

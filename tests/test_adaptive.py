@@ -26,7 +26,7 @@ from skdplda.metrics import perplexity
 from skdplda.models._base import settings_of
 from skdplda.priors._public import WordPrior
 from skdplda.privacy import epsilon_of, gaussian_event
-from skdplda.rounds._adaptive import LATE_SHARE, Knowledge, adaptive, least_share, least_total, planned_noise
+from skdplda.rounds._adaptive import LATE_SHARE, Knowledge, least_share, least_total, planned_noise
 from skdplda.rounds._bounds import GRID, shortened, word_weights
 from skdplda.rounds._queries import (
     ClusterCounts,
@@ -299,7 +299,7 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
         weighted = bool(rng.random() < 0.5)
         options = {"key": int(rng.integers(99)), "weighted": weighted, "n_rounds": n_rounds, "infers": bool(i % 2)}
         options["prior"] = random_prior(rng, *shape)
-        talk, again = (Conversation(adaptive(shape, plan, **options), plan) for _ in range(2))
+        talk, again = (Conversation(Knowledge(shape, plan, **options), plan) for _ in range(2))
         some, kinds = list(fakes(rng, plan.multipliers[0])), talk.kinds
         always = some[i % len(some)]
         level = rng.choice([0, 10, 50, 90, 150]) * shape[1] * plan.multipliers[0] * GRID / math.sqrt(shape[0])
@@ -336,7 +336,7 @@ def test_shares_add_up_to_one_whatever_is_released(seed):
 def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter, infers):
     """A vote after the last round of topics would leave nothing to be spent."""
     plan = BudgetPlan.of(1.0, 1e-5, least_share(max_iter))
-    talk = Conversation(adaptive((6, 3), plan, 0, weighted=True, n_rounds=max_iter, infers=infers), plan)
+    talk = Conversation(Knowledge((6, 3), plan, 0, weighted=True, n_rounds=max_iter, infers=infers), plan)
     while talk.ask is not None:
         assert talk.ask.share >= least_share(max_iter)
         sign = 1 if talk.kinds[-1] == "words" else -1  # many documents, and a vote that says no
@@ -350,7 +350,7 @@ def test_few_rounds_leave_something_for_words_if_topics_do_not_pay(max_iter, inf
 )
 def test_words_get_a_part_of_the_rest_where_the_signal_is_weak(signal, votes, last, pays):
     plan = BudgetPlan.of(1.0, 1e-5, least_share(None))
-    talk = Conversation(adaptive((400, 3), plan, 0, weighted=True), plan)
+    talk = Conversation(Knowledge((400, 3), plan, 0, weighted=True), plan)
     kinds, shares = talk.kinds, talk.shares
     while talk.ask is not None:
         deviation, before = plan.deviation(0) / math.sqrt(talk.ask.share), talk.known.table
@@ -375,7 +375,7 @@ def test_topics_kept_apart_follow_from_the_signal(weighted, signal, apart, seede
     rng, plan = np.random.default_rng(0), BudgetPlan.of(1.0, 1e-5, least_share(None))
     names = tuple(f"topic {k}" for k in range(seeded))
     prior = WordPrior(topics=rng.dirichlet(np.ones(400), seeded), names=names) if seeded else None
-    talk = Conversation(adaptive((400, 20), plan, 0, weighted=weighted, prior=prior), plan)
+    talk = Conversation(Knowledge((400, 20), plan, 0, weighted=weighted, prior=prior), plan)
     apart, kinds = max(apart, seeded), talk.kinds
     while talk.ask is not None:
         query, scale = talk.ask.query, plan.deviation(0) * GRID
@@ -397,7 +397,7 @@ def test_topics_are_tried_above_a_signal():
         assert least_total(n_topics) == least
         plan = BudgetPlan.of(1.0, 1e-5, least_share(None))
         for factor in (0.99, 1.01):
-            talk = Conversation(adaptive((400, n_topics), plan, 0, weighted=True), plan)
+            talk = Conversation(Knowledge((400, n_topics), plan, 0, weighted=True), plan)
             talk.answer(np.full((400, 1), round(factor * least * plan.deviation(0) * GRID / 20)))
             assert talk.known.topics_pay == (factor > 1)
             assert (talk.kinds[1] == "words") == (factor < 1)
@@ -423,7 +423,7 @@ def test_vectors_that_do_not_fit_leave_the_time_of_the_votes():
     """Of the budget that was left for topics and votes, documents vote after the same part."""
     rng, plan, parts = np.random.default_rng(0), BudgetPlan.of(1.0, 1e-5, least_share(None)), []
     for prior in (None, WordPrior(rng.standard_normal((400, 5)))):
-        talk = Conversation(adaptive((400, 3), plan, 0, weighted=True, prior=prior), plan)
+        talk = Conversation(Knowledge((400, 3), plan, 0, weighted=True, prior=prior), plan)
         while talk.ask is not None:
             value = plan.deviation(0) * GRID * {"words": 7.0, "fit": -100.0, "votes": 100.0}.get(talk.kinds[-1], 10.0)
             talk.answer(np.full(talk.ask.query.shape, round(value)))
@@ -438,7 +438,7 @@ def test_vectors_shape_seeded_topics_only_where_they_fit(answer):
     seeds = {"topics": rng.dirichlet(np.full(400, 0.02), 2), "names": ("a", "b")}
     for vectors in (None, rng.standard_normal((400, 5))):
         prior = WordPrior(vectors, **seeds)
-        talk = Conversation(adaptive((400, 3), plan, 0, weighted=True, prior=prior), plan)
+        talk = Conversation(Knowledge((400, 3), plan, 0, weighted=True, prior=prior), plan)
         values = {"words": 7.0, "fit": answer}
         while (kind := talk.kinds[-1]) in values:
             value = round(plan.deviation(0) * GRID * values[kind])
@@ -479,7 +479,7 @@ def test_releases_of_topics_tell_of_word_frequencies_too(pays, weighted):
     rng, errors = np.random.default_rng(0), []
     frequencies, plan = rng.dirichlet(np.full(300, 2.0)), BudgetPlan.of(1.0, 1e-5, least_share(None))
     for _ in range(12):
-        talk, spent = Conversation(adaptive((300, 3), plan, 0, weighted=weighted), plan), 0
+        talk, spent = Conversation(Knowledge((300, 3), plan, 0, weighted=weighted), plan), 0
         while talk.ask is not None:
             query, multiplier, kind = talk.ask.query, talk.multiplier, talk.kinds[-1]
             shape = query.shape

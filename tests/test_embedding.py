@@ -37,7 +37,7 @@ from skdplda.esteps._clusters import (
     soft_weights,
     weight_table,
 )
-from skdplda.models._cluster_rounds import ClusterKnowledge, ClusterPlan, PublicStart, cluster_shares, clusters
+from skdplda.models._cluster_rounds import ClusterKnowledge, ClusterPlan, PublicStart, cluster_shares
 from skdplda.rounds import EStep, Query
 from skdplda.rounds._bounds import GRID, shortened
 
@@ -307,9 +307,14 @@ def test_the_strategy_asks_for_these_shares_whatever_is_released(words, public, 
         start = PublicStart.of_rows(rng.normal(size=(9, d)), np.ones(9), k, d, 0)
         talks = []
         for _ in range(2):
-            options = {"n_rounds": 6, "soft": soft, "centre": np.full(d, 0.1) if public else None}
+            options = {
+                "n_rounds": 6,
+                "soft": soft,
+                "keyword_share": words,
+                "centre": np.full(d, 0.1) if public else None,
+            }
             known = ClusterKnowledge((d, v if words else 0, k), plan, start, **options)
-            talks.append(Conversation(clusters(known, words, public), plan))
+            talks.append(Conversation(known, plan))
         while talks[0].ask is not None:
             fake = (fakes[i] if i < len(fakes) else fakes[rng.integers(len(fakes))])(talks[0].ask.query.shape)
             for talk in talks:
@@ -381,8 +386,8 @@ def test_public_axes_come_of_exact_sums(weight, monkeypatch):
 def test_clusters_follow_releases_that_are_more_than_noise(size, last):
     """Also if they move by less in a round than noise would tell; before the last release they are turned further."""
     plan, start = ClusterPlan.of(1.0, 1e-5, 0.01), PublicStart(np.eye(8)[:2], np.zeros(8))
-    known = ClusterKnowledge((8, 0, 2), plan, start, n_rounds=20, soft=False, centre=np.zeros(8))
-    talk, turned = Conversation(clusters(known, 0.0, True), plan), []
+    known = ClusterKnowledge((8, 0, 2), plan, start, n_rounds=20, soft=False, keyword_share=0.0, centre=np.zeros(8))
+    talk, turned = Conversation(known, plan), []
     for round_ in range(20):
         angle = 0.05 * (round_ + 1)
         noisy = np.zeros((2, 9))
@@ -405,8 +410,8 @@ def test_noise_of_sizes_is_not_larger_than_told(n_clusters):
     shape, rng = (1, 0, n_clusters), np.random.default_rng(0)
     plan, start, errors = ClusterPlan.of(1.0, 1e-5, 0.01), PublicStart(np.ones((n_clusters, 1))), []
     for _ in range(500):
-        known = ClusterKnowledge(shape, plan, start, n_rounds=20, soft=False, centre=np.zeros(1))
-        talk = Conversation(clusters(known, 0.0, True), plan)
+        known = ClusterKnowledge(shape, plan, start, n_rounds=20, soft=False, keyword_share=0.0, centre=np.zeros(1))
+        talk = Conversation(known, plan)
         while talk.ask is not None:
             noise = rng.normal(scale=GRID * plan.deviation(0) / math.sqrt(talk.ask.share), size=(n_clusters, 2))
             talk.answer(np.rint(noise).astype(np.int64))

@@ -207,7 +207,10 @@ def test_threads_do_not_change_anything(X, parameters):
 
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_topics_are_learnt(X):
-    """Of ten corpora the first quotient is 0.43 (deviation 0.03); of the gain noise leaves 0.72 (0.06) and 0.65 (0.08)."""
+    """Of ten corpora the first quotient is 0.43 (deviation 0.03).
+
+    Of the gain, noise leaves 0.72 (0.06) and 0.65 (0.08).
+    """
     train, test = X[:350], X[350:]
     unigram = unigram_perplexity(train, test)
     exact = HDPLDA(4, epsilon=math.inf, random_state=0).fit(train).perplexity(test)

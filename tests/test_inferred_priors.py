@@ -140,8 +140,8 @@ def test_pipelines_that_are_told_of_few_words_infer_the_prior():
 def test_texts_of_three_words_are_read_with_a_large_prior(kind):
     """With alpha 0.1, topics of such texts explain other texts far worse than word frequencies do.
 
-    The means of four fits differ by 0.05 and 0.07 nats (over 12 corpora with deviations 0.008 and 0.011); from the words'
-    frequencies, by 0.000 (0.007).
+    The means of four fits differ by 0.05 and 0.07 nats (over 12 corpora with deviations 0.008 and 0.011); from the
+    words' frequencies, by 0.000 (0.007).
     """
     corpus = make_lda_corpus(8000, 200, 4, mean_length=40, doc_topic_prior=0.5, random_state=1).data.toarray()
     rng = np.random.default_rng(0)

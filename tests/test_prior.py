@@ -31,7 +31,7 @@ from skdplda import (
 from skdplda.models._base import OF_TOPICS, BaseRoundsModel
 from skdplda.priors._public import LEAST_DOCUMENTS, LEAST_TEXTS, WordPrior
 from skdplda.priors._seeding import SEEDED_SHARE, order_of_topics, starting_topics
-from skdplda.rounds._adaptive import adaptive, least_share
+from skdplda.rounds._adaptive import Knowledge, least_share
 from skdplda.rounds._bounds import GRID
 from skdplda.rounds._spending import BudgetPlan
 from skdplda.semantics import SemanticUnitVectorizer, UnitMatrix
@@ -765,7 +765,7 @@ def test_a_seed_without_words_starts_its_topic_as_no_seed_does(frequent):
     starts = []
     for prior in (None, WordPrior(topics=topics, names=("lost", "first"))):
         plan = BudgetPlan.of(20.0, 1e-5, least_share(None))
-        talk = Conversation(adaptive((40, 4), plan, 7, weighted=True, prior=prior), plan)
+        talk = Conversation(Knowledge((40, 4), plan, 7, weighted=True, prior=prior), plan)
         talk.answer(np.full((40, 1), (5 if frequent else 300) * GRID))  # little signal: frequent words come first
         assert talk.kinds == ["words", "frequent" if frequent else "topics"]
         if frequent:
