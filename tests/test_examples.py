@@ -8,9 +8,8 @@ import sys
 import warnings
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
-
-from skdplda.plots._style import pyplot
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 UNSET = ("SKDPLDA_DATA", "DISPLAY", "WAYLAND_DISPLAY")
@@ -22,7 +21,7 @@ def run(tmp_path, monkeypatch, capsys):
     """Run an example in an empty folder and return what it prints; warnings are errors, but that of noisy topics."""
 
     def run(name, *arguments):
-        pyplot().switch_backend("agg")
+        plt.switch_backend("agg")
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(sys, "argv", [str(EXAMPLES / name), *arguments])
         for variable in UNSET:
@@ -31,7 +30,7 @@ def run(tmp_path, monkeypatch, capsys):
             warnings.simplefilter("error")
             warnings.filterwarnings("ignore", SMALL_CORPORA)
             runpy.run_path(str(EXAMPLES / name), run_name="__main__")
-        pyplot().close("all")
+        plt.close("all")
         out, err = capsys.readouterr()
         assert err == ""
         return out
