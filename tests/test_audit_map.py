@@ -311,9 +311,7 @@ def test_noise_in_the_counts_of_periods_is_found():
 
 
 def test_a_file_that_begins_to_touch_documents_is_found():
-    assert planted("rows = X[:10]", "rounds/_spending.py", "NoisePlan.draw") == {
-        "rounds/_spending.py:": {"documents": 1}
-    }
+    assert planted("rows = X[:10]", "rounds/_spending.py", "NoisePlan.draw") == {"rounds/_spending.py:": {"documents": 1}}
     assert planted("def _sum_lengths(self, rows): pass", "rounds/_respondents.py", "AdaptiveEStep.collect")
 
 

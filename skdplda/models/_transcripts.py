@@ -65,14 +65,14 @@ def _settings(estimator):
                 json.dumps(plain)
         except (TypeError, ValueError):
             raise ValueError(
-                f"transcript must be None with this {name}, which no transcript holds: give a number, a text or an array"
-                f" of numbers; got {type(value).__name__}."
+                f"transcript must be None with this {name}, which no transcript holds: give a number, a text or an"
+                f" array of numbers; got {type(value).__name__}."
             ) from None
     return plain, arrays
 
 
 def transcript_of(estimator, guarantee, transcript, spending, data, table_key):
-    """Return what was asked of a fit and answered, as header and arrays: what the guarantee covers, and nothing else."""
+    """Return what was asked of a fit and answered, as (header, arrays): what the guarantee covers, nothing else."""
     plain, arrays = _settings(estimator)
     prior, documents = getattr(estimator, "prior", None), data.documents
     counts = getattr(documents, "counts", None)
