@@ -96,7 +96,7 @@ class NoisePlan:
                 )
             return replace(cls.equal(epsilon, delta, n_rounds, sampling_rate), mechanism=mechanism)
         precisions = growing(n_rounds, PRECISION_RATIO)
-        exact = without_slack(epsilon, delta) if law.has_delta else (epsilon, delta)
+        exact = without_slack(epsilon, delta) if law.has_delta else (float(epsilon), delta)
         return cls(mechanism, sampling_rate, *law.calibrate(*exact, precisions))._that_can_be_drawn(epsilon)
 
     @classmethod
@@ -134,7 +134,7 @@ class NoisePlan:
         ValueError
             For a delta that is too small, or an epsilon that asks for more noise than the samplers draw.
         """
-        exact = (epsilon, delta) if accounting in CLAIMED_ACCOUNTINGS else without_slack(epsilon, delta)
+        exact = (float(epsilon), float(delta)) if accounting in CLAIMED_ACCOUNTINGS else without_slack(epsilon, delta)
         steps = n_rounds if visits is None else min(visits, n_rounds)
         sigma = noise_multiplier(accounting, *exact, steps, sampling_rate)
         plan = cls("gaussian", sampling_rate, (sigma,) * n_rounds, gaussian_event(sigma, steps, sampling_rate))
