@@ -74,7 +74,7 @@ def test_where_the_disk_is_full_the_model_is_fitted(tmp_path, monkeypatch):
 
 
 def test_numbers_in_single_precision_buy_the_noise_of_their_values(tmp_path):
-    """Else what a sampler's error costs is lost in the rounding of delta, and a transcript has other noise than said."""
+    """Else what a sampler's error costs is lost in the rounding of delta, and a transcript has other noise."""
     narrow = {"epsilon": np.float32(4.1), "delta": np.float32(1e-5)}
     wide = {name: float(value) for name, value in narrow.items()}
     for model in (VIPSLDA(3), VIPSLDA(3, max_norm=5.0), PCTD(3), EmbeddingTopics(3), VIPSLDA(3, accounting="zcdp")):
