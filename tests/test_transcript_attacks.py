@@ -73,6 +73,25 @@ def test_where_the_disk_is_full_the_model_is_fitted(tmp_path, monkeypatch):
     assert not hasattr(model, "transcript")
 
 
+def test_numbers_in_single_precision_buy_the_noise_of_their_values(tmp_path):
+    """Else what a sampler's error costs is lost in the rounding of delta, and a transcript has other noise."""
+    narrow = {"epsilon": np.float32(4.1), "delta": np.float32(1e-5)}
+    wide = {name: float(value) for name, value in narrow.items()}
+    for model in (VIPSLDA(3), VIPSLDA(3, max_norm=5.0), PCTD(3), EmbeddingTopics(3), VIPSLDA(3, accounting="zcdp")):
+        narrow_cost = model.set_params(**narrow).privacy_cost()
+        assert narrow_cost == model.set_params(**wide).privacy_cost()
+    model = VIPSLDA(3, **narrow).fit(X, transcript=tmp_path / "t")
+    assert_array_equal(VIPSLDA.from_transcript(tmp_path / "t").components_, model.components_)
+
+
+def test_a_second_fit_does_not_write_over_the_transcript_of_the_first(tmp_path):
+    VIPSLDA(2).fit(X, transcript=tmp_path / "t")
+    written = (tmp_path / "t").read_bytes()
+    with PrivacyAccountant(100.0, 1e-2) as accountant, pytest.raises(FileExistsError, match="one for each fit"):
+        VIPSLDA(2).fit(X, transcript=tmp_path / "t")
+    assert accountant.ledger == () and (tmp_path / "t").read_bytes() == written
+
+
 def parts(path):
     with zipfile.ZipFile(path) as archive:
         arrays = {name.removesuffix(".npy"): np.load(io.BytesIO(archive.read(name))) for name in archive.namelist()}

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skdplda._files import DAMAGE, check_writable, fingerprint, read_array, read_stored, refuse_existing, whole_file
+from skdplda._files import DAMAGE, check_writable, fingerprint, read_array, read_stored, whole_file
 from skdplda._validation import check_memory, is_integer, is_real
 from skdplda.privacy import PrivacyGuarantee, Status, is_of_package, stated_guarantee
 from skdplda.rounds._adaptive import Knowledge
@@ -33,7 +33,10 @@ def check_transcript(path, estimator, plan):
         raise ValueError(
             "transcript must be None where a fit has no noisy sums to keep: without noise, and in published forms."
         )
-    refuse_existing(path)
+    if os.path.lexists(path):
+        raise FileExistsError(
+            f"transcript must name a new file, one for each fit; {os.fspath(path)!r} is there already."
+        )
     checkpoint = estimator.checkpoint
     if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(path):
         raise ValueError(

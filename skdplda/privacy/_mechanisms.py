@@ -133,6 +133,7 @@ def without_slack(epsilon: float, delta: float) -> tuple[float, float]:
     The error costs (1 + e^epsilon) times 1e-14 of delta. Where that is more than half of it, the target is the largest
     epsilon at which it is not, which is on the safe side. A delta that is not above the error raises ValueError.
     """
+    epsilon, delta = float(epsilon), float(delta)  # in single precision, the error would be lost in delta's rounding
     if math.isinf(epsilon):
         return epsilon, delta
     slack = delta_slack(MOST_DRAWS, 0.0)

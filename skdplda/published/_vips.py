@@ -78,7 +78,7 @@ def vips_noise_multiplier(
     >>> round(vips_noise_multiplier("zcdp", 0.5, 1e-4, 40, 0.01), 2)
     2.08
     """
-    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    epsilon, delta = float(check_epsilon(epsilon)), float(check_delta(delta))
     gaussian_event(1.0, steps, sampling_rate)  # checks both
     if accounting not in CLAIMED_ACCOUNTINGS:
         raise ValueError(f"accounting must be one of {CLAIMED_ACCOUNTINGS}; got {accounting!r}")

@@ -95,7 +95,7 @@ class NoisePlan:
                 )
             return replace(cls.equal(epsilon, delta, n_rounds, sampling_rate), mechanism=mechanism)
         precisions = growing(n_rounds, PRECISION_RATIO)
-        exact = without_slack(epsilon, delta) if law.has_delta else (epsilon, delta)
+        exact = without_slack(epsilon, delta) if law.has_delta else (float(epsilon), delta)
         return cls(mechanism, sampling_rate, *law.calibrate(*exact, precisions))._that_can_be_drawn(epsilon)
 
     @classmethod
