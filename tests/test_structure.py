@@ -41,6 +41,7 @@ EXCUSED = {
     "SemanticUnitVectorizer": "takes texts",
     "TextEmbedder": "takes texts",
     "PublicPrior": "takes word vectors",
+    "PublishedVIPSLDA.partial_fit": "is not there",
     "TopicCounts": "a result, with a data frame",
     "WordPrior": "is made by PublicPrior, of arrays",
     "VocabularyDisplay.from_estimator X_test": "takes texts",
