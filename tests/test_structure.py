@@ -41,6 +41,8 @@ EXCUSED = {
     "SemanticUnitVectorizer": "takes texts",
     "TextEmbedder": "takes texts",
     "PublicPrior": "takes word vectors",
+    "PublishedItemFrequencySelector.inverse_transform": "that of DPVocabularySelector; not all words are selected here",
+    "PublishedVIPSLDA.partial_fit": "is not there",
     "TopicCounts": "a result, with a data frame",
     "WordPrior": "is made by PublicPrior, of arrays",
     "VocabularyDisplay.from_estimator X_test": "takes texts",
