@@ -78,7 +78,7 @@ from skdplda.metrics import coherence, perplexity, unigram_perplexity
 from skdplda.priors._public import WordPrior
 from skdplda.privacy import epsilon_of
 from skdplda.published import CDPLDA, CDPLDAPlus, PriTopLDA, PublishedHDPLDA, PublishedPCTD, PublishedVIPSLDA
-from skdplda.rounds import Spending, TopicCounts, _adaptive
+from skdplda.rounds import Spending, TopicWordCounts, _adaptive
 from skdplda.rounds._loop import converse
 from skdplda.rounds._queries import WordTotals
 from skdplda.semantics import SemanticUnitVectorizer
@@ -570,7 +570,7 @@ def released_once(known, table):
     known.begin((yield from known.ask(WordTotals(len(table)), _adaptive.WORDS_SHARE, 2)))
     known.topics_pay = known.signal * known.n_apart >= _adaptive.least_total(table.shape[1])
     known.table, share = known.scaled(table), known.left
-    known.note_topics((yield from known.ask(TopicCounts(known.apart()), share, 1)), share)
+    known.note_topics((yield from known.ask(TopicWordCounts(known.apart()), share, 1)), share)
     return known
 
 

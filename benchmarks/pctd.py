@@ -27,7 +27,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from threadpoolctl import threadpool_limits
 
 from skdplda import PCTD
-from skdplda.models._pctd_noise import likelihood_noise, sum_noise
+from skdplda.published._pctd_noise import likelihood_noise, sum_noise
 from skdplda.semantics import SemanticUnitVectorizer
 
 BLOCK = 512  # units of dense noise held at a time

@@ -1,13 +1,13 @@
 """Strategies driven by hand: what they ask, and what they make of answers that no documents gave."""
 
-from skdplda.rounds import Spending, TopicCounts
+from skdplda.rounds import Spending, TopicWordCounts
 
 __all__ = ["Conversation", "kind_of"]
 
 
 def kind_of(query):
     """Return what a query asks for: topics of some words only, "frequent", where its table has rows of zeros."""
-    return "frequent" if isinstance(query, TopicCounts) and not query.words.all() else query.kind
+    return "frequent" if isinstance(query, TopicWordCounts) and not query.words.all() else query.kind
 
 
 class Conversation:

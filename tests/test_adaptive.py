@@ -31,8 +31,8 @@ from skdplda.rounds._bounds import GRID, shortened, word_weights
 from skdplda.rounds._queries import (
     ClusterCounts,
     PriorVotes,
-    TopicCounts,
     TopicVotes,
+    TopicWordCounts,
     VectorSums,
     VectorVotes,
     WordTotals,
@@ -75,10 +75,10 @@ def random_query(kind, n_words, rng, *, for_users):
     if kind == "priors":
         return PriorVotes(table.astype(np.float64), rng.gamma(0.5, 2.0, (4, n_topics)) + 1e-3)
     if kind == "topics":
-        return TopicCounts(table)
+        return TopicWordCounts(table)
     if kind == "frequent":
         table[1:][rng.random(n_words - 1) < 0.5] = 0
-        return TopicCounts(table)
+        return TopicWordCounts(table)
     if kind == "words":
         return WordTotals(n_words)
     vectors = rng.standard_normal((n_words, n_dimensions)) * (rng.random(n_words) < 0.8)[:, None]
@@ -155,13 +155,13 @@ def test_frequent_words_are_those_of_documents_that_have_no_others(model, groupe
     some = np.where(words[:, None], table, np.float32(0))
     steps, alone, fresh = (e_step(counts, groups, 3, model) for counts in (X, X[:, words], X))
     for round_ in range(3):  # hidden state moves on
-        of_some = steps.collect(TopicCounts(some), round_, None)
+        of_some = steps.collect(TopicWordCounts(some, some=True), round_, None)
         assert of_some.shape == (words.sum(), 3)
-        assert_array_equal(of_some, alone.collect(TopicCounts(table[words]), round_, None))
+        assert_array_equal(of_some, alone.collect(TopicWordCounts(table[words]), round_, None))
         state = steps.arrays()
         steps = e_step(X, groups, 3, model)
         steps.restore(state)
-    of_all = TopicCounts(table)
+    of_all = TopicWordCounts(table)
     assert_array_equal(steps.collect(of_all, 3, None), fresh.collect(of_all, 3, None))
     assert "words" not in steps.arrays()
 
@@ -181,7 +181,7 @@ def test_units_that_judge_topics_are_in_none(model, grouped):
     for kind in ("words", "frequent", "vectors", "clusters", "topics", "votes", "priors"):
         query = random_query(kind, 12, np.random.default_rng(1), for_users=grouped)
         if kind in ("frequent", "topics"):
-            query = TopicCounts(np.repeat(query.table[:, :1], 3, axis=1) * np.array([1, 2, 3], np.float32))
+            query = TopicWordCounts(np.repeat(query.table[:, :1], 3, axis=1) * np.array([1, 2, 3], np.float32))
         own = {"words": X, "votes": judges, "priors": judges}.get(kind, learning)
         total = e_step(X, groups, 3, model, judges=0.4).collect(query, 0, None)
         assert_array_equal(total, e_step(own, groups, 3, model).collect(query, 0, None))
@@ -412,7 +412,7 @@ def test_a_table_of_fewer_columns_asks_for_fewer_topics(model, grouped):
     rng, fewer, few = np.random.default_rng(1), e_step(X, groups, 5, model), e_step(X, groups, 3, model)
     tables = rng.gamma(0.5, 100.0, (3, X.shape[1], 3)).astype(np.float32) + np.float32(1)
     for round_, table in enumerate(tables):
-        query = TopicCounts(table)
+        query = TopicWordCounts(table)
         assert_array_equal(fewer.collect(query, round_, None), few.collect(query, round_, None))
         resumed = e_step(X, groups, 5, model)
         resumed.restore({name: np.array(a) for name, a in fewer.arrays().items()})

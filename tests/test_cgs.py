@@ -163,12 +163,6 @@ def test_more_topics_than_words_warns_of_both_numbers():
         model(8).fit(X)
 
 
-def test_partial_fit_is_refused_with_the_reason():
-    assert not hasattr(model(), "partial_fit")
-    with pytest.raises(AttributeError, match=r"no attribute 'partial_fit'.*VIPSLDA\(learning_method='online'\)"):
-        model().partial_fit(X)
-
-
 # --- one integer, one model ----------------------------------------------------------------------------
 
 

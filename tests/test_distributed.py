@@ -278,7 +278,7 @@ def test_full_disk_on_checkpoint(X, shards, client, tmp_path, monkeypatch):
         (
             "gibbs, laplace",
             {
-                **{"e_table_0": (60, 4), "e_rounds": (1,)},
+                **{"e_table_0": (60, 4), "e_rounds": (1,), "e_some": (1,)},
                 **{"r_table": (60, 4), "r_sum": (60, 4), "r_words": (60,), "r_weight": ()},
             },
         ),
@@ -286,7 +286,7 @@ def test_full_disk_on_checkpoint(X, shards, client, tmp_path, monkeypatch):
             "gibbs",
             {
                 **{f"e_table_{i}": (60, 4) for i in range(8)},
-                **{"e_rounds": (8,), "r_0": (60, 1)},
+                **{"e_rounds": (8,), "e_some": (8,), "r_0": (60, 1)},
                 **{f"r_{i}": (None, 4) for i in range(1, 7)},
                 **{f"r_{i}": (60, 4) for i in (7, 8)},
             },

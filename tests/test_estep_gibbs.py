@@ -18,7 +18,7 @@ from skdplda.esteps._gibbs import (
 )
 from skdplda.esteps._variational import REMEMBERED_UPDATES, VariationalEStep
 from skdplda.privacy import Randomness
-from skdplda.rounds import TopicCounts
+from skdplda.rounds import TopicWordCounts
 from skdplda.rounds._bounds import GRID, word_weights
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
@@ -40,7 +40,7 @@ def test_soft_counts_are_the_probabilities_of_topics_given_the_document():
     alpha, active = np.resize(ALPHA, 3), (np.arange(30) % 5 < 3).astype(np.uint8)
     step = gibbs_step(X, None, n_topics=3, soft_counts=True)
     for flags in (None, active):
-        found = step.collect(TopicCounts(table), 0, flags)
+        found = step.collect(TopicWordCounts(table), 0, flags)
         n, document = np.zeros((30, 3)), np.repeat(np.arange(30), X.sum(axis=1))
         np.add.at(n, (document, step.arrays()["topics"]), 1)
         np.testing.assert_array_equal(step._tokens.document_topics(2), n)
@@ -63,7 +63,7 @@ def test_the_e_step_reads_the_table_only(n_topics):
         memory = np.full(values.size + 64, behind, np.float32)
         memory[: values.size] = values.ravel()
         step = gibbs_step(X, None, n_topics=n_topics)
-        sums.append(step.collect(TopicCounts(memory[: values.size].reshape(values.shape)), 0, None).copy())
+        sums.append(step.collect(TopicWordCounts(memory[: values.size].reshape(values.shape)), 0, None).copy())
     np.testing.assert_array_equal(sums[1], sums[0])
     np.testing.assert_array_equal(sums[2], sums[0])
 
@@ -93,7 +93,7 @@ def test_removing_the_last_unit_changes_each_sum_by_the_grid_at_most(order, soft
                 active[:-1] = rng.integers(0, 2, size=len(active) - 1)
             flags = [active[: step.n_units] if round_ == 2 else None for step in steps]
             sums = [
-                step.collect(TopicCounts(table, order), round_, flag).copy()
+                step.collect(TopicWordCounts(table, order), round_, flag).copy()
                 for step, flag in zip(steps, flags, strict=True)
             ]
             change = sums[0] - sums[1]
@@ -111,7 +111,7 @@ def test_units_outside_the_sample_contribute_nothing(order, soft_counts, grouped
     """Every unit has taken part before; then what two samples contribute adds up to what both together do."""
     rng = np.random.default_rng(2)
     X, groups = rng.poisson(1.0, (40, 9)), np.arange(40) // 3 if grouped else None
-    queries = [TopicCounts(table, order) for table in rng.gamma(1.0, 5.0, (2, 9, 3)).astype(np.float32)]
+    queries = [TopicWordCounts(table, order) for table in rng.gamma(1.0, 5.0, (2, 9, 3)).astype(np.float32)]
     sums = {}
     for name, divisor in (("none", 0), ("even", 2), ("all", 1)):
         step = gibbs_step(X, groups, order, n_topics=3, soft_counts=soft_counts)
@@ -153,7 +153,7 @@ def test_first_rounds_infer_and_later_ones_draw_also_when_a_fit_goes_on(grouped,
     units = check_groups(np.arange(30) // 3, 30) if grouped else None
     step, inferred, draws = started_step(X, units, n_topics)
     for round_ in range(INFERRED_ROUNDS + 3):
-        query = TopicCounts(rng.gamma(1.0, 100.0, (8, n_topics)).astype(np.float32))
+        query = TopicWordCounts(rng.gamma(1.0, 100.0, (8, n_topics)).astype(np.float32))
         active = (rng.random(step.n_units) < 0.7).astype(np.uint8)
         resumed = started_step(X, units, n_topics)[0]
         if round_:

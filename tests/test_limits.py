@@ -15,6 +15,7 @@ from skdplda.datasets import make_lda_corpus
 from skdplda.model_selection import PrivateSearchCV
 from skdplda.releases import ReleasedTopicModel
 
+pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 HUGE = 10**400
 VALUES = [HUGE, -HUGE, float("inf"), float("-inf"), float("nan"), True, np.True_, "1"]
 NEVER_FITTED = {"BaseClusterModel", "BaseRoundsModel", "BaseTopicModel", "ReleasedClusterModel", "ReleasedTopicModel"}

@@ -16,7 +16,7 @@ from skdplda.esteps._listed import ListedEStep
 from skdplda.exact._tables import ExactTables, annealed
 from skdplda.models import _cgs
 from skdplda.privacy import Randomness
-from skdplda.rounds import NoisePlan, TopicCounts
+from skdplda.rounds import NoisePlan, TopicWordCounts
 
 
 def tokens(X, K, **options):
@@ -156,7 +156,7 @@ def test_parts_of_a_corpus_draw_as_the_whole_and_a_resumed_run_goes_on():
             resumed._total()
             table, whole = again, resumed
         total = whole.collect(table.query(None), round_, None)
-        apart = sum(part.collect(TopicCounts(table.table), round_, None).toarray() for part in parts)
+        apart = sum(part.collect(TopicWordCounts(table.table), round_, None).toarray() for part in parts)
         assert_array_equal(total.toarray(), apart)
         table.update(apart if round_ % 2 else total, round_)
         if round_ == 2:

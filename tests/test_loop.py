@@ -13,7 +13,7 @@ from scipy import stats
 from skdplda.esteps._gibbs import GibbsEStep
 from skdplda.exact._loop import answer_exactly
 from skdplda.privacy import Randomness, delta_of
-from skdplda.rounds import Ask, NoisePlan, Query, Spending, Tables, TopicCounts
+from skdplda.rounds import Ask, NoisePlan, Query, Spending, Tables, TopicWordCounts
 from skdplda.rounds._loop import converse, rounds_of
 
 ALPHA, BETA = np.array([0.4, 0.9]), 0.3
@@ -153,7 +153,7 @@ def test_the_e_step_has_the_enumerated_law(n_sweeps):
         X, n_topics=2, order=2, priors=lambda _: (ALPHA, BETA), n_sweeps=n_sweeps, soft_counts=False,
         randomness=Randomness(0), n_threads=1,
     )  # fmt: skip
-    step.collect(TopicCounts(FIRST_TABLE), 0, None)
+    step.collect(TopicWordCounts(FIRST_TABLE), 0, None)
     topics = step.arrays()["topics"].reshape(n, 3)
     law = sweep_law(words, (None,) * 3, FIRST_TABLE, n_sweeps)
     expected = np.array([law[state] for state in product(range(2), repeat=3)])

@@ -23,7 +23,7 @@ from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
 from skdplda.models import HDPLDA, BaseRoundsModel
 from skdplda.privacy import MECHANISMS
-from skdplda.rounds import GRID, EStep, TopicCounts
+from skdplda.rounds import GRID, EStep, TopicWordCounts
 from skdplda.rounds._bounds import scaled_values
 from skdplda.rounds._units import UnitEStep
 
@@ -295,7 +295,7 @@ def test_draws_and_states_are_a_documents_own_whatever_is_beside_it(X):
     total, first = (model.audit_contributions(part, rounds_before=2)[0] for part in (X, X[:40]))
     step, table, *_ = model._audited_parts(X)
     only = np.r_[np.zeros(40), np.ones(20)].astype(np.uint8)
-    query = TopicCounts(table)
+    query = TopicWordCounts(table)
     for round_ in range(2):
         step.collect(query, round_, only)
     np.testing.assert_array_equal(first + step.collect(query, 2, only), total)
@@ -303,7 +303,7 @@ def test_draws_and_states_are_a_documents_own_whatever_is_beside_it(X):
 
 def test_a_checkpoint_keeps_the_states(X):
     step = UnitEStep(X, None, contribution=Counted().contribution, n_topics=2, randomness=KEY)
-    query = TopicCounts(np.ones((12, 2), np.float32))
+    query = TopicWordCounts(np.ones((12, 2), np.float32))
     assert isinstance(step, EStep)
     step.collect(query, 0, (np.arange(60) % 2).astype(np.uint8))
     other = UnitEStep(X, None, contribution=Counted().contribution, n_topics=2, randomness=KEY)

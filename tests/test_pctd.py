@@ -17,7 +17,7 @@ from skdplda.esteps._segments import SegmentEStep
 from skdplda.models._pctd_tables import ConsistentTables, LastTable, consistent
 from skdplda.priors import WordPrior
 from skdplda.published import PublishedPCTD
-from skdplda.rounds import TopicCounts
+from skdplda.rounds import TopicWordCounts
 from skdplda.rounds._bounds import GRID, equal_contributions, shortened
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.semantics import UnitMatrix, word_similarity
@@ -182,7 +182,7 @@ def test_sums_are_integers_and_a_document_moves_them_by_the_grid_at_most(units):
     def collect(X):
         step = e_step(X)
         table = np.random.default_rng(0).gamma(1.0, size=(25, 3)).astype(np.float32)
-        return step.collect(TopicCounts(table), 0, None)
+        return step.collect(TopicWordCounts(table), 0, None)
 
     whole = collect(units)
     assert whole.dtype == np.int64
@@ -193,7 +193,7 @@ def test_sums_are_integers_and_a_document_moves_them_by_the_grid_at_most(units):
 
 def test_who_is_left_out_adds_nothing(units):
     step = e_step(units)
-    query = TopicCounts(np.random.default_rng(0).gamma(1.0, size=(25, 3)).astype(np.float32))
+    query = TopicWordCounts(np.random.default_rng(0).gamma(1.0, size=(25, 3)).astype(np.float32))
     active = np.zeros(len(units), np.uint8)
     assert not step.collect(query, 0, active).any()
     np.testing.assert_allclose(step.arrays()["theta"], 1 / 3)  # nor does it change

@@ -173,10 +173,10 @@ def test_letters_differ_for_an_estimator_that_learns_otherwise(trials, letters, 
 
 DEFEATS = [  # a trial, its part, and an edit of a module that no former trial saw
     ("privacy", "monitor", "privacy._monitor", "float(2 * max(", "float(3 * max("),
-    ("privacy", "shares", "privacy._composition", "return epsilon / steps", "return 0.5 * epsilon / steps"),
+    ("privacy", "shares", "published._vips", "return epsilon / steps", "return 0.5 * epsilon / steps"),
     ("LocalPrivateLDA", "reports", "models._local", "n_documents, self.prior_weight)", "n_documents, 0.99)"),
-    ("PrivateCGSLDA", "published", "models._published_gibbs", "form.noise_of_last / ", "10 * form.noise_of_last / "),
-    ("PrivateCGSLDA", "published", "models._published_gibbs", "(form.noise / ", "(9 * form.noise / "),
+    ("PrivateCGSLDA", "published", "published._gibbs_sampler", "form.noise_of_last / ", "10 * form.noise_of_last / "),
+    ("PrivateCGSLDA", "published", "published._gibbs_sampler", "(form.noise / ", "(9 * form.noise / "),
     ("VIPSLDA", "bounded", "models._vips", "else float(self.max_norm)", "else 1.5 * float(self.max_norm)"),
     ("VIPSLDA", "bounded", "esteps._variational", "max_length=max_length", "max_length=None"),
     ("VIPSLDA", "helped", "rounds._adaptive", "= unit_columns((yield from", "= -unit_columns((yield from"),

@@ -62,7 +62,7 @@ EXCEPTIONS = {
     "models/_periods.py:PeriodEStep.__init__": WHOLE,
     "models/_periods.py:TopicCounts.clear_periods": WHOLE,
     "models/_periods.py:TopicCounts.shares": "a table for readers, of released counts",
-    "models/_published_gibbs.py:_SequentialState.__init__": WHOLE,
+    "published/_gibbs_sampler.py:_SequentialState.__init__": WHOLE,
     "models/_topics.py:TopicsMixin._noise_topics": FLAGS,
     "models/_topics.py:TopicsMixin.find_topics": FLAGS,
     "models/_topics.py:TopicsMixin.merge_topics": FLAGS,

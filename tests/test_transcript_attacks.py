@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 from skdplda import PCTD, VIPSLDA, EmbeddingTopics, PrivacyAccountant, PrivateCGSLDA
 from skdplda.datasets import make_lda_corpus
 from skdplda.models import _transcripts
+from skdplda.published import PublishedVIPSLDA
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning", "ignore::UserWarning")
 
@@ -146,11 +147,11 @@ def test_what_a_seed_leaves_of_a_guarantee_is_kept(seed, tmp_path):
 
 
 def test_a_claimed_guarantee_does_not_come_back_proven(tmp_path):
-    model = VIPSLDA(3, accounting="zcdp", max_iter=4).fit(X, transcript=tmp_path / "t")
-    assert VIPSLDA.from_transcript(tmp_path / "t").privacy_guarantee_ == model.privacy_guarantee_
+    model = PublishedVIPSLDA(3, accounting="zcdp", max_iter=4).fit(X, transcript=tmp_path / "t")
+    assert PublishedVIPSLDA.from_transcript(tmp_path / "t").privacy_guarantee_ == model.privacy_guarantee_
     forged(tmp_path / "t", promise(status="proven", reason="", event=None))
     with pytest.raises(ValueError, match="guarantee is not that of its settings"):
-        VIPSLDA.from_transcript(tmp_path / "t")
+        PublishedVIPSLDA.from_transcript(tmp_path / "t")
 
 
 def test_a_class_of_another_author_is_not_taken_for_one_of_the_same_name(tmp_path):

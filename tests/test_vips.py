@@ -17,7 +17,7 @@ from skdplda.esteps._variational import TOKEN_WEIGHT, VariationalEStep
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.privacy import delta_of, epsilon_of, gaussian_event, noise_multiplier
 from skdplda.published import PublishedVIPSLDA, vips_noise_multiplier
-from skdplda.rounds import TopicCounts
+from skdplda.rounds import TopicWordCounts
 from skdplda.rounds._bounds import GRID
 from skdplda.rounds._documents import cut_documents
 from skdplda.rounds._spending import NoisePlan
@@ -52,7 +52,7 @@ def step(X, groups=None, K=3, **options):
 
 
 def query(V, K=3, seed=0):
-    return TopicCounts(np.random.default_rng(seed).gamma(0.3, 5.0, (V, K)).astype(np.float32))
+    return TopicWordCounts(np.random.default_rng(seed).gamma(0.3, 5.0, (V, K)).astype(np.float32))
 
 
 # --- the contribution bound ----------------------------------------------------------------------------
@@ -65,7 +65,7 @@ ADVERSARIAL = np.array([[10**6, 0, 0, 0, 0], [2**31 - 1] * 5, [0] * 5, [1, 0, 0,
 def test_one_unit_changes_the_sum_by_the_grid_at_most(options, groups):
     """Neighbours differ in one document or user; exact integers, whatever the table."""
     tables = np.zeros((5, 3), np.float32), np.eye(5, 3, dtype=np.float32) * 1e6
-    queries = [query(5), query(5, seed=1), *map(TopicCounts, tables)]
+    queries = [query(5), query(5, seed=1), *map(TopicWordCounts, tables)]
     names = np.arange(6) if groups is None else np.array(groups)
     for public in queries:
         whole = step(ADVERSARIAL, groups, **options).collect(public, 0, None)

@@ -9,7 +9,7 @@ from skdplda._validation import check_structure
 from skdplda.exact._expected import expected_table
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._loop import Tables
-from skdplda.rounds._queries import TopicCounts
+from skdplda.rounds._queries import TopicWordCounts
 
 __all__ = ["ExactTables", "MeanTable", "annealed", "constant"]
 
@@ -127,7 +127,7 @@ class ExactTables(Tables):
 
     def query(self, norm):
         """Return what the next round asks, of the table or of its lists."""
-        return TopicCounts(self._counts, norm)
+        return TopicWordCounts(self._counts, norm)
 
     @property
     def table(self):

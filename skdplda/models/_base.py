@@ -59,7 +59,7 @@ from skdplda.rounds._bounds import GRID, shortened
 from skdplda.rounds._checkpoint import interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import Tables, converse, rounds_of
-from skdplda.rounds._queries import TopicCounts
+from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._sharded import ShardedEStep
 from skdplda.rounds._spending import BudgetPlan, NoisePlan, Spending
 from skdplda.rounds._tables import SmoothedTables
@@ -492,7 +492,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         if released in ("fit", "vectors") and vectors is None:
             raise ValueError(f"released={released!r} needs vectors of words; give a prior that has some.")
         for round_ in range(rounds_before):
-            e_step.collect(TopicCounts(table), round_, None)
+            e_step.collect(TopicWordCounts(table), round_, None)
         query = audited_query(released, table, vectors)
         return e_step.collect(query, rounds_before, None), plan.law.norm, GRID
 

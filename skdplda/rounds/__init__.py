@@ -8,8 +8,8 @@
 from skdplda.rounds._adaptive import least_total
 from skdplda.rounds._bounds import GRID
 from skdplda.rounds._loop import Ask, EStep, RoundReport, Tables
-from skdplda.rounds._queries import Query, TopicCounts
+from skdplda.rounds._queries import Query, TopicWordCounts
 from skdplda.rounds._spending import BudgetPlan, NoisePlan, Spending
 from skdplda.rounds._tables import FORGET
 
-__all__ = ["Ask", "EStep", "NoisePlan", "Query", "RoundReport", "Spending", "Tables", "TopicCounts"]
+__all__ = ["Ask", "EStep", "NoisePlan", "Query", "RoundReport", "Spending", "Tables", "TopicWordCounts"]

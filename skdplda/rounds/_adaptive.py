@@ -19,8 +19,8 @@ from skdplda.rounds._loop import Ask
 from skdplda.rounds._queries import (
     ClusterCounts,
     PriorVotes,
-    TopicCounts,
     TopicVotes,
+    TopicWordCounts,
     VectorSums,
     VectorVotes,
     WordTotals,
@@ -178,8 +178,8 @@ def audited_query(kind, table, vectors=None):
     if kind == "vectors":
         return VectorSums(vectors, unit_columns(matmul(vectors.T, table)))
     return {
-        "topics": lambda: TopicCounts(table),
-        "frequent": lambda: TopicCounts(table, some=True),
+        "topics": lambda: TopicWordCounts(table),
+        "frequent": lambda: TopicWordCounts(table, some=True),
         "words": lambda: WordTotals(len(table)),
         "votes": lambda: TopicVotes(table),
         "priors": lambda: PriorVotes(table, priors_of(table)),
@@ -232,7 +232,7 @@ def adaptive(known):
     late, voted = 0.0, False  # what is left for words in the end, if topics do not prove much
     while shares:
         share, n_after = shares.pop(0), len(shares) + infers + (late > 0)
-        query = known.clusters() if clustered else TopicCounts(known.apart())
+        query = known.clusters() if clustered else TopicWordCounts(known.apart())
         clustered = False
         known.note_topics((yield from known.ask(query, share, n_after + 1)), share)
         if not voted and shares and math.fsum(known.spent) + shares[0] / 2 >= VOTES_AFTER + before:
@@ -294,7 +294,7 @@ def _frequent_words(known):
     frequent[some] = True
     share = FREQUENT_SHARE / FREQUENT_ROUNDS
     for n_left in range(FREQUENT_ROUNDS, 0, -1):
-        query = TopicCounts(np.where(frequent[:, None], known.apart(), np.float32(0)), some=True)
+        query = TopicWordCounts(np.where(frequent[:, None], known.apart(), np.float32(0)), some=True)
         known.note_frequent((yield from known.ask(query, share, n_left)), frequent, share)
 
 

@@ -14,7 +14,7 @@ from skdplda._validation import is_integer, is_real
 __all__ = ["discard", "held", "interrupted", "load", "restore", "save"]
 
 FORMAT = "skdplda.checkpoint"
-VERSION = 10
+VERSION = 11
 LARGEST = 2.0**100  # of a number in a state: sums are below 2**63, and their squares must be finite
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from tqdm import tqdm
 
 from skdplda.privacy import observe
-from skdplda.rounds._queries import TopicCounts
+from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._transcript import Transcript
 
 __all__ = ["Ask", "EStep", "RoundReport", "Tables", "converse", "rounds_of", "talk"]
@@ -81,7 +81,7 @@ class EStep(Protocol):
         Parameters
         ----------
         query : Query
-            What is summed: of most fits, `TopicCounts` given the public table of this round.
+            What is summed: of most fits, `TopicWordCounts` given the public table of this round.
         round_ : int
             Its number.
         active : ndarray of shape (n_units,), uint8, or None
@@ -127,9 +127,9 @@ class Tables(Protocol):
     table: np.ndarray
     n_done: int = 0
 
-    def query(self, norm: Any) -> TopicCounts:
+    def query(self, norm: Any) -> TopicWordCounts:
         """Return what the next round asks; `norm` is that of the contributions."""
-        return TopicCounts(self.table, norm)
+        return TopicWordCounts(self.table, norm)
 
     def update(self, noisy: np.ndarray, round_: int) -> None:
         """Make the next table from the release of a round.

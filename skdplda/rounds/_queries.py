@@ -1,7 +1,7 @@
 """What a strategy may ask: sums over the privacy units, to which each unit adds a bounded part in whole numbers.
 
     WordTotals    how often the words occur                          tells how much signal there is
-    TopicCounts   topic-word counts, given a table                   asked of the E-step of the model
+    TopicWordCounts  topic-word counts, given a table                asked of the E-step of the model
     VectorVotes   do words of one document have vectors alike?       votes
     VectorSums    directions of documents, by cluster                clusters in the space of the words' vectors
     ClusterCounts topic-word counts, a document's cluster its topic  the first topics
@@ -26,8 +26,8 @@ __all__ = [
     "ClusterCounts",
     "PriorVotes",
     "Query",
-    "TopicCounts",
     "TopicVotes",
+    "TopicWordCounts",
     "VectorSums",
     "VectorVotes",
     "WordTotals",
@@ -94,13 +94,29 @@ class Query:
     norm: Any = 2
     lemma: str
 
-    def collect(self, e_step):
-        """Return the sum, before noise, of the documents of an E-step."""
+    def collect(self, e_step: Any) -> np.ndarray:
+        """Return the sum, before noise.
+
+        Parameters
+        ----------
+        e_step : EStep
+            Of the documents.
+
+        Returns
+        -------
+        total : ndarray of int64
+            Of the query's shape.
+
+        Raises
+        ------
+        NotImplementedError
+            If the E-step of a model answers in its place.
+        """
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
-class TopicCounts(Query):
+class TopicWordCounts(Query):
     """Topic-word counts, given a table. A table of fewer columns than the model has topics asks for fewer of them.
 
     Parameters
@@ -120,12 +136,12 @@ class TopicCounts(Query):
     lemma = "rounds, Lemmas 1 to 3; adaptive, Lemma 6"
 
     @property
-    def words(self):
+    def words(self) -> np.ndarray:
         """Flags of the words that take part, (n_words,)."""
         return self.table.any(axis=1) if self.some else np.ones(self.table.shape[0], bool)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """Shape of the sum."""
         return int(np.count_nonzero(self.words)), self.table.shape[1]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._documents import Documents
-from skdplda.rounds._queries import TopicCounts
+from skdplda.rounds._queries import TopicWordCounts
 
 __all__ = ["AdaptiveEStep"]
 
@@ -18,7 +18,7 @@ def first_priors(priors, n_topics, round_):
 
 
 class AdaptiveEStep:
-    """E-step of the private loop that answers every `Query`; `TopicCounts` are asked of the E-step of the model.
+    """E-step of the private loop that answers every `Query`; `TopicWordCounts` are asked of the E-step of the model.
 
     Where some words are asked for, that is of documents from which the others are taken out, before anything else is
     done.
@@ -75,13 +75,13 @@ class AdaptiveEStep:
 
     def collect(self, query, round_, active):
         """Return the sum of the units' contributions."""
-        if not isinstance(query, TopicCounts):
+        if not isinstance(query, TopicWordCounts):
             return query.collect(self)
         words, n_topics = query.words, query.table.shape[1]
         if words.all() and n_topics == self._make.keywords["n_topics"]:
             self._words, self._of_words, e_step = None, None, self._topics
         else:
-            e_step, query = self._some_topics(words, n_topics), TopicCounts(query.table[words], query.norm)
+            e_step, query = self._some_topics(words, n_topics), TopicWordCounts(query.table[words], query.norm)
         return e_step.collect(query, round_, (~self._judging).astype(np.uint8) if self._judges else None)
 
     def _some_topics(self, words, n_topics):

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from skdplda._validation import check_groups
 from skdplda.rounds._bounds import shortened
 from skdplda.rounds._checkpoint import held
-from skdplda.rounds._queries import TopicCounts
+from skdplda.rounds._queries import TopicWordCounts
 
 __all__ = ["ShardedEStep"]
 
@@ -33,7 +33,7 @@ class PartialEStep:
         self._randomness.key = key
         if active is not None:
             active = np.unpackbits(np.asarray(active), count=n_units)
-        if isinstance(query, TopicCounts):
+        if isinstance(query, TopicWordCounts):
             query = replace(query, table=np.ascontiguousarray(query.table))
         return dense(self._e_step.collect(query, round_, active))
 
@@ -60,8 +60,8 @@ class ShardedEStep:
     def collect(self, query, round_, active):
         """Return the sum of the active units' contributions."""
         flags = None if active is None else np.packbits(active)
-        moves = not self._stateless and isinstance(query, TopicCounts)
-        if isinstance(query, TopicCounts):
+        moves = not self._stateless and isinstance(query, TopicWordCounts)
+        if isinstance(query, TopicWordCounts):
             table = dense(query.table)
             query = replace(query, table=table.copy() if moves else table)  # the next may be made in its place
         total = self._documents.pool.total(*self._call(query, round_, flags))
@@ -97,7 +97,7 @@ class ShardedEStep:
         tables = [held(arrays, f"table_{i}", (n_words, None), *dtypes, least=0) for i in range(len(rounds))]
         flags = [f"flags_{i}" for i in range(len(rounds))]
         flags = [held(arrays, n, (-(-self.n_units // 8),), np.uint8) if n in arrays else None for n in flags]
-        queries = [TopicCounts(table, some=of_some) for table, of_some in zip(tables, some, strict=True)]
+        queries = [TopicWordCounts(table, some=of_some) for table, of_some in zip(tables, some, strict=True)]
         self._history = list(zip(queries, rounds, flags, strict=True))
         n_parts = len(self._documents.pool.parts)
         calls = [self._call(*asked) for asked in self._history]

@@ -322,10 +322,10 @@ class Spending:
         Scales of the noise of the releases so far, over the norm of a contribution.
     """
 
-    def __init__(self, plan):
+    def __init__(self, plan: NoisePlan) -> None:
         self.plan, self.multipliers, self._shares = plan, [], []
 
-    def take(self, share=None):
+    def take(self, share: float | None = None) -> float:
         """Return the scale of the next release's noise, over the norm of a contribution; 0 for no noise.
 
         Parameters
@@ -358,6 +358,12 @@ class Spending:
         self.multipliers.append(multiplier)
         return multiplier
 
-    def skip(self, n_releases):
-        """Take what the plan has for the first releases, which an earlier run has made."""
+    def skip(self, n_releases: int) -> None:
+        """Take what the plan has for the first releases, which an earlier run has made.
+
+        Parameters
+        ----------
+        n_releases : int
+            How many.
+        """
         self.multipliers = list(self.plan.multipliers[:n_releases])

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from skdplda._validation import check_groups
 from skdplda.rounds._bounds import GRID, MOST_TOKENS, scaled_values
-from skdplda.rounds._queries import TopicCounts
+from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._tables import initial_table
 
 __all__ = ["UnitEStep", "check_contribution"]
@@ -157,7 +157,7 @@ def check_contribution(contribution, n_words, n_topics, name):
 
     def rounds(first, last):
         step = UnitEStep(X[first:last], None, randomness=SimpleNamespace(key=0), first_document=first, **options)
-        return [step.collect(TopicCounts(table), round_, None)[used] for round_ in range(2)]
+        return [step.collect(TopicWordCounts(table), round_, None)[used] for round_ in range(2)]
 
     together, alone = rounds(0, X.shape[0]), [rounds(d, d + 1) for d in reversed(range(X.shape[0]))]
     for round_, total in enumerate(together):
