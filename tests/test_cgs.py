@@ -108,7 +108,7 @@ PARAMETERS = [  # parameters, what the message must say: the name, the value, wh
     ({"delta": 1}, "'delta' .* range [0.0, 1.0). Got 1"),
     ({"delta": -0.1}, "'delta' .* range [0.0, 1.0). Got -0.1"),
     ({"delta": math.nan}, "'delta' .* range [0.0, 1.0). Got nan"),
-    ({"delta": 0}, "delta=0 is too small .* above 1e-12, or mechanism='laplace'"),
+    ({"delta": 0}, "delta=0.0 is too small .* above 1e-12, or mechanism='laplace'"),
     ({"mechanism": "exponential"}, "'mechanism' .* must be a str among {.*'gaussian'.*}. Got 'exponential'"),
     ({"max_iter": 0}, "'max_iter' .* range [1, 2147483647] or None. Got 0"),
     ({"local_sweeps": 0}, "'local_sweeps' .* range [1, 2147483647] or None. Got 0"),

@@ -181,7 +181,6 @@ DEFEATS = [  # a trial, its part, and an edit of a module that no former trial s
     ("VIPSLDA", "bounded", "esteps._variational", "max_length=max_length", "max_length=None"),
     ("VIPSLDA", "helped", "rounds._adaptive", "= unit_columns((yield from", "= -unit_columns((yield from"),
     ("DPVocabularySelector", "selection", "privacy._partition", "np.full(most, grid)", "np.full(most, 3 * grid)"),
-    ("DPVocabularySelector", "selection", "privacy._partition", "log(1 / (2 * delta))", "log(1 / (90 * delta))"),
 ]
 
 

@@ -13,7 +13,7 @@ import skdplda
 
 ROOT = Path(skdplda.__file__).parent
 FOLDERS = (
-    *("privacy", "semantics", "local", "priors", "rounds", "exact", "esteps", "models", "vocabulary"),
+    *("privacy", "semantics", "local", "priors", "rounds", "exact", "esteps", "models", "vocabulary", "published"),
     "model_selection",
 )
 # Functions of NumPy and of the C library (`np.exp`, `math.exp`), methods of arrays, laws of generators, and

@@ -78,7 +78,13 @@ def test_numbers_in_single_precision_buy_the_noise_of_their_values(tmp_path):
     """Else what a sampler's error costs is lost in the rounding of delta, and a transcript has other noise."""
     narrow = {"epsilon": np.float32(4.1), "delta": np.float32(1e-5)}
     wide = {name: float(value) for name, value in narrow.items()}
-    for model in (VIPSLDA(3), VIPSLDA(3, max_norm=5.0), PCTD(3), EmbeddingTopics(3), VIPSLDA(3, accounting="zcdp")):
+    for model in (
+        VIPSLDA(3),
+        VIPSLDA(3, max_norm=5.0),
+        PCTD(3),
+        EmbeddingTopics(3),
+        PublishedVIPSLDA(3, accounting="zcdp"),
+    ):
         narrow_cost = model.set_params(**narrow).privacy_cost()
         assert narrow_cost == model.set_params(**wide).privacy_cost()
     model = VIPSLDA(3, **narrow).fit(X, transcript=tmp_path / "t")

@@ -360,7 +360,7 @@ PARAMETERS = [
     ({"learning_offset": -1}, "'learning_offset' .* Got -1"),
     ({"max_doc_update_iter": 0}, "'max_doc_update_iter' .* Got 0"),
     ({"epsilon": 0}, "'epsilon' .* Got 0"),
-    ({"delta": 0}, "delta=0 is too small"),
+    ({"delta": 0}, "delta=0.0 is too small"),
     ({"doc_topic_prior": -1.0}, "doc_topic_prior must be a number"),
     ({"topic_word_prior": 0.0}, "topic_word_prior must be a number"),
 ]
