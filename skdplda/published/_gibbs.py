@@ -7,7 +7,7 @@ from uuid import uuid4
 import numpy as np
 
 from skdplda._types import ArrayLike, Matrix, Seed
-from skdplda._validation import SEED, Interval, check_counts, check_memory, fit_context, tokens_of
+from skdplda._validation import PRIOR, SEED, Interval, check_counts, check_memory, fit_context, tokens_of
 from skdplda._warnings import warn
 from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
@@ -37,8 +37,8 @@ class BaseSequentialLDA(BaseTopicModel):
         "n_components": [Interval(Integral, 1, 65534, closed="both")],
         "epsilon": [Interval(Real, 0, None, closed="right")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "doc_topic_prior": [Real, "array-like", None],
-        "topic_word_prior": [Real, None],
+        "doc_topic_prior": [*PRIOR, "array-like"],
+        "topic_word_prior": [*PRIOR],
         "n_jobs": [Integral, None],
         "random_state": SEED,
     }

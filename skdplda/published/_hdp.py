@@ -7,7 +7,7 @@ import numpy as np
 
 from skdplda._arithmetic import expm1
 from skdplda._types import ArrayLike, Matrix, Seed
-from skdplda._validation import SEED, Interval, check_counts, fit_context, tokens_of
+from skdplda._validation import PRIOR, SEED, Interval, check_counts, fit_context, tokens_of
 from skdplda._warnings import warn
 from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._hdp import COMMON, BaseHybridLDA
@@ -113,8 +113,8 @@ class PublishedHDPLDA(BaseHybridLDA):
         "noise_epsilon": [Interval(Real, 0, None, closed="right"), None],
         "inherent_epsilon": [Interval(Real, 0, None, closed="right"), None],
         "count_clip": [Interval(Real, 0, None, closed="right"), None],
-        "doc_topic_prior": [Real, "array-like", None],
-        "topic_word_prior": [Real, None],
+        "doc_topic_prior": [*PRIOR, "array-like"],
+        "topic_word_prior": [*PRIOR],
         "return_trace": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": SEED,
