@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skdplda.rounds._loop import talk
+from skdplda.rounds._loop import active_units, talk
 
 __all__ = ["answer_exactly"]
 
@@ -18,12 +18,11 @@ def answer_exactly(strategy, e_step, spending, randomness, *, grows=None, **opti
     several rounds of these, parts of the units of growing size follow one another, each unit in one of them, so that
     all but the first meet tables that hold topics. The strategy is sent the last of their sums.
     """
-    plan = spending.plan
 
     def answer(ask, number):
         spending.take(ask.share)
         query, n_units = ask.query, e_step.n_units
-        active = randomness.sample(number, n_units, plan.sampling_rate) if plan.sampling_rate < 1 else None
+        active = active_units(spending.plan, randomness, number, n_units)
         if grows is not None and number == 0 and ask.n_planned > 1:
             before = np.zeros(n_units, np.uint8)
             for rate in GROWTH:  # samples of one round at growing rates contain each other

@@ -65,7 +65,7 @@ class PublishedItemFrequencySelector(DPVocabularySelector):
     References
     ----------
     .. [1] Carvalho, Wang, Gondara and Miao (2022). Incorporating Item Frequency for Differentially Private Set Union.
-       AAAI..
+       AAAI.
 
     Examples
     --------

@@ -30,7 +30,7 @@ from skdplda.privacy import observe
 from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._transcript import Transcript
 
-__all__ = ["Ask", "EStep", "RoundReport", "Tables", "converse", "rounds_of", "talk"]
+__all__ = ["Ask", "EStep", "RoundReport", "Tables", "active_units", "converse", "rounds_of", "talk"]
 
 
 class Ask(NamedTuple):
@@ -240,10 +240,7 @@ def converse(strategy, e_step, spending, randomness, *, n_threads=1, before_nois
 
     def answer(ask, number):
         multiplier, plan = spending.take(ask.share), spending.plan
-        active = None
-        if plan.sampling_rate < 1:
-            active = randomness.sample(number, e_step.n_units, plan.sampling_rate)
-        total = e_step.collect(ask.query, number, active)
+        total = e_step.collect(ask.query, number, active_units(plan, randomness, number, e_step.n_units))
         if before_noise is not None:
             before_noise(randomness.digest(number, plan.mechanism, multiplier, total))
         key = randomness.noise(number, plan.mechanism, multiplier, total)
@@ -253,6 +250,11 @@ def converse(strategy, e_step, spending, randomness, *, n_threads=1, before_nois
         return noisy
 
     return talk(strategy, answer, e_step, spending, randomness, **options)
+
+
+def active_units(plan, randomness, number, n_units):
+    """Return flags of the units that take part in an answer, a Poisson sample; None for all."""
+    return randomness.sample(number, n_units, plan.sampling_rate) if plan.sampling_rate < 1 else None
 
 
 def talk(
