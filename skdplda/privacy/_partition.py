@@ -78,48 +78,22 @@ NORM = {**dict.fromkeys(ROUNDS, 2), "policy_gaussian": 2, "policy_laplace": 1, "
 
 @dataclass(frozen=True)
 class PartitionPlan:
-    """A selection and its price, known before any data are.
-
-    Parameters
-    ----------
-    mechanism : str
-        One of `MECHANISMS`.
-    max_items : int
-        Words that a unit takes part with, at most.
-    grid : int
-        Weight that one unit gives, as an integer; 1 where units are counted.
-    noise : str or None
-        One of `skdplda.privacy.MECHANISMS`; "geometric", discrete Laplace noise within the threshold; or None.
-    scales : tuple of float
-        Of each round's noise, in units of 1 / grid.
-    thresholds : tuple of int
-        Of each round, in units of 1 / grid: a word strictly above is released.
-    floors : tuple of float
-        Of each round but the last: a word at or below is dropped.
-    cap : int
-        No word gets more weight from a policy.
-    event : dp_accounting.DpEvent
-        What the noise costs.
-    event_delta : float
-        What new words and the samplers' numerical error cost beside.
-    coefficients : tuple of float, default=()
-        Of each round in the mean by which words are judged. Empty: each round judges alone.
-    """
+    """A selection and its price, known before any data are."""
 
     MECHANISMS: ClassVar = (*ROUNDS, *FILLS, "truncated_geometric")
     IN_TURN: ClassVar = tuple(FILLS)  # units give one after the other, and see what the former ones gave
 
-    mechanism: str
-    max_items: int
-    grid: int
-    noise: str | None
-    scales: tuple
-    thresholds: tuple
-    floors: tuple
-    cap: int
-    event: object
-    event_delta: float
-    coefficients: tuple = ()
+    mechanism: str  # one of MECHANISMS
+    max_items: int  # words that a unit takes part with, at most
+    grid: int  # weight that one unit gives, as an integer; 1 where units are counted
+    noise: str | None  # of privacy.MECHANISMS, or "geometric": discrete Laplace noise within the threshold
+    scales: tuple  # of each round's noise, in units of 1 / grid
+    thresholds: tuple  # of each round, in units of 1 / grid: a word strictly above is released
+    floors: tuple  # of each round but the last: a word at or below is dropped
+    cap: int  # no word gets more weight from a policy
+    event: object  # of dp-accounting: what the noise costs
+    event_delta: float  # what new words and the samplers' numerical error cost beside
+    coefficients: tuple = ()  # of each round in the mean by which words are judged; empty: each round judges alone
 
     def __post_init__(self):
         if self.noise is not None and self.law.log_cdf is None:
@@ -132,7 +106,7 @@ class PartitionPlan:
 
     @property
     def by_frequency(self) -> bool:
-        """Whether it asks how often a unit uses a word."""
+        """Whether it depends on how often a unit uses a word."""
         return self.mechanism == "item_frequency"
 
     @property
@@ -144,54 +118,25 @@ class PartitionPlan:
         """Return the plan of one round with a threshold, and a cap so many scales of noise above it.
 
         The cap is not below what one unit gives: the favourite word of "item_frequency" takes all of a unit where
-        nobody else uses it.
-
-        Parameters
-        ----------
-        threshold : int
-            In units of 1 / grid.
-        cutoff : float
-            Scales of noise.
-
-        Returns
-        -------
-        plan : PartitionPlan
-            Its price, `event_delta` included, is not computed again.
+        nobody else uses it. The price, `event_delta` included, is not computed again.
         """
         cap = max(self.grid, math.ceil(min(threshold + cutoff * self.scales[0], HIGHEST_CAP)))
         return replace(self, thresholds=(threshold,), cap=cap)
 
     def new_word_delta(self, n_words: int, round_: int | None = None) -> float:
-        """Return an upper bound on the probability that a unit's new words do not all stay hidden.
+        """Return an upper bound on the probability that not all of a unit's `n_words` new words stay hidden.
 
-        Parameters
-        ----------
-        n_words : int
-            Words of the unit that no other unit uses, from 1 to `max_items`.
-        round_ : int or None, default=None
-            Of one round; None adds up all rounds.
-
-        Returns
-        -------
-        probability : float
-            Exact for a unit that is alone, in the first round, where weights are not rounded and rounds judge alone.
+        No other unit uses these words. It is of one round, or the sum over all; exact for a unit that is alone, in the
+        first round, where weights are not rounded and rounds judge alone.
         """
         if round_ is not None:
             return float(_escapes(self, round_, self.max_items)(self.thresholds[round_])[n_words - 1])
         return math.fsum(self.new_word_delta(n_words, i) for i in range(len(self.scales)))
 
     def units_needed(self, n_words: int) -> int:
-        """Return how many units make a word as likely as not to be released, without data.
+        """Return how many units of `n_words` words each make a word as likely as not to be released, without data.
 
-        Parameters
-        ----------
-        n_words : int
-            Words that each of these units uses, from 1 to `max_items`.
-
-        Returns
-        -------
-        n_units : int
-            For units whose words are all as frequent, so that no word is filled or dropped before another.
+        It is for units whose words are all as frequent, so that no word is filled or dropped before another.
         """
         if self.mechanism == "truncated_geometric":
             return self.thresholds[-1] + 1
@@ -232,34 +177,11 @@ def plan_partition(
 ) -> PartitionPlan:
     """Find noise and thresholds for a privacy budget.
 
-    Parameters
-    ----------
-    mechanism : str
-        One of `PartitionPlan.MECHANISMS`.
-    epsilon : float
-        Positive; inf selects every word that is used.
-    delta : float
-        In (0, 1). Where the noise needs one, half of it is for words that one unit alone uses.
-    max_items : int
-        Words that a unit takes part with, at most; up to 10,000.
-    cutoff : float
-        How many scales of noise above the threshold a policy stops to fill a word.
-    noise : str, default=None
-        One of `skdplda.privacy.MECHANISMS` that is for the norm in which the mechanism bounds what a unit gives. None:
-        the first of them.
-    part : float, default=1.0
-        Of the precision and of delta that this selection has, where several share the budget; see `has_levels`.
-
-    Returns
-    -------
-    plan : PartitionPlan
-        Its cost never exceeds the budget.
-
-    Raises
-    ------
-    ValueError
-        If `delta` is too small for any noise, or `epsilon` for that of the samplers, or the theorem of the mechanism is
-        not for this noise.
+    An epsilon of inf selects every word that is used. Where the noise needs a delta, half of it is for words that one
+    unit alone uses. A policy stops to fill a word `cutoff` scales of noise above the threshold. `noise` is one of
+    `noises_of(mechanism)`, None its default. With `part`, which `has_levels` allows, the plan has so much of the
+    precision of noise, and of the delta for new words; events of all parts add up to that of the whole. ValueError if a
+    parameter is out of range, or the budget needs more noise than can be drawn.
     """
     known = noises_of(mechanism)
     if noise is not None and noise not in known:
@@ -486,37 +408,12 @@ def select_partitions(
     n_words: int,
     randomness: Any,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Run a selection.
+    """Run a selection on the words of units, none twice in a unit.
 
-    Parameters
-    ----------
-    plan : PartitionPlan
-        What to run.
-    start : ndarray of shape (n_units + 1,), int64
-        Into `words`: those of each unit, none twice.
-    words : ndarray of shape (n_entries,), int32
-        Word numbers. Shuffled within units.
-    counts : ndarray of shape (n_entries,), float64, or None
-        How often the unit uses the word; only a plan `by_frequency` asks. Moved along.
-    n_words : int
-        Number of words.
-    randomness : Randomness
-        Of this fit.
-
-    Returns
-    -------
-    released : ndarray of int64
-        Numbers of the selected words, ascending.
-    weights : ndarray of float64
-        Their noisy weights, in units of what one unit may give, in the round that released the word or on the mean of
-        its rounds.
-    rounds : ndarray of int64
-        The round that released the word, from 0.
-
-    Raises
-    ------
-    ValueError
-        If "policy_gaussian" is given more than 2**24 units, or "mad" and "mad2r" more than 2**22.
+    `start`, int64, of shape (n_units + 1,), points into `words`, int32, which are shuffled within units; `counts`,
+    float64, how often the unit uses the word, are moved along, and only a plan `by_frequency` needs them. It returns
+    the numbers of the selected words, ascending; their noisy weights, in units of what one unit may give, in the round
+    that released the word or on the mean of its rounds; and that round, from 0.
     """
     if plan.mechanism == "policy_gaussian" and len(start) - 1 > MOST_UNITS:
         raise ValueError(f"'policy_gaussian' takes at most {MOST_UNITS} units; use the default mechanism.")

@@ -60,7 +60,7 @@ def vips_noise_multiplier(
 
     See Also
     --------
-    skdplda.privacy.noise_multiplier : The proven accountings, which ask for less noise.
+    skdplda.privacy.calibrate_gaussian : The proven accounting, which needs less noise.
 
     Notes
     -----
