@@ -49,7 +49,6 @@ EXCUSED = {
     "WordVectorEmbedder": "takes texts",
     "load_gensim_corpus": "takes lists of pairs",
     "poisoning_attack": "takes arrays, and counts one of them",
-    "threshold_keywords": "takes arrays",
     "word_similarity": "takes word vectors, an array",
 }
 

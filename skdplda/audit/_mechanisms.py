@@ -83,7 +83,7 @@ EXACT = (exact_totals, many_canaries)
 DELAYED = (exact_moves, many_canaries, replaced_token, drawn_topics)
 REPORTS = (report_law, drawn_reports)
 DEFAULT = [({key: SMALL[key] for key in ("n_components", "epsilon", "delta", "max_iter")}, (*EXACT, contribution))]
-# estimator -> rows of (parameters, audits). Each option that affects privacy must stand in a row.
+# estimator -> rows of (parameters, audits). Each option that affects privacy must be in a row.
 MECHANISMS: dict = {
     "PrivateCGSLDA": [
         *(({"mechanism": name, **SMALL}, (*EXACT, contribution)) for name in NOISES),
