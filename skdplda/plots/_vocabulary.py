@@ -44,14 +44,8 @@ class VocabularyDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure that holds it.
-
-    See Also
-    --------
-    PrivacyUtilityDisplay : What privacy costs in utility.
 
     Examples
     --------
