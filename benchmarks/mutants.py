@@ -982,7 +982,7 @@ MUTANTS = [
     Mutant(
         "trials are heard",
         "                if best is None or found.rank > best.rank:",
-        "                found.tell()\n                if best is None or found.rank > best.rank:",
+        "                found.warn_again()\n                if best is None or found.rank > best.rank:",
         "warnings tell of trials that are not released, and of their number",
         "test_model_selection",
     ),

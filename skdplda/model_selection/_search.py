@@ -123,7 +123,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         Anything but None makes the search reproducible, and its guarantee assume that the seed stays secret; proven
         only for 16 random bytes or more. Affects privacy: yes.
     verbose : int, default=0
-        A bar of the search as a whole if positive. How many trials there are is not told, nor what they show of their
+        A bar of the search as a whole if positive. How many trials there are is not shown, nor what they show of their
         own. Affects privacy: no.
 
     Attributes
@@ -283,7 +283,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
             step.privacy_guarantee_ = step._shared_guarantee = guarantee  # never the smaller one of a single trial
         self.privacy_guarantee_ = guarantee
         note_groups(self, users)
-        best.tell()
+        best.warn_again()
         return self
 
     @fit_context(prefer_skip_nested_validation=False)

@@ -1,4 +1,4 @@
-"""A scikit-learn pipeline that is told once which documents belong to which user."""
+"""A scikit-learn pipeline that is given once which documents belong to which user."""
 
 from inspect import signature
 from numbers import Integral
@@ -254,11 +254,11 @@ class PrivatePipeline(Pipeline):
         grouped, owed = any(key == "groups" or key.endswith(SUFFIX) for key in handed), []
         for step in private.values():
             run = step._interrupted_run() if hasattr(step, "_interrupted_run") else None
-            asked = signature(step.privacy_cost).parameters
-            if "n_words" in asked:  # of devices: it costs what the data say it does
+            known = signature(step.privacy_cost).parameters
+            if "n_words" in known:  # of devices: it costs what the data say it does
                 continue
-            told = {"groups": grouped, "public": any(key.endswith("X_public") for key in handed)}
-            cost = step.privacy_cost(**{name: value for name, value in told.items() if name in asked})
+            given = {"groups": grouped, "public": any(key.endswith("X_public") for key in handed)}
+            cost = step.privacy_cost(**{name: value for name, value in given.items() if name in known})
             if run is None and isinstance(step, LedgerAwareMixin):
                 owed.append(cost)
         ledger = active_accountant() if owed else None
