@@ -82,8 +82,8 @@ MUTANTS = [
     ),
     Mutant(
         "size beside a whole direction",
-        "STEP = int(GRID * math.sqrt(1 - SIZE_SHARE) / LENGTH)",
-        "STEP = int(GRID / LENGTH)",
+        "STEP = int(NORM_BOUND * math.sqrt(1 - SIZE_SHARE) / LENGTH)",
+        "STEP = int(NORM_BOUND / LENGTH)",
         "size and direction are bounded each, and not jointly",
         EMBEDDING,
     ),
@@ -104,15 +104,15 @@ MUTANTS = [
     # --- topics over time ---
     Mutant(
         "a unit's counts of topics are not checked",
-        "self._rows[(total > GRID)[self._unit]] = 0",
-        "self._rows[(total > 4 * GRID)[self._unit]] = 0",
+        "self._rows[(total > NORM_BOUND)[self._unit]] = 0",
+        "self._rows[(total > 4 * NORM_BOUND)[self._unit]] = 0",
         "proportions that do not sum to one move the counts beyond the bound",
         "test_periods",
     ),
     Mutant(
         "a user counts once a document",
-        "GRID * (1 - MARGIN) / documents",
-        "GRID * (1 - MARGIN) / np.minimum(documents, 1)",
+        "NORM_BOUND * (1 - MARGIN) / documents",
+        "NORM_BOUND * (1 - MARGIN) / np.minimum(documents, 1)",
         "the counts are zeros for users of several documents, or unbounded",
         "test_periods",
     ),
@@ -134,8 +134,8 @@ MUTANTS = [
     # --- the private loop ---
     Mutant(
         "round noise times 0.6",
-        "return self.law.sampler(multiplier * GRID, shape",
-        "return self.law.sampler(0.6 * multiplier * GRID, shape",
+        "return self.law.sampler(multiplier * NORM_BOUND, shape",
+        "return self.law.sampler(0.6 * multiplier * NORM_BOUND, shape",
         "less noise than is paid for",
         ROUNDS,
     ),
@@ -204,8 +204,8 @@ MUTANTS = [
     ),
     Mutant(
         "units weigh above the bound",
-        "weight = np.floor(GRID / (norm * (1 + MARGIN)))",
-        "weight = np.ceil(GRID / (norm * (1 + MARGIN)))",
+        "weight = np.floor(NORM_BOUND / (norm * (1 + MARGIN)))",
+        "weight = np.ceil(NORM_BOUND / (norm * (1 + MARGIN)))",
         "a contribution is larger than the sensitivity",
         ROUNDS,
     ),
@@ -225,8 +225,8 @@ MUTANTS = [
     ),
     Mutant(
         "soft counts above the bound",
-        "documents, rows, alpha + np.float32(HALF), None, 1, GRID, 1, 0.0, 0.0,",
-        "documents, rows, alpha + np.float32(HALF), None, 1, GRID + GRID // 64, 1, 0.0, 0.0,",
+        "documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND, 1, 0.0, 0.0,",
+        "documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND + NORM_BOUND // 64, 1, 0.0, 0.0,",
         "a contribution is larger than the sensitivity",
         ROUNDS,
     ),
@@ -296,8 +296,8 @@ MUTANTS = [
     ),
     Mutant(
         "model noise without the sampling rate",
-        "/ total(weight) * norm_bound / plan.sampling_rate",
-        "/ total(weight) * norm_bound",
+        "/ total(weight) * bound_in_tokens / plan.sampling_rate",
+        "/ total(weight) * bound_in_tokens",
         "what skdplda cost prints",
         ROUNDS,
     ),
@@ -310,8 +310,8 @@ MUTANTS = [
     ),
     Mutant(
         "noise deviation without the sampling rate",
-        "scale = NORM_BOUND / plan.sampling_rate\n",
-        "scale = NORM_BOUND\n",
+        "scale = BOUND_IN_TOKENS / plan.sampling_rate\n",
+        "scale = BOUND_IN_TOKENS\n",
         "what skdplda cost prints",
         "test_cgs test_cli",
     ),
@@ -338,8 +338,8 @@ MUTANTS = [
     ),
     Mutant(
         "online tables without the sampling rate",
-        "self._scale, self._offset, self._decay = norm_bound / GRID / rate, offset, decay",
-        "self._scale, self._offset, self._decay = norm_bound / GRID, offset, decay",
+        "self._scale, self._offset, self._decay = bound_in_tokens / NORM_BOUND / rate, offset, decay",
+        "self._scale, self._offset, self._decay = bound_in_tokens / NORM_BOUND, offset, decay",
         "online models shrink",
         ROUNDS,
     ),
@@ -411,8 +411,8 @@ MUTANTS = [
     # --- variational inference ---
     Mutant(
         "scaled soft counts above the bound",
-        "self._norm = GRID if units is None and max_norm is None and not exact else 0",
-        "self._norm = GRID + GRID // 64 if units is None and max_norm is None and not exact else 0",
+        "self._norm = NORM_BOUND if units is None and max_norm is None and not exact else 0",
+        "self._norm = NORM_BOUND + NORM_BOUND // 64 if units is None and max_norm is None and not exact else 0",
         "a contribution is larger than the sensitivity",
         "test_variational test_vips test_audit",
     ),
@@ -461,8 +461,8 @@ MUTANTS = [
     ),
     Mutant(
         "half the noise on segments",
-        "            sigma * GRID, exact.shape, randomness",
-        "            sigma * GRID / 2, exact.shape, randomness",
+        "            sigma * NORM_BOUND, exact.shape, randomness",
+        "            sigma * NORM_BOUND / 2, exact.shape, randomness",
         "less noise than is paid for",
         "test_pctd_noise test_pctd",
     ),
@@ -554,7 +554,7 @@ MUTANTS = [
     # --- the search ---
     Mutant(
         "scores without noise",
-        'noise = mechanism_of("gaussian").sampler(deviation * GRID, (1,), seed)[0] if deviation else 0',
+        'noise = mechanism_of("gaussian").sampler(deviation * NORM_BOUND, (1,), seed)[0] if deviation else 0',
         "noise = 0",
         "a score tells of held-out documents",
         "test_model_selection",

@@ -13,7 +13,7 @@ import numpy as np
 from skdplda import HDPLDA, VIPSLDA, DPVocabularySelector, PrivateCGSLDA
 from skdplda.models import PCTD
 from skdplda.privacy import Randomness
-from skdplda.rounds._bounds import GRID
+from skdplda.rounds._bounds import NORM_BOUND
 from skdplda.rounds._respondents import AdaptiveEStep
 from skdplda.rounds._spending import NoisePlan
 
@@ -27,7 +27,7 @@ def noise_times_08():
     """Noise of 0.8 times the scale that is accounted for."""
 
     def draw(self, multiplier, shape, random_state, n_threads):
-        return self.law.sampler(0.8 * multiplier * GRID, shape, random_state, n_threads)
+        return self.law.sampler(0.8 * multiplier * NORM_BOUND, shape, random_state, n_threads)
 
     with patch.object(NoisePlan, "draw", draw):
         yield
@@ -78,7 +78,7 @@ def noise_repeated():
 
     def draw(self, multiplier, shape, random_state, n_threads):
         first = self.law.sampler(SCALE, shape, key, n_threads)
-        return np.rint(first * (multiplier * GRID / SCALE)).astype(np.int64)
+        return np.rint(first * (multiplier * NORM_BOUND / SCALE)).astype(np.int64)
 
     with patch.object(NoisePlan, "draw", draw):
         yield

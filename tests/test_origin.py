@@ -18,14 +18,14 @@ from skdplda import (
     published,
     release,
 )
+from skdplda.esteps._methods import UnitEStep
 from skdplda.exceptions import BudgetExceededError
 from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
 from skdplda.models import HDPLDA, BaseRoundsModel
 from skdplda.privacy import MECHANISMS
-from skdplda.rounds import GRID, EStep, TopicWordCounts
-from skdplda.rounds._bounds import scaled_values
-from skdplda.rounds._units import UnitEStep
+from skdplda.rounds import NORM_BOUND, EStep, TopicWordCounts
+from skdplda.rounds._bounds import scaled
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")  # the tests need seeds
 
@@ -195,7 +195,7 @@ class Odd(Plain):
 
 
 def total_of(model, X, groups=None):
-    return model.audit_contributions(X, groups)[0]
+    return model.audit_contributions(X, groups).total
 
 
 @pytest.mark.parametrize("case", range(11))
@@ -213,25 +213,25 @@ def test_a_unit_adds_no_more_than_the_bound_and_moves_no_other(case, grouped, X)
         added = total_of(model, both, groups) - without
         alone = total_of(model, sp.csr_array(odd), None if groups is None else groups[60:])
     np.testing.assert_array_equal(added, alone)
-    assert int((added.astype(object) ** 2).sum()) <= GRID**2
+    assert int((added.astype(object) ** 2).sum()) <= NORM_BOUND**2
     lost = case in (0, 3, 4, 5, 6, 9)
     assert added.any() != lost
 
 
 def test_a_bound_is_met_and_not_only_kept():
-    """The integers of one unit are nearly of norm GRID, of values of any size."""
+    """The integers of one unit are nearly of norm NORM_BOUND, of values of any size."""
     rng = np.random.default_rng(0)
     for size in (1e-300, 1.0, 1e300):
         values = rng.normal(size=(500, 3)) * size
         unit = np.repeat([0, 1, 1, 3], [100, 200, 100, 100])
-        found = scaled_values(values, unit, 4)
+        found = scaled(values, unit, 4)
         norms = [int((found[unit == u] ** 2).sum()) for u in range(4)]
-        assert max(norms) <= GRID**2 and norms[2] == 0
-        assert min(norms[0], norms[1], norms[3]) > GRID**2 * (1 - 1e-3)
+        assert max(norms) <= NORM_BOUND**2 and norms[2] == 0
+        assert min(norms[0], norms[1], norms[3]) > NORM_BOUND**2 * (1 - 1e-3)
         expected = values[unit == 1] / size
         expected /= np.linalg.norm(expected)
-        np.testing.assert_allclose(found[unit == 1] / GRID, expected, atol=1e-3)
-    assert scaled_values(np.zeros((0, 3)), np.zeros(0, int), 2).shape == (0, 3)
+        np.testing.assert_allclose(found[unit == 1] / NORM_BOUND, expected, atol=1e-3)
+    assert scaled(np.zeros((0, 3)), np.zeros(0, int), 2).shape == (0, 3)
 
 
 class Mean(Plain):
@@ -292,13 +292,13 @@ def test_draws_and_states_are_a_documents_own_whatever_is_beside_it(X):
             return values, rng.random(3)
 
     model = Drawn(random_state=0)
-    total, first = (model.audit_contributions(part, rounds_before=2)[0] for part in (X, X[:40]))
+    total, first = (model.audit_contributions(part, rounds_before=2).total for part in (X, X[:40]))
     step, table, *_ = model._audited_parts(X)
     only = np.r_[np.zeros(40), np.ones(20)].astype(np.uint8)
     query = TopicWordCounts(table)
     for round_ in range(2):
         step.collect(query, round_, only)
-    np.testing.assert_array_equal(first + step.collect(query, 2, only), total)
+    np.testing.assert_array_equal(first + step.collect(query, 2, only).total, total)
 
 
 def test_a_checkpoint_keeps_the_states(X):
@@ -308,7 +308,7 @@ def test_a_checkpoint_keeps_the_states(X):
     step.collect(query, 0, (np.arange(60) % 2).astype(np.uint8))
     other = UnitEStep(X, None, contribution=Counted().contribution, n_topics=2, randomness=KEY)
     other.restore(copy.deepcopy(step.arrays()))
-    np.testing.assert_array_equal(step.collect(query, 1, None), other.collect(query, 1, None))
+    np.testing.assert_array_equal(step.collect(query, 1, None).total, other.collect(query, 1, None).total)
     assert len(step.arrays()["documents"]) == (np.diff(X.indptr) > 0).sum()
 
 

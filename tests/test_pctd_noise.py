@@ -20,7 +20,7 @@ from skdplda.models._pctd_noise import noisy_segments
 from skdplda.privacy import Randomness, epsilon_of, gaussian_event
 from skdplda.published import PublishedPCTD
 from skdplda.published._pctd_noise import NoisySegmentEStep, likelihood_noise, sum_noise
-from skdplda.rounds._bounds import GRID
+from skdplda.rounds._bounds import NORM_BOUND
 from skdplda.rounds._queries import TopicWordCounts
 from skdplda.semantics import UnitMatrix
 
@@ -81,7 +81,7 @@ def test_the_shortcut_in_the_fit_is_dense_noise_on_the_counts():
             X, n_topics=2, order=None, alpha=np.full(2, 0.1), beta=0.01, n_updates=1, n_threads=1,
             sigma=0.5, support="all", randomness=Randomness(seed),
         )  # fmt: skip
-        sums.append(step.collect(TopicWordCounts(table), 0, None).ravel().copy())
+        sums.append(step.collect(TopicWordCounts(table), 0, None).total.ravel().copy())
     log_phi = step.log_topics(table)
     noisy = X.counts.toarray() + rng.normal(scale=0.5, size=(n_samples, 5, 6))
     r = softmax(noisy @ log_phi, axis=2)  # proportions start equal
@@ -115,8 +115,8 @@ def test_every_word_of_every_unit_gets_noise(monkeypatch):
     assert [shape for _, shape, _ in drawn] == [(10, 30)] * 6
     assert len({state for *_, state in drawn}) == 6 and {len(state) for *_, state in drawn} == {32}
     multiplier = model.privacy_guarantee_.event.noise_multiplier
-    assert all(sigma >= multiplier * 2**0.5 * GRID for sigma, *_ in drawn)
-    assert f"{drawn[0][0] / GRID:.4g}" in model.privacy_guarantee_.mechanism
+    assert all(sigma >= multiplier * 2**0.5 * NORM_BOUND for sigma, *_ in drawn)
+    assert f"{drawn[0][0] / NORM_BOUND:.4g}" in model.privacy_guarantee_.mechanism
     assert epsilon_of(gaussian_event(multiplier), 1e-5) <= 5.0
 
 

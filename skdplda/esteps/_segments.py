@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from skdplda._arithmetic import log, total
 from skdplda._kernels._mixture import responsibilities, word_sums
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.rounds._bounds import equal_contributions
+from skdplda.rounds._bounds import bounded_elsewhere, equal_contributions
 from skdplda.rounds._checkpoint import held
 from skdplda.semantics import UnitMatrix
 
@@ -27,7 +27,7 @@ class SegmentEStep:
     n_topics : int
         Number of topics.
     order : {2, None}
-        2: the contribution of a privacy unit has L2 norm GRID at most, in integers. None: each word counts 1.
+        2: the contribution of a privacy unit has L2 norm NORM_BOUND at most, in integers. None: each word counts 1.
     alpha : ndarray of shape (n_topics,)
         Prior of topic proportions.
     beta : float
@@ -42,7 +42,7 @@ class SegmentEStep:
         X = X if isinstance(X, UnitMatrix) else UnitMatrix.from_counts(X)
         units = check_groups(None, len(X)) if units is None else units
         self.n_units = len(units[0]) - 1
-        self._unit = unit_of_documents(units)
+        self._unit, self._order = unit_of_documents(units), order
         self._start = X.start
         self._indptr = X.counts.indptr.astype(np.int64)
         self._words = X.counts.indices.astype(np.int32)
@@ -63,7 +63,8 @@ class SegmentEStep:
         active = EVERYONE if active is None else np.ascontiguousarray(active[self._unit])
         self.infer(self.log_topics(query.table), self._counts, NOTHING, active)
         word_sums(*self._by_word, self._responsibilities, self._sum, self._n_threads)
-        return self._sum
+        exact = self._order is None
+        return self._sum if exact else bounded_elsewhere(self._sum, self._order, self.n_units)
 
     def log_topics(self, table):
         """Return the logarithm of the topics' word probabilities, (n_words, n_topics)."""

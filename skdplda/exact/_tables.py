@@ -125,9 +125,9 @@ class ExactTables(Tables):
         self._mean = MeanTable(shape, plan.n_rounds, lists) if first_expected is None else None
         self._priors, self._first_expected, self._lists = priors, first_expected, lists
 
-    def query(self, norm):
+    def query(self):
         """Return what the next round asks, of the table or of its lists."""
-        return TopicWordCounts(self._counts, norm)
+        return TopicWordCounts(self._counts)
 
     @property
     def table(self):

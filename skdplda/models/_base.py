@@ -36,6 +36,7 @@ from skdplda._validation import (
 from skdplda._warnings import warn
 from skdplda.datasets import DiskCounts
 from skdplda.distributed import ShardedDocuments, load_documents
+from skdplda.esteps._methods import UnitEStep, check_contribution
 from skdplda.exact._inferred import FIRST_PRIOR, InferredPriors
 from skdplda.exact._loop import answer_exactly
 from skdplda.exact._tables import ExactTables
@@ -55,7 +56,7 @@ from skdplda.privacy import (
     stated_guarantee,
 )
 from skdplda.rounds._adaptive import FEWEST_APART, MOST_OTHERS, Knowledge, audited_query, in_proportion
-from skdplda.rounds._bounds import GRID, shortened
+from skdplda.rounds._bounds import Bounded, shortened
 from skdplda.rounds._checkpoint import interrupted
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import Tables, converse, rounds_of
@@ -64,7 +65,6 @@ from skdplda.rounds._sharded import ShardedEStep
 from skdplda.rounds._spending import BudgetPlan, NoisePlan, Spending
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.rounds._transcript import Transcript
-from skdplda.rounds._units import UnitEStep, check_contribution
 
 __all__ = ["BaseRoundsModel", "BaseTopicModel", "TrainingData"]
 
@@ -452,7 +452,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         *,
         released: Literal["topics", "frequent", "words", "votes", "priors", "fit", "vectors"] = "topics",
         rounds_before: int = 0,
-    ) -> tuple[np.ndarray, int, int]:
+    ) -> Bounded:
         """Compute what a round of topics would release, before noise, or another release of the fit.
 
         For audits by the curator: the sum is the data. Fits of equal `random_state` have equal hidden draws, so the
@@ -473,12 +473,9 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
 
         Returns
         -------
-        total : ndarray of int64
-            The sum of the units' contributions, on the fixed-point grid.
-        norm : {1, 2}
-            Order of the norm in which a contribution is bounded.
-        bound : int
-            Of a contribution.
+        sums : skdplda.rounds.Bounded
+            Its `total` is the sum of the units' contributions in fixed point, `norm` the order of the norm in which
+            each of them is bounded, and `bound` the bound.
 
         Raises
         ------
@@ -494,7 +491,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         for round_ in range(rounds_before):
             e_step.collect(TopicWordCounts(table), round_, None)
         query = audited_query(released, table, vectors)
-        return e_step.collect(query, rounds_before, None), plan.law.norm, GRID
+        return e_step.collect(query, rounds_before, None)
 
     def _audited_parts(self, X, groups=None):
         """Return E-step, first table, plan and prior of a fit, for audits by the curator; no ledger is charged."""
@@ -631,13 +628,14 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         """Return what asks, and the state that it goes on from, or None if that is made of its answers."""
         if not isinstance(known, Tables):
             return known.asks(), None
-        return rounds_of(known, plan.n_rounds, None if plan.noiseless else plan.law.norm), known
+        return rounds_of(known, plan.n_rounds), known
 
     def _e_step(self, plan, randomness, data):
         """Return the E-step of all documents, here or on workers."""
         make = self._make_e_step(plan, randomness, data)
         if data.on_workers:
-            return ShardedEStep(data.documents, make, randomness, stateless=not self._remembers(plan, data))
+            norm = None if plan.noiseless else plan.law.norm
+            return ShardedEStep(data.documents, make, randomness, norm, stateless=not self._remembers(plan, data))
         return make(data.documents, data.units, randomness=randomness, n_threads=effective_n_jobs(self.n_jobs))
 
     def _model_of(self, tables, n_iter):

@@ -19,7 +19,7 @@ from skdplda.models._base import JUDGING, BaseRoundsModel
 from skdplda.priors._public import PublicPrior, WordPrior, has_vectors
 from skdplda.privacy import MECHANISMS, seeded_guarantee
 from skdplda.rounds._adaptive import JUDGES, Knowledge, least_share, told_noise
-from skdplda.rounds._bounds import NORM_BOUND
+from skdplda.rounds._bounds import BOUND_IN_TOKENS
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._respondents import AdaptiveEStep
 from skdplda.rounds._spending import BudgetPlan, NoisePlan
@@ -226,8 +226,8 @@ class PrivateCGSLDA(BaseRoundsModel):
             return None
         if self._adaptive():
             options = {"vectors": has_vectors(self.prior), "infers": self._infers()[0]}
-            return told_noise(plan, NORM_BOUND, self.n_components, self.max_iter, **options)
-        scale = NORM_BOUND / plan.sampling_rate
+            return told_noise(plan, BOUND_IN_TOKENS, self.n_components, self.max_iter, **options)
+        scale = BOUND_IN_TOKENS / plan.sampling_rate
         return {
             "first_round": scale * plan.deviation(0),
             "last_round": scale * plan.deviation(-1),

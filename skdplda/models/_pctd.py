@@ -440,7 +440,7 @@ class PCTD(BaseRoundsModel):
         e_step = e_step(documents, randomness=randomness, n_threads=effective_n_jobs(self.n_jobs))
         tables = self._make_tables(plan, randomness, data)
         no_noise = NoisePlan("gaussian", 1.0, (0.0,) * rounds, None)  # the documents, or the E-step, have the noise
-        asks, options = rounds_of(tables, rounds, None), {"callback": callback, "verbose": self.verbose}
+        asks, options = rounds_of(tables, rounds), {"callback": callback, "verbose": self.verbose}
         answer_exactly(asks, e_step, Spending(no_noise), randomness, **options)
         return self._model_of(tables, rounds)
 

@@ -43,7 +43,7 @@ from skdplda.privacy import (
     stated_guarantee,
 )
 from skdplda.rounds._adaptive import JUDGES, Knowledge, least_share, told_noise
-from skdplda.rounds._bounds import GRID, NORM_BOUND, shortened
+from skdplda.rounds._bounds import BOUND_IN_TOKENS, NORM_BOUND, shortened
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import converse, rounds_of
 from skdplda.rounds._respondents import AdaptiveEStep
@@ -264,7 +264,7 @@ class VIPSLDA(BaseRoundsModel):
         "batch_size": [Interval(Integral, 1, 2**53, closed="both"), None],
         "nominal_size": [Interval(Integral, 1, 2**53, closed="both"), None],
         "max_visits": [Interval(Integral, 1, None, closed="left"), None],
-        "max_norm": [Interval(Real, 1, GRID, closed="both"), None],
+        "max_norm": [Interval(Real, 1, NORM_BOUND, closed="both"), None],
         "max_doc_length": [Interval(Integral, 1, None, closed="left"), None],
         "learning_offset": [Interval(Real, 0, None, closed="left")],
         "learning_decay": [Interval(Real, 0, 1, closed="both")],
@@ -398,11 +398,11 @@ class VIPSLDA(BaseRoundsModel):
         step, parts = stream.n_done, (e_step, Spending(plan), randomness)
         options: dict[str, Any] = {"transcript": Transcript(state=tables)}
         if plan.noiseless:
-            answer_exactly(rounds_of(tables, step + 1, None), *parts, **options)
+            answer_exactly(rounds_of(tables, step + 1), *parts, **options)
         else:
             options |= {"n_threads": effective_n_jobs(self.n_jobs)}
             options |= {"before_noise": partial(charge.take_step, stream.run, step)}
-            converse(rounds_of(tables, step + 1, plan.law.norm), *parts, **options)
+            converse(rounds_of(tables, step + 1), *parts, **options)
         stream = stream.after(tables.table, plan.n_rounds)
         self._set_fitted(guarantee, **self._model_of(tables, stream.n_done))
         self._stream = stream
@@ -444,7 +444,7 @@ class VIPSLDA(BaseRoundsModel):
             return None
         vectors = has_vectors(self.prior)
         options = {"vectors": vectors, "infers": self._infers()[0]}
-        return told_noise(self._plan(), NORM_BOUND, self.n_components, self.max_iter, **options)
+        return told_noise(self._plan(), BOUND_IN_TOKENS, self.n_components, self.max_iter, **options)
 
     def _topic_word_prior(self):
         default = EXACT_TOPIC_WORD_PRIOR if np.isinf(self.epsilon) else PRIVATE_TOPIC_WORD_PRIOR
@@ -553,10 +553,10 @@ class VIPSLDA(BaseRoundsModel):
         super()._set_fitted(guarantee, **attributes)
 
     def _norm_bound(self, plan):
-        """Return what GRID stands for in the tables, in tokens."""
+        """Return what NORM_BOUND stands for in the tables, in tokens."""
         if plan.noiseless:
-            return GRID / TOKEN_WEIGHT
-        return NORM_BOUND if self.max_norm is None else float(self.max_norm)
+            return NORM_BOUND / TOKEN_WEIGHT
+        return BOUND_IN_TOKENS if self.max_norm is None else float(self.max_norm)
 
     def _private_batch(self, plan):
         return self.learning_method == "batch" and not plan.noiseless

@@ -44,6 +44,7 @@ from skdplda.privacy._monitor import (
 )
 from skdplda.privacy._noise import (
     LARGEST_SCALE,
+    NORM_BOUND,
     delta_slack,
     discrete_gaussian,
     discrete_laplace,

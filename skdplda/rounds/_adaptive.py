@@ -14,7 +14,8 @@ import numpy as np
 from skdplda._arithmetic import matmul, power, total
 from skdplda.priors._public import WordPrior
 from skdplda.priors._seeding import starting_topics
-from skdplda.rounds._bounds import GRID, NORM_BOUND, word_weights
+from skdplda.priors._shrinkage import floor_of, loglinear, principal, shrink_frequencies, shrink_topics, unit_columns
+from skdplda.rounds._bounds import BOUND_IN_TOKENS, NORM_BOUND, word_weights
 from skdplda.rounds._loop import Ask
 from skdplda.rounds._queries import (
     ClusterCounts,
@@ -25,7 +26,6 @@ from skdplda.rounds._queries import (
     VectorVotes,
     WordTotals,
 )
-from skdplda.rounds._shrinkage import floor_of, loglinear, principal, shrink_frequencies, shrink_topics, unit_columns
 from skdplda.rounds._spending import PRECISION_RATIO, growing
 from skdplda.rounds._tables import FORGET, initial_table, signal_to_noise
 
@@ -147,16 +147,16 @@ def noise_of_topics(plan, n_rounds, left, late, infers):
     return plan.deviation(0) * np.array([*(1 / np.sqrt([shares[0], shares[-1]])), math.sqrt(squares) / weight])
 
 
-def told_noise(plan, norm_bound, n_components, max_iter, **options):
-    """Return what `noise_deviation` of an estimator tells of this form, with `norm_bound` in tokens.
+def told_noise(plan, bound_in_tokens, n_components, max_iter, **options):
+    """Return what `noise_deviation` of an estimator tells of this form, with `bound_in_tokens` in tokens.
 
     The options are `vectors` and `infers` of `planned_noise`.
     """
     if n_components == 1:  # word frequencies alone, released once
-        first = last = model = float(norm_bound * plan.deviation(0))
+        first = last = model = float(bound_in_tokens * plan.deviation(0))
         rounds = 1
     else:
-        first, last, model = (float(norm_bound * noise) for noise in planned_noise(plan, max_iter, **options))
+        first, last, model = (float(bound_in_tokens * noise) for noise in planned_noise(plan, max_iter, **options))
         rounds = max_iter or MOST_ROUNDS
     return {"first_round": first, "last_round": last, "in_model": model, "rounds": rounds}
 
@@ -360,7 +360,7 @@ class Knowledge:
         """Ask, of `n_left` releases that are left, and return the noisy sum in norms of a contribution."""
         noisy = yield Ask(query, share, self.table, len(self.spent) + n_left)
         self.spent.append(share)
-        return noisy / GRID
+        return noisy / NORM_BOUND
 
     @property
     def left(self):
@@ -523,10 +523,10 @@ class Knowledge:
     def pseudo_counts(self):
         """Return the model, without the prior: (n_words, n_topics), not negative."""
         if self.topics_pay:
-            return NORM_BOUND * self._shrunk()
+            return BOUND_IN_TOKENS * self._shrunk()
         mass = max(self._mass / self._words_share, self.deviation(self._words_share))
         n_topics = self.table.shape[1]
-        return np.repeat((NORM_BOUND * mass / n_topics * self.frequencies)[:, None], n_topics, axis=1)
+        return np.repeat((BOUND_IN_TOKENS * mass / n_topics * self.frequencies)[:, None], n_topics, axis=1)
 
     def signal_to_noise(self):
         """Return the numbers of cells and topics, as `signal_to_noise` does; zeros where topics do not pay."""

@@ -81,7 +81,7 @@ class AdaptiveEStep:
         if words.all() and n_topics == self._make.keywords["n_topics"]:
             self._words, self._of_words, e_step = None, None, self._topics
         else:
-            e_step, query = self._some_topics(words, n_topics), TopicWordCounts(query.table[words], query.norm)
+            e_step, query = self._some_topics(words, n_topics), TopicWordCounts(query.table[words])
         return e_step.collect(query, round_, (~self._judging).astype(np.uint8) if self._judges else None)
 
     def _some_topics(self, words, n_topics):

@@ -16,7 +16,7 @@ from skdplda.privacy import (
     noise_multiplier,
     without_slack,
 )
-from skdplda.rounds._bounds import GRID
+from skdplda.rounds._bounds import NORM_BOUND
 
 __all__ = ["PRECISION_RATIO", "BudgetPlan", "NoisePlan", "Spending", "growing"]
 
@@ -171,7 +171,7 @@ class NoisePlan:
 
     def _that_can_be_drawn(self, epsilon):
         """Return the plan, or refuse it, before data are read and the budget is charged."""
-        scale = max(self.multipliers) * GRID
+        scale = max(self.multipliers) * NORM_BOUND
         if not scale <= LARGEST_SCALE:
             raise ValueError(
                 f"epsilon={epsilon!r} is too small: a round needs noise of scale {scale:.3g}, above the 2**50 that can"
@@ -254,7 +254,7 @@ class NoisePlan:
         noise : ndarray of int64
             Of the given shape, on the fixed-point grid.
         """
-        return self.law.sampler(multiplier * GRID, shape, random_state, n_threads)
+        return self.law.sampler(multiplier * NORM_BOUND, shape, random_state, n_threads)
 
 
 class BudgetPlan(NoisePlan):

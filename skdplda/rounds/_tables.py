@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from skdplda._arithmetic import gamma_rows, mean, power, total
-from skdplda.rounds._bounds import GRID, NORM_BOUND, word_weights
+from skdplda.rounds._bounds import BOUND_IN_TOKENS, NORM_BOUND, word_weights
 from skdplda.rounds._checkpoint import held
 from skdplda.rounds._loop import Tables
 
@@ -24,20 +24,20 @@ FORGET = 0.2
 SMOOTHING = 0.2
 
 
-def model_noise(plan, norm_bound=NORM_BOUND):
+def model_noise(plan, bound_in_tokens=BOUND_IN_TOKENS):
     """Return the standard deviation of the noise in a cell of the model of `SmoothedTables`.
 
     Parameters
     ----------
     plan : NoisePlan
         Of the fit.
-    norm_bound : float, default=NORM_BOUND
-        What GRID stands for in the tables.
+    bound_in_tokens : float, default=BOUND_IN_TOKENS
+        What NORM_BOUND stands for in the tables.
     """
     deviation = np.array([plan.deviation(t) for t in range(plan.n_rounds)])
     forgotten = np.cumprod(np.append(1.0, np.full(plan.n_rounds - 1, 1 - FORGET)))
     weight = forgotten[::-1] / deviation**2
-    return math.sqrt(total((weight * deviation) ** 2)) / total(weight) * norm_bound / plan.sampling_rate
+    return math.sqrt(total((weight * deviation) ** 2)) / total(weight) * bound_in_tokens / plan.sampling_rate
 
 
 def signal_to_noise(counts, deviation):
@@ -91,8 +91,8 @@ class SmoothedTables(Tables):
         Number of rounds, noise and sampling rate.
     key : int
         Of the first table.
-    norm_bound : float, default=NORM_BOUND
-        What GRID stands for in the tables.
+    bound_in_tokens : float, default=BOUND_IN_TOKENS
+        What NORM_BOUND stands for in the tables.
     gamma_shape : float, default=1.0
         As in `initial_table`.
     smoothing : float or None, default=None
@@ -101,15 +101,17 @@ class SmoothedTables(Tables):
         Whether contributions were weighted by `word_weights` of the table.
     """
 
-    def __init__(self, shape, plan, key, norm_bound=NORM_BOUND, gamma_shape=1.0, smoothing=None, weighted=False):
+    def __init__(
+        self, shape, plan, key, bound_in_tokens=BOUND_IN_TOKENS, gamma_shape=1.0, smoothing=None, weighted=False
+    ):
         self.table = initial_table(shape, key, gamma_shape)
-        self._plan, self._scale = plan, norm_bound / plan.sampling_rate
+        self._plan, self._scale = plan, bound_in_tokens / plan.sampling_rate
         self._smoothing, self._weighted = SMOOTHING if smoothing is None else smoothing, weighted
         self._sum, self._words, self._weight = np.zeros(shape), np.zeros(shape[0]), 0.0
 
     def update(self, noisy, round_):
         """Make the next table from a release."""
-        noisy = noisy * (self._scale / GRID)
+        noisy = noisy * (self._scale / NORM_BOUND)
         if self._weighted:
             noisy /= word_weights(self.table)[:, None]
         sigma = self._scale * self._plan.deviation(round_)
@@ -173,8 +175,8 @@ class OnlineTables(OneTable):
         Part of all documents that a round sees, a public number.
     key : int
         Of the first table.
-    norm_bound : float
-        What GRID stands for in the tables.
+    bound_in_tokens : float
+        What NORM_BOUND stands for in the tables.
     offset, decay : float
         Called tau_0 and kappa in Hoffman, Blei and Bach (2010).
     gamma_shape : float, default=1.0
@@ -183,10 +185,10 @@ class OnlineTables(OneTable):
         Standard deviation of a cell's noise in a release, over the norm of a contribution; the same in all rounds.
     """
 
-    def __init__(self, shape, rate, key, norm_bound, offset, decay, gamma_shape=1.0, deviation=0.0):
+    def __init__(self, shape, rate, key, bound_in_tokens, offset, decay, gamma_shape=1.0, deviation=0.0):
         self.table = initial_table(shape, key, gamma_shape)
-        self._scale, self._offset, self._decay = norm_bound / GRID / rate, offset, decay
-        self._deviation = deviation * norm_bound / rate
+        self._scale, self._offset, self._decay = bound_in_tokens / NORM_BOUND / rate, offset, decay
+        self._deviation = deviation * bound_in_tokens / rate
 
     def _step(self, round_):
         """Return the step size of a round."""
