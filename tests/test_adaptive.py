@@ -45,7 +45,7 @@ from skdplda.rounds._spending import BudgetPlan, NoisePlan, Spending
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 
-KINDS = ["words", "fit", "vectors", "clusters", "frequent", "topics", "votes", "priors"]
+KINDS = ["words", "vector_votes", "vectors", "clusters", "frequent", "topics", "votes", "priors"]
 MODELS = [PrivateCGSLDA, VIPSLDA]
 
 
@@ -83,7 +83,7 @@ def random_query(kind, n_words, rng, *, for_users):
         return WordTotals(n_words)
     vectors = rng.standard_normal((n_words, n_dimensions)) * (rng.random(n_words) < 0.8)[:, None]
     vectors[1 % n_words] = -vectors[0]
-    if kind == "fit":
+    if kind == "vector_votes":
         return VectorVotes(vectors)
     centres = rng.standard_normal((n_dimensions, n_topics))
     centres /= np.sqrt((centres**2).sum(axis=0))
@@ -205,7 +205,7 @@ def test_the_statement_tells_of_judges_and_of_the_prior():
     assert "doc_topic_prior_" not in VIPSLDA(5, epsilon=1.0).privacy_cost().released
 
 
-@pytest.mark.parametrize("kind", ["fit", "votes"])
+@pytest.mark.parametrize("kind", ["vector_votes", "votes"])
 def test_an_empty_document_does_not_vote_for_itself(kind):
     """Its vote is a constant, which is the same for all documents without a pair of words."""
     rng = np.random.default_rng(0)
@@ -215,7 +215,7 @@ def test_an_empty_document_does_not_vote_for_itself(kind):
         for rows in ([[0] * 5], [[0, 0, 1, 0, 0]])
     }
     assert len(totals) == 1
-    assert abs(totals.pop()) <= (0.05 * NORM_BOUND if kind == "fit" else 0)
+    assert abs(totals.pop()) <= (0.05 * NORM_BOUND if kind == "vector_votes" else 0)
 
 
 def planted(n_documents=120, n_words=24, n_topics=3):
@@ -426,11 +426,13 @@ def test_vectors_that_do_not_fit_leave_the_time_of_the_votes():
         talk = Conversation(Knowledge((400, 3), plan, 0, weighted=True, prior=prior), plan)
         while talk.ask is not None:
             value = (
-                plan.deviation(0) * NORM_BOUND * {"words": 7.0, "fit": -100.0, "votes": 100.0}.get(talk.kinds[-1], 10.0)
+                plan.deviation(0)
+                * NORM_BOUND
+                * {"words": 7.0, "vector_votes": -100.0, "votes": 100.0}.get(talk.kinds[-1], 10.0)
             )
             talk.answer(np.full(talk.ask.query.shape, round(value)))
         parts.append(talk.kinds[talk.kinds.index("topics") :])
-        assert ("fit" in talk.kinds) == (prior is not None)
+        assert ("vector_votes" in talk.kinds) == (prior is not None)
     assert parts[0] == parts[1] and "votes" in parts[0]
 
 
@@ -441,7 +443,7 @@ def test_vectors_shape_seeded_topics_only_where_they_fit(answer):
     for vectors in (None, rng.standard_normal((400, 5))):
         prior = WordPrior(vectors, **seeds)
         talk = Conversation(Knowledge((400, 3), plan, 0, weighted=True, prior=prior), plan)
-        values = {"words": 7.0, "fit": answer}
+        values = {"words": 7.0, "vector_votes": answer}
         while (kind := talk.kinds[-1]) in values:
             value = round(plan.deviation(0) * NORM_BOUND * values[kind])
             talk.answer(np.full(talk.ask.query.shape, value))
@@ -577,7 +579,7 @@ def test_an_interrupted_fit_ends_like_another_after_each_kind_of_release(model, 
     settings["doc_topic_prior"] = None if with_prior else "infer"
     whole = model(3, **settings).fit(X)
     kinds, multipliers = list(seen.kinds), list(seen.multipliers)
-    without = {"fit", "vectors", "clusters"} if not with_prior else {"frequent", "priors"}
+    without = {"vector_votes", "vectors", "clusters"} if not with_prior else {"frequent", "priors"}
     assert set(kinds) == set(KINDS) - without
     # After the first of each kind, before the first of topics, and after the last.
     firsts = sorted({kinds.index(kind) + 1 for kind in kinds} | {kinds.index("topics"), len(kinds)})
@@ -660,7 +662,7 @@ def test_vectors_that_do_not_fit_are_dropped(model, seen):
     seen.kinds.clear()
     permuted = WordPrior(vectors[np.random.default_rng(0).permutation(40)])
     with_permuted = model(3, prior=permuted, **settings).fit(train).perplexity(test)
-    assert seen.known.vectors is None and "fit" in seen.kinds and "clusters" not in seen.kinds
+    assert seen.known.vectors is None and "vector_votes" in seen.kinds and "clusters" not in seen.kinds
     assert with_permuted == pytest.approx(plain, rel=0.05)  # of fits with 12 seeds each, the ratio deviates by 0.007
     fitting = model(3, prior=WordPrior(vectors), **settings).fit(train).perplexity(test)
     assert seen.known.vectors is not None
@@ -761,7 +763,7 @@ def test_a_checkpoint_belongs_to_the_words_that_the_prior_met(tmp_path):
     def stop(report):
         raise KeyboardInterrupt
 
-    model = VIPSLDA(3, epsilon=20.0, prior=prior, checkpoint=tmp_path / "fit", callback=stop)
+    model = VIPSLDA(3, epsilon=20.0, prior=prior, checkpoint=tmp_path / "vector_votes", callback=stop)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
     model.set_params(callback=None)
@@ -830,7 +832,7 @@ def test_audits_see_every_kind_of_release(model):
         "words": (24, 1),
         "votes": (1, 1),
         "priors": (4, 1),
-        "fit": (1, 1),
+        "vector_votes": (1, 1),
         "vectors": (3, 3),
         "frequent": (13, 3),
         "topics": (24, 3),

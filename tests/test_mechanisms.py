@@ -64,12 +64,12 @@ def test_plans_and_samplers_agree_on_the_largest_noise(name):
     law = MECHANISMS[name]
     multiplier = 2.0**50 / NORM_BOUND
     largest = NoisePlan(name, 1.0, (multiplier,), law.event(multiplier))
-    assert largest._that_can_be_drawn(1e-9) is largest
+    assert largest._checked_scale(1e-9) is largest
     draws = largest.draw(multiplier, (20_000,), b"0123456789abcdef" * 2, 1) / 2.0**50
     assert abs((draws**2).mean() / law.deviation**2 - 1) < 5 * math.sqrt(5 / len(draws))
     above = math.nextafter(2.0**50, math.inf)
     with pytest.raises(ValueError, match="2\\*\\*50"):
-        replace(largest, multipliers=(above / NORM_BOUND,))._that_can_be_drawn(1e-9)
+        replace(largest, multipliers=(above / NORM_BOUND,))._checked_scale(1e-9)
     with pytest.raises(ValueError, match="2\\*\\*50"):
         law.sampler(above, (1,), None, 1)
 

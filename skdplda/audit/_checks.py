@@ -76,7 +76,7 @@ def contribution(estimator):
     divided = getattr(estimator, "_adaptive", None)  # whether releases divide the budget
     sums = [{"released": "topics"}]
     if divided is not None and divided():
-        sums += [{"released": kind} for kind in ("frequent", "words", "votes", "priors", "fit", "vectors")]
+        sums += [{"released": kind} for kind in ("frequent", "words", "votes", "priors", "vector_votes", "vectors")]
         sums.append({"released": "topics", "rounds_before": LATE})
         if estimator.prior is None:
             words, vectors = [f"word{i}" for i in range(N_WORDS)], np.cos(np.arange(4.0 * N_WORDS)).reshape(N_WORDS, 4)

@@ -167,7 +167,7 @@ class RoundsDesign(Design):
 
     def observe(self, kind, query, noisy, multiplier):
         """Take in a release: the canaries' rows, and what each would add to its own."""
-        if query.kind in ("fit", "vectors"):
+        if query.kind in ("vector_votes", "vectors"):
             raise ValueError("canaries share sums of word vectors, of which one fit shows nothing; use prior=None.")
         if len(noisy) != self._n_words:  # votes, and topics of frequent words alone, which the attack leaves alone
             return

@@ -42,7 +42,10 @@ STEP = int(NORM_BOUND * math.sqrt(1 - SIZE_SHARE) / LENGTH)  # and to the sum of
 WEIGHTS, SOFT_LENGTH = 2**7, 2**9
 SOFT_STEP = int(NORM_BOUND * math.sqrt(1 - SIZE_SHARE) / (WEIGHTS * SOFT_LENGTH))
 SINGLE_MARGIN = 1e-6  # as MARGIN, of single precision
-APART, FINEST = 2**12, 2**10  # products of directions that are told apart, and the largest weight before it is scaled
+APART, FINEST = (
+    2**12,
+    2**10,
+)  # steps of products of directions, and the largest weight before it is scaled
 NOWHERE = -1  # the cluster of a document without a direction
 BLOCK = 2**20  # numbers that a block of rows has, about
 MOST_ROWS = 2**15  # of a block: sums of so many directions fit into 32 bits
@@ -50,15 +53,7 @@ EXACT_ROWS = 2**8  # whose weighted directions single precision adds up exactly
 
 
 class Embeddings(NamedTuple):
-    """What documents are to the E-step.
-
-    Parameters
-    ----------
-    vectors : ndarray or csr_array of shape (n_documents, n_dimensions)
-        Any numbers.
-    counts : csr_array of shape (n_documents, n_words) or None
-        As from `check_counts`, shortened.
-    """
+    """What documents are to the E-step: vectors, (n_documents, n_dimensions), any numbers; and word counts, or None."""
 
     vectors: Any
     counts: Any = None
@@ -153,14 +148,8 @@ def grid_directions(rows, centre=None):
     """Return the directions of rows as whole numbers of length LENGTH at most, (n, n_dimensions), float64.
 
     A row that has no direction is one of zeros: if a number in it is not finite, if all are 0, or if nothing is left
-    without the centre. Each row is made from itself alone, to the last bit: all that is added up is whole numbers.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, n_dimensions)
-        Any numbers.
-    centre : ndarray of shape (n_dimensions,) or None, default=None
-        As in `DirectionSums`.
+    without the `centre`, as in `DirectionSums`. Each row is made from itself alone, to the last bit: all that is added
+    up is whole numbers.
     """
     with np.errstate(all="ignore"):  # wider numbers may become infinite
         rows = np.asarray(rows).astype(np.float64)
@@ -191,12 +180,7 @@ def _of_length(q, length):
 class ClusterEStep:
     """E-step of the private loop for its queries; it keeps nothing between rounds but what follows from a centre.
 
-    Parameters
-    ----------
-    X : Embeddings
-        The documents.
-    units, randomness, n_threads, first_document
-        As in `skdplda.rounds.EStep`. Nothing is drawn.
+    X are `Embeddings`; the others are as in `skdplda.rounds.EStep`. Nothing is drawn.
     """
 
     def __init__(self, X, units=None, *, randomness=None, n_threads=1, first_document=0):
@@ -360,12 +344,8 @@ def weight_table(sharpness):
 def soft_weights(products, table):
     """Return the weights of documents in clusters, whole numbers of length WEIGHTS at most, and nearly so.
 
-    Parameters
-    ----------
-    products : ndarray of shape (n_documents, n_clusters)
-        Of directions and clusters, both of length LENGTH.
-    table : ndarray
-        As from `weight_table`.
+    `products`, (n_documents, n_clusters), are those of directions and clusters, both of length LENGTH; `table` is as
+    from `weight_table`.
     """
     below = products.max(axis=1, keepdims=True) - products
     below *= np.float32(1 / APART)

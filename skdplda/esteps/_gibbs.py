@@ -132,12 +132,7 @@ class StartedGibbsEStep:
     """E-step of the private loop: its first rounds infer topics, as `VariationalEStep`, and later ones draw them.
 
     Draws settle early: under noise one topic may stay two halves, while two others share a third. Inferred topics stay
-    soft until they have come apart.
-
-    Parameters
-    ----------
-    X, units, n_topics, priors, n_sweeps, soft_counts, randomness, n_threads, first_document
-        As in `GibbsEStep`; the norm is L2.
+    soft until they have come apart. The parameters are those of `GibbsEStep`; the norm is L2.
     """
 
     def __init__(self, X, units=None, *, n_topics, priors, n_sweeps, soft_counts, **options):

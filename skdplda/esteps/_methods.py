@@ -22,21 +22,13 @@ class UnitEStep:
     """E-step of the private loop that is made of a function of one document.
 
     Each unit's contribution, of all its documents together, is scaled to the L2 norm bound in whole numbers. Nothing
-    but the document, its own state and draws, and public values reach the function; what it keeps between rounds is
-    kept here, document by document. A document for which it fails, or returns what is no contribution, contributes
-    nothing, and nobody is told: a failure would tell of that document. So failures show on made-up documents, before
-    the fit: see `check_contribution`.
+    but the document, its own state and draws, and public values reach the function, `contribution` of
+    `skdplda.models.BaseRoundsModel`; what it keeps between rounds is kept here, document by document. A document for
+    which it fails, or returns what is no contribution, contributes nothing, and nothing says so: that would say
+    something of the document. So failures show on made-up documents, before the fit, with `strict`: see
+    `check_contribution`.
 
-    Parameters
-    ----------
-    X, units, randomness, n_threads, first_document
-        As in `skdplda.rounds.EStep`; X as from `check_counts`.
-    contribution : callable
-        As `contribution` in `skdplda.models.BaseRoundsModel`.
-    n_topics : int
-        Number of topics.
-    strict : bool, default=False
-        Whether failures are raised: for made-up documents only.
+    The other parameters are as in `skdplda.rounds.EStep`; X as from `check_counts`.
     """
 
     def __init__(
@@ -131,21 +123,8 @@ def check_contribution(contribution, n_words, n_topics, name):
 
     Two rounds are run, of all these documents together, and of each of them alone, the last one first. The sums must be
     the same in whole numbers, and each document within the norm bound. Documents have one word once or 2**20 times,
-    some words, and many words.
-
-    Parameters
-    ----------
-    contribution : callable
-        As in `UnitEStep`.
-    n_words, n_topics : int
-        Shape of the table.
-    name : str
-        Of the function, for messages.
-
-    Raises
-    ------
-    ValueError
-        If a document's contribution depends on what was asked before, or has another shape than it must have.
+    some words, and many words. ValueError, which says `name`, if a document's contribution depends on what else was
+    summed, or has another shape than it must have.
     """
     X = _made_up(n_words)
     used = np.unique(X.indices)  # of a large table

@@ -19,21 +19,10 @@ EVERYONE = np.empty(0, np.uint8)
 class SegmentEStep:
     """E-step of the private loop: the responsibilities of topics for each document's segments.
 
-    Parameters
-    ----------
-    X, units, randomness, n_threads, first_document
-        As in `skdplda.rounds.EStep`; X a `UnitMatrix`, or word counts, of which each token is a segment. Nothing is
-        drawn.
-    n_topics : int
-        Number of topics.
-    order : {2, None}
-        2: the contribution of a privacy unit has L2 norm NORM_BOUND at most, in integers. None: each word counts 1.
-    alpha : ndarray of shape (n_topics,)
-        Prior of topic proportions.
-    beta : float
-        Prior of words.
-    n_updates : int
-        How often a document's topic proportions are updated in a round.
+    X is a `UnitMatrix`, or word counts, of which each token is a segment; `units`, `n_threads` and `first_document` are
+    as in `skdplda.rounds.EStep`, and nothing is drawn. With an `order` of 2 the contribution of a privacy unit has L2
+    norm NORM_BOUND at most, in integers; with None each word counts 1. `alpha`, (n_topics,), and `beta` are the priors
+    of topic proportions and of words. A document's topic proportions are updated `n_updates` times a round.
     """
 
     def __init__(

@@ -283,7 +283,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
             step.privacy_guarantee_ = step._shared_guarantee = guarantee  # never the smaller one of a single trial
         self.privacy_guarantee_ = guarantee
         note_groups(self, users)
-        best.tell()
+        best.warn()
         return self
 
     @fit_context(prefer_skip_nested_validation=False)

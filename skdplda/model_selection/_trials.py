@@ -129,7 +129,7 @@ class Outcome(NamedTuple):
             trial.set_params(**loud)
         return cls(score, parameters, trial, error, [one.message for one in heard])
 
-    def tell(self):
+    def warn(self):
         """Warn the caller of what the trial warned of, each once."""
         told = {(type(message), str(message)): message for message in self.warnings}
         for message in told.values():

@@ -52,6 +52,7 @@ from skdplda.privacy import (
     LedgerAwareMixin,
     PrivacyGuarantee,
     Randomness,
+    Spending,
     seeded_guarantee,
     stated_guarantee,
 )
@@ -62,7 +63,7 @@ from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import Tables, converse, rounds_of
 from skdplda.rounds._queries import TopicWordCounts
 from skdplda.rounds._sharded import ShardedEStep
-from skdplda.rounds._spending import BudgetPlan, NoisePlan, Spending
+from skdplda.rounds._spending import BudgetPlan, NoisePlan
 from skdplda.rounds._tables import SmoothedTables
 from skdplda.rounds._transcript import Transcript
 
@@ -450,7 +451,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         X: Matrix,
         groups: ArrayLike | None = None,
         *,
-        released: Literal["topics", "frequent", "words", "votes", "priors", "fit", "vectors"] = "topics",
+        released: Literal["topics", "frequent", "words", "votes", "priors", "vector_votes", "vectors"] = "topics",
         rounds_before: int = 0,
     ) -> Bounded:
         """Compute what a round of topics would release, before noise, or another release of the fit.
@@ -464,10 +465,10 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
             Word counts.
         groups : array-like of shape (n_documents,), default=None
             As in `fit`.
-        released : {"topics", "frequent", "words", "votes", "priors", "fit", "vectors"}, default="topics"
+        released : {"topics", "frequent", "words", "votes", "priors", "vector_votes", "vectors"}, default="topics"
             Which release; all but the first only of fits whose releases divide the budget. "frequent" is topics of the
-            first half of the words, votes and priors are on the first topics, and "fit" and "vectors" need a `prior` of
-            vectors.
+            first half of the words, votes and priors are on the first topics, and "vector_votes" and "vectors" need a
+            `prior` of vectors.
         rounds_before : int, default=0
             Rounds of topics before it, all from the first table: what they leave hidden moves later ones.
 
@@ -486,7 +487,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         if released != "topics" and not isinstance(plan, BudgetPlan):
             raise ValueError(f"released={released!r} is for fits whose releases divide the budget; use 'topics'.")
         vectors = getattr(prior, "vectors", None)
-        if released in ("fit", "vectors") and vectors is None:
+        if released in ("vector_votes", "vectors") and vectors is None:
             raise ValueError(f"released={released!r} needs vectors of words; give a prior that has some.")
         for round_ in range(rounds_before):
             e_step.collect(TopicWordCounts(table), round_, None)
@@ -571,7 +572,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
 
     def _fitted_of(self, known, n_iter, data, priors=None):
         """Return the fitted attributes, of what is known in the end."""
-        return self._in_order_of_seeds(self._inferred(priors, self._model_of(known, n_iter)), data.prior)
+        return self._in_order_of_seeds(self._with_inferred(priors, self._model_of(known, n_iter)), data.prior)
 
     def _in_rounds(self):
         """Whether the fit is made of rounds, whose noisy sums a transcript may keep."""
@@ -592,21 +593,21 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         names[prior.informed] = np.array(prior.names, dtype=object)[prior.informed]
         return fitted | {name: fitted[name][order] for name in OF_TOPICS if name in fitted} | {"topic_names_": names}
 
-    def _infers(self):
+    def _which_inferred(self):
         """Whether the priors of topic proportions, and of words, are inferred."""
         return isinstance(self.doc_topic_prior, str), isinstance(self.topic_word_prior, str)
 
-    def _tells_prior(self):
+    def _releases_prior(self):
         """Whether a fit with noise may release a prior of topic proportions that is no parameter."""
         many = self.doc_topic_prior is None and self.n_components > MOST_OTHERS + FEWEST_APART
-        return self._adaptive() and (self._infers()[0] or many or self._reorders_prior())
+        return self._adaptive() and (self._which_inferred()[0] or many or self._reorders_prior())
 
     def _reorders_prior(self):
         """Whether a prior that is an array is released in the order of topics that were matched to seeds."""
         return np.ndim(self.doc_topic_prior) > 0 and len(seeded_names(self.prior)) > 0
 
     def _doc_topic_prior(self):
-        if not self._infers()[0]:
+        if not self._which_inferred()[0]:
             return super()._doc_topic_prior()
         if hasattr(self, "doc_topic_prior_"):
             return self.doc_topic_prior_
@@ -614,20 +615,20 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
 
     def _topic_word_prior(self, default=0.01):
         """Return the pseudo-count of every word in every topic; where it is inferred, that to start from."""
-        return check_prior("topic_word_prior", None if self._infers()[1] else self.topic_word_prior, default)
+        return check_prior("topic_word_prior", None if self._which_inferred()[1] else self.topic_word_prior, default)
 
-    def _inferred(self, priors, attributes):
+    def _with_inferred(self, priors, attributes):
         """Return the fitted attributes with the priors of the E-step, if it inferred them."""
         if not isinstance(priors, InferredPriors):
             return attributes
-        if self._infers()[1]:
+        if self._which_inferred()[1]:
             attributes["components_"] += priors.word_prior - self._topic_word_prior()
         return attributes | {"doc_topic_prior_": priors.alpha, "topic_word_prior_": priors.word_prior}
 
     def _strategy(self, plan, known):
         """Return what asks, and the state that it goes on from, or None if that is made of its answers."""
         if not isinstance(known, Tables):
-            return known.asks(), None
+            return known.strategy(), None
         return rounds_of(known, plan.n_rounds), known
 
     def _e_step(self, plan, randomness, data):

@@ -213,7 +213,7 @@ class ClusterKnowledge:
         self._moved = 0.0  # mean squares by which sizes have moved in the last round, beside the noise
         self._cells, self._word_weights, self._cell_share = None, None, None
 
-    def asks(self):
+    def strategy(self):
         """Return the strategy."""
         return clusters(self)
 

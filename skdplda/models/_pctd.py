@@ -37,11 +37,11 @@ from skdplda.models._pctd_guarantee import GUIDE, TOKEN_L2, once_guarantee
 from skdplda.models._pctd_noise import noisy_segments
 from skdplda.models._pctd_tables import ConsistentTables, LastTable
 from skdplda.priors._public import PublicPrior, WordPrior
-from skdplda.privacy import seeded_guarantee
+from skdplda.privacy import Spending, seeded_guarantee
 from skdplda.rounds._bounds import shortened, some_tokens
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import rounds_of
-from skdplda.rounds._spending import NoisePlan, Spending
+from skdplda.rounds._spending import NoisePlan
 from skdplda.semantics import UnitMatrix
 
 __all__ = ["PCTD"]
@@ -403,7 +403,7 @@ class PCTD(BaseRoundsModel):
                 hidden="",
                 reference=GUIDE,
                 assumptions=prior,
-                tells_prior=not plan.noiseless and self._reorders_prior(),
+                has_prior=not plan.noiseless and self._reorders_prior(),
             )
         else:
             guarantee = once_guarantee(plan, self.epsilon, self.delta)
@@ -446,7 +446,7 @@ class PCTD(BaseRoundsModel):
 
     def _noisy(self, plan, randomness, X):
         """Return the units and what makes their E-step, one of which has the noise."""
-        sigma, n_threads = plan.multipliers[0] * TOKEN_L2, effective_n_jobs(self.n_jobs)
+        sigma, n_threads = Spending(plan).take() * TOKEN_L2, effective_n_jobs(self.n_jobs)
         make = partial(SegmentEStep, **self._settings(None, self.local_updates or EXACT_UPDATES))
         return noisy_segments(X, sigma, randomness, n_threads), make
 

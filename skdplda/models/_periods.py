@@ -20,12 +20,12 @@ from skdplda._validation import check_groups, check_is_fitted, is_integer, unit_
 from skdplda._warnings import warn
 from skdplda.exact._loop import answer_exactly
 from skdplda.exceptions import NoisyTopicsWarning
-from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, check_epsilon, stated_guarantee
+from skdplda.privacy import BudgetCharge, PrivacyGuarantee, Randomness, Spending, check_epsilon, stated_guarantee
 from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import Ask, converse
 from skdplda.rounds._queries import Query
-from skdplda.rounds._spending import NoisePlan, Spending
+from skdplda.rounds._spending import NoisePlan
 
 __all__ = ["PeriodEStep", "PeriodsMixin", "TopicCounts"]
 
@@ -264,7 +264,7 @@ def _guarantee(plan, unit, epsilon, n_rows):
         epsilon,
         0.0,
         hidden="",
-        tells_noise=False,
+        has_noise=False,
         assumptions=("the topics, and the periods or classes, are known to everyone",),
         mechanism=(
             f"{plan.law.label} noise of scale {plan.multipliers[0]:.4g} on counts of topics in {n_rows} periods or"

@@ -25,6 +25,7 @@ from skdplda.privacy._events import gaussian_event, pure_event
 from skdplda.privacy._mechanisms import MECHANISMS, Mechanism, mechanism_of
 from skdplda.privacy._noise import LARGEST_SCALE, NORM_BOUND, delta_slack
 from skdplda.privacy._observation import observe
+from skdplda.privacy._spending import Spending
 from skdplda.privacy._survivors import MeanOfRounds, passing
 from skdplda.privacy._unit_words import FILLS, UnitWords
 
@@ -128,6 +129,11 @@ class PartitionPlan:
     def mean(self) -> MeanOfRounds | None:
         """By what words are judged, where it is not each round alone."""
         return MeanOfRounds(self.coefficients, self.scales) if self.coefficients else None
+
+    @property
+    def multipliers(self) -> tuple:
+        """Scales of the noise of the rounds, as `Spending` takes them."""
+        return self.scales
 
     @property
     def by_frequency(self) -> bool:
@@ -340,9 +346,7 @@ def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff, part)
     rounds = ROUNDS[mechanism]
     shares, deltas = np.array(rounds.shares), np.array(rounds.deltas or rounds.shares)
     spent = part * (delta / 2 if law.has_delta else delta)
-    multipliers, event = law.calibrate(epsilon, delta / 2, shares)
-    if part < 1:
-        multipliers, event = _divided(law, epsilon, delta / 2, shares, part)
+    multipliers, event = law.calibrate(epsilon, delta / 2, shares, part)
     grid, sensitivity = NORM_BOUND, 1.0
     if mechanism in REROUTED:
         grid = 2 ** min(REROUTED_GRID, 49 - math.frexp(max(multipliers))[1])  # the sampler's largest scale is 2**50
@@ -365,12 +369,6 @@ def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff, part)
     # no weight is sent on from a word that is not far above the last threshold; above what one unit gives
     cap = max(grid, math.ceil(min(thresholds[-1] + cutoff * scales[-1], HIGHEST_CAP))) if mechanism in REROUTED else 0
     return replace(plan, thresholds=thresholds, cap=cap)
-
-
-def _divided(law, epsilon, delta, shares, part):
-    """Return multipliers and event of rounds that have a part of the precision of an (epsilon, delta) release."""
-    whole = law.multiplier(epsilon, delta, 1) / math.sqrt(part) * (1 + 1e-12)  # above what rounding took
-    return tuple((whole / np.sqrt(shares / total(shares)) * (1 + 1e-12)).tolist()), law.event(whole)
 
 
 def _plan_policy(mechanism, law, epsilon, delta, slack, max_items, cutoff):
@@ -532,13 +530,15 @@ def select_words(plan: PartitionPlan, units: Any, randomness: Any) -> tuple[np.n
     released, weights, draws = [], [], 0
     judged = np.zeros(len(active)) if plan.coefficients else None
     share = np.array([0] + [1 if plan.grid == 1 else equal_share(plan.grid, n + 1) for n in range(plan.max_items)])
-    for round_, (scale, threshold) in enumerate(zip(plan.scales, plan.thresholds, strict=True)):
+    spending = Spending(plan)
+    for round_, threshold in enumerate(plan.thresholds):
         if plan.mechanism in REROUTED:
             sums = reroute(units, active, share, plan)
         elif plan.mechanism not in FILLS:
             sums = units.shared(active.copy(), share)
         present = np.flatnonzero(active)
         exact = sums[present]
+        scale = spending.take()
         noise, draws = _noise(plan, scale, threshold, exact, randomness, draws)
         noisy = exact + noise
         observe("selection", words=present, noisy=noisy, scale=scale)

@@ -5,11 +5,12 @@
 
 # ruff: noqa: F401
 
+from skdplda.privacy import Spending
 from skdplda.rounds._adaptive import least_total
 from skdplda.rounds._bounds import NORM_BOUND, Bounded, Contributions
 from skdplda.rounds._loop import Ask, EStep, RoundReport, Tables
 from skdplda.rounds._queries import Query, TopicWordCounts
-from skdplda.rounds._spending import BudgetPlan, NoisePlan, Spending
+from skdplda.rounds._spending import BudgetPlan, NoisePlan
 from skdplda.rounds._tables import FORGET
 
 __all__ = [

@@ -259,10 +259,10 @@ def total_of(sums, norm):
 def shortened(X):
     """Return documents of at most MOST_TOKENS tokens each: longer ones lose tokens evenly, without a warning.
 
-    A warning would tell that there is such a document. X is a csr_array or a UnitMatrix of counts, and is returned as
+    A warning would reveal that there is such a document. X is a csr_array or a UnitMatrix of counts, and is returned as
     it is if no document is longer; or EmbeddedTexts, with counts or without.
 
-    If t of a document's n tokens stand up to and including a word, floor(t MOST_TOKENS / n) are left up to it. So what
+    If t of a document's n tokens are of words up to this one, floor(t MOST_TOKENS / n) are left up to it. So what
     is left is a function of the document alone, and of no draw.
     """
     if isinstance(X, EmbeddedTexts):
@@ -354,7 +354,7 @@ def unit_weights(X, units, order, least=1.0):
 def equal_contributions(X, privacy_units, order):
     """Return what each word of each segment of a UnitMatrix adds to the sums, over all topics: (n_segments, n_words).
 
-    A word that stands c times in a document adds sqrt(c) in all, 1 / sqrt(c) each time, because repeated words would
+    A word that occurs c times in a document adds sqrt(c) in all, 1 / sqrt(c) each time, because repeated words would
     otherwise take most of the norm. Then the cells (word, topic) of a privacy unit have at most the norm of its words'
     square roots, of order 1 or 2, whatever the topics are, and the integer weight scales that norm to the bound.
     Rounding every term towards zero cannot make it larger. The segments of a privacy unit beyond the bound have zeros.

@@ -188,15 +188,7 @@ class RoundReport(NamedTuple):
 
 
 def rounds_of(tables, n_rounds):
-    """Ask for topic-word counts, round by round; a strategy that goes on from the rounds that the tables have done.
-
-    Parameters
-    ----------
-    tables : Tables
-        The M-step. It is returned in the end.
-    n_rounds : int
-        In all.
-    """
+    """Yield the query of each round of the `Tables` until `n_rounds` are done; return the tables."""
     while tables.n_done < n_rounds:
         noisy = yield Ask(tables.query(), None, tables.table, n_rounds)
         tables.update(noisy, tables.n_done)
@@ -266,21 +258,10 @@ def talk(
 ):
     """Run a strategy to its end, and return what it returns.
 
-    Parameters
-    ----------
-    strategy, e_step, spending, randomness
-        As in `converse`.
-    answer : callable
-        Returns the answer to an `Ask` of a number.
-    transcript : Transcript, default=None
-        Written after each answer. If it has answers already, the strategy is sent these.
-    before_release : callable, default=None
-        Called once, after all of the transcript is read and before a noisy sum is formed, with the name of this run; a
-        resumed fit keeps its name.
-    callback : callable, default=None
-        Called with a `RoundReport` after each answer.
-    verbose : int, default=0
-        A progress bar if positive.
+    Each `Ask` is answered by `answer(ask, number)`, and the answer written into the `transcript`; what this has already
+    is sent in place of an answer. `before_release` is called once, after all of the transcript is read and before a
+    noisy sum is formed, with the name of this run, which a resumed fit keeps; `callback` with a `RoundReport` after
+    each answer. A positive `verbose` shows a progress bar.
     """
     transcript = Transcript() if transcript is None else transcript
     first = transcript.resume(e_step, spending, randomness)

@@ -1,7 +1,7 @@
 """What a strategy may ask: sums over the privacy units, to which each unit adds a bounded part in whole numbers.
 
-    WordTotals    how often the words occur                          tells how much signal there is
-    TopicWordCounts  topic-word counts, given a table                asked of the E-step of the model
+    WordTotals    how often the words occur                          how much signal there is
+    TopicWordCounts  topic-word counts, given a table                summed by the E-step of the model
     VectorVotes   do words of one document have vectors alike?       votes
     VectorSums    directions of documents, by cluster                clusters in the space of the words' vectors
     ClusterCounts topic-word counts, a document's cluster its topic  the first topics
@@ -114,7 +114,7 @@ class Query:
 
 @dataclass(frozen=True, eq=False)
 class TopicWordCounts(Query):
-    """Topic-word counts, given a table. A table of fewer columns than the model has topics asks for fewer of them.
+    """Topic-word counts, given a table. A table of fewer columns than the model has topics is of fewer topics.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class Votes(Query):
 
 @dataclass(frozen=True, eq=False)
 class VectorVotes(Votes):
-    """Votes whether words that stand together have vectors that point the same way.
+    """Votes whether words of one document have vectors that point the same way.
 
     A document's vote is the sum of the products of its words' vectors in pairs, over that of each with itself, in
     [-1, 1], less DOUBT.
@@ -190,7 +190,7 @@ class VectorVotes(Votes):
     """
 
     vectors: Any
-    kind = "fit"
+    kind = "vector_votes"
     lemma = "adaptive, Lemma 2"
     shape = (1, 1)
 
