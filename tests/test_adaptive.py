@@ -27,6 +27,7 @@ from skdplda.models._base import settings_of
 from skdplda.priors._public import WordPrior
 from skdplda.priors._shrinkage import shrink_frequencies
 from skdplda.privacy import epsilon_of, gaussian_event
+from skdplda.rounds import Spending
 from skdplda.rounds._adaptive import LATE_SHARE, Knowledge, least_share, least_total, planned_noise
 from skdplda.rounds._bounds import NORM_BOUND, shortened, word_weights
 from skdplda.rounds._queries import (
@@ -41,7 +42,7 @@ from skdplda.rounds._queries import (
     normalized_rows,
 )
 from skdplda.rounds._respondents import AdaptiveEStep
-from skdplda.rounds._spending import BudgetPlan, NoisePlan, Spending
+from skdplda.rounds._spending import BudgetPlan, NoisePlan
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 

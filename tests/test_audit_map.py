@@ -33,7 +33,7 @@ SUMS = set(
     )
 )
 # Those of the package: E-steps (`collect`), words of units, workers, methods of kernels, and what makes a `Bounded`.
-MAKERS = {"add_scaled", "add_whole", "add_rows", "add_tokens", "bounded_elsewhere", "Bounded"}
+MAKERS = {"add_scaled", "add_whole", "add_rows", "bounded_elsewhere", "_make_bounded"}
 SUMS |= {"collect", "used", "shared", "filled", "total", "sum_weighted", "move"} | MAKERS
 SUM_METHODS = ("_sum_", "sum_", "collect", "votes")  # how methods of E-steps and queries begin, by convention
 # All laws of NumPy's generators, all of SciPy's (`rvs`), sources of bits, and the samplers of the package.
@@ -72,6 +72,7 @@ MAP = {
             "rounds/_bounds.py:Contributions.add_rows",
             "rounds/_bounds.py:Contributions._merged",
             "rounds/_bounds.py:Contributions._add",
+            "rounds/_bounds.py:weighted_words",
             # Where releases divide the budget; lemmas are those of doc/theory/adaptive.rst.
             "rounds/_respondents.py:AdaptiveEStep.collect",  # by the query, or topics, by the model's E-step: Lemma 6
             "rounds/_queries.py:WordTotals.collect",  # unit_weights of rounds/_bounds.py: Lemma 1
@@ -358,9 +359,11 @@ def test_sums_that_may_get_noise_are_made_in_these_places_alone():
         "esteps/_variational.py:VariationalEStep.collect",  # test_vips.py
         "esteps/_segments.py:SegmentEStep.collect",  # test_pctd.py
         "esteps/_clusters.py:ClusterEStep.sum_directions",  # test_embedding.py
+        "rounds/_queries.py:WordTotals.collect",  # unit_weights: test_sensitivity.py
+        "esteps/_clusters.py:ClusterEStep.sum_words",  # the same
         "rounds/_sharded.py:ShardedEStep.collect",  # of what E-steps on workers have bounded: test_distributed.py
     }
-    assert {place for place, what in listed().items() if what["Bounded"]} == {
+    assert {place for place, what in listed().items() if what["_make_bounded"]} == {
         "rounds/_bounds.py:Contributions.bounded",
         "rounds/_bounds.py:bounded_elsewhere",
     }

@@ -24,8 +24,9 @@ from skdplda.local import LocalRandomizer
 from skdplda.model_selection import PrivateSearchCV
 from skdplda.models import HDPLDA, BaseRoundsModel
 from skdplda.privacy import MECHANISMS
-from skdplda.rounds import NORM_BOUND, EStep, TopicWordCounts
+from skdplda.rounds import NORM_BOUND, Contributions, EStep, TopicWordCounts
 from skdplda.rounds._bounds import scaled
+from skdplda.rounds._sharded import PartialEStep
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")  # the tests need seeds
 
@@ -57,7 +58,7 @@ class RawCounts:
     def __init__(self, X, units, *, randomness, n_threads, first_document=0):
         self.n_units, self._X = X.shape[0], X
 
-    def collect(self, table, round_, active):
+    def collect(self, query, round_, active):
         return np.asarray(self._X.sum(axis=0)).ravel()[:, None].astype(np.int64) * np.array([[2**20, 0]])
 
     def arrays(self):
@@ -67,6 +68,16 @@ class RawCounts:
         pass
 
 
+class BoundedCounts(RawCounts):
+    """One that another author may write: each document's counts are bounded, and in the first topic."""
+
+    def collect(self, query, round_, active):
+        X, sums = self._X.tocoo(), Contributions(query.shape)
+        values = np.outer(X.data.astype(float), [1.0, 0.0])
+        sums.add_scaled(values, X.col, X.row, self.n_units)
+        return sums.bounded()
+
+
 class Unbounded(Plain):
     """Adds raw counts times 2**20."""
 
@@ -74,13 +85,39 @@ class Unbounded(Plain):
         return RawCounts
 
 
+class Unproven(Plain):
+    """Has an E-step of its own: that a document's values follow from that document alone, nobody has checked."""
+
+    def _make_e_step(self, plan, randomness, data):
+        return BoundedCounts
+
+
 @pytest.fixture(scope="module")
 def X():
     return sp.csr_array(np.random.default_rng(0).poisson(0.4, (60, 12)).astype(np.int32))
 
 
-def test_an_e_step_without_a_bound_is_claimed_and_not_released(X, untouchable):
-    model = Unbounded()
+def test_an_e_step_without_a_bound_gets_no_noise(X):
+    reports = []
+    with pytest.raises(TypeError, match=r"collect must return a Bounded.*got ndarray\. Nothing was released"):
+        Unbounded(callback=reports.append).fit(X)
+    assert not reports
+
+
+def test_workers_refuse_it_too(X):
+    """Before anything travels; what is exact, and promises nothing, is an array."""
+    for norm in (1, 2):
+        part = PartialEStep(RawCounts, 0, norm, X, units=None, first_document=0, n_threads=1)
+        with pytest.raises(TypeError, match="collect must return a Bounded"):
+            part.collect(TopicWordCounts(np.ones((12, 2))), 0, 0)
+    part = PartialEStep(BoundedCounts, 0, 2, X, units=None, first_document=0, n_threads=1)
+    assert part.collect(TopicWordCounts(np.ones((12, 2))), 0, 0).dtype == np.int64
+    exact = PartialEStep(RawCounts, 0, None, X, units=None, first_document=0, n_threads=1)
+    assert exact.collect(TopicWordCounts(np.ones((12, 2))), 0, 0).any()
+
+
+def test_an_e_step_of_another_author_is_claimed_and_not_released(X, untouchable):
+    model = Unproven()
     assert model.privacy_cost().status == "claimed"
     with PrivacyAccountant(5.0, 1e-5) as ledger:
         with pytest.raises(ValueError, match=r"must have status 'proven'.*replaces _make_e_step"):
@@ -93,7 +130,7 @@ def test_an_e_step_without_a_bound_is_claimed_and_not_released(X, untouchable):
     assert privacy_guarantee(model).status == "claimed" and "is not of this package" in privacy_guarantee(model).reason
     with pytest.raises(ValueError, match="no proven, finite guarantee"):
         release(model, feature_names=[f"word{i}" for i in range(12)])
-    assert privacy_guarantee(model, trusted=(Unbounded,)).status == "proven"
+    assert privacy_guarantee(model, trusted=(Unproven,)).status == "proven"
 
 
 @pytest.mark.parametrize("kind", public_estimators(), ids=lambda kind: kind.__name__)

@@ -72,7 +72,7 @@ def em(X, n_topics, n_rounds, similarity=None, tau=0.0):
     tables = LastTable((X.shape[1], n_topics), 7, similarity, tau)
     likelihood = []
     for round_ in range(n_rounds):
-        tables.update(step.collect(tables.query(), round_, None).total, round_)
+        tables.update(step.collect(tables.query(), round_, None), round_)
         likelihood.append(step.log_likelihood.sum())
     return np.array(likelihood), tables.table, step.arrays()["theta"]
 

@@ -81,7 +81,7 @@ def test_the_shortcut_in_the_fit_is_dense_noise_on_the_counts():
             X, n_topics=2, order=None, alpha=np.full(2, 0.1), beta=0.01, n_updates=1, n_threads=1,
             sigma=0.5, support="all", randomness=Randomness(seed),
         )  # fmt: skip
-        sums.append(step.collect(TopicWordCounts(table), 0, None).total.ravel().copy())
+        sums.append(step.collect(TopicWordCounts(table), 0, None).ravel().copy())
     log_phi = step.log_topics(table)
     noisy = X.counts.toarray() + rng.normal(scale=0.5, size=(n_samples, 5, 6))
     r = softmax(noisy @ log_phi, axis=2)  # proportions start equal

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from skdplda._arithmetic import exp
 from skdplda._validation import check_groups, unit_of_documents
-from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions, bounded_elsewhere, unit_weights
+from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Contributions, bounded_elsewhere, unit_weights, weighted_words
 from skdplda.rounds._queries import Query, WordTotals
 
 __all__ = [
@@ -298,9 +298,8 @@ class ClusterEStep:
 
     def sum_words(self, query):
         """Return the sum of word counts, each unit's scaled to the norm bound, rounded down: (n_words, 1)."""
-        sums = Contributions(query.shape)
-        sums.add_tokens(self._X.counts, unit_weights(self._X.counts, self._units, 2))
-        return sums.bounded()
+        total = weighted_words(self._X.counts, unit_weights(self._X.counts, self._units, 2))
+        return bounded_elsewhere(total[:, None], 2, self.n_units)
 
     def sum_cluster_words(self, query):
         """Return weighted word counts by cluster, (n_clusters, n_words); a unit's are bounded together."""

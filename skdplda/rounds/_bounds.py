@@ -8,8 +8,7 @@ functions. Soft counts, the default of `PrivateCGSLDA` and `VIPSLDA`, are scaled
 
 import hashlib
 import math
-from dataclasses import InitVar, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +31,7 @@ __all__ = [
     "some_tokens",
     "total_of",
     "unit_weights",
+    "weighted_words",
     "word_weights",
 ]
 
@@ -46,50 +46,53 @@ FINEST = 2**30  # the largest of a unit's real values, before they are scaled as
 # Relative margin of a contribution, above what floating point may add to soft counts that sum to 1.
 MARGIN = 1e-9
 SLACK = 1 + 1e-6  # of the norm of a whole sum, which is computed in floating point
-MAKER = object()
 
 
-@dataclass(frozen=True, eq=False)
 class Bounded:
     """A sum of what privacy units contribute, each of them NORM_BOUND at most, before noise: the data, and secret.
 
-    `Contributions` makes it, and nothing else does: `converse` adds noise to no other sum.
+    `Contributions` makes it, and nobody else can: `converse` adds noise to no other sum. It does not change, and is not
+    pickled.
 
-    Parameters
+    Attributes
     ----------
     total : ndarray of int64
         Read-only.
     norm : {1, 2}
         Order of the norm in which a unit's contribution is bounded.
-
-    Attributes
-    ----------
     bound : int
         Of a contribution's norm: NORM_BOUND.
 
     Raises
     ------
     TypeError
-        If it is not made by `Contributions`.
+        If it is called.
     """
 
+    __slots__ = ("norm", "total")
     total: np.ndarray
     norm: int
-    made_by: InitVar[object] = None
     bound: ClassVar[int] = NORM_BOUND
 
-    def __post_init__(self, made_by: object) -> None:
-        if made_by is not MAKER:
-            raise TypeError(
-                "a Bounded cannot be made of a sum: nobody could know what a privacy unit adds to it. Give the units'"
-                " values to skdplda.rounds.Contributions, and take its bounded()."
-            )
-        view = self.total.view()
-        view.flags.writeable = False
-        object.__setattr__(self, "total", view)
+    def __new__(cls):
+        raise TypeError(
+            "a Bounded cannot be made of a sum: nobody could know what a privacy unit adds to it. Give the units'"
+            " values to skdplda.rounds.Contributions, and take its bounded()."
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Bounded never changes: {name} cannot be set.")
 
     def __repr__(self) -> str:
         return f"<Bounded: a sum of shape {self.total.shape}, of units of L{self.norm} norm {self.bound} at most>"
+
+
+def _make_bounded(total, norm):
+    made, view = object.__new__(Bounded), total.view()
+    view.flags.writeable = False
+    object.__setattr__(made, "total", view)
+    object.__setattr__(made, "norm", norm)
+    return made
 
 
 class Contributions:
@@ -181,10 +184,6 @@ class Contributions:
         rows = rows if sound.all() else rows[sound]
         self._total += np.trunc(rows).sum(axis=0).astype(np.int64).reshape(self._total.shape)
 
-    def add_tokens(self, X: Any, weights: np.ndarray) -> None:
-        """Add the words of documents, a csr_array of counts, as often as `unit_weights` says of each document."""
-        self._add(np.repeat(weights.astype(np.int64), np.diff(X.indptr)) * X.data, X.indices)
-
     def _merged(self, values, place, unit, n_units):
         """Return values, places and units, where no unit has a place twice."""
         n_places = self._total.size if values.ndim == 1 else len(self._total)
@@ -216,7 +215,7 @@ class Contributions:
         sums : Bounded
             Of all that was added.
         """
-        return Bounded(self._total, self._norm, MAKER)
+        return _make_bounded(self._total, self._norm)
 
 
 def bounded_elsewhere(total, norm, n_units):
@@ -229,7 +228,7 @@ def bounded_elsewhere(total, norm, n_units):
     size = np.abs(total).sum(dtype=np.float64) if norm == 1 else math.sqrt(_square(total.reshape(-1)))
     if not size <= n_units * NORM_BOUND * SLACK:
         raise RuntimeError("a sum is beyond what its units may add: nothing was released; please report this.")
-    return Bounded(total, norm, MAKER)
+    return _make_bounded(total, norm)
 
 
 def _square(x):
@@ -349,6 +348,12 @@ def unit_weights(X, units, order, least=1.0):
     # Exact, in whole numbers below 2**53: the bound holds in any case.
     weight[weight**order * norm_to_order > NORM_BOUND**order] = 0
     return weight.astype(np.int32)[unit_of_documents(units)]
+
+
+def weighted_words(X, weights):
+    """Return the sum of documents' words, each as often as `unit_weights` says of its document, exact: (n_words,)."""
+    counts = np.repeat(weights.astype(np.int64), np.diff(X.indptr)) * X.data
+    return np.bincount(X.indices, counts, X.shape[1]).astype(np.int64)
 
 
 def equal_contributions(X, privacy_units, order):

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from skdplda._arithmetic import exp, matmul, total
 from skdplda.metrics import score_samples
-from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Bounded, Contributions
+from skdplda.rounds._bounds import MARGIN, NORM_BOUND, Bounded, Contributions, bounded_elsewhere, weighted_words
 
 __all__ = [
     "ClusterCounts",
@@ -155,10 +155,10 @@ class WordTotals(Query):
 
     def collect(self, e_step):
         """Return the sum, before noise."""
-        sums = Contributions(self.shape)
+        total = np.zeros(self.shape, np.int64)
         for X, numbers in e_step.blocks():
-            sums.add_tokens(X, e_step.documents.weights(X, numbers, 2))
-        return sums.bounded()
+            total[:, 0] += weighted_words(X, e_step.documents.weights(X, numbers, 2))
+        return bounded_elsewhere(total, 2, e_step.n_units)
 
 
 class Votes(Query):
