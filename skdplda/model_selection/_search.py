@@ -39,6 +39,7 @@ from skdplda.model_selection._trials import (
     seed_all,
 )
 from skdplda.privacy import (
+    CURATOR,
     MOST_DRAWS,
     BudgetCharge,
     LedgerAwareMixin,
@@ -48,6 +49,7 @@ from skdplda.privacy import (
     Status,
     calibrate_gaussian,
     check_compatible,
+    check_released,
     compose_events,
     dearest_event,
     delta_slack,
@@ -152,6 +154,8 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
     >>> search.fit(X).privacy_guarantee_.epsilon
     5.0
     """
+
+    _beside_released = {"best_estimator_": CURATOR}  # noqa: RUF012
 
     _parameter_constraints = {  # noqa: RUF012
         "estimator": "no_validation",
@@ -282,6 +286,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         for step in private_steps(self.best_estimator_):
             step.privacy_guarantee_ = step._shared_guarantee = guarantee  # never the smaller one of a single trial
         self.privacy_guarantee_ = guarantee
+        check_released(self)
         note_groups(self, users)
         best.tell()
         return self

@@ -35,7 +35,7 @@ from skdplda.models._cluster_rounds import (
     cluster_shares,
 )
 from skdplda.models._clusters import CLEAR, BaseClusterModel, projected_rows
-from skdplda.privacy import Randomness, seeded_guarantee
+from skdplda.privacy import COLUMNS, Randomness, seeded_guarantee
 from skdplda.rounds._bounds import GRID, shortened
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.semantics import EmbeddedTexts
@@ -154,6 +154,8 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
     >>> model.predict(np.eye(3)).tolist()
     [0, 1, 2]
     """
+
+    _beside_released = {"words_": COLUMNS}  # noqa: RUF012
 
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
@@ -359,8 +361,8 @@ ShardedCounts
         assumptions = [OF_MODEL, ALONE]
         if public:
             assumptions.append(f"{', '.join(public)}: independent of the private texts")
-        fields = ("cluster_centers_", "centre_", "cluster_sizes_", "size_deviation_", "concentration_")
-        words = ("components_", "topic_word_", "signal_to_noise_", "topic_signal_to_noise_", "n_iter_")
+        fields = ("cluster_centers_", "centre_", "cluster_sizes_", "size_deviation_", "concentration_", "components_")
+        signal = () if plan.noiseless else ("signal_to_noise_ with counts", "topic_signal_to_noise_ with counts")
         guarantee = rounds_guarantee(
             plan,
             unit,
@@ -368,7 +370,7 @@ ShardedCounts
             self.delta,
             hidden="",
             assumptions=tuple(assumptions),
-            released=(*plan.released, *fields, *words),
+            released=(*plan.released, *fields, "topic_word_ with counts", *signal, "n_iter_"),
         )
         return seeded_guarantee(guarantee, self.random_state)
 
@@ -506,7 +508,7 @@ ShardedCounts
         }
         counts = tables.pseudo_counts()
         if counts is None:
-            attributes["topic_word_"] = None  # in place of the base's
+            attributes["topic_word_"] = None  # directions have no probabilities
         else:
             # On the scale of tokens of a document of norm 5, as in the other models.
             attributes["components_"] = 5.0 * np.ascontiguousarray(counts.T) + self._topic_word_prior()
@@ -519,9 +521,7 @@ ShardedCounts
         """As the base does; without counts there are no words' probabilities."""
         with np.errstate(invalid="ignore", divide="ignore"):
             super()._set_fitted(guarantee, components_, **attributes)
-        if self.topic_word_ is None:
-            del self.topic_word_
-        elif self.words_ is not None:
+        if hasattr(self, "topic_word_") and self.words_ is not None:
             self.name_topics()
 
 

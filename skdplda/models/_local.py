@@ -2,6 +2,7 @@
 
 import math
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, Literal, Self
@@ -41,6 +42,7 @@ from skdplda.models._local_estimators import (
 from skdplda.models._local_sampler import Bits, NoiseTopic, ShardedBits, presence, refuse_raw
 from skdplda.models._topics import warn_of_noise
 from skdplda.privacy import (
+    KNOWN,
     BudgetCharge,
     PrivacyGuarantee,
     Randomness,
@@ -51,6 +53,11 @@ from skdplda.privacy import (
 from skdplda.rounds._tables import initial_table, signal_to_noise
 
 __all__ = ["LocalPrivateLDA"]
+
+FROM_REPORTS = (
+    *("components_", "topic_word_", "n_iter_", "stream_prior_", "stream_variance_", "word_rates_"),
+    *("signal_to_noise_ with several topics and noise", "topic_signal_to_noise_ with several topics and noise"),
+)
 
 SWEEPS = 100  # as PrivateCGSLDA without noise; not tuned
 
@@ -177,6 +184,8 @@ class LocalPrivateLDA(BaseTopicModel):
     >>> model.device_randomizer(n_words=100).bit_epsilon
     0.75
     """
+
+    _beside_released = {"bit_guarantee_": KNOWN, "n_batches_": KNOWN}  # noqa: RUF012
 
     _parameter_constraints = {  # noqa: RUF012
         "n_components": [Interval(Integral, 1, 65533, closed="both")],
@@ -400,6 +409,7 @@ class LocalPrivateLDA(BaseTopicModel):
     def _guarantee(self, n_words, unit):
         randomizer = self._randomizer()
         guarantee = stated_guarantee(randomizer, self._channel(n_words).guarantee(unit))
+        guarantee = replace(guarantee, released=(*guarantee.released, *FROM_REPORTS))
         if self.input == "reports":
             return guarantee
         return seeded_guarantee(guarantee, self.random_state, randomizer.random_state)

@@ -54,6 +54,7 @@ from skdplda.privacy._noise import (
 from skdplda.privacy._observation import observe, observing
 from skdplda.privacy._open_ledgers import LedgerAwareMixin, prepaid
 from skdplda.privacy._origin import believed_guarantee, is_covered, is_of_package, stated_guarantee
+from skdplda.privacy._released import COLUMNS, CURATOR, KNOWN, check_released
 from skdplda.privacy._partition import (
     PartitionPlan,
     epsilon_needed,

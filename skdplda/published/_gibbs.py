@@ -31,6 +31,7 @@ class BaseSequentialLDA(BaseTopicModel):
     _why: ClassVar[str]
     _reference: ClassVar[str]
     _status: ClassVar[str] = "claimed"
+    _monitored: ClassVar[tuple[str, ...]] = ()  # attributes of the monitor
     _seeded_as = "PrivateCGSLDA"
 
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -129,6 +130,7 @@ class BaseSequentialLDA(BaseTopicModel):
             status=self._status,
             reason=self._why,
             mechanism=f"collapsed Gibbs sampling, {self._form}",
+            released=("components_", "topic_word_", "n_iter_", *self._monitored),
             not_covered=NOT_COVERED,
             reference=self._reference,
         )
@@ -450,6 +452,7 @@ class InherentPrivacyLDA(TracedSequentialLDA):
     """
 
     _form = "inherent"
+    _monitored = ("inherent_privacy_",)
     _traced_form = "hybrid"  # without noise and clip: the sampler, unmonitored
     _status = "diagnostic"
     _why = (

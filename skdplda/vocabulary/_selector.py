@@ -19,6 +19,7 @@ from skdplda._validation import (
 )
 from skdplda._warnings import warn
 from skdplda.exceptions import EmptySelectionError
+from skdplda.privacy import CURATOR
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
 __all__ = ["DPVocabularySelector"]
@@ -120,7 +121,8 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     (501, 2)
     """
 
-    _released = ("which words are selected", "noisy_weights_")
+    _released = ("which words are selected",)
+    _beside_released = dict.fromkeys(("support_", "n_features_in_", "feature_names_in_"), CURATOR)  # noqa: RUF012
     _not_covered = (
         "number, names and positions of the input's columns (n_features_in_, feature_names_in_, the places in support_)"
         " and the step that made them, unless the columns are public",

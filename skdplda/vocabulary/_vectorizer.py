@@ -127,7 +127,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
     ['copper', 'iron', 'zinc']
     """
 
-    _released = ("vocabulary_", "noisy_weights_")
+    _released = ("vocabulary_",)
     _not_covered = (
         "the matrix that transform returns for private documents",
         "hyper-parameters, stop words and functions of the text that were made from the same documents",
