@@ -107,7 +107,6 @@ def test_it_names_priors_in_the_order_of_seeds(corpus, known):
     check_statement(model)
 
 
-
 def test_public_documents_and_a_public_corpus_change_no_statement(corpus):
     model = PCTD(3, max_iter=2).fit(corpus, public=corpus[:20])
     check_statement(model)

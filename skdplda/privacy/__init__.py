@@ -54,7 +54,6 @@ from skdplda.privacy._noise import (
 from skdplda.privacy._observation import observe, observing
 from skdplda.privacy._open_ledgers import LedgerAwareMixin, prepaid
 from skdplda.privacy._origin import believed_guarantee, is_covered, is_of_package, stated_guarantee
-from skdplda.privacy._released import COLUMNS, CURATOR, KNOWN, check_released
 from skdplda.privacy._partition import (
     PartitionPlan,
     epsilon_needed,
@@ -67,6 +66,7 @@ from skdplda.privacy._partition import (
     select_words,
 )
 from skdplda.privacy._randomness import Randomness, is_guessable_seed, seeded_guarantee
+from skdplda.privacy._released import COLUMNS, CURATOR, KNOWN, check_released
 from skdplda.privacy._statement import round_up
 from skdplda.privacy._unit_words import UnitWords
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel

@@ -13,9 +13,7 @@ NOT_COVERED = (
 )
 
 
-def rounds_guarantee(
-    plan, unit, epsilon, delta, *, hidden, assumptions=(), tells_noise=True, priors=(), **changes
-):
+def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), tells_noise=True, priors=(), **changes):
     """Return the guarantee of `converse` for a plan and a privacy unit, without a limit for `epsilon=inf`.
 
     Epsilon and delta are the plan's target; mechanisms of pure epsilon do not use delta. `hidden` is the assumption on

@@ -122,7 +122,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     """
 
     _released = ("which words are selected",)
-    _beside_released = dict.fromkeys(("support_", "n_features_in_", "feature_names_in_"), CURATOR)  # noqa: RUF012
+    _beside_released = dict.fromkeys(("support_", "n_features_in_", "feature_names_in_"), CURATOR)
     _not_covered = (
         "number, names and positions of the input's columns (n_features_in_, feature_names_in_, the places in support_)"
         " and the step that made them, unless the columns are public",
