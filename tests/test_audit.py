@@ -184,7 +184,7 @@ def test_a_bad_confidence_is_refused_before_anything_is_spent():
 def test_what_an_estimator_without_own_topics_claims_is_audited_too():
     """A claim that grows with the vocabulary counts the canaries' words; a search is judged by its best model."""
     local = audit(LocalPrivateLDA(1, max_iter=1), X, n_canaries=20, verbose=0)
-    assert local.claim.epsilon == LocalPrivateLDA().privacy_cost(6 + 2 * 20).epsilon
+    assert local.claim.epsilon == LocalPrivateLDA().privacy_cost(n_words=6 + 2 * 20).epsilon
     search = PrivateSearchCV(PrivateCGSLDA(max_iter=1), {"n_components": [1, 2]}, mean_trials=1.5)
     report = audit(search, X, n_canaries=200, confidence=CERTAIN, verbose=0)
     assert report.claim == search.privacy_cost() and not report.violated
@@ -259,7 +259,7 @@ def test_noise_that_is_worth_less_than_claimed_is_noticed():
 def test_reports_that_lose_more_than_claimed_are_noticed(mechanism, max_words):
     class Boastful(LocalPrivateLDA):
         def privacy_cost(self, n_words=None, *, unit="document"):
-            honest = super().privacy_cost(n_words, unit=unit)
+            honest = super().privacy_cost(n_words=n_words, unit=unit)
             return replace(honest, epsilon=0.8 * honest.epsilon, event=None)
 
     estimator = Boastful(2, randomizer=LocalRandomizer(1.0, mechanism=mechanism, max_words=max_words))

@@ -186,13 +186,21 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
         return BitChannel(self.bit_epsilon, self.mechanism, n_words, self.max_words, self.reports_per_user)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self, n_words: int, *, unit: Literal["document", "user", "bit"] = "document") -> PrivacyGuarantee:
+    def privacy_cost(
+        self,
+        *,
+        groups: bool = False,
+        n_words: int | None = None,
+        unit: Literal["document", "user", "bit"] = "document",
+    ) -> PrivacyGuarantee:
         """State the guarantee of a user, without data.
 
         Parameters
         ----------
-        n_words : int
-            Size of the vocabulary.
+        groups : bool, default=False
+            Makes no difference: the guarantee is for all reports of a user.
+        n_words : int or None, default=None
+            Size of the vocabulary; needed for a "document" or "user" unless `max_words` is at most half of it.
         unit : {"document", "user", "bit"}, default="document"
             What is protected.
 
@@ -200,8 +208,24 @@ class LocalRandomizer(OneToOneFeatureMixin, TransformerMixin, HiddenSeedsMixin, 
         -------
         guarantee : PrivacyGuarantee
             As `BitChannel.guarantee`.
+
+        Raises
+        ------
+        ValueError
+            If the size of the vocabulary is needed and not given.
         """
-        return stated_guarantee(self, seeded_guarantee(self.channel(n_words).guarantee(unit), self.random_state))
+        channel = self.channel(self._known_size(n_words, unit != "bit"))
+        return stated_guarantee(self, seeded_guarantee(channel.guarantee(unit), self.random_state))
+
+    def _known_size(self, n_words, of_document):
+        """Return a size of the vocabulary to state the guarantee for, which no size above it changes."""
+        if n_words is not None:
+            return n_words
+        if self.max_words is None and of_document:
+            raise ValueError(
+                "n_words must be given: without max_words in the randomizer a document's loss grows with the vocabulary."
+            )
+        return 2 * (self.max_words or 1)
 
     def seed(self) -> bytes | None:
         """Return the seed of a call: None for the system's entropy, else 256 bits, with a warning.

@@ -118,8 +118,13 @@ class BaseHybridLDA(BaseTopicModel):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self) -> PrivacyGuarantee:
+    def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
         """State the guarantee that `fit` would give, without data.
+
+        Parameters
+        ----------
+        groups : bool, default=False
+            Whether `fit` will be given groups. It takes none: a token is protected, whoever wrote it.
 
         Returns
         -------

@@ -330,12 +330,18 @@ class LocalPrivateLDA(BaseTopicModel):
 
     @fit_context(prefer_skip_nested_validation=True)
     def privacy_cost(
-        self, n_words: int | None = None, *, unit: Literal["document", "user", "bit"] = "document"
+        self,
+        *,
+        groups: bool = False,
+        n_words: int | None = None,
+        unit: Literal["document", "user", "bit"] = "document",
     ) -> PrivacyGuarantee:
         """State the guarantee of a user, without data.
 
         Parameters
         ----------
+        groups : bool, default=False
+            Whether `fit` will be given groups. It makes no difference: the guarantee is for all reports of a user.
         n_words : int or None, default=None
             Size of the vocabulary; needed for, or with `epsilon` of, a "document" or "user" unless `max_words` is at
             most half of it.
@@ -352,16 +358,8 @@ class LocalPrivateLDA(BaseTopicModel):
         ValueError
             If the size of the vocabulary is needed and not given.
         """
-        randomizer = self._randomizer()
-        if n_words is None:
-            of_document = unit != "bit" or (self.epsilon is not None and self.epsilon_unit != "bit")
-            if randomizer.max_words is None and of_document:
-                raise ValueError(
-                    "n_words must be given: without max_words in the randomizer a document's loss grows with the"
-                    " vocabulary."
-                )
-            n_words = 2 * (randomizer.max_words or 1)
-        return stated_guarantee(self, self._guarantee(n_words, unit))
+        of_document = unit != "bit" or (self.epsilon is not None and self.epsilon_unit != "bit")
+        return stated_guarantee(self, self._guarantee(self._randomizer()._known_size(n_words, of_document), unit))
 
     def _default_epsilon(self):
         return LocalRandomizer().bit_epsilon if self.randomizer is None and self.epsilon_unit == "bit" else None

@@ -114,8 +114,13 @@ class BaseSequentialLDA(BaseTopicModel):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def privacy_cost(self) -> PrivacyGuarantee:
+    def privacy_cost(self, *, groups: bool = False) -> PrivacyGuarantee:
         """State what the paper claims of a fit, and why that does not hold, without data.
+
+        Parameters
+        ----------
+        groups : bool, default=False
+            Whether `fit` will be given groups. It takes none: what is claimed is claimed of documents.
 
         Returns
         -------
