@@ -270,7 +270,7 @@ def keywords(data, seeds, what, epsilon):
         labels = model.predict(X[train])
         scores, own = threshold_scores(counts, labels), model._relevance()
         top, best = (np.argsort(-scored, axis=1, kind="stable")[:, :10] for scored in (own, scores))
-        npmi = partial(coherence, reference=reference, dictionary=words, measure="c_npmi", n_top=10)
+        npmi = partial(coherence, reference=reference, dictionary=words, measure="c_npmi", n_words=10)
         for measure, value in (
             ("share of NMI", normalized_mutual_info_score(groups[train], labels) / exact),
             ("agreement", np.mean([len(set(a) & set(b)) / 10 for a, b in zip(top, best, strict=True)])),

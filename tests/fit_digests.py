@@ -250,10 +250,14 @@ FITS = {
     "clusters-wide-rows": lambda: wide_clusters(init=np.random.default_rng(3).integers(-99, 100, (400, 300))),
     "clusters-released": lambda: loaded(clusters(projection=5)),
     "insights": insights,
-    "insights-words": lambda: insights(vocabulary=texts()[0]),
+    "insights-words": lambda: insights(public_vocabulary=texts()[0]),
     "local": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5)),
     "local-asymmetric": lambda: fitted(
-        seeded(LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(3.0, mechanism="asymmetric", max_words=5))
+        seeded(
+            LocalPrivateLDA,
+            max_iter=5,
+            randomizer=LocalRandomizer(3.0, mechanism="asymmetric", max_words_per_document=5),
+        )
     ),
     "local-bayes": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5, reconstruction="bayes")),
     "local-moment": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5, reconstruction="moment")),
@@ -269,7 +273,9 @@ FITS = {
     "cgs-discrete": lambda: fitted(seeded(PrivateCGSLDA, epsilon=3.0, mechanism="discrete-gaussian")),
     "hdp-users": lambda: fitted(seeded(HDPLDA, epsilon=200.0, max_iter=3, mechanism="discrete-gaussian")),
     "local-truncated": lambda: fitted(
-        seeded(LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(2.0, max_words=8, reports_per_user=2))
+        seeded(
+            LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(2.0, max_words_per_document=8, reports_per_user=2)
+        )
     ),
     "search": searched,
     "search-poisson": lambda: searched(shape=np.inf),

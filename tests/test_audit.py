@@ -255,14 +255,16 @@ def test_noise_that_is_worth_less_than_claimed_is_noticed():
 
 
 @pytest.mark.parametrize("mechanism", ["symmetric", "asymmetric"])
-@pytest.mark.parametrize("max_words", [None, 1, 2])
-def test_reports_that_lose_more_than_claimed_are_noticed(mechanism, max_words):
+@pytest.mark.parametrize("max_words_per_document", [None, 1, 2])
+def test_reports_that_lose_more_than_claimed_are_noticed(mechanism, max_words_per_document):
     class Boastful(LocalPrivateLDA):
         def privacy_cost(self, n_words=None, *, unit="document"):
             honest = super().privacy_cost(n_words=n_words, unit=unit)
             return replace(honest, epsilon=0.8 * honest.epsilon, event=None)
 
-    estimator = Boastful(2, randomizer=LocalRandomizer(1.0, mechanism=mechanism, max_words=max_words))
+    estimator = Boastful(
+        2, randomizer=LocalRandomizer(1.0, mechanism=mechanism, max_words_per_document=max_words_per_document)
+    )
     assert report_law(estimator)[0] and drawn_reports(estimator)[0]
 
 
@@ -350,7 +352,7 @@ def test_no_mechanism_goes_without_an_audit(name, parameter, option):
 def test_every_law_of_reports_and_every_rule_of_the_variational_estimator_has_a_row():
     """These choices stand in another object, or are said not to affect privacy: audits look at them all the same."""
     laws = {
-        (p["input"], p["randomizer"].mechanism, p["randomizer"].max_words is None)
+        (p["input"], p["randomizer"].mechanism, p["randomizer"].max_words_per_document is None)
         for p, _ in MECHANISMS["LocalPrivateLDA"]
         if "input" in p
     }

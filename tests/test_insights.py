@@ -80,7 +80,7 @@ def test_one_string_is_no_list_of_texts():
 def test_texts_become_clusters_and_keywords_for_one_budget(texts, public, tmp_path):
     words = DRINKS + METALS if public else None
     pipeline = make_insights_pipeline(
-        3.0, 1e-5, embedder=WordVectorEmbedder(VECTORS), n_components=2, vocabulary=words, groups=True
+        3.0, 1e-5, embedder=WordVectorEmbedder(VECTORS), n_components=2, public_vocabulary=words, groups=True
     )
     promised = privacy_guarantee(pipeline, groups=True)
     pipeline.fit(texts, groups=USERS)
@@ -106,7 +106,7 @@ def test_any_function_embeds_texts(texts):
         return np.array([["tea" in text or "milk" in text, "zinc" in text or "iron" in text, 0.2] for text in some])
 
     pipeline = make_insights_pipeline(
-        5.0, 1e-5, embedder=embed, model=EmbeddingTopics(2, init=np.eye(3)[:2]), vocabulary=DRINKS + METALS
+        5.0, 1e-5, embedder=embed, model=EmbeddingTopics(2, init=np.eye(3)[:2]), public_vocabulary=DRINKS + METALS
     ).fit(texts)
     assert pipeline.predict(["milk", "iron"]).tolist() == [0, 1]
     assert privacy_guarantee(clone(pipeline)).epsilon <= 5
@@ -306,7 +306,7 @@ def test_the_console_marks_clusters_and_words_of_noise(files, capsys):
 
 def test_a_function_that_names_topics_is_given_released_words_only(texts):
     pipeline = make_insights_pipeline(
-        5.0, 1e-5, embedder=WordVectorEmbedder(VECTORS), n_components=2, vocabulary=DRINKS + METALS
+        5.0, 1e-5, embedder=WordVectorEmbedder(VECTORS), n_components=2, public_vocabulary=DRINKS + METALS
     ).fit(texts)
     for model in (pipeline[-1], release(pipeline)):
         given, words = [], model.top_words(5).to_numpy().tolist()
@@ -316,7 +316,7 @@ def test_a_function_that_names_topics_is_given_released_words_only(texts):
         assert model.name_topics().get_feature_names_out()[0] == ", ".join(words[0][:3])
         with pytest.raises(ValueError, match="names must be 2 str"):
             model.name_topics(len)
-        with pytest.raises(ValueError, match="n must be between 1"):
+        with pytest.raises(ValueError, match="n_words must be between 1"):
             model.name_topics(str, n_words=0)
 
 

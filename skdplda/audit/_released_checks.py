@@ -87,7 +87,7 @@ def law_of_reports(channel, document):
     """Return the exact probability of each report of a set of words."""
     absent = Fraction(channel.flips, 2**64)
     present = Fraction(1, 2) if channel.mechanism == "asymmetric" else 1 - absent
-    most = min(channel.max_words or len(document), len(document))
+    most = min(channel.max_words_per_document or len(document), len(document))
     kept = list(combinations(sorted(document), most))
     law = dict.fromkeys(product((0, 1), repeat=channel.n_words), Fraction(0))
     for report, chosen in product(law, kept):

@@ -79,7 +79,8 @@ class LocalPrivateLDA(BaseTopicModel):
         same code. None: what the randomizer says. Affects privacy: yes.
     epsilon_unit : {"bit", "document"}, default="bit"
         What `epsilon` is for: one word of a document (`bit_guarantee_`), or the document as a whole
-        (`privacy_guarantee_`), which takes `max_words` of the randomizer to leave any signal. Affects privacy: yes.
+        (`privacy_guarantee_`), which takes `max_words_per_document` of the randomizer to leave any signal. Affects
+        privacy: yes.
     randomizer : LocalRandomizer or None, default=None
         The law of the reports. None: `LocalRandomizer()`. `bit_epsilon=inf` is the non-private model on the same code.
         Affects privacy: yes.
@@ -168,7 +169,7 @@ class LocalPrivateLDA(BaseTopicModel):
     >>> from skdplda.datasets import make_lda_corpus
     >>> from skdplda.local import LocalRandomizer
     >>> X = make_lda_corpus(2000, 100, 4, random_state=0).data
-    >>> randomizer = LocalRandomizer(bit_epsilon=2.0, max_words=20)
+    >>> randomizer = LocalRandomizer(bit_epsilon=2.0, max_words_per_document=20)
     >>> model = LocalPrivateLDA(n_components=4, randomizer=randomizer, max_iter=20).fit(X)
     >>> model.transform(X[:3]).shape
     (3, 4)
@@ -343,8 +344,8 @@ class LocalPrivateLDA(BaseTopicModel):
         groups : bool, default=False
             Whether `fit` will be given groups. It makes no difference: the guarantee is for all reports of a user.
         n_words : int or None, default=None
-            Size of the vocabulary; needed for, or with `epsilon` of, a "document" or "user" unless `max_words` is at
-            most half of it.
+            Size of the vocabulary; needed for, or with `epsilon` of, a "document" or "user" unless
+            `max_words_per_document` is at most half of it.
         unit : {"document", "user", "bit"}, default="document"
             What is protected.
 
@@ -386,7 +387,7 @@ class LocalPrivateLDA(BaseTopicModel):
         randomizer = clone(self._randomizer())
         if self.epsilon is None:
             return randomizer
-        law = randomizer.mechanism, int(n_words), randomizer.max_words, randomizer.reports_per_user
+        law = randomizer.mechanism, int(n_words), randomizer.max_words_per_document, randomizer.reports_per_user
         return randomizer.set_params(bit_epsilon=bit_epsilon_of(float(self.epsilon), self.epsilon_unit, *law))
 
     def _channel(self, n_words):

@@ -22,7 +22,7 @@ def make_insights_pipeline(
     *,
     embedder: Any,
     n_components: int | None = None,
-    vocabulary: Sequence[str] | None = None,
+    public_vocabulary: Sequence[str] | None = None,
     vocabulary_share: float = 0.2,
     vectorizer: DPCountVectorizer | None = None,
     model: EmbeddingTopics | None = None,
@@ -41,7 +41,7 @@ def make_insights_pipeline(
         sentence embedding model, such as a `SentenceTransformer`, which is called with one text at a time.
     n_components : int or None, default=None
         Number of clusters. None leaves that of `model`.
-    vocabulary : sequence of str or None, default=None
+    public_vocabulary : sequence of str or None, default=None
         Public words, in which case none of the budget goes to their choice.
     vocabulary_share : float, default=0.2
         Share of epsilon that chooses the words otherwise, in (0, 1).
@@ -82,8 +82,8 @@ def make_insights_pipeline(
     if hasattr(embedder, "public_rows") and isinstance(topics.init, str):
         rows, weights = embedder.public_rows()
         topics.set_params(init=rows, init_weight=weights)
-    if vocabulary is not None:
-        words.set_params(public_vocabulary=list(vocabulary))
+    if public_vocabulary is not None:
+        words.set_params(public_vocabulary=list(public_vocabulary))
         topics.set_params(epsilon=epsilon, delta=delta)
     else:
         words.set_params(epsilon=vocabulary_share * epsilon, delta=delta / 2)
