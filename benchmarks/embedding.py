@@ -226,7 +226,9 @@ def sentences(path, seeds, what, epsilon):
 
 def fitted(X, epsilon, seed, start, users=None, counts=None, max_iter=None):
     """Return a fitted model, with a seed so that rows are repeatable."""
-    model = EmbeddingTopics(K, epsilon=epsilon, delta=DELTA, init=start[0], init_weight=start[1], random_state=seed)
+    model = EmbeddingTopics(
+        K, epsilon=epsilon, delta=DELTA, public_rows=start[0], public_weights=start[1], random_state=seed
+    )
     model.set_params(max_iter=max_iter)
     return model.fit(X, groups=users, counts=counts)
 

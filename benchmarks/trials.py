@@ -258,12 +258,12 @@ def clusters():
     X = corpus()
     embedded = X @ vectors()
     embedded = embedded[np.linalg.norm(embedded, axis=1) > 0]
-    start = {"init": embedded[:100]}
+    start = {"public_rows": embedded[:100]}
     for options in (
         {},
         {"assignment": "hard"},
         start,
-        start | {"init_weight": np.arange(1.0, 101.0), "max_iter": 3},
+        start | {"public_weights": np.arange(1.0, 101.0), "max_iter": 3},
         {"projection": 4},
         {"centre": np.full(8, 0.1)},
         NO_NOISE,

@@ -48,7 +48,7 @@ def make_insights_pipeline(
     vectorizer : DPCountVectorizer or None, default=None
         Its text settings and mechanism are kept, its budget is replaced. None: English stop words are left out.
     model : EmbeddingTopics or None, default=None
-        Its budget is replaced, and, where the embedder has `public_rows`, its `init`, unless it is an array.
+        Its budget is replaced, and, where the embedder has `public_rows`, its `public_rows`, unless it has some.
     groups : bool, default=False
         Whether `fit` will be given groups, the users of documents. A fit without them is then refused.
 
@@ -79,9 +79,9 @@ def make_insights_pipeline(
     topics = clone(EmbeddingTopics() if model is None else model)
     if n_components is not None:
         topics.set_params(n_components=n_components)
-    if hasattr(embedder, "public_rows") and isinstance(topics.init, str):
+    if hasattr(embedder, "public_rows") and topics.public_rows is None:
         rows, weights = embedder.public_rows()
-        topics.set_params(init=rows, init_weight=weights)
+        topics.set_params(public_rows=rows, public_weights=weights)
     if public_vocabulary is not None:
         words.set_params(public_vocabulary=list(public_vocabulary))
         topics.set_params(epsilon=epsilon, delta=delta)
