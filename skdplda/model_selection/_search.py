@@ -206,13 +206,13 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or list of str, of n_documents
+        X : array-like or sparse matrix of shape (n_documents, n_words), or list of str
             Private documents, as the estimator takes them.
         y : None
             Ignored.
         groups : array-like of shape (n_documents,), default=None
             The user of each document, for user-level privacy; passed to the steps whose `fit` takes it.
-        X_public : array-like, sparse matrix or list of str, default=None
+        X_public : array-like or sparse matrix of shape (n_public, n_words), or list of str, default=None
             Public documents to judge trials by. None: judged on a private part of X.
 
         Returns
@@ -333,7 +333,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or list of str
+        X : array-like or sparse matrix of shape (n_documents, n_words), or list of str
             Documents.
 
         Returns
@@ -350,7 +350,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or list of str
+        X : array-like or sparse matrix of shape (n_documents, n_words), or list of str
             Documents that were not used to fit.
         y : None
             Ignored.

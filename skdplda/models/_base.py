@@ -481,7 +481,7 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
 
         Returns
         -------
-        total : ndarray of int64
+        total : ndarray of the release's shape, int64
             The sum of the units' contributions, on the fixed-point grid.
         norm : {1, 2}
             Order of the norm in which a contribution is bounded.

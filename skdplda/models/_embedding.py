@@ -119,7 +119,7 @@ class EmbeddingTopics(BaseClusterModel, BaseRoundsModel):
         Rows of `components_` that sum to 1; only with counts.
     words_ : ndarray of str of shape (n_words,) or None
         Names of the columns of the counts.
-    signal_to_noise_, topic_signal_to_noise_ : ndarray
+    signal_to_noise_, topic_signal_to_noise_ : ndarray of shape (n_components, n_words) or (n_components,)
         As of the other models; only with counts and noise.
     privacy_guarantee_ : PrivacyGuarantee
         Print it for a statement to publish.
@@ -295,7 +295,7 @@ ShardedCounts
 
         Returns
         -------
-        total : ndarray of int64
+        total : ndarray of the release's shape, int64
             The sum of the units' contributions, on the fixed-point grid.
         norm : 2
             Order of the norm in which a contribution is bounded.

@@ -467,8 +467,10 @@ class HDPLDA(BaseHybridLDA):
 
         Parameters
         ----------
-        nominal_size, mean_length, n_words : int
-            Size of the synthetic corpus; a public guess at the size of the real one.
+        nominal_size, mean_length : int
+            Documents of the synthetic corpus, and their mean length; a public guess at those of the real one.
+        n_words : int
+            Size of the vocabulary.
         max_iter : sequence of int, default=(6, 12, 25, 50)
             Numbers of sweeps to try.
         random_state : int, default=0

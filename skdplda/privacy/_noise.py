@@ -68,7 +68,7 @@ def discrete_laplace(scale: float, shape: int | tuple[int, ...], random_state: A
 
     Returns
     -------
-    numpy.ndarray of int64
+    draws : ndarray of the given shape, int64
         The draws.
 
     Raises
@@ -116,7 +116,7 @@ def rounded_gaussian(sigma: float, shape: int | tuple[int, ...], random_state: A
 
     Returns
     -------
-    numpy.ndarray of int64
+    draws : ndarray of the given shape, int64
         The draws.
 
     Raises
@@ -162,7 +162,7 @@ def discrete_gaussian(sigma: float, shape: int | tuple[int, ...], random_state: 
 
     Returns
     -------
-    numpy.ndarray of int64
+    draws : ndarray of the given shape, int64
         The draws.
 
     Raises

@@ -7,7 +7,7 @@ from uuid import uuid4
 import numpy as np
 
 from skdplda._types import ArrayLike, Matrix, Seed
-from skdplda._validation import PRIOR, SEED, Interval, check_counts, check_memory, fit_context, tokens_of
+from skdplda._validation import PRIOR, SEED, THREADS, Interval, check_counts, check_memory, fit_context, tokens_of
 from skdplda._warnings import warn
 from skdplda.distributed import shards_of
 from skdplda.exceptions import PrivacyLeakWarning
@@ -40,7 +40,7 @@ class BaseSequentialLDA(BaseTopicModel):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "doc_topic_prior": [*PRIOR, "array-like"],
         "topic_word_prior": [*PRIOR],
-        "n_jobs": [Integral, None],
+        "n_jobs": THREADS,
         "random_state": SEED,
     }
 

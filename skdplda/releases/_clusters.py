@@ -54,6 +54,11 @@ class ReleasedClusterModel(BaseClusterModel, ReleasedTopicModel):
     n_features_in_ : int
         Dimensions of an embedding.
 
+    Raises
+    ------
+    ValueError
+        If arrays, words or numbers do not fit each other, or are not as described.
+
     See Also
     --------
     release : Makes one from a fitted pipeline.

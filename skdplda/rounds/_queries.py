@@ -104,8 +104,8 @@ class Query:
 
         Returns
         -------
-        total : ndarray of int64
-            Of the query's shape.
+        total : ndarray of the query's shape, int64
+            Of all units.
 
         Raises
         ------

@@ -195,7 +195,8 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         if len(vectors) and self.n_dimensions not in (None, vectors.shape[1]):
             raise ValueError(
                 f"embedder must make rows of n_dimensions={self.n_dimensions} numbers; got {vectors.shape[1]}. In a"
-                " pipeline of make_insights_pipeline they must be those of public_rows, projection or centre of the model."
+                " pipeline of make_insights_pipeline they must be those of public_rows,"
+                " projection or centre of the model."
             )
         return vectors
 

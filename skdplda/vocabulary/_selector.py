@@ -72,7 +72,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         hides such a word with the probability that it falls by as many scales: 0.1 % (Gaussian) or 2.5 % (Laplace)
         at 3. Policies, "item_frequency", "mad" and "mad2r" only; in the last two it is where weight comes back. Affects
         privacy: no.
-    public_vocabulary : array-like of int or of str, default=None
+    public_vocabulary : array-like of int or of str of shape (n_selected,) or None, default=None
         Columns to select, by number, or by name if X is a data frame, in any order. It must not depend on the
         documents. It costs no privacy. Affects privacy: yes.
     random_state : int, bytes, RandomState or None, default=None

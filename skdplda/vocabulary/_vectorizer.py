@@ -68,7 +68,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         As in `DPVocabularySelector`, but the last tie is broken by the alphabet. Affects privacy: no.
     cutoff : float, default=3.0
         As in `DPVocabularySelector`. Affects privacy: no.
-    public_vocabulary : array-like of str, default=None
+    public_vocabulary : array-like of str of shape (n_selected,) or None, default=None
         Words to count, in any order; the documents are then not read by `fit`, and nothing is spent. They must not
         depend on the documents. Affects privacy: yes.
     random_state : int, bytes, RandomState or None, default=None
