@@ -464,14 +464,14 @@ def test_a_fit_of_little_noise_ends_where_one_of_none_does(planted):
     """Over 20 seeds the logarithm to base 10 of what the cosine lacks is -5.2 with deviation 0.17."""
     X, _, _ = planted
     start = X[:3] + 0.1 * np.random.default_rng(0).normal(size=(3, 8))  # near enough for one end
-    exact = EmbeddingTopics(3, epsilon=np.inf, init=start, max_iter=60).fit(X)
-    noisy = EmbeddingTopics(3, epsilon=1000.0, init=start, random_state=0).fit(X)
+    exact = EmbeddingTopics(3, epsilon=np.inf, public_rows=start, max_iter=60).fit(X)
+    noisy = EmbeddingTopics(3, epsilon=1000.0, public_rows=start, random_state=0).fit(X)
     assert (exact.cluster_centers_ * noisy.cluster_centers_).sum(axis=1).min() > 0.9999
 
 
 def test_it_finds_clusters_and_their_words(planted):
     X, counts, labels = planted
-    model = EmbeddingTopics(3, epsilon=2.0, init=np.eye(8)[:3]).fit(X, counts=counts)
+    model = EmbeddingTopics(3, epsilon=2.0, public_rows=np.eye(8)[:3]).fit(X, counts=counts)
     assert agreement(model, X, labels) > 0.95
     top = model.top_words(4, [f"w{w:02d}" for w in range(12)])
     assert [set(row) for row in top.to_numpy()] == [{f"w{w:02d}" for w in range(4 * k, 4 * k + 4)} for k in range(3)]
@@ -487,18 +487,18 @@ def test_it_finds_clusters_and_their_words(planted):
 def test_a_user_with_half_of_the_texts_is_bounded(planted):
     X, counts, labels = planted
     users = np.where(np.arange(6000) < 3000, 0, np.arange(6000))
-    model = EmbeddingTopics(3, epsilon=2.0, init=np.eye(8)[:3]).fit(X, groups=users, counts=counts)
+    model = EmbeddingTopics(3, epsilon=2.0, public_rows=np.eye(8)[:3]).fit(X, groups=users, counts=counts)
     assert model.privacy_guarantee_.unit == "user"
     assert agreement(model, X, labels) > 0.95
     assert model.cluster_sizes_.sum() == pytest.approx(3001, abs=40 * model.size_deviation_)
     assert model.cluster_sizes_.sum() < 4000
 
 
-@pytest.mark.parametrize("init", ["spread", "public"])
-def test_without_noise_it_is_spherical_k_means(planted, init):
+@pytest.mark.parametrize("public", [False, True])
+def test_without_noise_it_is_spherical_k_means(planted, public):
     X, counts, labels = planted
-    start = X[::50] if init == "public" else init
-    model = EmbeddingTopics(3, epsilon=np.inf, init=start).fit(X, counts=counts)
+    start = X[::50] if public else None
+    model = EmbeddingTopics(3, epsilon=np.inf, public_rows=start).fit(X, counts=counts)
     assert agreement(model, X, labels) > 0.97
     directions = grid_directions(X, np.trunc(model.centre_ * FINE)) / LENGTH
     for k, found in enumerate(model.cluster_centers_):
@@ -525,7 +525,7 @@ def test_disk_threads_and_projection_give_the_same_bits(planted, tmp_path):
 
 def test_rows_without_a_direction_get_the_shares_of_clusters(planted):
     X, _, _ = planted
-    model = EmbeddingTopics(3, init=np.eye(8)[:3]).fit(np.where(np.arange(6000)[:, None] % 7 == 0, np.nan, X))
+    model = EmbeddingTopics(3, public_rows=np.eye(8)[:3]).fit(np.where(np.arange(6000)[:, None] % 7 == 0, np.nan, X))
     rows = np.array([np.full(8, np.nan), np.zeros(8), X[0]])
     assert model.predict(rows)[:2].tolist() == [-1, -1] and model.predict(rows)[2] >= 0
     np.testing.assert_allclose(model.transform(rows)[0], model._topic_sizes())
@@ -536,7 +536,7 @@ def test_rows_without_a_direction_get_the_shares_of_clusters(planted):
 def test_a_row_is_transformed_as_if_alone(planted):
     """Bit by bit: sums of many rows' probabilities are released by `topics_over_time`."""
     X = np.random.default_rng(3).normal(size=(50, 8))
-    model = EmbeddingTopics(3, init=np.eye(8)[:3]).fit(planted[0])
+    model = EmbeddingTopics(3, public_rows=np.eye(8)[:3]).fit(planted[0])
     np.testing.assert_array_equal(model.transform(X), np.vstack([model.transform(row[None]) for row in X]))
 
 
@@ -556,7 +556,7 @@ def test_a_fit_goes_on_from_its_checkpoint_and_refuses_other_data(planted, tmp_p
             raise Stop
 
     X, counts, _ = planted
-    model = EmbeddingTopics(3, init=np.eye(8)[:3], random_state=1)
+    model = EmbeddingTopics(3, public_rows=np.eye(8)[:3], random_state=1)
     whole = clone(model).fit(X, counts=counts)
     path = tmp_path / "fit"
     broken = clone(model).set_params(checkpoint=path, callback=stop)
@@ -588,11 +588,11 @@ def test_wrong_input_is_refused_by_shape_and_type(planted):
             model.fit(texts)
     with pytest.raises(ValueError, match="got texts"):
         model.fit(np.array([["a text", "another"]], dtype=object))
-    with pytest.raises(ValueError, match="init must have 8 columns"):
-        EmbeddingTopics(3, init=np.eye(3)).fit(X)
+    with pytest.raises(ValueError, match="public_rows must have 8 columns"):
+        EmbeddingTopics(3, public_rows=np.eye(3)).fit(X)
     with pytest.raises(ValueError, match="centre must be of length 1"):
         EmbeddingTopics(3, centre=np.ones(8)).fit(X)
-    fitted = EmbeddingTopics(3, init=np.eye(8)[:3], centre=np.full(8, 0.3)).fit(X)
+    fitted = EmbeddingTopics(3, public_rows=np.eye(8)[:3], centre=np.full(8, 0.3)).fit(X)
     with pytest.raises(ValueError, match="features"):
         fitted.predict(X[:, :4])
     with pytest.raises(ValueError, match="knows no words"):
@@ -608,8 +608,8 @@ def test_wrong_input_is_refused_by_shape_and_type(planted):
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"init": [[np.nan, 1.0]]}, "init must be an array of 2 axes and finite numbers"),
-        ({"init_weight": [1.0, 0.0]}, "init_weight must be positive"),
+        ({"public_rows": [[np.nan, 1.0]]}, "public_rows must be an array of 2 axes and finite numbers"),
+        ({"public_weights": [1.0, 0.0]}, "public_weights must be positive"),
         ({"topic_word_prior": -1.0}, "topic_word_prior must be"),
         ({"keyword_share": 1.0}, "keyword_share"),
         ({"epsilon": 1e-9, "delta": 1e-12}, "is too small"),
@@ -622,7 +622,7 @@ def test_parameters_are_refused_before_data_are_read(parameters, said, check_ref
 @pytest.mark.parametrize("released", ["topics", "centre", "words", "cluster_words"])
 def test_audit_contributions_of_every_release_are_bounded(planted, released):
     X, counts, _ = planted
-    model, some = EmbeddingTopics(3, init=np.eye(8)[:3]), slice(0, 200)
+    model, some = EmbeddingTopics(3, public_rows=np.eye(8)[:3]), slice(0, 200)
 
     without = model.audit_contributions(X[some], counts=counts[some], released=released).total
     huge = np.vstack([counts[some], np.full((1, 12), 10**6)])
@@ -640,7 +640,7 @@ def test_texts_in_tables_and_lists_of_words_are_refused_by_name(texts):
 
 def test_what_a_fitted_model_is_given_is_checked_by_name():
     X = np.repeat(np.eye(3), 500, axis=0)
-    model = EmbeddingTopics(3, epsilon=5.0, init=np.eye(3)).fit(
+    model = EmbeddingTopics(3, epsilon=5.0, public_rows=np.eye(3)).fit(
         X, counts=np.eye(3, 4, dtype=int)[np.arange(1500) // 500]
     )
     with pytest.raises(ValueError, match="counts of the 4 words of EmbeddingTopics; got 3 columns"):
@@ -652,7 +652,7 @@ def test_what_a_fitted_model_is_given_is_checked_by_name():
             model.score(X, sample_weight=weight)
 
 
-@pytest.mark.parametrize("name", ["init", "projection"])
+@pytest.mark.parametrize("name", ["public_rows", "projection"])
 def test_public_arrays_of_zeros_are_refused(name):
     with pytest.raises(ValueError, match=f"{name} must have numbers other than 0"):
         EmbeddingTopics(2, **{name: np.zeros((3, 3))}).fit(np.eye(3))

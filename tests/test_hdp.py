@@ -354,7 +354,7 @@ def test_advice_names_the_parameters_that_were_given(X, parameters, advice):
 
 
 def test_advice_needs_no_data():
-    table = HDPLDA(4, epsilon=20).recommend(n_documents=300, mean_length=40, n_words=100, max_iter=(2, 20))
+    table = HDPLDA(4, epsilon=20).recommend(nominal_size=300, mean_length=40, n_words=100, max_iter=(2, 20))
     assert list(table.columns) == ["max_iter", "noise_share", "clip_ratio", "noise", "perplexity"]
     assert table.perplexity.is_monotonic_increasing
     assert table.max_iter[0] == 20

@@ -181,7 +181,10 @@ def test_every_statement_of_an_heir_is_claimed(X):
     assert stream.partial_fit(X).privacy_guarantee_.status == "claimed"
     assert Sweeps(2, max_iter=2).document_cost(3).status == "claimed"
     server = LocalPrivateLDA(2, max_iter=2, randomizer=Coins())
-    assert server.privacy_cost(12).status == "claimed" and LocalPrivateLDA(2).privacy_cost(12).status == "proven"
+    assert (
+        server.privacy_cost(n_words=12).status == "claimed"
+        and LocalPrivateLDA(2).privacy_cost(n_words=12).status == "proven"
+    )
     assert Words(epsilon=50.0, public_vocabulary=None).fit(X).privacy_guarantee_.status == "claimed"
     search = PrivateSearchCV(Stream(2), {"n_components": [2, 3]})
     with pytest.raises(ValueError, match="must have a proven guarantee; got 'claimed'"):

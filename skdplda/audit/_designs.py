@@ -277,9 +277,9 @@ class ClustersDesign(RoundsDesign):
 
 def public_row(estimator):
     """Return one embedding, of as many numbers as the public arrays of an `EmbeddingTopics` ask for."""
-    init, projection, centre = (estimator._public(name) for name in ("init", "projection", "centre"))
-    if init is not None:
-        return init[:1]
+    rows, projection, centre = (estimator._public(name) for name in ("public_rows", "projection", "centre"))
+    if rows is not None:
+        return rows[:1]
     if projection is not None:
         return projection[:, 0][None]
     n_features = max(2, estimator.n_components) if centre is None else len(centre)

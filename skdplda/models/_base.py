@@ -48,11 +48,13 @@ from skdplda.models._transcripts import TranscriptMixin, check_transcript, keep_
 from skdplda.priors._public import PublicPrior, seeded_names
 from skdplda.priors._seeding import order_of_topics
 from skdplda.privacy import (
+    KNOWN,
     BudgetCharge,
     LedgerAwareMixin,
     PrivacyGuarantee,
     Randomness,
     Spending,
+    check_released,
     seeded_guarantee,
     stated_guarantee,
 )
@@ -91,6 +93,9 @@ class BaseTopicModel(
 
     It has `n_components`, `n_jobs`, `doc_topic_prior` and `topic_word_prior` among its parameters.
     """
+
+    # Names are made of a public prior or of released words, or given by hand; merged priors are sums.
+    _beside_released = {"topic_names_": KNOWN, "merged_prior_": KNOWN}  # noqa: RUF012
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -277,7 +282,10 @@ class BaseTopicModel(
         self.topic_word_ = components_ / total(components_, axis=1, keepdims=True)
         for name, value in attributes.items():
             setattr(self, name, value)
+        if self.topic_word_ is None:
+            del self.topic_word_
         self.privacy_guarantee_ = guarantee
+        check_released(self)
         note_parameters(self)
 
     def _load_on_workers(self, X, groups=None, reset=True, embedded=False):
@@ -584,11 +592,11 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
 
     def _in_order_of_seeds(self, fitted, prior):
         """Return the fitted attributes, topics named and in the order of the prior's seeds: post-processing."""
+        if prior is not None and np.ndim(self.doc_topic_prior):  # each topic keeps the prior with which it was found
+            fitted = fitted | {"doc_topic_prior_": self._doc_topic_prior()}
         if prior is None or not len(prior.informed):
             return fitted
         order = order_of_topics(prior, fitted["components_"])
-        if np.ndim(self.doc_topic_prior):  # each topic keeps the prior with which it was found
-            fitted = fitted | {"doc_topic_prior_": self._doc_topic_prior()}
         names = np.array([f"topic_{topic}" for topic in range(self.n_components)], dtype=object)
         names[prior.informed] = np.array(prior.names, dtype=object)[prior.informed]
         return fitted | {name: fitted[name][order] for name in OF_TOPICS if name in fitted} | {"topic_names_": names}
@@ -597,14 +605,20 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         """Whether the priors of topic proportions, and of words, are inferred."""
         return isinstance(self.doc_topic_prior, str), isinstance(self.topic_word_prior, str)
 
-    def _releases_prior(self):
-        """Whether a fit with noise may release a prior of topic proportions that is no parameter."""
-        many = self.doc_topic_prior is None and self.n_components > MOST_OTHERS + FEWEST_APART
-        return self._adaptive() and (self._which_inferred()[0] or many or self._reorders_prior())
+    def _released_priors(self):
+        """Return the names of the fitted priors, which are no parameters, or not in their order."""
+        if self._adaptive():
+            return ("doc_topic_prior_",) if self._which_inferred()[0] or self._many() or self._reorders_prior() else ()
+        inferred = np.isinf(self.epsilon) and any(self._which_inferred())
+        return ("doc_topic_prior_", "topic_word_prior_") if inferred else ()
+
+    def _many(self):
+        """Whether the prior of topics that are not kept apart is smaller."""
+        return self.doc_topic_prior is None and self.n_components > MOST_OTHERS + FEWEST_APART
 
     def _reorders_prior(self):
         """Whether a prior that is an array is released in the order of topics that were matched to seeds."""
-        return np.ndim(self.doc_topic_prior) > 0 and len(seeded_names(self.prior)) > 0
+        return np.ndim(self.doc_topic_prior) > 0 and self.prior is not None
 
     def _doc_topic_prior(self):
         if not self._which_inferred()[0]:
@@ -649,11 +663,11 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
             attributes |= {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
         if isinstance(tables, Knowledge):
             factors = tables.relative_priors()
-            if tables.mean_prior is not None:
-                attributes["doc_topic_prior_"] = (
-                    tables.mean_prior * mean(factors) * in_proportion(total(components, axis=1) * factors)
-                )
-            elif self.doc_topic_prior is None and factors.min() < 1:
+            if self._which_inferred()[0]:
+                prior = FIRST_PRIOR if tables.mean_prior is None else tables.mean_prior * mean(factors)
+                factors = 1.0 if tables.mean_prior is None else factors
+                attributes["doc_topic_prior_"] = prior * in_proportion(total(components, axis=1) * factors)
+            elif self._many():
                 attributes["doc_topic_prior_"] = factors * self._doc_topic_prior()
         return attributes
 

@@ -251,7 +251,7 @@ class PrivateCGSLDA(BaseRoundsModel):
         hidden = "the hidden topic draws of different documents act as independent ones"
         if self._adaptive() and self._which_inferred()[0]:
             hidden += f"; {JUDGING}"
-        options = {"hidden": hidden, "has_prior": self._releases_prior()}
+        options = {"hidden": hidden, "priors": self._released_priors()}
         options["assumptions"] = self._prior_assumption()
         guarantee = rounds_guarantee(plan, unit, self.epsilon, self.delta, **options)
         return seeded_guarantee(guarantee, self.random_state)

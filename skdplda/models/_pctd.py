@@ -37,7 +37,7 @@ from skdplda.models._pctd_guarantee import GUIDE, TOKEN_L2, once_guarantee
 from skdplda.models._pctd_noise import noisy_segments
 from skdplda.models._pctd_tables import ConsistentTables, LastTable
 from skdplda.priors._public import PublicPrior, WordPrior
-from skdplda.privacy import Spending, seeded_guarantee
+from skdplda.privacy import KNOWN, Spending, seeded_guarantee
 from skdplda.rounds._bounds import shortened, some_tokens
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.rounds._loop import rounds_of
@@ -162,6 +162,8 @@ class PCTD(BaseRoundsModel):
     >>> model.privacy_guarantee_
     PrivacyGuarantee(epsilon=5, delta=1e-5, document, add-remove, central, proven)
     """
+
+    _beside_released = {"public_perplexity_": KNOWN}  # noqa: RUF012
 
     _parameter_constraints = {  # noqa: RUF012
         **BaseRoundsModel._parameter_constraints,
@@ -403,7 +405,7 @@ class PCTD(BaseRoundsModel):
                 hidden="",
                 reference=GUIDE,
                 assumptions=prior,
-                has_prior=not plan.noiseless and self._reorders_prior(),
+                priors=("doc_topic_prior_",) if not plan.noiseless and self._reorders_prior() else (),
             )
         else:
             guarantee = once_guarantee(plan, self.epsilon, self.delta)

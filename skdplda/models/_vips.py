@@ -518,7 +518,7 @@ class VIPSLDA(BaseRoundsModel):
             self.delta,
             hidden="; ".join(hidden),
             assumptions=assumptions,
-            has_prior=self._releases_prior() and not stream,
+            priors=() if stream else self._released_priors(),
             **self._claim(plan),
         )
         return seeded_guarantee(guarantee, self.random_state)

@@ -67,6 +67,7 @@ from skdplda.privacy._partition import (
     select_words,
 )
 from skdplda.privacy._randomness import Randomness, is_guessable_seed, seeded_guarantee
+from skdplda.privacy._released import COLUMNS, CURATOR, KNOWN, check_released
 from skdplda.privacy._spending import Spending
 from skdplda.privacy._statement import round_up
 from skdplda.privacy._unit_words import UnitWords

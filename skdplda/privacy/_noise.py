@@ -71,7 +71,7 @@ def discrete_laplace(scale: float, shape: int | tuple[int, ...], random_state: A
 
     Returns
     -------
-    numpy.ndarray of int64
+    draws : ndarray of the given shape, int64
         The draws.
 
     Raises
@@ -119,7 +119,7 @@ def rounded_gaussian(sigma: float, shape: int | tuple[int, ...], random_state: A
 
     Returns
     -------
-    numpy.ndarray of int64
+    draws : ndarray of the given shape, int64
         The draws.
 
     Raises
@@ -165,7 +165,7 @@ def discrete_gaussian(sigma: float, shape: int | tuple[int, ...], random_state: 
 
     Returns
     -------
-    numpy.ndarray of int64
+    draws : ndarray of the given shape, int64
         The draws.
 
     Raises

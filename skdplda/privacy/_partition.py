@@ -104,6 +104,11 @@ class PartitionPlan:
         What new words and the samplers' numerical error cost beside.
     coefficients : tuple of float, default=()
         Of each round in the mean by which words are judged. Empty: each round judges alone.
+
+    Raises
+    ------
+    ValueError
+        If a number is outside its range.
     """
 
     MECHANISMS: ClassVar = (*ROUNDS, *FILLS, "truncated_geometric")
@@ -504,12 +509,12 @@ def select_partitions(
 
     Returns
     -------
-    released : ndarray of int64
+    released : ndarray of shape (n_selected,), int64
         Numbers of the selected words, ascending.
-    weights : ndarray of float64
+    weights : ndarray of shape (n_selected,)
         Their noisy weights, in units of what one unit may give, in the round that released the word or on the mean of
         its rounds.
-    rounds : ndarray of int64
+    rounds : ndarray of shape (n_selected,), int64
         The round that released the word, from 0.
 
     Raises

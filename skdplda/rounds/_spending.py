@@ -250,8 +250,8 @@ class NoisePlan:
 
         Returns
         -------
-        noise : ndarray of int64
-            Of the given shape, on the fixed-point grid.
+        noise : ndarray of the given shape, int64
+            On the fixed-point grid.
         """
         return self.law.sampler(multiplier * NORM_BOUND, shape, random_state, n_threads)
 
