@@ -143,7 +143,7 @@ def _insights(args):
         args.delta,
         embedder=embedder,
         n_components=args.clusters,
-        vocabulary=words,
+        public_vocabulary=words,
         groups=args.users is not None,
     )
     with charging(args, *(step.privacy_cost(groups=args.users is not None) for _, step in pipeline.steps)):

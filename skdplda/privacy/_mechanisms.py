@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from skdplda._arithmetic import exp, log, log1p, log_ndtr, total
+from skdplda._arithmetic import exp, log, log1p, log_ndtr
 from skdplda._types import Function, Sequence
 from skdplda.privacy._accounting import epsilon_of, least
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._events import gaussian_event, laplace_event, zcdp_event
 from skdplda.privacy._noise import delta_slack, discrete_gaussian, discrete_laplace, rounded_gaussian
+from skdplda.privacy._spending import ROUNDING, divided
 
 __all__ = ["MECHANISMS", "MOST_DRAWS", "Mechanism", "mechanism_of", "pure_mechanisms", "without_slack"]
 
@@ -42,18 +43,24 @@ class Mechanism:
     adds_precisions: bool  # whether releases of multipliers m cost what one of precision sum(1 / m**2) costs
     is_sampled: bool  # whether it post-processes Gaussian noise, whose cost under Poisson sampling is known
 
-    def calibrate(self, epsilon: float, delta: float, precisions: Sequence[float]) -> tuple[tuple[float, ...], Any]:
+    def calibrate(
+        self, epsilon: float, delta: float, precisions: Sequence[float], part: float = 1.0
+    ) -> tuple[tuple[float, ...], Any]:
         """Return the noise multiplier of each release, and the event of all.
 
         Epsilon and delta are of all releases together, for exact noise (see `without_slack`). Precisions (inverse
-        variances) are divided in the given proportions, or equally where they do not add up.
+        variances) are divided in the given proportions, or equally where they do not add up. With a `part` the releases
+        have so much of the precision of an (epsilon, delta) release; ValueError where precisions do not add up.
         """
         if not self.adds_precisions:
+            if part < 1:
+                raise ValueError(f"{self.name} noise has no part of a budget, because its precisions do not add up.")
             multiplier = self.multiplier(epsilon, delta, len(precisions))
             return (multiplier,) * len(precisions), self.event(multiplier, len(precisions))
-        multiplier, shares = self.multiplier(epsilon, delta, 1), np.asarray(precisions, dtype=np.float64)
-        divided = multiplier / np.sqrt(shares / total(shares)) * (1 + 1e-12)  # above what rounding took
-        return tuple(divided.tolist()), self.event(multiplier)
+        multiplier = self.multiplier(epsilon, delta, 1)
+        if part < 1:
+            multiplier = multiplier / math.sqrt(part) * (1 + ROUNDING)
+        return divided(multiplier, precisions), self.event(multiplier)
 
 
 def mechanism_of(name: str) -> Mechanism:
