@@ -173,7 +173,7 @@ def searched(**settings):
 def selected(mechanism, groups=None, **settings):
     """Return a fit of a selector of a mechanism, or of a class."""
     settings = {"epsilon": 3.0, "delta": 1e-3} | settings
-    make = partial(DPVocabularySelector, mechanism=mechanism) if isinstance(mechanism, str) else mechanism
+    make = partial(DPVocabularySelector, method=mechanism) if isinstance(mechanism, str) else mechanism
     return make(random_state=SEED, **settings).fit(corpus(3000, 200), groups=groups)
 
 
