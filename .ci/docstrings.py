@@ -28,7 +28,8 @@ MEANINGS = {
     "max_words": r"Of the selected words keep so many",
     "max_words_per_document": r"A longer document reports a random part",
     "max_words_per_unit": r"Words that a document \(user\) takes part with",
-    "mechanism": r"[Ll]aw|One of `skdplda.privacy.MECHANISMS`|What draws the noise|randomized response|The estimator and",
+    "mechanism": r"[Ll]aw|One of `skdplda.privacy.MECHANISMS`|What draws the noise|randomized response"
+    r"|The estimator and",
     "noise": r"What gets noise|Which words do not stand out of the noise",
     "public_rows": r"Public embeddings",
     "n_documents": r"Number of documents|Size of the synthetic corpus",

@@ -289,7 +289,7 @@ FITS = {
         "topics"
     ],
     "selector-sieve": lambda: selected("sieve", epsilon=2.0, delta=1e-6, max_words_per_unit=37),
-    "selector-sieve-discrete": lambda: selected("sieve", noise="discrete-gaussian", max_words_per_unit=2000),
+    "selector-sieve-discrete": lambda: selected("sieve", mechanism="discrete-gaussian", max_words_per_unit=2000),
     "selector-users": lambda: selected("sieve", groups=np.arange(3000) % 700, epsilon=5.0),
     "selector-cutoff": lambda: selected("policy_gaussian", epsilon=1.0, delta=1e-5, cutoff=4.7, max_words_per_unit=11),
     "selector-cutoff-laplace": lambda: selected("policy_laplace", epsilon=1.3, delta=1e-5, cutoff=0.3),
