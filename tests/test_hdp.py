@@ -131,6 +131,8 @@ def test_each_sweep_draws_from_a_stream_of_its_own():
         sampler.sweep()
         drawn.append(sampler.topics.copy())
         assert stats.chisquare(np.bincount(drawn[-1], minlength=4)).pvalue > 1e-6
+    with pytest.raises(RuntimeError, match="release 3 is not one of the plan"):
+        sampler.sweep()
     for one, other in ((0, 1), (0, 2), (1, 2)):
         assert stats.binomtest(int((drawn[one] == drawn[other]).sum()), n, 0.25).pvalue > 1e-6
 

@@ -288,7 +288,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         self.privacy_guarantee_ = guarantee
         check_released(self)
         note_groups(self, users)
-        best.tell()
+        best.warn()
         return self
 
     @fit_context(prefer_skip_nested_validation=False)

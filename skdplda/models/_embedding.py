@@ -36,7 +36,7 @@ from skdplda.models._cluster_rounds import (
 )
 from skdplda.models._clusters import CLEAR, BaseClusterModel, projected_rows
 from skdplda.privacy import COLUMNS, Randomness, seeded_guarantee
-from skdplda.rounds._bounds import GRID, shortened
+from skdplda.rounds._bounds import Bounded, shortened
 from skdplda.rounds._guarantee import rounds_guarantee
 from skdplda.semantics import EmbeddedTexts
 
@@ -278,7 +278,7 @@ ShardedCounts
         *,
         counts: Matrix | None = None,
         released: Literal["topics", "centre", "words", "cluster_words"] = "topics",
-    ) -> tuple[np.ndarray, int, int]:
+    ) -> Bounded:
         """Compute what one release of the fit would have, before noise, for audits by the curator: it is the data.
 
         Parameters
@@ -295,12 +295,9 @@ ShardedCounts
 
         Returns
         -------
-        total : ndarray of the release's shape, int64
-            The sum of the units' contributions, on the fixed-point grid.
-        norm : 2
-            Order of the norm in which a contribution is bounded.
-        bound : int
-            Of a contribution.
+        sums : skdplda.rounds.Bounded
+            Its `total` is the sum of the units' contributions in fixed point, `norm` the order of the norm in which
+            each of them is bounded, and `bound` the bound.
 
         Raises
         ------
@@ -317,7 +314,7 @@ ShardedCounts
         query = copy._make_tables(plan, randomness, data).query("clusters" if released == "topics" else released)
         if released in ("words", "cluster_words") and data.documents.counts is None:
             raise ValueError(f"released={released!r} needs counts.")
-        return copy._e_step(plan, randomness, data).collect(query, 0, None), plan.law.norm, GRID
+        return copy._e_step(plan, randomness, data).collect(query, 0, None)
 
     def _doc_topic_prior(self):
         """Return the prior of clusters when word counts are judged."""

@@ -13,12 +13,12 @@ NOT_COVERED = (
 )
 
 
-def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), tells_noise=True, priors=(), **changes):
+def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), has_noise=True, priors=(), **changes):
     """Return the guarantee of `converse` for a plan and a privacy unit, without a limit for `epsilon=inf`.
 
     Epsilon and delta are the plan's target; mechanisms of pure epsilon do not use delta. `hidden` is the assumption on
     the random draws in the hidden state, empty if there are none; `assumptions` are further ones, where there is noise.
-    `tells_noise` says whether the model has numbers of signal and noise, if there is noise at all, and `priors` names
+    `has_noise` says whether the model has numbers of signal and noise, if there is noise at all, and `priors` names
     the fitted priors. `changes` are other fields of the guarantee, in place of those of proven rounds.
     """
     private = np.isfinite(epsilon)
@@ -39,7 +39,7 @@ def rounds_guarantee(plan, unit, epsilon, delta, *, hidden, assumptions=(), tell
             "components_",
             "topic_word_",
             "n_iter_",
-            *(("signal_to_noise_", "topic_signal_to_noise_") if tells_noise and not plan.noiseless else ()),
+            *(("signal_to_noise_", "topic_signal_to_noise_") if has_noise and not plan.noiseless else ()),
             *priors,
         ),
         "assumptions": tuple(stated),
