@@ -1042,8 +1042,8 @@ MUTANTS = [
     ),
     Mutant(
         "one noise for all rounds of a selection",
-        "    draws += 1\n    while plan.noise",
-        "    while plan.noise",
+        "    draws += 1\n    while plan.mechanism",
+        "    while plan.mechanism",
         "the rounds of a selection share their noise",
         "test_partition test_vocabulary",
     ),

@@ -279,9 +279,9 @@ def clusters():
 def selection():
     """Private vocabularies: each mechanism, documents and users, with public words."""
     X = long_texts()
-    wide = {"mechanism": "mad2r", "max_words_per_unit": 20, "cutoff": 2.0}
+    wide = {"method": "mad2r", "max_words_per_unit": 20, "cutoff": 2.0}
     for options in (
-        *({"mechanism": mechanism} for mechanism in privacy.PartitionPlan.MECHANISMS),
+        *({"mechanism": mechanism} for mechanism in privacy.PartitionPlan.METHODS),
         wide,
         {"max_words_per_document": 9},
     ):

@@ -76,8 +76,8 @@ def corpora(data):
 def select(X, users, seed=None, **parameters):
     """Return the selected columns, none where nothing was, and the CPU seconds of the fit."""
     kind = DPVocabularySelector
-    if parameters["mechanism"] == PUBLISHED:
-        kind, parameters = PublishedItemFrequencySelector, {k: v for k, v in parameters.items() if k != "mechanism"}
+    if parameters["method"] == PUBLISHED:
+        kind, parameters = PublishedItemFrequencySelector, {k: v for k, v in parameters.items() if k != "method"}
     selector = kind(delta=DELTA, random_state=seed, **parameters)
     begin = time.process_time()
     try:
@@ -94,7 +94,7 @@ def sizes(X, users, epsilon, mechanism, seeds):
     tokens, trials = np.asarray(X.sum(axis=0)).ravel(), []
     for bound in (SIEVE_BOUND,) if mechanism == "sieve" else BOUNDS:
         runs = [
-            select(X, users, seed, epsilon=epsilon, mechanism=mechanism, max_words_per_unit=bound)[0] for seed in seeds
+            select(X, users, seed, epsilon=epsilon, method=mechanism, max_words_per_unit=bound)[0] for seed in seeds
         ]
         words = np.array([support.sum() for support in runs])
         mass = np.mean([tokens[support].sum() / tokens.sum() for support in runs])
@@ -108,7 +108,7 @@ def speed(X, numbers):
     """Return rows of the table of CPU seconds."""
     rows = []
     for mechanism in MECHANISMS:
-        seconds = min(select(X, None, epsilon=1.0, mechanism=mechanism)[1] for _ in range(3))
+        seconds = min(select(X, None, epsilon=1.0, method=mechanism)[1] for _ in range(3))
         rows.append({"mechanism": mechanism, "documents": X.shape[0], "entries": X.nnz, "CPU s": seconds})
     rng = np.random.default_rng(0)
     ranks = np.arange(1, 50_001)
@@ -118,8 +118,8 @@ def speed(X, numbers):
         start = np.arange(0, words.size + 1, 50)
         synthetic = sp.csr_array((np.ones(words.size, np.int32), words.ravel(), start), shape=(number, len(ranks)))
         synthetic.sum_duplicates()
-        seconds = min(select(synthetic, None, epsilon=1.0, mechanism="weighted_gaussian")[1] for _ in range(3))
-        rows.append({"mechanism": "weighted_gaussian", "documents": number, "entries": synthetic.nnz, "CPU s": seconds})
+        seconds = min(select(synthetic, None, epsilon=1.0, method="weighted_gaussian")[1] for _ in range(3))
+        rows.append({"method": "weighted_gaussian", "documents": number, "entries": synthetic.nnz, "CPU s": seconds})
     return rows
 
 

@@ -117,7 +117,7 @@ def main():
         n_entries = write(args.folder, args.documents)
         X = mapped(args.folder, args.documents)
         begin = time.process_time()
-        fitted = DPVocabularySelector(mechanism=args.mechanism).fit(X)
+        fitted = DPVocabularySelector(method=args.mechanism).fit(X)
         row |= {"documents": args.documents, "entries": n_entries, "CPU s": time.process_time() - begin, "of texts": 0}
         row["selected"] = int(fitted.support_.sum())
     row["MB"] = memory()

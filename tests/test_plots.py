@@ -281,7 +281,7 @@ def test_vocabulary_sizes_are_solid_if_proven_and_dashed_if_claimed():
 def test_vocabulary_sizes_of_a_selector(corpus):
     selector = DPVocabularySelector(max_words_per_unit=10, random_state=b"sixteen bytes, or more")
     mechanisms = ["sieve", "item_frequency"]
-    display = VocabularyDisplay.from_estimator(selector, corpus, epsilons=[0.001, 100.0], mechanisms=mechanisms)
+    display = VocabularyDisplay.from_estimator(selector, corpus, epsilons=[0.001, 100.0], methods=mechanisms)
     assert list(display.values) == mechanisms and display.claimed == []
     published = PublishedItemFrequencySelector(max_words_per_unit=10)
     claimed = VocabularyDisplay.from_estimator(published, corpus, epsilons=[100.0])
@@ -292,8 +292,8 @@ def test_vocabulary_sizes_of_a_selector(corpus):
     vectorizer = DPCountVectorizer(epsilon=1.0, delta=1e-6, random_state=0)
     display = VocabularyDisplay.from_estimator(vectorizer, texts, epsilons=[50.0], groups=np.arange(300))
     assert display.values["sieve"].tolist() == [2]
-    with pytest.raises(ValueError, match="mechanism"):
-        VocabularyDisplay.from_estimator(selector, corpus, epsilons=[1.0], mechanisms=["none"])
+    with pytest.raises(ValueError, match="method"):
+        VocabularyDisplay.from_estimator(selector, corpus, epsilons=[1.0], methods=["none"])
 
 
 @pytest.mark.parametrize(

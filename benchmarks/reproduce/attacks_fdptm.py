@@ -45,7 +45,7 @@ TOPICS, DELTA, CUTOFF, WORDS = 5, 1e-5, 3.0, 25
 PAIRS = [(1.0, 5.0), (5.0, 5.0), (10.0, 5.0), (5.0, 1.0), (5.0, 10.0)]
 FAMILIES = {
     "as published": (PublishedItemFrequencySelector, partial(PriTopLDA, max_iter=100)),
-    "proven": (partial(DPVocabularySelector, mechanism="item_frequency"), partial(PrivateCGSLDA, delta=DELTA)),
+    "proven": (partial(DPVocabularySelector, method="item_frequency"), partial(PrivateCGSLDA, delta=DELTA)),
 }
 PLAIN = ("no privacy", np.inf, np.inf, "target")
 KEYS = ["family", "epsilon vocabulary", "epsilon topics", "words"]

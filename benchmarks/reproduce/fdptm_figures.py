@@ -72,7 +72,7 @@ from skdplda.vocabulary import DPVocabularySelector
 K, DELTA, CUTOFF, FIXED, N_TOP, AUTHORS_TOP = 5, 1e-5, 3.0, 3.0, 10, 30
 KEYS = ["figure", "varies", "words", "epsilon_1", "topics", "epsilon_2", "seed"]
 EPSILONS = [0.5, 1, 2, 3, 5, 10]
-OWN = DPVocabularySelector().mechanism
+OWN = DPVocabularySelector().method
 # Okabe and Ito's palette; lines differ by their markers too. A claim that does not hold is dashed.
 STYLES = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#56B4E9", "v"), ("#E69F00", "P")]
 NAMES = {"laplace-last": "laplace-last (ε₂ claimed, does not hold)", "non-private": "PrivateCGSLDA"}
@@ -131,7 +131,7 @@ def measure(data, make, figure, varies, words, epsilon_1, topics, epsilon_2, see
         weights, names = make(math.inf, seed).fit(X).components_, counter.get_feature_names_out()
         found = {"total_epsilon": math.inf, "total_delta": 0.0, "status": "not private"}
     else:
-        select = partial(DPVocabularySelector, mechanism=words)
+        select = partial(DPVocabularySelector, method=words)
         if words.endswith("published"):
             select = PublishedItemFrequencySelector
         selector = select(epsilon=epsilon_1, delta=DELTA, cutoff=CUTOFF)

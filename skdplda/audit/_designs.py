@@ -388,10 +388,10 @@ class SelectionDesign(Design):
 
     def __init__(self, estimator, X, n_canaries):
         self._plan = plan = estimator._plan()
-        if plan.noise is None or plan.law.deviation != 1.0 or plan.mechanism in (*plan.IN_TURN, "truncated_geometric"):
+        if plan.mechanism is None or plan.law.deviation != 1.0 or plan.method in (*plan.IN_TURN, "truncated_geometric"):
             raise ValueError(
-                f"mechanism={plan.mechanism!r} with noise={plan.noise!r} has no attack of one fit; mechanism_audits has"
-                " an audit of every selection."
+                f"method={plan.method!r} with mechanism={plan.mechanism!r} has no attack of one fit;"
+                " mechanism_audits has an audit of every selection."
             )
         self._X, self._m, self._first = X, n_canaries, 0 if X is None else X.shape[1]
         self._deviations = plan.mean.deviations if plan.coefficients else plan.scales

@@ -63,8 +63,8 @@ class Finding(NamedTuple):
 SMALL = {"n_components": 2, "epsilon": 0.5, "delta": 1e-10, "max_iter": 3, "topic_word_prior": PRIOR}
 SELECTION = {"epsilon": 1.0, "delta": 0.01, "max_words_per_unit": SINGLE_WORDS}
 SELECTIONS = [  # every rule, and its every noise
-    {"mechanism": rule, **({"noise": noise} if noise else {}), **SELECTION}
-    for rule in PartitionPlan.MECHANISMS
+    {"method": rule, **({"mechanism": noise} if noise else {}), **SELECTION}
+    for rule in PartitionPlan.METHODS
     for noise in (None, *noises_of(rule)[1:])
 ]
 ROUNDS = {**SMALL, "max_norm": 5.0}
@@ -179,7 +179,7 @@ MECHANISMS: dict = {
     "PublishedItemFrequencySelector": [(SELECTION, (single_unit_delta,))],
     "EmbeddingTopics": DEFAULT,
     "PrivateSearchCV": [({"shape": 1.0, **SEARCH}, EXACT), ({"shape": 0.0, **SEARCH}, (exact_totals, many_canaries))],
-    "DPCountVectorizer": [({"mechanism": "weighted_gaussian", **SELECTION}, (single_unit_delta,))],
+    "DPCountVectorizer": [({"method": "weighted_gaussian", **SELECTION}, (single_unit_delta,))],
     "DPVocabularySelector": [(parameters, (single_unit_delta,)) for parameters in SELECTIONS],
 }
 

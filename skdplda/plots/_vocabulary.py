@@ -71,7 +71,7 @@ class VocabularyDisplay:
         *,
         epsilons,
         measure="words",
-        mechanisms=None,
+        methods=None,
         model=None,
         X_test=None,
         n_repeats=1,
@@ -98,7 +98,7 @@ class VocabularyDisplay:
             Ascending.
         measure : {"words", "token_mass", "missing_mass", "downstream_share"}, default="words"
             What to draw.
-        mechanisms : sequence of str, default=None
+        methods : sequence of str, default=None
             One curve each. None draws that of the estimator.
         model : private topic model, default=None
             With "downstream_share" only, which needs a `DPCountVectorizer`. None: that of `make_fdptm_pipeline`.
@@ -129,8 +129,8 @@ class VocabularyDisplay:
         else:
             value = _words(estimator, X, groups, measure)
         values, claimed = {}, []
-        for mechanism in [estimator.mechanism] if mechanisms is None else mechanisms:
-            chosen = {} if mechanisms is None else {"mechanism": mechanism}
+        for mechanism in [estimator.method] if methods is None else methods:
+            chosen = {} if methods is None else {"method": mechanism}
             selectors = [clone(estimator).set_params(epsilon=epsilon, **chosen) for epsilon in epsilons]
             values[mechanism] = np.array(
                 [np.mean([value(clone(selector)) for _ in range(n_repeats)]) for selector in selectors]
