@@ -137,6 +137,8 @@ def measured(table, settings):
         warnings.simplefilter("ignore")  # of seeds, which make rows repeatable
         values = table.measure(settings)
     values = [values] if isinstance(values, dict) else values
+    if both := table.key(settings).keys() & values[0].keys():
+        raise ValueError(f"{table.name}: {sorted(both)} are settings and values")
     cost = {"cpu s": (time.process_time() - begin) / max(len(values), 1)}
     return [table.key(settings) | {k: text(v, 6) for k, v in (cost | one).items()} | said for one in values]
 
@@ -248,7 +250,9 @@ if __name__ == "__main__":
     parser.add_argument("--share", type=float, default=0.01, help="of all rows (default: 0.01)")
     parser.add_argument("--seed", type=int, help="of the draw; default: another one each time")
     parser.add_argument("--quick", action="store_true", help=f"only rows that took at most {QUICK} s of the processor")
-    parser.add_argument("--assume", action="store_true", help="settings that are not known are those of a cell that fits")
+    parser.add_argument(
+        "--assume", action="store_true", help="settings that are not known are those of a cell that fits"
+    )
     args = parser.parse_args()
     if args.what == "list":
         for table in tables():
