@@ -25,8 +25,8 @@ a `PublicPrior`, and `VIPSLDA` with "exact rounds", a bound and not private: it 
 them once for the whole budget. It has Enron's mails cut to seven random words beside.
 
 The sixth, frontier_floor, has corpora cut to 2,000 documents: is a model with topics ever worse than the best mixture
-of uniform and private word frequencies, of the same budget? With vectors, and with vectors of the wrong words. Beside is
-the perplexity of ten topics without noise, for points of the share.
+of uniform and private word frequencies, of the same budget? With vectors, and with vectors of the wrong words. Beside
+is the perplexity of ten topics without noise, for points of the share.
 
 The seventh, frontier_short, cuts documents to 3 to 12 words, and asks what an inferred prior of topic proportions does.
 

@@ -153,7 +153,7 @@ def fill(table, wanted, folder, again=False):
             continue
         try:
             new = measured(table, settings)
-        except ImportError as error:
+        except (ImportError, FileNotFoundError) as error:
             print(f"{table.name} left out: {error}; {settings}", file=sys.stderr)
             continue
         unknown = {""} if settings in planned else set()
@@ -167,7 +167,7 @@ def run(tables, doc, report=None):
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     named = {table.name: table for table in tables}
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"of {', '.join(named)}; default: all")
-    parser.add_argument("--only", nargs="+", default=[], metavar="KEY=A,B", help="cells of these settings")
+    parser.add_argument("--only", nargs="+", default=[], metavar="KEY=VALUE", help="cells of these settings")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="change settings of all cells")
     parser.add_argument("--first", type=int, help="so many cells of each table")
     parser.add_argument("--again", action="store_true", help="rows of other commits, too")
@@ -176,17 +176,17 @@ def run(tables, doc, report=None):
     args = parser.parse_args()
     if unknown := set(args.tables) - set(named):
         parser.error(f"there are the tables {sorted(named)}, not {sorted(unknown)}")
-    only, changes = (dict(one.split("=", 1) for one in given) for given in (args.only, args.set))
+    only, changes = ([one.split("=", 1) for one in given] for given in (args.only, args.set))
     for table in [] if args.draw else [named[name] for name in args.tables or named]:
         types = {field.name: field.type for field in fields(table.settings)}
-        if unknown := [name for name in [*only, *changes] if name not in types]:
+        if unknown := [name for name, _ in only + changes if name not in types]:
             parser.error(f"{table.name} has the settings {sorted(types)}, not {unknown}")
-        allowed = {name: {text(typed(types[name], v)) for v in some.split(",")} for name, some in only.items()}
+        allowed = {name: {text(typed(types[name], v)) for n, v in only if n == name} for name, _ in only}
         cells = [c for c in table.cells() if all(table.key(c)[name] in some for name, some in allowed.items())]
-        cells = [replace(c, **{name: typed(types[name], v) for name, v in changes.items()}) for c in cells]
+        cells = [replace(c, **{name: typed(types[name], v) for name, v in changes}) for c in cells]
         fill(table, list(dict.fromkeys(cells))[: args.first], args.output, args.again)
     found = {name: pd.read_csv(path) for name in named if (path := args.output / f"{name}.csv").exists()}
-    if report is not None and found:
+    if report is not None and found and (args.draw or not (only or changes or args.first)):  # whole tables
         report(found, args.output)
 
 

@@ -11,7 +11,6 @@ the next table. What a message carries is counted as bytes of its arrays, on the
 page's formula. The sum of the owners is compared with a count of all topics at the end.
 """
 
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,7 +108,6 @@ class Worker:
 
 def measure(s):
     """Return rows of means by round and worker: the first round, and those after."""
-    sys.path.append(sys.path.pop(0))  # this folder has a program that is called as Dask's package
     from dask.distributed import Client, LocalCluster
 
     with LocalCluster(N, threads_per_worker=1, dashboard_address=":0") as started, Client(started) as client:

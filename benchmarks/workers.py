@@ -1,6 +1,6 @@
 """Rounds on Dask workers: what the network costs, what a second worker gains, and what a thousand would do.
 
-    python benchmarks/distributed.py
+    python benchmarks/workers.py
 
 Every worker is a process of this machine with one thread. Where other programs compete for its cores, wall times say
 little; the tables therefore give processor time as well, of the busiest worker: what an idle machine would wait for.
