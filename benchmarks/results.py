@@ -13,7 +13,6 @@ An empty setting is not known: the row was stored before settings were, and `com
 values, which were measured there or earlier. Corpora are in SKDPLDA_DATA; SKDPLDA_SCRATCH keeps shadow models.
 
     python benchmarks/results.py check --share 0.01 [--quick] [--seed N]    # measure some rows again, and compare
-    python benchmarks/results.py list                                       # rows, and cells without one
 """
 
 import argparse
@@ -63,26 +62,23 @@ class Table:
         """Return the settings of a row, or None if one is not known; `assume` takes those of a cell that it may be."""
         if all(row.get(field.name) for field in fields(self.settings)):
             return self.settings(**{field.name: typed(field.type, row[field.name]) for field in fields(self.settings)})
-        return next(filter(partial(self.may_be, row), self.cells()), None) if assume else None
+        return next((one for one in self.cells() if fits(row, self.key(one), "")), None) if assume else None
 
-    def may_be(self, row, settings):
-        """Whether a row is of these settings, as far as it knows."""
-        return all(row.get(name, "") in ("", value) for name, value in self.key(settings).items())
+
+def fits(row, key, *unknown):
+    """Whether a row has these settings, or what stands for one that is not known."""
+    return all(row.get(name, "") in (value, *unknown) for name, value in key.items())
 
 
 def typed(kind, value):
     """Return a setting from its text."""
-    if kind is bool:
-        return value == "True"
     return tuple(map(float, value.split())) if kind is tuple else kind(float(value) if kind is int else value)
 
 
 def text(value, digits=10):
     """Return a setting or a value as it stands in a row."""
-    if isinstance(value, tuple):
-        return " ".join(map(text, value))
     if isinstance(value, (str, bool, int)) or not hasattr(value, "__float__"):
-        return str(value)
+        return " ".join(map(text, value)) if isinstance(value, tuple) else str(value)
     return "" if math.isnan(value) else f"{float(value):.{digits}g}"
 
 
@@ -124,9 +120,8 @@ def write(rows, path):
     """Replace a table at once, so that one that is stopped leaves the former."""
     path.parent.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(rows).fillna("")
-    table[[*(name for name in table if name not in STAMP), *STAMP]].to_csv(
-        f"{path}.new", index=False, lineterminator="\n"
-    )
+    table = table[[*(name for name in table if name not in STAMP), *STAMP]]
+    table.to_csv(f"{path}.new", index=False, lineterminator="\n")
     os.replace(f"{path}.new", path)
 
 
@@ -148,7 +143,7 @@ def fill(table, wanted, folder, again=False):
     path, planned = folder / f"{table.name}.csv", set(table.cells())
     for settings in wanted:
         rows, key = read(path), table.key(settings)
-        there = [row for row in rows if all(row.get(name) == value for name, value in key.items())]
+        there = [row for row in rows if fits(row, key)]
         if there and not (again and there[0]["commit"] != commit()):
             continue
         try:
@@ -156,9 +151,8 @@ def fill(table, wanted, folder, again=False):
         except (ImportError, FileNotFoundError) as error:
             print(f"{table.name} left out: {error}; {settings}", file=sys.stderr)
             continue
-        unknown = {""} if settings in planned else set()
-        kept = [row for row in rows if any(row.get(name, "") not in {value, *unknown} for name, value in key.items())]
-        write(kept + new, path)
+        unknown = [""] if settings in planned else []
+        write([row for row in rows if not fits(row, key, *unknown)] + new, path)
         print(*(f"{name}={value}" for name, value in new[-1].items() if name not in STAMP[1:]), flush=True)
 
 
@@ -206,29 +200,24 @@ def tables():
             print(f"{', '.join(stems)} left out: {error}", file=sys.stderr)
 
 
-def others(table, row, again):
-    """Return the values of a row that are others in what was measured again: {column: (stored, now)}."""
-    own = again.keys() & row.keys() - {*STAMP, *table.timed, *table.key(next(iter(table.cells())))}
-    return {name: (row[name], again[name]) for name in sorted(own) if digits(row[name]) != digits(again[name])}
-
-
-def digits(value):
-    """Return six digits of a number, and other text as it is."""
+def same(stored, now):
+    """Whether two values are the same text, or the same number of six digits."""
     try:
-        return text(float(value), 6)
+        return text(float(stored), 6) == text(float(now), 6)
     except ValueError:
-        return value
+        return stored == now
 
 
 def check(share, seed=None, quick=False, assume=False, folder=RESULTS):
     """Measure a share of all rows again and compare them; return {(table, what was found): number of rows}."""
     count, drawn, every = Counter(), {}, []
     for table in tables():
-        groups = Counter()
+        names, places = [field.name for field in fields(table.settings)], Counter()
         for row in read(folder / f"{table.name}.csv"):
-            groups[cell := tuple(row.get(name, "") for name in table.key(next(iter(table.cells()))))] += 1
+            cell = tuple(row[name] for name in names)
             if not quick or 0 < float(row["cpu s"] or 0) <= QUICK:
-                every.append((table, groups[cell] - 1, row))
+                every.append((table, places[cell], row))
+            places[cell] += 1
     for table, place, row in random.Random(seed).sample(every, math.ceil(share * len(every))):
         settings = None if table.timed is True else table.of(row, assume)
         if settings is None:
@@ -236,9 +225,10 @@ def check(share, seed=None, quick=False, assume=False, folder=RESULTS):
         else:
             drawn.setdefault((table, settings), []).append((place, row))
     for (table, settings), some in drawn.items():
-        again = measured(table, settings)
+        again, beside = measured(table, settings), {*STAMP, *table.timed, *table.key(settings)}
         for place, row in some:
-            other = others(table, row, again[place]) if place < len(again) else {"rows": (place + 1, len(again))}
+            now = again[place] if place < len(again) else {}
+            other = {n: (row[n], now.get(n, "")) for n in row if n not in beside and not same(row[n], now.get(n, ""))}
             count[table.name, "differs" if other else "same"] += 1
             print(f"{settings}: differs from {row['commit']}: {other}" if other else f"{settings}: same", flush=True)
     return count
@@ -246,21 +236,12 @@ def check(share, seed=None, quick=False, assume=False, folder=RESULTS):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("check", "list"))
+    parser.add_argument("what", choices=["check"])
     parser.add_argument("--share", type=float, default=0.01, help="of all rows (default: 0.01)")
     parser.add_argument("--seed", type=int, help="of the draw; default: another one each time")
     parser.add_argument("--quick", action="store_true", help=f"only rows that took at most {QUICK} s of the processor")
-    parser.add_argument(
-        "--assume", action="store_true", help="settings that are not known are those of a cell that fits"
-    )
+    parser.add_argument("--assume", action="store_true", help="a setting that is not known is that of a cell that fits")
     args = parser.parse_args()
-    if args.what == "list":
-        for table in tables():
-            rows = read(RESULTS / f"{table.name}.csv")
-            unknown = sum(table.of(row) is None for row in rows)
-            absent = sum(not any(table.may_be(row, cell) for row in rows) for cell in table.cells())
-            print(f"{table.name}: {len(rows)} rows, {unknown} of unknown settings; {absent} cells have no row")
-        sys.exit()
     found = check(args.share, args.seed, args.quick, args.assume)
     print("\n".join(f"{n:6} {name}: {state}" for (name, state), n in sorted(found.items())))
     sys.exit(any(state == "differs" for _, state in found))

@@ -13,7 +13,7 @@ curves and has no epsilon. LDA is collapsed Gibbs sampling with the paper's prio
 
 As in the paper, perplexity falls with iterations and with topics. It says that EM converges within 35 iterations at
 sigma=0.25, and more slowly at 0.3. Ours is still falling then, by 2.4 % from 35 to 50 iterations at 0.25 (3235 to 3156)
-and by 2.9 % at 0.3 (3192 to 3101), of which 1.9 % in the last ten; by 1.3 % without noise. Figure 3 has the reverse
+and by 2.8 % at 0.3 (3192 to 3101), of which 1.9 % in the last ten; by 1.3 % without noise. Figure 3 has the reverse
 order: LDA, 2496 to 1298 from 10 to 50 topics, is below PCTD, 3996 to 3098, where the paper has PCTD below. Eq. (16)
 judges words one by one, and three words that share a topic fit them less well than words that have one each; nothing in
 the paper says how its LDA was folded in. In Figure 2 the paper's EM converges the more slowly the more noise there is,
