@@ -363,7 +363,7 @@ def test_what_topics_make_of_private_words():
 
 def test_results_of_selections_are_drawn_as_means():
     rows = [("sieve", 1, 0.5), ("sieve", 1, 0.7), ("sieve", 2, 0.8), ("printed", 2, 0.4)]
-    table = [{"mechanism": name, "epsilon": e, "token_mass": mass, "delta": 1e-5} for name, e, mass in rows]
+    table = [{"method": name, "epsilon": e, "token_mass": mass, "delta": 1e-5} for name, e, mass in rows]
     table[3]["status"] = "claimed"
     for row in table[:3]:
         row["status"] = "proven"
