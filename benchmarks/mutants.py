@@ -5,14 +5,14 @@ matter, and the test files that ought to notice. Each change is made alone, in a
 kernel compiles the extensions that use the file. Tests stop at the first failure. A change that all tests survive is a
 gap in the tests, or changes nothing that matters, and then does not belong here.
 
-    python benchmarks/mutants.py                      # all changes that have no result of this code
+    python benchmarks/mutants.py                      # all changes that have no result
     python benchmarks/mutants.py --only "noise|seed"  # those whose names match, again
     python benchmarks/mutants.py --thorough           # what survived, against all tests
 
 It needs the kernels compiled in place (`python setup.py build_ext --inplace`) and the extra `test`. Results stand in
-results/mutants.csv, one row a change, and an interrupted run goes on. A row knows the code of the module that was
-changed (`results.py`), not the tests. Pieces of text, not line numbers, say where a change is made: if a piece is not
-found exactly once, nothing runs, and the row has to be adapted.
+results/mutants.csv, one row a change, and an interrupted run goes on. A row names the commit at which its change was
+tried; --again tries those of other commits. Pieces of text, not line numbers, say where a change is made: if a piece is
+not found exactly once, nothing runs, and the row has to be adapted.
 """
 
 import argparse
@@ -30,11 +30,11 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from results import FRESH, STAMP, code_of, data_of, state
+from results import STAMP, commit, stamp
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).with_name("results") / "mutants.csv"
-COLUMNS = ["name", "digest", "file", "result", "seconds", "noticed_by", "why", *STAMP]
+COLUMNS = ["name", "digest", "file", "result", "seconds", "noticed_by", "why", *STAMP[1:]]
 SOURCES = (".py", ".pyx", ".pxd", ".h")
 COPIED = (
     "skdplda",
@@ -1263,13 +1263,6 @@ def users_of(file, texts):
     return {Path(name).stem for name in touched if name.endswith(".pyx")}
 
 
-def code_around(file, texts):
-    """Return what a result depends on: the code of the modules that a file is compiled into, or is."""
-    if file.suffix == ".py":
-        return code_of(".".join(file.with_suffix("").parts))
-    return code_of(*(f"skdplda._kernels.{name}" for name in users_of(file, texts)))
-
-
 class Copy:
     """A copy of the repository, in which one change at a time is made and taken back."""
 
@@ -1375,6 +1368,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="copies that work side by side")
     parser.add_argument("--thorough", action="store_true", help="all tests, for what survived its own")
     parser.add_argument("--no-baseline", action="store_true", help="trust that the tests pass without a change")
+    parser.add_argument("--again", action="store_true", help="changes that were tried at other commits, too")
     parser.add_argument("--list", action="store_true", help="check that each text is found, and list the results")
     args = parser.parse_args()
     texts, rows = sources(ROOT), recorded()
@@ -1396,7 +1390,8 @@ def main():
     elif args.thorough:
         chosen = [mutant for mutant in MUTANTS if rows.get(mutant.digest, {}).get("result") == "survived"]
     else:
-        chosen = [mutant for mutant in MUTANTS if state(rows.get(mutant.digest, {})) != FRESH]
+        tried = {digest for digest, row in rows.items() if not args.again or row["commit"] == commit()}
+        chosen = [mutant for mutant in MUTANTS if mutant.digest not in tried]
     waiting, lock = queue.Queue(), threading.Lock()
     for mutant in chosen:
         waiting.put(mutant)
@@ -1407,10 +1402,10 @@ def main():
                 mutant = waiting.get_nowait()
             except queue.Empty:
                 return
-            began, code = time.time(), code_around(places[mutant.digest], texts)
+            began, said = time.time(), stamp([])
             result, noticed = copy.judge(mutant, ["tests"] if args.thorough else tests_of(mutant))
             row = [mutant.name, mutant.digest, places[mutant.digest], result, round(time.time() - began), noticed]
-            row = dict(zip(COLUMNS, [*map(str, row), mutant.why, code, data_of()], strict=True))
+            row = dict(zip(COLUMNS, [*map(str, row), mutant.why, *said.values()], strict=True))
             row["noticed_by"] = " ".join(row["noticed_by"].split())
             with lock:
                 rows[mutant.digest] = row
