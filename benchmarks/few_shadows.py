@@ -18,8 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+from apart import scratch
 from corpora import path_of
-from results import Table, run, scratch
+from results import Table, run
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
 

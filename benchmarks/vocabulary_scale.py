@@ -15,8 +15,8 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
-from apart import apart, peak
-from results import Table, run, scratch
+from apart import apart, peak, scratch
+from results import Table, run
 
 from skdplda import DPCountVectorizer, DPVocabularySelector
 

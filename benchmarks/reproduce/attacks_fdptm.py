@@ -32,8 +32,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from apart import scratch
 from corpora import path_of
-from results import Table, run, scratch
+from results import Table, run
 
 from skdplda import PrivateCGSLDA
 from skdplda.attacks import AttackResult, membership_experiment

@@ -57,8 +57,9 @@ from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from apart import scratch
 from corpora import path_of
-from results import Table, run, scratch
+from results import Table, run
 
 from skdplda._kernels._variational import e_step, expected_topics
 from skdplda._optional import import_optional
