@@ -126,7 +126,7 @@ def measure(s):
     model.fit(X)
     found = {"cpu s": time.process_time() - begin, "perplexity": model.perplexity(X_test), "unigram": unigram}
     reference = [counter.build_analyzer()(post) for post in test]
-    return found | {"c_npmi": coherence(model, reference, words, measure="c_npmi", n_top=10)}
+    return found | {"c_npmi": coherence(model, reference, words, measure="c_npmi", n_words=10)}
 
 
 def report(tables, folder):

@@ -1,15 +1,15 @@
-"""How many words each mechanism may name, and how fast.
+"""How many words each method may name, and how fast.
 
 Three corpora: 20 Newsgroups (bodies of all posts, English stop words left out; unit: a post), TweetRumors (the cleaned
 tweets of the paper that proposed the pipeline; unit: a tweet) and Enron (raw mail of six mailboxes, a stand-in for the
-whole; unit: the sender). For each epsilon and mechanism: the number of words selected and the share of all tokens that
+whole; unit: the sender). For each epsilon and method: the number of words selected and the share of all tokens that
 they cover. Mechanisms of the literature are shown with the best of several bounds on the words of a unit, chosen here
-with hindsight, which flatters them. "sieve" is our own mechanism, five rounds of the weighted Gaussian one (Theorem 2
+with hindsight, which flatters them. "sieve" is our own method, five rounds of the weighted Gaussian one (Theorem 2
 of doc/theory/vocabulary.rst); it has one bound for all, its default. How its rounds divide the budget, and its floors,
 were chosen on these three corpora at four of these epsilons, with other seeds.
 
 Times are CPU seconds of the whole fit on counts of 20 Newsgroups, after vectorizing, the best of three; and of the
-weighted Gaussian mechanism on synthetic documents, whose number grows.
+weighted Gaussian method on synthetic documents, whose number grows.
 
     python benchmarks/vocabulary.py
 """
@@ -37,7 +37,7 @@ DELTA, SIEVE_BOUND = 1e-5, 200
 NEWS, TWEETS, ENRON = "20 Newsgroups", "TweetRumors", "Enron by sender"
 DATA = {NEWS: "20news", TWEETS: "tweets", ENRON: "enron"}
 PUBLISHED = "item_frequency_published"  # in tables: `PublishedItemFrequencySelector`
-MECHANISMS = (
+METHODS = (
     "sieve",
     "mad2r",
     "mad",
@@ -57,7 +57,7 @@ class Settings:
 
     corpus: str
     epsilon: float
-    mechanism: str
+    method: str
     delta: float = DELTA
     bounds: tuple = (5.0, 20.0, 50.0, 100.0, 200.0, 400.0)
     seeds: tuple = (101.0, 102.0, 103.0)
@@ -67,27 +67,27 @@ class Settings:
 class Speed:
     """Of a row of seconds; `documents` is 0 for all posts of 20 Newsgroups, and otherwise of synthetic ones."""
 
-    mechanism: str
+    method: str
     documents: int = 0
     epsilon: float = 1.0
     repeats: int = 3
 
 
-def bounds_of(mechanism, bounds):
+def bounds_of(method, bounds):
     """Return the bounds that are tried: "sieve" has one."""
-    return (float(SIEVE_BOUND),) if mechanism == "sieve" else bounds
+    return (float(SIEVE_BOUND),) if method == "sieve" else bounds
 
 
 def cells():
     """Return what there is to measure."""
-    found = product(DATA, (0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0), MECHANISMS)
+    found = product(DATA, (0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0), METHODS)
     return [Settings(*one, bounds=bounds_of(one[-1], Settings.bounds)) for one in found]
 
 
 def speed_cells():
     """Return what there is to measure."""
     numbers = (10_000, 100_000, 300_000, 1_000_000)
-    return [Speed(name) for name in MECHANISMS] + [Speed("weighted_gaussian", number) for number in numbers]
+    return [Speed(name) for name in METHODS] + [Speed("weighted_gaussian", number) for number in numbers]
 
 
 @cache
@@ -108,8 +108,8 @@ def load(corpus):
 def select(X, users, seed=None, delta=DELTA, **parameters):
     """Return the selected columns, none where nothing was, and the CPU seconds of the fit."""
     kind = DPVocabularySelector
-    if parameters["mechanism"] == PUBLISHED:
-        kind, parameters = PublishedItemFrequencySelector, {k: v for k, v in parameters.items() if k != "mechanism"}
+    if parameters["method"] == PUBLISHED:
+        kind, parameters = PublishedItemFrequencySelector, {k: v for k, v in parameters.items() if k != "method"}
     selector = kind(delta=delta, random_state=seed, **parameters)
     begin = time.process_time()
     try:
@@ -126,13 +126,13 @@ def sizes(s):
     X, users = load(s.corpus)
     tokens, trials = np.asarray(X.sum(axis=0)).ravel(), []
     for bound in map(int, s.bounds):
-        options = {"epsilon": s.epsilon, "mechanism": s.mechanism, "max_words_per_unit": bound, "delta": s.delta}
+        options = {"epsilon": s.epsilon, "method": s.method, "max_words_per_unit": bound, "delta": s.delta}
         runs = [select(X, users, int(seed), **options)[0] for seed in s.seeds]
         words = np.array([support.sum() for support in runs])
         mass = np.mean([tokens[support].sum() / tokens.sum() for support in runs])
         trials.append((words.mean(), words.min(), words.max(), mass, bound))
     mean, least, most, mass, bound = max(trials)
-    values = {"status": "claimed" if s.mechanism.endswith("published") else "proven", "bound": bound}
+    values = {"status": "claimed" if s.method.endswith("published") else "proven", "bound": bound}
     return values | {"words": mean, "least": least, "most": most, "token_mass": mass, "all words": X.shape[1]}
 
 
@@ -152,7 +152,7 @@ def synthetic(number):
 def speed(s):
     """Return the least CPU seconds of some fits."""
     X = synthetic(s.documents) if s.documents else load(NEWS)[0]
-    seconds = min(select(X, None, epsilon=s.epsilon, mechanism=s.mechanism)[1] for _ in range(s.repeats))
+    seconds = min(select(X, None, epsilon=s.epsilon, method=s.method)[1] for _ in range(s.repeats))
     return {"units": X.shape[0], "entries": X.nnz, "CPU s": seconds}
 
 
@@ -163,8 +163,8 @@ def draw(tables, folder):
     table = tables["vocabulary"]
 
     proven = table[table["status"] == "proven"]
-    best = proven[proven["mechanism"] != "sieve"].groupby(["corpus", "epsilon"])["words"].max().rename("literature")
-    sieve = proven[proven["mechanism"] == "sieve"].set_index(["corpus", "epsilon"])["words"].rename("sieve")
+    best = proven[proven["method"] != "sieve"].groupby(["corpus", "epsilon"])["words"].max().rename("literature")
+    sieve = proven[proven["method"] == "sieve"].set_index(["corpus", "epsilon"])["words"].rename("sieve")
     print(pd.concat([sieve, best], axis=1).assign(ratio=sieve / best).to_string())
     names = list(proven["corpus"].unique())
     figure, axes = plt.subplots(1, len(names), figsize=(4.6 * len(names), 4.0), layout="constrained")
@@ -180,7 +180,7 @@ def draw(tables, folder):
     figure.savefig(folder / "vocabulary.png", dpi=150)
     if "TweetRumors" in names:
         figure, ax = plt.subplots(figsize=(5.6, 4.0), layout="constrained")
-        panel(table[(table["corpus"] == "TweetRumors") & table["mechanism"].isin(["sieve", *PAPER])], ax)
+        panel(table[(table["corpus"] == "TweetRumors") & table["method"].isin(["sieve", *PAPER])], ax)
         ax.set_title("TweetRumors, of 5,942 words", loc="left", fontsize="medium")
         figure.savefig(folder / "vocabulary_figure9.png", dpi=150)
 
@@ -190,8 +190,8 @@ PAPER = ("item_frequency", "item_frequency_published")  # the selection that the
 
 def panel(table, ax):
     """Draw the curves of one corpus."""
-    names = table["mechanism"].str.replace("_published", " (printed: no guarantee)")
-    VocabularyDisplay.from_results(table.assign(mechanism=names), ax=ax)
+    names = table["method"].str.replace("_published", " (printed: no guarantee)")
+    VocabularyDisplay.from_results(table.assign(method=names), ax=ax)
 
 
 TABLES = [

@@ -27,7 +27,7 @@ N_WORDS, DRAWS, BLOCK = 1_000_000, 115, 20_000  # 115 draws leave about 100 diff
 class Settings:
     """Of a row."""
 
-    mechanism: str
+    method: str
     source: str = "disk"
     documents: int = 1_100_000
     epsilon: float = 5.0
@@ -99,7 +99,7 @@ def from_texts(s):
     for text in texts(n_documents):
         analyze(text)
     clocks.append(time.process_time())
-    fitted = Timed(epsilon=s.epsilon, mechanism=s.mechanism).fit(texts(n_documents))
+    fitted = Timed(epsilon=s.epsilon, method=s.method).fit(texts(n_documents))
     clocks.append(time.process_time())
     making, cutting, whole = np.diff(clocks)
     row = {"entries": fitted.entries, "CPU s": whole - making, "of texts": making}
@@ -112,7 +112,7 @@ def from_disk(s, folder):
     n_entries = write(folder, s.documents)
     X = mapped(folder, s.documents)
     begin = time.process_time()
-    fitted = DPVocabularySelector(s.epsilon, mechanism=s.mechanism).fit(X)
+    fitted = DPVocabularySelector(s.epsilon, method=s.method).fit(X)
     seconds = time.process_time() - begin
     return {"entries": n_entries, "CPU s": seconds, "of texts": 0, "selected": int(fitted.support_.sum())}
 

@@ -1,4 +1,4 @@
-"""How many words each mechanism may name on corpora that chose no constant of ours.
+"""How many words each method may name on corpora that chose no constant of ours.
 
 The constants of "sieve" were chosen on 20 Newsgroups, TweetRumors and Enron (benchmarks/vocabulary.py). The corpora
 here were looked at afterwards, once:
@@ -35,7 +35,7 @@ from corpora import path_of
 from results import Table, run
 from scipy import stats
 from sklearn.feature_extraction.text import CountVectorizer
-from vocabulary import DELTA, MECHANISMS, bounds_of, select
+from vocabulary import DELTA, METHODS, bounds_of, select
 
 from skdplda.datasets import load_uci_bow
 from skdplda.metrics import missing_mass, token_mass
@@ -50,7 +50,7 @@ class Settings:
 
     corpus: str
     epsilon: float
-    mechanism: str
+    method: str
     delta: float = DELTA
     bounds: tuple = (20.0, 50.0, 100.0, 200.0, 400.0)
     seeds: tuple = (201.0, 202.0, 203.0)
@@ -137,7 +137,7 @@ load = cache(lambda name: MAKERS[name][0]())
 
 def cells():
     """Return what there is to measure."""
-    proven = [mechanism for mechanism in MECHANISMS if not mechanism.endswith("published")]
+    proven = [method for method in METHODS if not method.endswith("published")]
     more = {"Short titles": (5.0, *Settings.bounds)}
     found = product(MAKERS, (0.5, 1.0, 2.0, 5.0), proven)
     return [Settings(*one, bounds=bounds_of(one[-1], more.get(one[0], Settings.bounds))) for one in found]
@@ -147,7 +147,7 @@ def measure(s):
     """Return the values of a row, of the bound with most words."""
     (X, users), best = load(s.corpus), None
     for bound in map(int, s.bounds):
-        options = {"epsilon": s.epsilon, "mechanism": s.mechanism, "max_words_per_unit": bound, "delta": s.delta}
+        options = {"epsilon": s.epsilon, "method": s.method, "max_words_per_unit": bound, "delta": s.delta}
         runs = [select(X, users, int(seed), **options)[0] for seed in s.seeds]
         words = [float(run.sum()) for run in runs]
         masses, missing = [token_mass(X, run) for run in runs], [missing_mass(X, run, users) for run in runs]
@@ -162,8 +162,8 @@ def measure(s):
 
 def compare(table):
     """Return the sieve beside the best other, by corpus and epsilon."""
-    sieve = table[table["mechanism"] == "sieve"].set_index(["corpus", "epsilon"])
-    others = table[table["mechanism"] != "sieve"].groupby(["corpus", "epsilon"])
+    sieve = table[table["method"] == "sieve"].set_index(["corpus", "epsilon"])
+    others = table[table["method"] != "sieve"].groupby(["corpus", "epsilon"])
     found = pd.DataFrame({"sieve": sieve["words"], "other": others["words"].max()})
     found["ratio"] = found["sieve"] / found["other"]
     for name, best in (("token_mass", others["token_mass"].max()), ("missing_mass", others["missing_mass"].min())):
@@ -179,7 +179,7 @@ def draw(tables, folder, corpus="News articles"):
     print(compare(table).to_string(float_format="{:.3f}".format))
 
     figure, axes = plt.subplots(1, 3, figsize=(12.0, 4.0), layout="constrained")
-    chosen = table[(table["corpus"] == corpus) & (table["mechanism"] != "truncated_geometric")]
+    chosen = table[(table["corpus"] == corpus) & (table["method"] != "truncated_geometric")]
     for measure, ax in zip(("words", "token_mass", "missing_mass"), axes, strict=True):
         VocabularyDisplay.from_results(chosen, measure=measure, unit="document", ax=ax)
         ax.get_legend().remove()

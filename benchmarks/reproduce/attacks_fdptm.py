@@ -94,7 +94,7 @@ def setting(s):
         return PrivateCGSLDA(s.topics, epsilon=s.epsilon_topics), {"vocabulary": "target"}
     options = {"delta": s.delta, "cutoff": s.cutoff, "max_words_per_unit": s.document_words}
     if s.family == "proven":
-        selector = DPVocabularySelector(s.epsilon_vocabulary, mechanism="item_frequency", **options)
+        selector = DPVocabularySelector(s.epsilon_vocabulary, method="item_frequency", **options)
         model = PrivateCGSLDA(s.topics, epsilon=s.epsilon_topics, delta=s.delta)
     else:
         selector = PublishedItemFrequencySelector(epsilon=s.epsilon_vocabulary, **options)

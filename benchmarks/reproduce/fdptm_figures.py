@@ -68,7 +68,7 @@ from skdplda.metrics import coherence, u_mass_coherence
 from skdplda.published import PriTopLDA, PublishedItemFrequencySelector
 from skdplda.vocabulary import DPVocabularySelector
 
-FIXED, EPSILONS, OWN = 3.0, (0.5, 1.0, 2.0, 3.0, 5.0, 10.0), DPVocabularySelector().mechanism
+FIXED, EPSILONS, OWN = 3.0, (0.5, 1.0, 2.0, 3.0, 5.0, 10.0), DPVocabularySelector().method
 # Okabe and Ito's palette; lines differ by their markers too. A claim that does not hold is dashed.
 STYLES = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#56B4E9", "v"), ("#E69F00", "P")]
 NAMES = {"laplace-last": "laplace-last (ε₂ claimed, does not hold)", "non-private": "PrivateCGSLDA"}
@@ -143,7 +143,7 @@ def measure(s):
         weights, names = made(s).fit(X).components_, counter.get_feature_names_out()
         found = {"total_epsilon": math.inf, "total_delta": 0.0, "status": "not private"}
     else:
-        select = partial(DPVocabularySelector, mechanism=s.words)
+        select = partial(DPVocabularySelector, method=s.words)
         if s.words.endswith("published"):
             select = PublishedItemFrequencySelector
         selector = select(epsilon=s.epsilon_1, delta=s.delta, cutoff=s.cutoff)
@@ -165,8 +165,8 @@ def measure(s):
     return {
         "n_words": len(names),
         "authors": authors_coherence(weights, X, s.authors_words),
-        "u_mass": u_mass_coherence(weights, X, n_top=s.top_words).mean(),
-        "c_npmi": coherence(weights, tokens, names, measure="c_npmi", n_top=s.top_words),
+        "u_mass": u_mass_coherence(weights, X, n_words=s.top_words).mean(),
+        "c_npmi": coherence(weights, tokens, names, measure="c_npmi", n_words=s.top_words),
         **found,
     }
 
