@@ -130,7 +130,7 @@ def test_a_model_with_encode_is_given_one_text_at_a_time():
     words, model = DPCountVectorizer(public_vocabulary=["tea", "zinc"]), SentenceModel()
     made = TextEmbedder(model, words).fit_transform(["tea", "zinc", "tea zinc"])
     np.testing.assert_array_equal(made.vectors, np.float32([[1, 0, 0.2], [0, 1, 0.2], [1, 1, 0.2]]))
-    assert model.given == [["tea"], ["zinc"], ["tea zinc"]]
+    assert model.given == [["tea"], ["zinc"], ["tea zinc"], ["tea"], ["zinc"]]  # the texts, and the words
 
 
 def test_a_text_embedder_says_what_is_wrong():

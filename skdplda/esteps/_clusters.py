@@ -129,7 +129,7 @@ class ClusterWords(Query):
     ----------
     centre, centres
         As in `DirectionSums`.
-    word_weights : ndarray of shape (n_words,), int64
+    word_weights : ndarray of shape (n_words,) or (n_clusters, n_words), int64
         Positive.
     """
 
@@ -142,7 +142,7 @@ class ClusterWords(Query):
     @property
     def shape(self):
         """Shape of the sum."""
-        return len(self.centres), len(self.word_weights)
+        return len(self.centres), self.word_weights.shape[-1]
 
     def collect(self, e_step):
         """Return the sum, before noise."""
@@ -322,7 +322,7 @@ class ClusterEStep:
         """Return weighted word counts by cluster, (n_clusters, n_words); a unit's are bounded together."""
         counts, n_clusters = self._X.counts, len(query.centres)
         n_words = counts.shape[1]
-        labels = self._labels(query)
+        labels, weights = self._labels(query), np.broadcast_to(query.word_weights, query.shape)
         order = self._units[1]  # documents, unit by unit
         total = np.zeros(n_clusters * n_words, np.int64)
         ends = np.concatenate([[0], np.cumsum(np.diff(counts.indptr)[order])])[self._units[0]]
@@ -336,7 +336,7 @@ class ClusterEStep:
             keys = (self._unit[of] - first) * (n_clusters * n_words) + labels[of] * n_words + part.col
             keys, place = np.unique(keys, return_inverse=True)
             values = np.zeros(len(keys), np.int64)
-            np.add.at(values, place, part.data.astype(np.int64) * query.word_weights[part.col])
+            np.add.at(values, place, part.data.astype(np.int64) * weights[labels[of], part.col])
             unit, cell = np.divmod(keys, n_clusters * n_words)
             np.add.at(total, cell, scaled_to_grid(values, unit, last - first))
             first = last

@@ -1,5 +1,6 @@
 """What fitted and released clusters of embeddings do with texts, and tell of themselves."""
 
+import math
 from copy import copy
 from numbers import Integral
 from typing import Any
@@ -23,6 +24,7 @@ from skdplda._validation import (
 from skdplda.esteps._clusters import FINE, LENGTH, grid_directions
 from skdplda.metrics import topic_distances
 from skdplda.models._base import BaseTopicModel
+from skdplda.models._cluster_names import rms_of
 from skdplda.semantics import EmbeddedTexts
 
 __all__ = ["CLEAR", "BaseClusterModel", "projected_rows"]
@@ -191,10 +193,30 @@ class BaseClusterModel(BaseTopicModel):
         return self.words_
 
     def _relevance(self, weight=None):
-        """Return the class-based tf-idf of each word, (n_components, n_words); `weight` is for other models."""
+        """Return by how much each word tells of each cluster, (n_components, n_words); `weight` is for other models.
+
+        It is the score of names near centres, or class-based tf-idf.
+        """
         self._check_words()
+        if self._scores() is not None:
+            return self._scores()
         shares = self.topic_word_ * self._topic_sizes()[:, None]
         return self.topic_word_ * log1p(1 / len(shares) / np.maximum(total(shares, axis=0), 1e-300))
+
+    def _scores(self):
+        """Return `keyword_scores_`, or None of a fit without vectors of words."""
+        return getattr(self, "keyword_scores_", None)
+
+    def _topic_signal(self):
+        cells, scores = self._word_signal(), self._scores()
+        return super()._topic_signal() if cells is None or scores is None else rms_of(cells, scores >= 0)
+
+    def _clear_words(self):
+        cells, scores = self._word_signal(), self._scores()
+        if cells is None or scores is None:
+            return super()._clear_words()
+        asked = scores >= 0  # in these cells, of all clusters, the noise is looked at
+        return asked & (cells > math.sqrt(2 * log(max(2, int(np.count_nonzero(asked))))))
 
     def _check_words(self):
         check_is_fitted(self)

@@ -1,7 +1,7 @@
 """Insights at user level: texts in, private clusters and their keywords out, for one budget."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 from sklearn.base import clone
 
@@ -22,7 +22,7 @@ def make_insights_pipeline(
     *,
     embedder: Any,
     n_components: int | None = None,
-    vocabulary: Sequence[str] | None = None,
+    vocabulary: Sequence[str] | Literal["private"] | None = None,
     vocabulary_share: float = 0.2,
     vectorizer: DPCountVectorizer | None = None,
     model: EmbeddingTopics | None = None,
@@ -41,12 +41,15 @@ def make_insights_pipeline(
         sentence embedding model, such as a `SentenceTransformer`, which is called with one text at a time.
     n_components : int or None, default=None
         Number of clusters. None leaves that of `model`.
-    vocabulary : sequence of str or None, default=None
-        Public words, in which case none of the budget goes to their choice.
+    vocabulary : sequence of str, "private" or None, default=None
+        Public words, and phrases of several words, in which case none of the budget goes to their choice; "private":
+        they are chosen from the texts, at a price. None: the words of an embedder that has `public_words`, without stop
+        words and those of two letters; private words for others, or with a `vectorizer`.
     vocabulary_share : float, default=0.2
-        Share of epsilon that chooses the words otherwise, in (0, 1).
+        Share of epsilon that chooses private words, in (0, 1).
     vectorizer : DPCountVectorizer or None, default=None
-        Its text settings and mechanism are kept, its budget is replaced. None: English stop words are left out.
+        Its text settings and mechanism are kept, its budget is replaced. None: English stop words are left out, a word
+        counts once a text, and there are phrases as long as those of `vocabulary`.
     model : EmbeddingTopics or None, default=None
         Its budget is replaced, and, where the embedder has `public_rows`, its `init`, unless it is an array.
     groups : bool, default=False
@@ -75,15 +78,24 @@ def make_insights_pipeline(
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if not is_real(vocabulary_share) or not 0 < vocabulary_share < 1:
         raise ValueError(f"vocabulary_share must be a number above 0 and below 1; got {vocabulary_share!r}.")
-    words = clone(DPCountVectorizer(stop_words="english") if vectorizer is None else vectorizer)
+    words = clone(DPCountVectorizer(stop_words="english", binary=True) if vectorizer is None else vectorizer)
+    if vocabulary is None and vectorizer is None and hasattr(embedder, "public_words"):
+        analyze = words.build_analyzer()
+        named = (word for word in embedder.public_words() if len(word) > 2 or not word.isascii())
+        vocabulary = [word for word in named if analyze(word) == [word]] or "private"
     topics = clone(EmbeddingTopics() if model is None else model)
     if n_components is not None:
         topics.set_params(n_components=n_components)
     if hasattr(embedder, "public_rows") and isinstance(topics.init, str):
         rows, weights = embedder.public_rows()
         topics.set_params(init=rows, init_weight=weights)
-    if vocabulary is not None:
-        words.set_params(public_vocabulary=list(vocabulary))
+    if isinstance(vocabulary, str) and vocabulary != "private":
+        raise ValueError(f"vocabulary must be a list of words, 'private' or None; got {vocabulary!r}.")
+    if vocabulary is not None and not isinstance(vocabulary, str):
+        vocabulary = list(vocabulary)
+        words.set_params(public_vocabulary=vocabulary)
+        if vectorizer is None:
+            words.set_params(ngram_range=(1, max((len(str(word).split()) for word in vocabulary), default=1)))
         topics.set_params(epsilon=epsilon, delta=delta)
     else:
         words.set_params(epsilon=vocabulary_share * epsilon, delta=delta / 2)

@@ -99,7 +99,7 @@ def shrink_ratios(counts, base, deviation):
         Released sums.
     base : ndarray of shape (n_words, n_topics)
         What they would be if topics had the word frequencies; positive.
-    deviation : ndarray of shape (n_words,)
+    deviation : ndarray of shape (n_words,), (n_words, 1) or (n_words, n_topics)
         Standard deviation of the noise in the cells of each word.
 
     Returns
@@ -107,10 +107,10 @@ def shrink_ratios(counts, base, deviation):
     ratios : ndarray of shape (n_words, n_topics)
         Positive.
     """
-    ratios, variance = np.empty(counts.shape), deviation**2
+    ratios, variances = np.empty(counts.shape), np.broadcast_to((deviation**2).reshape(len(counts), -1), counts.shape)
     first = np.full(len(RATIOS), 1 / len(RATIOS))
     for k in range(counts.shape[1]):
-        y, centre = counts[:, k], RATIOS[:, None] * base[:, k]
+        y, centre, variance = counts[:, k], RATIOS[:, None] * base[:, k], variances[:, k]
         width = (WIDTH * centre) ** 2
         width[ONE] = 0
         spread = variance + width

@@ -37,6 +37,8 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
     ----------
     vectorizer_ : DPCountVectorizer
         Fitted.
+    word_vectors_ : ndarray of shape (n_words, n_dimensions)
+        Embeddings of the words, each given to the embedder alone.
     privacy_guarantee_ : PrivacyGuarantee
         Of the choice of words.
 
@@ -94,6 +96,7 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         """
         self._embedding()
         self.vectorizer_ = clone(self._words()).fit(raw_documents, groups=groups)
+        self.word_vectors_ = self._embed(self.get_feature_names_out().tolist())
         note_parameters(self)
         note_groups(self, users_of(self, groups))
         return self
@@ -130,7 +133,7 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         texts = self._texts(raw_documents)
         vectors = self._embed(texts)
         self.fit(texts, y, groups)
-        return EmbeddedTexts(vectors, self.vectorizer_.transform(texts), self.get_feature_names_out())
+        return self._embedded(vectors, texts)
 
     def transform(self, raw_documents: Iterable[str]) -> EmbeddedTexts:
         """Embed and count texts.
@@ -154,8 +157,11 @@ class TextEmbedder(WordColumnsMixin, TransformerMixin, LedgerAwareMixin, BaseEst
         """
         check_is_fitted(self)
         texts = self._texts(raw_documents)
+        return self._embedded(self._embed(texts), texts)
+
+    def _embedded(self, vectors, texts):
         counts = self.vectorizer_.transform(texts)
-        return EmbeddedTexts(self._embed(texts), counts, self.get_feature_names_out())
+        return EmbeddedTexts(vectors, counts, self.get_feature_names_out(), self.word_vectors_)
 
     def _texts(self, raw_documents):
         """Return a list of the texts, which may be read once only."""

@@ -1,0 +1,130 @@
+"""Names of clusters, judged three times, on posts, mails and tweets that are held out; all of it private.
+
+Texts in, 20 clusters and ten keywords of each out, by `make_insights_pipeline` with means of GloVe vectors, delta 1e-5:
+
+* 20 Newsgroups: raw posts, a tenth held out (1,884), groups are newsgroups.
+* Enron by sender: mails, a sender with all of its mails hidden; a tenth of the mails held out, groups are mailboxes.
+* TweetRumors: raw tweets, a fifth held out; groups are the five events of PHEME, whose tweets stand one event after the
+  other in the authors' file.
+
+Rows: NPMI of the pairs of a cluster's keywords in held-out texts, -1 for pairs that never meet; diversity, the share of
+different words among all keywords; and the NMI with the groups, if a held-out text goes to the cluster of whose
+keywords it has most. "private words": the words are chosen from the texts, for a fifth of epsilon. Constants were
+chosen on KOS and news. `--show` prints the names of one fit at epsilon 1.
+
+    python benchmarks/names.py --data FOLDER [--seeds 3] [--show CORPUS]
+"""
+
+import argparse
+import json
+import lzma
+import math
+import os
+import warnings
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+from embedding import posts, row, vectors_of
+from results import Rows
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.metrics import normalized_mutual_info_score
+
+from skdplda import EmbeddingTopics, make_insights_pipeline
+from skdplda.semantics import WordVectorEmbedder
+
+K, DELTA, EPSILONS, N_KEYWORDS = 20, 1e-5, (0.5, 1.0, 2.0), 10
+EVENTS = (890, 469, 2079, 1221, 1143)  # tweets of Ottawa, Germanwings, Charlie Hebdo, Sydney and Ferguson
+RESULTS = Path(__file__).parent / "results" / "names.csv"
+DATA = {"20 Newsgroups": "20news", "Enron by sender": "enron", "TweetRumors": "tweets"}
+
+
+@cache
+def texts_of(data, corpus):
+    """Return texts, groups and users, or None where each text is its own."""
+    if corpus == "20 Newsgroups":
+        return *posts(data)[:2], None
+    if corpus == "TweetRumors":
+        texts = json.loads((Path(data) / "pheme_raw.json").read_text(encoding="utf-8"))["text"]
+        return texts, np.repeat(np.arange(len(EVENTS)), EVENTS), None
+    with lzma.open(Path(data) / "enron_ham_raw.jsonl.xz", "rt") as file:
+        mails = [json.loads(line) for line in file]
+    texts = [f"{mail['subject'] or ''} {mail['body'] or ''}" for mail in mails]
+    boxes, senders = (np.unique([mail[name] for mail in mails], return_inverse=True)[1] for name in ("user", "frm"))
+    return texts, boxes, senders
+
+
+@cache
+def embedder_of(data):
+    return WordVectorEmbedder(vectors_of(data))
+
+
+def fitted(data, corpus, words, epsilon, seed):
+    """Return the held-out texts and their groups, and a pipeline that is fitted on the others."""
+    texts, groups, users = texts_of(data, corpus)
+    order = np.random.default_rng(0).permutation(len(texts))
+    n_held_out = len(texts) // (5 if corpus == "TweetRumors" else 10)
+    test, train = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
+    options = {"vocabulary": "private"} if words == "private words" else {}
+    model = EmbeddingTopics(K, random_state=seed)
+    pipeline = make_insights_pipeline(
+        epsilon, DELTA, embedder=embedder_of(data), model=model, groups=users is not None, **options
+    )
+    pipeline.fit([texts[i] for i in train], groups=None if users is None else users[train])
+    return [texts[i] for i in test], groups[test], pipeline
+
+
+def judged(texts, groups, pipeline):
+    """Return NPMI, diversity and NMI of the keywords."""
+    keywords = pipeline[-1].top_words(N_KEYWORDS).to_numpy()
+    words, columns = np.unique(keywords.astype(str), return_inverse=True)
+    analyze = pipeline[0].build_analyzer()
+    found = CountVectorizer(vocabulary=words, analyzer=analyze, binary=True).transform(texts).toarray().astype(float)
+    together, columns = found.T @ found / len(texts), columns.reshape(keywords.shape)
+    alone, npmi = np.diag(together), []
+    for row_ in columns:
+        for a, b in zip(*np.triu_indices(N_KEYWORDS, 1), strict=True):
+            i, j = row_[a], row_[b]
+            joint = together[i, j]
+            npmi.append(
+                -1 if joint == 0 else math.log(joint / (alone[i] * alone[j])) / -math.log(min(joint, 1 - 1e-12))
+            )
+    labels = np.stack([found[:, row_].sum(axis=1) for row_ in columns]).argmax(axis=0)
+    return np.mean(npmi), len(words) / keywords.size, normalized_mutual_info_score(groups, labels)
+
+
+def names(data, seeds, corpus, words, epsilon):
+    """Return rows of the three judges."""
+    found = np.array([judged(*fitted(data, corpus, words, epsilon, seed)) for seed in range(seeds)])
+    measures = ("NPMI", "diversity", "NMI of keywords")
+    return [row(measure, values) for measure, values in zip(measures, found.T, strict=True)]
+
+
+def cells():
+    """Return what there is to measure."""
+    words = ("words near centres", "private words")
+    return {"names": [{"corpus": c, "words": w, "epsilon": e} for c in DATA for w in words for e in EPSILONS]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default=os.environ.get("SKDPLDA_DATA"), help="folder of the corpora")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--show", choices=DATA, help="print the names of one fit")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    args = parser.parse_args()
+    if args.data is None:
+        parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
+    warnings.simplefilter("ignore")  # of seeds, and of clusters that noise hides
+    if args.show:
+        *_, pipeline = fitted(args.data, args.show, "words near centres", 1.0, 0)
+        print(pipeline[-1].topic_info().sort_values("size", ascending=False).to_string())
+        return
+    rows = Rows(args.output, ["corpus", "words", "epsilon"])
+    for cell in cells()["names"]:
+        work = partial(names, args.data, args.seeds, cell["corpus"], cell["words"], cell["epsilon"])
+        rows.measure(cell, work, [names, EmbeddingTopics], [DATA[cell["corpus"]], "glove"])
+
+
+if __name__ == "__main__":
+    main()
