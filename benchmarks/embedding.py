@@ -226,7 +226,9 @@ def sentences(path, seeds, what, epsilon):
 
 def fitted(X, epsilon, seed, start, users=None, counts=None, max_iter=None):
     """Return a fitted model, with a seed so that rows are repeatable."""
-    model = EmbeddingTopics(K, epsilon=epsilon, delta=DELTA, init=start[0], init_weight=start[1], random_state=seed)
+    model = EmbeddingTopics(
+        K, epsilon=epsilon, delta=DELTA, public_rows=start[0], public_weights=start[1], random_state=seed
+    )
     model.set_params(max_iter=max_iter)
     return model.fit(X, groups=users, counts=counts)
 
@@ -270,7 +272,7 @@ def keywords(data, seeds, what, epsilon):
         labels = model.predict(X[train])
         scores, own = threshold_scores(counts, labels), model._relevance()
         top, best = (np.argsort(-scored, axis=1, kind="stable")[:, :10] for scored in (own, scores))
-        npmi = partial(coherence, reference=reference, dictionary=words, measure="c_npmi", n_top=10)
+        npmi = partial(coherence, reference=reference, dictionary=words, measure="c_npmi", n_words=10)
         for measure, value in (
             ("share of NMI", normalized_mutual_info_score(groups[train], labels) / exact),
             ("agreement", np.mean([len(set(a) & set(b)) / 10 for a, b in zip(top, best, strict=True)])),

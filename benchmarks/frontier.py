@@ -379,7 +379,7 @@ def judge(data, make, corpus, topics, model, epsilon, seed):
         "cpu s": seconds,
     }
     if corpus.texts is not None:
-        found["c_npmi"] = coherence(model, corpus.reference, corpus.words, measure="c_npmi", n_top=10)
+        found["c_npmi"] = coherence(model, corpus.reference, corpus.words, measure="c_npmi", n_words=10)
     if corpus.labels is not None:
         classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
         classifier.fit(model.transform(corpus.train), corpus.labels[0])

@@ -68,6 +68,7 @@ class Mutant(NamedTuple):
 
 ROUNDS = "test_tables test_loop test_plan test_sensitivity test_estep_gibbs test_randomness"
 ADAPTIVE = "test_adaptive test_cgs"
+BOUNDED = "test_sensitivity test_loop test_origin"
 EMBEDDING = "test_embedding"
 GIBBS, HDP = "test_kernels test_gibbs", "test_hdp test_hdp_exact"
 ACCOUNTING = "test_calibration test_guarantee test_selection"
@@ -82,8 +83,8 @@ MUTANTS = [
     ),
     Mutant(
         "size beside a whole direction",
-        "STEP = int(GRID * math.sqrt(1 - SIZE_SHARE) / LENGTH)",
-        "STEP = int(GRID / LENGTH)",
+        "STEP = int(NORM_BOUND * math.sqrt(1 - SIZE_SHARE) / LENGTH)",
+        "STEP = int(NORM_BOUND / LENGTH)",
         "size and direction are bounded each, and not jointly",
         EMBEDDING,
     ),
@@ -104,15 +105,15 @@ MUTANTS = [
     # --- topics over time ---
     Mutant(
         "a unit's counts of topics are not checked",
-        "self._rows[(total > GRID)[self._unit]] = 0",
-        "self._rows[(total > 4 * GRID)[self._unit]] = 0",
-        "proportions that do not sum to one move the counts beyond the bound",
+        "sums.add_whole(self._rows, self._period, self._unit, self.n_units)",
+        "sums.add_whole(self._rows, self._period, np.arange(len(self._rows)), len(self._rows))",
+        "a user of several documents, or proportions that do not sum to one, move the counts beyond the bound",
         "test_periods",
     ),
     Mutant(
         "a user counts once a document",
-        "GRID * (1 - MARGIN) / documents",
-        "GRID * (1 - MARGIN) / np.minimum(documents, 1)",
+        "NORM_BOUND * (1 - MARGIN) / documents",
+        "NORM_BOUND * (1 - MARGIN) / np.minimum(documents, 1)",
         "the counts are zeros for users of several documents, or unbounded",
         "test_periods",
     ),
@@ -134,8 +135,8 @@ MUTANTS = [
     # --- the private loop ---
     Mutant(
         "round noise times 0.6",
-        "return self.law.sampler(multiplier * GRID, shape",
-        "return self.law.sampler(0.6 * multiplier * GRID, shape",
+        "return self.law.sampler(multiplier * NORM_BOUND, shape",
+        "return self.law.sampler(0.6 * multiplier * NORM_BOUND, shape",
         "less noise than is paid for",
         ROUNDS,
     ),
@@ -162,8 +163,8 @@ MUTANTS = [
     ),
     Mutant(
         "rounds one percent too precise",
-        "divided = multiplier / np.sqrt(shares / total(shares)) * (1 + 1e-12)",
-        "divided = multiplier / np.sqrt(shares / total(shares)) * 0.99",
+        "(multiplier / np.sqrt(shares / total(shares)) * (1 + ROUNDING)).tolist()",
+        "(multiplier / np.sqrt(shares / total(shares)) * 0.99).tolist()",
         "the sum of the rounds costs more than the event",
         ROUNDS,
     ),
@@ -204,8 +205,8 @@ MUTANTS = [
     ),
     Mutant(
         "units weigh above the bound",
-        "weight = np.floor(GRID / (norm * (1 + MARGIN)))",
-        "weight = np.ceil(GRID / (norm * (1 + MARGIN)))",
+        "weight = np.floor(NORM_BOUND / (norm * (1 + MARGIN)))",
+        "weight = np.ceil(NORM_BOUND / (norm * (1 + MARGIN)))",
         "a contribution is larger than the sensitivity",
         ROUNDS,
     ),
@@ -225,8 +226,8 @@ MUTANTS = [
     ),
     Mutant(
         "soft counts above the bound",
-        "documents, rows, alpha + np.float32(HALF), None, 1, GRID, 1, 0.0, 0.0,",
-        "documents, rows, alpha + np.float32(HALF), None, 1, GRID + GRID // 64, 1, 0.0, 0.0,",
+        "documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND, 1, 0.0, 0.0,",
+        "documents, rows, alpha + np.float32(HALF), None, 1, NORM_BOUND + NORM_BOUND // 64, 1, 0.0, 0.0,",
         "a contribution is larger than the sensitivity",
         ROUNDS,
     ),
@@ -279,6 +280,126 @@ MUTANTS = [
         "a checkpoint of other releases passes for one of this fit",
         "test_checkpoint",
     ),
+    # --- the type of what gets noise, and the budget ---
+    Mutant(
+        "noise for any array",
+        "    if norm is None:\n        return sums.total if",
+        "    if norm is None or not isinstance(sums, Bounded):\n        return sums.total if",
+        "a sum that nobody has bounded is released",
+        BOUNDED,
+    ),
+    Mutant(
+        "noise whatever the norm is",
+        "    if sums.norm > norm:\n",
+        "    if sums.norm > 2:\n",
+        "Laplace noise of the L1 norm hides contributions that are bounded in L2",
+        BOUNDED,
+    ),
+    Mutant(
+        "noise whatever the shape is",
+        "if total.shape != ask.query.shape:",
+        "if total.ndim != len(ask.query.shape):",
+        "the documents decide the shape of a release",
+        BOUNDED,
+    ),
+    Mutant(
+        "a bounded sum that can be changed",
+        "    view.flags.writeable = False\n    object",
+        "    view.flags.writeable = True\n    object",
+        "what was bounded is something else when it gets noise",
+        BOUNDED,
+    ),
+    Mutant(
+        "arrays from workers are taken as bounded",
+        "return dense(total_of(self._e_step.collect(query, round_, active), self._norm))",
+        "return dense(total_of(self._e_step.collect(query, round_, active), None))",
+        "on workers, a sum that nobody has bounded is released",
+        BOUNDED,
+    ),
+    Mutant(
+        "rows beyond the bound are added",
+        "rows = rows if sound.all() else rows[sound]",
+        "rows = rows[:]",
+        "votes, or products of directions, of any size",
+        BOUNDED,
+    ),
+    Mutant(
+        "documents of a user have the bound each",
+        "norms * np.asarray(n_parts, np.float64) ** self._norm <= NORM_BOUND**self._norm",
+        "norms * np.asarray(1, np.float64) ** self._norm <= NORM_BOUND**self._norm",
+        "a user contributes more than the sensitivity",
+        BOUNDED,
+    ),
+    Mutant(
+        "whole numbers beyond the bound are added",
+        "self._add(values[sound], place[sound])",
+        "self._add(values, place)",
+        "a contribution is larger than the sensitivity",
+        BOUNDED,
+    ),
+    Mutant(
+        "a unit's values of one cell are bounded one by one",
+        "if (np.diff(keys) > 0).all():",
+        "if (np.diff(keys) >= 0).all():",
+        "a unit that has a cell twice contributes more than the sensitivity",
+        BOUNDED,
+    ),
+    Mutant(
+        "places outside of the sum",
+        "0 <= numbers.min() <= numbers.max() < n):",
+        "0 <= numbers.min()):",
+        "a value goes to another unit, whose bound it is no part of",
+        BOUNDED,
+    ),
+    Mutant(
+        "squares that wrap around",
+        "rows = np.asarray(rows, np.float64).reshape(",
+        "rows = np.asarray(rows).reshape(",
+        "a large whole number has a small norm",
+        BOUNDED,
+    ),
+    Mutant(
+        "sums of kernels are not checked",
+        "if not size <= n_units * NORM_BOUND * SLACK:",
+        "if size != size:",
+        "a kernel that does not scale goes unseen",
+        BOUNDED,
+    ),
+    Mutant(
+        "a share is not taken",
+        "            self._shares.append(share)\n",
+        "            self._shares = [share]\n",
+        "releases together take more than the budget",
+        ADAPTIVE,
+    ),
+    Mutant(
+        "a planned release is taken twice",
+        "multiplier = self.plan.multipliers[n_taken]\n",
+        "multiplier = self.plan.multipliers[max(n_taken - 1, 0)]\n",
+        "rounds have other noise than their event says",
+        ROUNDS + " test_checkpoint",
+    ),
+    Mutant(
+        "releases beyond the plan",
+        "not (divides or n_taken < len(self.plan.multipliers))",
+        "not (divides or n_taken <= len(self.plan.multipliers))",
+        "one more release than is paid for",
+        ROUNDS,
+    ),
+    Mutant(
+        "a sweep beyond the plan",
+        "            scale = self._spending.take()\n            key",
+        "            scale = self._plan.scale\n            key",
+        "one more noisy table than is paid for",
+        "test_hdp",
+    ),
+    Mutant(
+        "answers in another order",
+        "found = self.answers[number]\n",
+        "found = self.answers[len(self.answers) - 1 - number]\n",
+        "a resumed fit, or a transcript, makes another model of the same releases",
+        "test_checkpoint test_transcripts",
+    ),
     # --- M-steps, and what is told of the noise ---
     Mutant(
         "forgetting of the model",
@@ -296,8 +417,8 @@ MUTANTS = [
     ),
     Mutant(
         "model noise without the sampling rate",
-        "/ total(weight) * norm_bound / plan.sampling_rate",
-        "/ total(weight) * norm_bound",
+        "/ total(weight) * bound_in_tokens / plan.sampling_rate",
+        "/ total(weight) * bound_in_tokens",
         "what skdplda cost prints",
         ROUNDS,
     ),
@@ -310,8 +431,8 @@ MUTANTS = [
     ),
     Mutant(
         "noise deviation without the sampling rate",
-        "scale = NORM_BOUND / plan.sampling_rate\n",
-        "scale = NORM_BOUND\n",
+        "scale = BOUND_IN_TOKENS / plan.sampling_rate\n",
+        "scale = BOUND_IN_TOKENS\n",
         "what skdplda cost prints",
         "test_cgs test_cli",
     ),
@@ -324,8 +445,8 @@ MUTANTS = [
     ),
     Mutant(
         "what the bound stands for",
-        "\nNORM_BOUND = 5.0\n",
-        "\nNORM_BOUND = 4.0\n",
+        "\nBOUND_IN_TOKENS = 5.0\n",
+        "\nBOUND_IN_TOKENS = 4.0\n",
         "what noise_deviation says",
         ROUNDS + " test_cgs",
     ),
@@ -338,8 +459,8 @@ MUTANTS = [
     ),
     Mutant(
         "online tables without the sampling rate",
-        "self._scale, self._offset, self._decay = norm_bound / GRID / rate, offset, decay",
-        "self._scale, self._offset, self._decay = norm_bound / GRID, offset, decay",
+        "self._scale, self._offset, self._decay = bound_in_tokens / NORM_BOUND / rate, offset, decay",
+        "self._scale, self._offset, self._decay = bound_in_tokens / NORM_BOUND, offset, decay",
         "online models shrink",
         ROUNDS,
     ),
@@ -381,8 +502,8 @@ MUTANTS = [
     ),
     Mutant(
         "each of a user's documents votes",
-        "/ e_step.documents.sizes(numbers)\n            found[:, 0] +=",
-        "/ np.ones_like(e_step.documents.sizes(numbers))\n            found[:, 0] +=",
+        "scale = NORM_BOUND * (1 - MARGIN) / sizes\n            sums.add_rows(",
+        "scale = NORM_BOUND * (1 - MARGIN) / (sizes := np.ones_like(sizes))\n            sums.add_rows(",
         "a user contributes more than the sensitivity",
         ADAPTIVE,
     ),
@@ -411,8 +532,8 @@ MUTANTS = [
     # --- variational inference ---
     Mutant(
         "scaled soft counts above the bound",
-        "self._norm = GRID if units is None and max_norm is None and not exact else 0",
-        "self._norm = GRID + GRID // 64 if units is None and max_norm is None and not exact else 0",
+        "self._norm = NORM_BOUND if units is None and max_norm is None and not exact else 0",
+        "self._norm = NORM_BOUND + NORM_BOUND // 64 if units is None and max_norm is None and not exact else 0",
         "a contribution is larger than the sensitivity",
         "test_variational test_vips test_audit",
     ),
@@ -461,8 +582,8 @@ MUTANTS = [
     ),
     Mutant(
         "half the noise on segments",
-        "            sigma * GRID, exact.shape, randomness",
-        "            sigma * GRID / 2, exact.shape, randomness",
+        "            sigma * NORM_BOUND, exact.shape, randomness",
+        "            sigma * NORM_BOUND / 2, exact.shape, randomness",
         "less noise than is paid for",
         "test_pctd_noise test_pctd",
     ),
@@ -490,8 +611,8 @@ MUTANTS = [
     # --- HDPLDA ---
     Mutant(
         "half the noise of HDPLDA",
-        "return self.law.sampler(self.scale, shape, random_state, n_threads)",
-        "return self.law.sampler(self.scale / 2, shape, random_state, n_threads)",
+        "return self.law.sampler(scale, shape, random_state, n_threads)",
+        "return self.law.sampler(scale / 2, shape, random_state, n_threads)",
         "less noise than is paid for",
         HDP,
     ),
@@ -554,7 +675,7 @@ MUTANTS = [
     # --- the search ---
     Mutant(
         "scores without noise",
-        'noise = mechanism_of("gaussian").sampler(deviation * GRID, (1,), seed)[0] if deviation else 0',
+        'noise = mechanism_of("gaussian").sampler(deviation * NORM_BOUND, (1,), seed)[0] if deviation else 0',
         "noise = 0",
         "a score tells of held-out documents",
         "test_model_selection",
@@ -894,8 +1015,8 @@ MUTANTS = [
     ),
     Mutant(
         "all of delta for the noise",
-        "multipliers, event = law.calibrate(epsilon, delta / 2, shares)",
-        "multipliers, event = law.calibrate(epsilon, delta, shares)",
+        "multipliers, event = law.calibrate(epsilon, delta / 2, shares, part)",
+        "multipliers, event = law.calibrate(epsilon, delta, shares, part)",
         "delta is spent twice",
         "test_partition test_vocabulary",
     ),

@@ -65,7 +65,7 @@ def fitted(data, corpus, words, epsilon, seed):
     order = np.random.default_rng(0).permutation(len(texts))
     n_held_out = len(texts) // (5 if corpus == "TweetRumors" else 10)
     test, train = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
-    options = {"vocabulary": "private"} if words == "private words" else {}
+    options = {"public_vocabulary": None} if words == "private words" else {}
     model = EmbeddingTopics(K, random_state=seed)
     pipeline = make_insights_pipeline(
         epsilon, DELTA, embedder=embedder_of(data), model=model, groups=users is not None, **options

@@ -130,7 +130,7 @@ def main():
     def judge(kind, X, options, n_topics, epsilon, seed):
         model = kind(n_topics, epsilon=epsilon, n_jobs=arguments.jobs, random_state=seed, **options)
         found = fitted(model, X.astype(int) if kind is PrivateCGSLDA else X, X_test)
-        return found | {"c_npmi": coherence(model, reference, words, measure="c_npmi", n_top=10)}
+        return found | {"c_npmi": coherence(model, reference, words, measure="c_npmi", n_words=10)}
 
     if arguments.quick:
         for name, kind, X, options in contenders:

@@ -258,12 +258,12 @@ def clusters():
     X = corpus()
     embedded = X @ vectors()
     embedded = embedded[np.linalg.norm(embedded, axis=1) > 0]
-    start = {"init": embedded[:100]}
+    start = {"public_rows": embedded[:100]}
     for options in (
         {},
         {"assignment": "hard"},
         start,
-        start | {"init_weight": np.arange(1.0, 101.0), "max_iter": 3},
+        start | {"public_weights": np.arange(1.0, 101.0), "max_iter": 3},
         {"projection": 4},
         {"centre": np.full(8, 0.1)},
         NO_NOISE,
@@ -283,7 +283,7 @@ def selection():
     for options in (
         *({"mechanism": mechanism} for mechanism in privacy.PartitionPlan.MECHANISMS),
         wide,
-        {"max_words": 9},
+        {"max_words_per_document": 9},
     ):
         for groups in (None, np.arange(X.shape[0]) // 3):
             selector = DPVocabularySelector(5.0, delta=1e-3, random_state=0).set_params(**options)
@@ -307,8 +307,8 @@ def measures():
         yield metrics.score_samples(X, topics, method=method)
     proportions = np.random.default_rng(2).dirichlet(np.ones(4), size=X.shape[0])
     yield metrics.log_likelihood(X, topics, proportions)
-    for n_top in (10, 30):
-        yield metrics.u_mass_coherence(topics, X, n_top=n_top)
+    for n_words in (10, 30):
+        yield metrics.u_mass_coherence(topics, X, n_words=n_words)
     yield metrics.token_mass(X, np.arange(20))
     yield metrics.missing_mass(X, np.arange(20))
     yield metrics.missing_mass(X, np.arange(20), users())

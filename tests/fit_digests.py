@@ -237,23 +237,27 @@ FITS = {
     "pctd-vectors": lambda: fitted(seeded(PCTD, epsilon=5.0, prior=word_prior())),
     "pctd-public": lambda: fitted(seeded(PCTD, epsilon=5.0), public=corpus(60, seed=8)),
     "clusters": clusters,
-    "clusters-public": lambda: clusters(init=np.eye(4, 12)),
+    "clusters-public": lambda: clusters(public_rows=np.eye(4, 12)),
     "clusters-exact": lambda: clusters(epsilon=np.inf),
-    "clusters-rows": lambda: clusters(init=vectors(), init_weight=np.arange(1, 41)),
+    "clusters-rows": lambda: clusters(public_rows=vectors(), public_weights=np.arange(1, 41)),
     "clusters-users": lambda: clusters(groups=USERS, epsilon=8.0),
     "clusters-hard": lambda: clusters(assignment="hard", groups=USERS, epsilon=8.0),
-    "clusters-many": lambda: clusters(30, epsilon=np.inf, init=vectors()[:7]),
-    "clusters-projection": lambda: clusters(projection=5, init=vectors()),
+    "clusters-many": lambda: clusters(30, epsilon=np.inf, public_rows=vectors()[:7]),
+    "clusters-projection": lambda: clusters(projection=5, public_rows=vectors()),
     "clusters-matrix": lambda: clusters(projection=vectors()[:12, :7], centre=np.arange(7) / 20),
     "clusters-wide": wide_clusters,
     "clusters-wide-projection": lambda: wide_clusters(projection=90),
-    "clusters-wide-rows": lambda: wide_clusters(init=np.random.default_rng(3).integers(-99, 100, (400, 300))),
+    "clusters-wide-rows": lambda: wide_clusters(public_rows=np.random.default_rng(3).integers(-99, 100, (400, 300))),
     "clusters-released": lambda: loaded(clusters(projection=5)),
     "insights": insights,
-    "insights-words": lambda: insights(vocabulary=texts()[0]),
+    "insights-words": lambda: insights(public_vocabulary=texts()[0]),
     "local": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5)),
     "local-asymmetric": lambda: fitted(
-        seeded(LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(3.0, mechanism="asymmetric", max_words=5))
+        seeded(
+            LocalPrivateLDA,
+            max_iter=5,
+            randomizer=LocalRandomizer(3.0, mechanism="asymmetric", max_words_per_document=5),
+        )
     ),
     "local-bayes": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5, reconstruction="bayes")),
     "local-moment": lambda: fitted(seeded(LocalPrivateLDA, max_iter=5, reconstruction="moment")),
@@ -269,7 +273,9 @@ FITS = {
     "cgs-discrete": lambda: fitted(seeded(PrivateCGSLDA, epsilon=3.0, mechanism="discrete-gaussian")),
     "hdp-users": lambda: fitted(seeded(HDPLDA, epsilon=200.0, max_iter=3, mechanism="discrete-gaussian")),
     "local-truncated": lambda: fitted(
-        seeded(LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(2.0, max_words=8, reports_per_user=2))
+        seeded(
+            LocalPrivateLDA, max_iter=5, randomizer=LocalRandomizer(2.0, max_words_per_document=8, reports_per_user=2)
+        )
     ),
     "search": searched,
     "search-poisson": lambda: searched(shape=np.inf),

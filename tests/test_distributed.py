@@ -703,8 +703,8 @@ class TestEmbeddings:
             )
         with pytest.raises(ValueError, match="documents of one user in several blocks"):
             clone(self.MODEL).fit(shards, groups=np.zeros(400, int))
-        with pytest.raises(ValueError, match="init must have 6 columns"):
-            clone(self.MODEL).set_params(init=np.eye(4)).fit(shards)
+        with pytest.raises(ValueError, match="public_rows must have 6 columns"):
+            clone(self.MODEL).set_params(public_rows=np.eye(4)).fit(shards)
         with pytest.raises(ValueError, match=r"block [012] must hold embeddings, and is a path"):
             clone(self.MODEL).fit(ShardedCounts(["V.npy"], client=client))
         with pytest.raises(ValueError, match=r"block [012] must hold counts; got EmbeddedTexts"):

@@ -30,7 +30,7 @@ from skdplda.privacy import (
 from skdplda.privacy._noise import _is_below
 from skdplda.rounds import NoisePlan, Spending
 from skdplda.rounds._adaptive import FREQUENT_SHARE, WORDS_SHARE, topic_shares
-from skdplda.rounds._bounds import GRID
+from skdplda.rounds._bounds import NORM_BOUND
 
 every_mechanism = pytest.mark.parametrize("name", list(MECHANISMS))
 
@@ -62,14 +62,14 @@ def test_large_discrete_gaussians_have_their_moments():
 def test_plans_and_samplers_agree_on_the_largest_noise(name):
     """2**50 itself was planned, paid for, and then refused by the discrete Gaussian's sampler."""
     law = MECHANISMS[name]
-    multiplier = 2.0**50 / GRID
+    multiplier = 2.0**50 / NORM_BOUND
     largest = NoisePlan(name, 1.0, (multiplier,), law.event(multiplier))
-    assert largest._that_can_be_drawn(1e-9) is largest
+    assert largest._checked_scale(1e-9) is largest
     draws = largest.draw(multiplier, (20_000,), b"0123456789abcdef" * 2, 1) / 2.0**50
     assert abs((draws**2).mean() / law.deviation**2 - 1) < 5 * math.sqrt(5 / len(draws))
     above = math.nextafter(2.0**50, math.inf)
     with pytest.raises(ValueError, match="2\\*\\*50"):
-        replace(largest, multipliers=(above / GRID,))._that_can_be_drawn(1e-9)
+        replace(largest, multipliers=(above / NORM_BOUND,))._checked_scale(1e-9)
     with pytest.raises(ValueError, match="2\\*\\*50"):
         law.sampler(above, (1,), None, 1)
 

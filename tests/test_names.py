@@ -47,7 +47,7 @@ def corpus(n=6000, seed=0, unknown=False):
 
 def fit(epsilon=2.0, word_vectors=True, **options):
     X, counts, _, vectors = corpus(unknown=options.pop("unknown", False))
-    model = EmbeddingTopics(K, epsilon=epsilon, init=np.eye(8)[:K], **options)
+    model = EmbeddingTopics(K, epsilon=epsilon, public_rows=np.eye(8)[:K], **options)
     texts = EmbeddedTexts(X, sp.csr_array(counts), NAMES, vectors if word_vectors else None)
     return model.fit(texts), X, vectors
 
@@ -197,7 +197,7 @@ def test_vectors_of_words_that_do_not_fit_are_refused_before_anything_is_paid():
 def test_hostile_vectors_of_words_do_no_harm():
     X, counts, _, vectors = corpus(4000)
     vectors[:6] = [[np.nan] * 8, [np.inf] * 8, [1e308] * 8, [0] * 8, [5e-324] * 8, [-1e300, 1e300, *[0] * 6]]
-    model = EmbeddingTopics(K, epsilon=4.0, init=np.eye(8)[:K], projection=6).fit(
+    model = EmbeddingTopics(K, epsilon=4.0, public_rows=np.eye(8)[:K], projection=6).fit(
         X, counts=counts, word_vectors=vectors
     )
     assert np.isfinite(model.keyword_scores_).all() and np.isfinite(model.topic_word_).all()
@@ -214,16 +214,16 @@ def test_words_of_the_embedder_are_public_and_cost_nothing():
     assert pipeline[-1].words_.tolist() == sorted(WORDS[:6])  # without stop words, and words of two letters
     assert pipeline[0].privacy_guarantee_.epsilon == 0
     assert 1.99 < privacy_guarantee(pipeline).epsilon <= pipeline[-1].privacy_guarantee_.epsilon == 2
-    chosen = make_insights_pipeline(2.0, 1e-5, embedder=EMBEDDER, n_components=2, vocabulary="private")
+    chosen = make_insights_pipeline(2.0, 1e-5, embedder=EMBEDDER, n_components=2, public_vocabulary=None)
     assert chosen[0].privacy_cost().epsilon == pytest.approx(0.4)
-    with pytest.raises(ValueError, match="vocabulary must be a list of words, 'private' or None"):
-        make_insights_pipeline(2.0, 1e-5, embedder=EMBEDDER, vocabulary="tea")
+    with pytest.raises(ValueError, match="public_vocabulary must be words, 'embedder' or None"):
+        make_insights_pipeline(2.0, 1e-5, embedder=EMBEDDER, public_vocabulary="tea")
 
 
 def test_phrases_of_a_public_list_are_counted_and_name_clusters():
     texts = ["iron ore here", "milk tea there"] * 2000
     public = ["iron", "zinc", "tea", "iron ore", "milk tea"]
-    pipeline = make_insights_pipeline(4.0, 1e-5, embedder=EMBEDDER, n_components=2, vocabulary=public).fit(texts)
+    pipeline = make_insights_pipeline(4.0, 1e-5, embedder=EMBEDDER, n_components=2, public_vocabulary=public).fit(texts)
     top = pipeline[-1].top_words(2).to_numpy()[pipeline.predict(["iron", "tea"])]
     assert set(top[0]) == {"iron", "iron ore"} and set(top[1]) == {"tea", "milk tea"}
 

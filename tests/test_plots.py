@@ -128,7 +128,7 @@ def test_one_topic_and_equal_topics_have_a_map():
 @pytest.mark.parametrize("kind", ["matrix", "map"])
 def test_clusters_lie_apart_by_their_directions_also_without_words(kind):
     X = np.repeat(np.eye(3), 200, axis=0)
-    fitted = EmbeddingTopics(3, epsilon=np.inf, init=np.eye(3), centre=np.zeros(3)).fit(X)
+    fitted = EmbeddingTopics(3, epsilon=np.inf, public_rows=np.eye(3), centre=np.zeros(3)).fit(X)
     display = TopicDistanceDisplay.from_estimator(fitted, kind=kind)
     np.testing.assert_allclose(display.distances, 1 - np.eye(3), atol=1e-9)
     np.testing.assert_allclose(display.sizes, np.full(3, 1 / 3))
@@ -162,7 +162,7 @@ def test_top_words_on_given_axes_touch_no_pyplot_figure(model):
 def test_top_words_errors_name_the_parameter(model):
     with pytest.raises(ValueError, match="topics must be numbers from 0 to 2"):
         TopWordsDisplay.from_estimator(model, n_words=2, topics=[3])
-    with pytest.raises(ValueError, match="n must be between 1 and"):
+    with pytest.raises(ValueError, match="n_words must be between 1 and"):
         TopWordsDisplay.from_estimator(model, n_words=6)
     with pytest.raises(ValueError, match="ax must hold an axes for each of the 3 topics"):
         TopWordsDisplay.from_estimator(model, n_words=2, ax=Figure().subplots(1, 2))

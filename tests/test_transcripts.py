@@ -42,7 +42,7 @@ FITS = {
     "pctd": (PCTD(4, epsilon=4.0, max_iter=3), {}),
     "clusters and words": (EmbeddingTopics(3, epsilon=4.0), {"counts": X}),
     "clusters and words near them": (EmbeddingTopics(3, epsilon=4.0), {"counts": X, "word_vectors": WORD_VECTORS}),
-    "clusters, public start": (EmbeddingTopics(3, epsilon=4.0, init=np.eye(3, 8)), {"counts": X}),
+    "clusters, public start": (EmbeddingTopics(3, epsilon=4.0, public_rows=np.eye(3, 8)), {"counts": X}),
 }
 
 

@@ -153,8 +153,8 @@ def measure(data, make, figure, varies, words, epsilon_1, topics, epsilon_2, see
     return {
         "n_words": len(names),
         "authors": authors_coherence(weights, X),
-        "u_mass": u_mass_coherence(weights, X, n_top=N_TOP).mean(),
-        "c_npmi": coherence(weights, tokens, names, measure="c_npmi", n_top=N_TOP),
+        "u_mass": u_mass_coherence(weights, X, n_words=N_TOP).mean(),
+        "c_npmi": coherence(weights, tokens, names, measure="c_npmi", n_words=N_TOP),
         **found,
     }
 

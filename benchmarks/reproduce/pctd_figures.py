@@ -170,7 +170,7 @@ def table_1(X, words, similarity, reference, seed, iterations=CONVERGED, sweeps=
     words, rows = np.asarray(words), []
     heads = list(dict.fromkeys(base[k].argmax() for k in np.argsort(-base.max(axis=1), kind="stable")))[:3]
     for name, phi in models.items():
-        judged = coherence(phi, reference, words, measure="c_npmi", n_top=10)
+        judged = coherence(phi, reference, words, measure="c_npmi", n_words=10)
         free = np.ones(len(phi), dtype=bool)
         for number, head in enumerate(heads, 1):
             k = np.where(free, phi[:, head], -1.0).argmax()

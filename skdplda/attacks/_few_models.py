@@ -37,8 +37,14 @@ def bayesian_ratio_attack(
 
     Parameters
     ----------
-    topic_word, X, members, shadows : array-like, matrix, array-like and ShadowModels
-        As in `likelihood_ratio_attack`; at least two shadow models with, and two without, each document.
+    topic_word : array-like of shape (n_components, n_words)
+        As in `likelihood_ratio_attack`.
+    X : array-like or sparse matrix of shape (n_documents, n_words)
+        As there.
+    members : array-like of shape (n_documents,)
+        As there.
+    shadows : ShadowModels
+        As there; at least two shadow models with, and two without, each document.
     statistics : sequence of str, default=None
         Those of the shadow models to use; None takes all, as if they were independent.
     n_jobs : int, default=None
@@ -140,8 +146,14 @@ def relative_attack(
 
     Parameters
     ----------
-    topic_word, X, members, shadows : array-like, matrix, array-like and ShadowModels
-        As in `likelihood_ratio_attack`; the shadow models must have the statistic "zeta", a log-likelihood.
+    topic_word : array-like of shape (n_components, n_words)
+        As in `likelihood_ratio_attack`.
+    X : array-like or sparse matrix of shape (n_documents, n_words)
+        As there.
+    members : array-like of shape (n_documents,)
+        As there.
+    shadows : ShadowModels
+        As there; the shadow models must have the statistic "zeta", a log-likelihood.
     mode : {"online", "offline"}, default="online"
         Offline uses only the models that were trained without the document; online, both kinds count half.
     gamma : float, default=1.0

@@ -138,6 +138,11 @@ class AttackResult:
         -------
         at : RateAt
             The rate, its interval, the false-positive rate reached and the threshold.
+
+        Raises
+        ------
+        ValueError
+            If `fpr` is outside [0, 1], or `confidence` outside (0, 1).
         """
         if not 0 <= fpr <= 1:
             raise ValueError(f"fpr must be from 0 to 1; got {fpr!r}.")

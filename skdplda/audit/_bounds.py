@@ -133,6 +133,11 @@ def one_run_p_value(n_canaries: int, n_guesses: int, n_correct: int, epsilon: fl
     p : float
         At most 1.
 
+    Raises
+    ------
+    ValueError
+        If the numbers contradict each other, or are outside their ranges.
+
     References
     ----------
     .. [1] Steinke, Nasr and Jagielski (2023). Privacy Auditing with One (1) Training Run. NeurIPS. Theorem 5.2.

@@ -76,7 +76,7 @@ def contribution(estimator):
     divided = getattr(estimator, "_adaptive", None)  # whether releases divide the budget
     sums = [{"released": "topics"}]
     if divided is not None and divided():
-        sums += [{"released": kind} for kind in ("frequent", "words", "votes", "priors", "fit", "vectors")]
+        sums += [{"released": kind} for kind in ("frequent", "words", "votes", "priors", "vector_votes", "vectors")]
         sums.append({"released": "topics", "rounds_before": LATE})
         if estimator.prior is None:
             words, vectors = [f"word{i}" for i in range(N_WORDS)], np.cos(np.arange(4.0 * N_WORDS)).reshape(N_WORDS, 4)
@@ -84,13 +84,14 @@ def contribution(estimator):
             estimator = clone(estimator).set_params(prior=prior)
     for n_topics, asked in product((1, 2), sums):  # one topic comes nearest to the bound, two have hidden draws
         model = clone(estimator).set_params(n_components=n_topics, random_state=1)
-        without, norm, bound = model.audit_contributions(X, **asked)
+        without = model.audit_contributions(X, **asked)
+        norm, bound = without.norm, without.bound
         for scale in (0, 1, 1, 3, 30, 1000, 20_000):
             document = rng.poisson(scale, (1, N_WORDS)).astype(np.int32)
             document[0, rng.integers(N_WORDS)] += scale
             wider = sp.vstack([X, sp.csr_array(document)], format="csr")
-            total = model.audit_contributions(wider, **asked)[0]
-            moved = (total - without).astype(object)  # exact: squares do not fit in 64 bits
+            total = model.audit_contributions(wider, **asked).total
+            moved = (total - without.total).astype(object)  # exact: squares do not fit in 64 bits
             size = np.abs(moved).sum() if norm == 1 else (moved**2).sum() ** 0.5
             largest = max(largest, float(size))
     return largest > bound, f"a document moves the sum by {largest / bound:.6g} of the bound"

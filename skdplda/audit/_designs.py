@@ -16,7 +16,7 @@ from sklearn.base import clone
 from skdplda.audit._pairs import Composition
 from skdplda.models import HDPLDA, PCTD, BaseRoundsModel, EmbeddingTopics, PrivateCGSLDA
 from skdplda.privacy import compose_events, epsilon_of, gaussian_event, leaves_of, pure_event
-from skdplda.rounds import FORGET, GRID, BudgetPlan, least_total
+from skdplda.rounds import FORGET, NORM_BOUND, BudgetPlan, least_total
 from skdplda.semantics import EmbeddedTexts, UnitMatrix
 from skdplda.vocabulary import DPVocabularySelector
 
@@ -167,13 +167,13 @@ class RoundsDesign(Design):
 
     def observe(self, kind, query, noisy, multiplier):
         """Take in a release: the canaries' rows, and what each would add to its own."""
-        if query.kind in ("fit", "vectors"):
+        if query.kind in ("vector_votes", "vectors"):
             raise ValueError("canaries share sums of word vectors, of which one fit shows nothing; use prior=None.")
         if len(noisy) != self._n_words:  # votes, and topics of frequent words alone, which the attack leaves alone
             return
         rows = slice(self._first, self._first + self._m)
         added = np.asarray(self._added(query)[rows], np.float64)
-        noisy, scale = np.asarray(noisy[rows], np.float64) - self._others * added, multiplier * GRID
+        noisy, scale = np.asarray(noisy[rows], np.float64) - self._others * added, multiplier * NORM_BOUND
         if self._plan.law.norm == 1:
             self._llr += (np.abs(noisy) - np.abs(noisy - added)).sum(axis=1) / scale
             return
@@ -182,7 +182,7 @@ class RoundsDesign(Design):
 
     def _added(self, query):
         """Return what all canaries would add to a release."""
-        return self._twin.collect(query, len(self._seen), None)
+        return self._twin.collect(query, len(self._seen), None).total
 
     def white_box(self):
         """Return a score of each canary from all releases, positive where its presence is likely."""
@@ -277,9 +277,9 @@ class ClustersDesign(RoundsDesign):
 
 def public_row(estimator):
     """Return one embedding, of as many numbers as the public arrays of an `EmbeddingTopics` ask for."""
-    init, projection, centre = (estimator._public(name) for name in ("init", "projection", "centre"))
-    if init is not None:
-        return init[:1]
+    rows, projection, centre = (estimator._public(name) for name in ("public_rows", "projection", "centre"))
+    if rows is not None:
+        return rows[:1]
     if projection is not None:
         return projection[:, 0][None]
     n_features = max(2, estimator.n_components) if centre is None else len(centre)

@@ -102,9 +102,9 @@ MECHANISMS: dict = {
             for kind in ("counts", "reports")
             for law in (
                 {"mechanism": "symmetric"},
-                {"mechanism": "symmetric", "max_words": 2},
+                {"mechanism": "symmetric", "max_words_per_document": 2},
                 {"mechanism": "asymmetric", "reports_per_user": 2},
-                {"mechanism": "asymmetric", "max_words": 1},
+                {"mechanism": "asymmetric", "max_words_per_document": 1},
             )
         ),
         *(
@@ -113,7 +113,7 @@ MECHANISMS: dict = {
                     "n_components": 2,
                     "max_iter": 3,
                     "reconstruction": how,
-                    "randomizer": LocalRandomizer(0.25, mechanism=mechanism, max_words=1),
+                    "randomizer": LocalRandomizer(0.25, mechanism=mechanism, max_words_per_document=1),
                 },
                 (*REPORTS, many_canaries),
             )
@@ -126,7 +126,7 @@ MECHANISMS: dict = {
                     "max_iter": 3,
                     "epsilon": 2.0,
                     "epsilon_unit": unit,
-                    "randomizer": LocalRandomizer(mechanism=mechanism, max_words=2, reports_per_user=2),
+                    "randomizer": LocalRandomizer(mechanism=mechanism, max_words_per_document=2, reports_per_user=2),
                 },
                 REPORTS,
             )

@@ -87,7 +87,7 @@ def law_of_reports(channel, document):
     """Return the exact probability of each report of a set of words."""
     absent = Fraction(channel.flips, 2**64)
     present = Fraction(1, 2) if channel.mechanism == "asymmetric" else 1 - absent
-    most = min(channel.max_words or len(document), len(document))
+    most = min(channel.max_words_per_document or len(document), len(document))
     kept = list(combinations(sorted(document), most))
     law = dict.fromkeys(product((0, 1), repeat=channel.n_words), Fraction(0))
     for report, chosen in product(law, kept):
@@ -119,7 +119,7 @@ def report_law(estimator):
     shares = {}
     for unit in ("document", "bit"):
         loss = worst_reports(estimator, unit)[0] * reports  # reports of a user are independent
-        shares[unit] = loss / estimator.privacy_cost(REPORT_WORDS, unit=unit).epsilon
+        shares[unit] = loss / estimator.privacy_cost(n_words=REPORT_WORDS, unit=unit).epsilon
     broken = max(shares.values()) > ROUNDING
     return broken, ", ".join(f"a {unit} loses {share:.9g} of the bound" for unit, share in shares.items())
 
@@ -135,5 +135,5 @@ def drawn_reports(estimator):
         drawn = randomizer.fit_transform(counts).toarray() > 0
         numbers += [int((drawn == np.array(report, bool)).all(axis=1).sum()), REPORTS]
     bound = epsilon_lower_bound(*numbers, confidence=CERTAIN)
-    claim = estimator.privacy_cost(REPORT_WORDS).epsilon / randomizer.reports_per_user
+    claim = estimator.privacy_cost(n_words=REPORT_WORDS).epsilon / randomizer.reports_per_user
     return bound > claim, f"reports drawn lose {bound / claim:.4g} of the bound at least"

@@ -41,7 +41,20 @@ def add_insights_command(add):
         help="public word vectors, most frequent words first: text, one word and its numbers a line (GloVe, word2vec),"
         " or .npz with words and vectors",
     )
-    command.add_argument("--vocabulary", metavar="FILE", help="public words, one a line (default: chosen privately)")
+    words = command.add_mutually_exclusive_group()
+    words.add_argument(
+        "--vocabulary",
+        metavar="FILE",
+        help="public words, or phrases, one a line (default: the most frequent words of --vectors)",
+    )
+    words.add_argument(
+        "--private-words",
+        type=number(float, "a share of epsilon above 0, below 1", math.nextafter(1, 0)),
+        nargs="?",
+        const=0.2,
+        metavar="S",
+        help="select the words privately, for the share S of epsilon (default: 0.2)",
+    )
     positive = number(float, "a positive number, or inf")
     command.add_argument("--epsilon", type=positive, required=True, metavar="E", help="privacy loss of the whole")
     command.add_argument(
@@ -139,14 +152,19 @@ def _insights(args):
         raise ValueError("CORPUS: a UCI docword file has counts of words, and no texts to embed.")
     refuse_page(args)
     refuse_release(args)
-    words = None if args.vocabulary is None else list(read_words(args.vocabulary))
+    words = "embedder"
+    if args.private_words is not None:
+        words = None
+    elif args.vocabulary is not None:
+        words = list(read_words(args.vocabulary))
     embedder = WordVectorEmbedder(distinct(*read_vectors(args.vectors)))
     pipeline = make_insights_pipeline(
         args.epsilon,
         args.delta,
         embedder=embedder,
         n_components=args.clusters,
-        vocabulary=words,
+        public_vocabulary=words,
+        vocabulary_share=args.private_words or 0.2,
         groups=args.users is not None,
     )
     with charging(args, *(step.privacy_cost(groups=args.users is not None) for _, step in pipeline.steps)):

@@ -28,10 +28,10 @@ from skdplda.models._cluster_names import (
     rms_of,
 )
 from skdplda.priors._seeding import cluster_centres
-from skdplda.rounds._bounds import GRID, MARGIN
+from skdplda.priors._shrinkage import shrink_frequencies, shrink_ratios
+from skdplda.rounds._bounds import MARGIN, NORM_BOUND
 from skdplda.rounds._loop import Ask
-from skdplda.rounds._queries import unit_rows
-from skdplda.rounds._shrinkage import shrink_frequencies, shrink_ratios
+from skdplda.rounds._queries import normalized_rows
 from skdplda.rounds._spending import BudgetPlan, growing
 from skdplda.rounds._tables import signal_to_noise
 
@@ -126,15 +126,15 @@ class PublicStart:
         clusters, the others are random.
         """
         weights = weights / total(weights)
-        rows = unit_rows(rows)
+        rows = normalized_rows(rows)
         centre = matmul(weights, rows)
-        points = unit_rows(rows - centre)
+        points = normalized_rows(rows - centre)
         # In whole numbers, whose squares add up to AXES_GRID**2 nearly: a product of any order is exact below 2**53.
         whole = np.rint(points * (np.sqrt(weights) * AXES_GRID)[:, None])
         variances, axes = eigen(whole.T @ whole)
         centres = points
         if len(points) != n_clusters:
-            centres = unit_rows(cluster_centres(points, weights, n_clusters, 0))
+            centres = normalized_rows(cluster_centres(points, weights, n_clusters, 0))
         if len(centres) < n_clusters:
             centres = np.concatenate([centres, cls.spread(n_clusters - len(centres), n_dimensions, key).directions])
         scale = max(mean(variances), 1e-300)
@@ -228,7 +228,7 @@ class ClusterKnowledge:
         self._clear = np.ones(self.n_words or 0, bool)  # words whose totals stand out
         self.words_share = WORDS_SHARE if word_vectors is None else TOTALS_SHARE
 
-    def asks(self):
+    def strategy(self):
         """Return the strategy."""
         return clusters(self)
 
@@ -269,7 +269,7 @@ class ClusterKnowledge:
 
     def note_centre(self, noisy, share):
         """Take the number and the sum of all directions."""
-        self.centre = mean_direction(noisy[0], GRID * self.deviation(share), self._start)
+        self.centre = mean_direction(noisy[0], NORM_BOUND * self.deviation(share), self._start)
 
     def note_clusters(self, noisy, share, step):
         """Take sizes and sums of directions by cluster; `step` is that of the query."""
@@ -279,7 +279,7 @@ class ClusterKnowledge:
             self._sizes, self._sums, self._size_variance = sizes, sums, 0.0
             self.directions = _turned(self.directions, sums)
             return
-        variance = (self.deviation(share) * GRID) * (self.deviation(share) * GRID)
+        variance = (self.deviation(share) * NORM_BOUND) * (self.deviation(share) * NORM_BOUND)
         fresh, of_size = variance / (STEP * LENGTH) ** 2, variance / SIZE**2
         if self._sums is None:
             self._sizes, self._sums, self._size_variance = sizes, sums, np.full(sizes.shape, of_size)
@@ -315,7 +315,7 @@ class ClusterKnowledge:
 
     def note_words(self, noisy, share):
         """Take word totals."""
-        sums = noisy[:, 0] / GRID
+        sums = noisy[:, 0] / NORM_BOUND
         self._clear = clear_totals(sums, self.deviation(share))
         if self._plan.noiseless:
             frequencies = np.maximum(sums, 0) + 1e-12
@@ -325,11 +325,8 @@ class ClusterKnowledge:
 
     def note_cluster_words(self, noisy, share, word_weights):
         """Take word counts by cluster, of words with these weights."""
-        self._word_weights, self._cell_share = (
-            word_weights.T if word_weights.ndim == 2 else word_weights[:, None],
-            share,
-        )
-        self._cells = noisy.T / (GRID * self._word_weights / WORD_LEVELS)
+        self._word_weights = np.atleast_2d(word_weights).T
+        self._cell_share, self._cells = share, noisy.T / (NORM_BOUND * self._word_weights / WORD_LEVELS)
 
     @property
     def sizes(self):

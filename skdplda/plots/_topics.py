@@ -80,7 +80,7 @@ class TopWordsDisplay:
         ----------
         estimator : estimator
             A fitted model with `topic_word_` and `top_words`.
-        feature_names : array-like of str, default=None
+        feature_names : array-like of str of shape (n_words,), default=None
             The vocabulary. None takes the estimator's `feature_names_in_`, else column numbers.
         n_words : int, default=10
             Words a topic.
@@ -248,7 +248,7 @@ class TopicDistanceDisplay:
         ----------
         estimator : estimator
             A fitted model with `topic_word_` and `top_words`, or clusters with or without words.
-        feature_names : array-like of str, default=None
+        feature_names : array-like of str of shape (n_words,), default=None
             The vocabulary. None takes the estimator's `feature_names_in_`, else column numbers.
         n_words : int, default=3
             Top words behind the number, or name, of each topic; 0 for none.

@@ -44,6 +44,7 @@ from skdplda.privacy._monitor import (
 )
 from skdplda.privacy._noise import (
     LARGEST_SCALE,
+    NORM_BOUND,
     delta_slack,
     discrete_gaussian,
     discrete_laplace,
@@ -66,6 +67,8 @@ from skdplda.privacy._partition import (
     select_words,
 )
 from skdplda.privacy._randomness import Randomness, is_guessable_seed, seeded_guarantee
+from skdplda.privacy._released import COLUMNS, CURATOR, KNOWN, check_released
+from skdplda.privacy._spending import Spending
 from skdplda.privacy._statement import round_up
 from skdplda.privacy._unit_words import UnitWords
 from skdplda.privacy._units import Adjacency, PrivacyUnit, Status, TrustModel

@@ -118,6 +118,11 @@ class PrivacyAccountant:
         the delta of guarantees that the rule knows by epsilon and delta only. None: a quarter of delta, or as much as
         the first guarantee needs if that is more; less if the first guarantee could not be afforded with it.
 
+    Raises
+    ------
+    ValueError
+        If `epsilon`, `delta`, `rule` or `reserve` is not as described.
+
     Notes
     -----
     The budget is a filter for one pair (epsilon, delta): everything spent satisfies it together, however each spend

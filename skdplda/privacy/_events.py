@@ -125,6 +125,11 @@ def gaussian_event(noise_multiplier: float, steps: int = 1, sampling_rate: float
     -------
     event : dp_accounting.DpEvent
         A release without noise is a non-private event.
+
+    Raises
+    ------
+    ValueError
+        If `steps`, `sampling_rate` or the multiplier is outside its range.
     """
     from dp_accounting import GaussianDpEvent, NonPrivateDpEvent, NoOpDpEvent, PoissonSampledDpEvent
 
@@ -267,6 +272,11 @@ def selection_event(event: Any, mean_runs: float, shape: float = 1.0) -> Any:
     -------
     event : dp_accounting.DpEvent
         Neither the number of runs nor the other runs are released.
+
+    Raises
+    ------
+    ValueError
+        If `mean_runs` or `shape` is outside its range.
 
     References
     ----------

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from skdplda._arithmetic import exp, log, log1p, log_ndtr, total
+from skdplda._arithmetic import exp, log, log1p, log_ndtr
 from skdplda._types import Function, Sequence
 from skdplda.privacy._accounting import epsilon_of, least
 from skdplda.privacy._calibration import calibrate_gaussian, calibrate_laplace
 from skdplda.privacy._events import gaussian_event, laplace_event, zcdp_event
 from skdplda.privacy._noise import delta_slack, discrete_gaussian, discrete_laplace, rounded_gaussian
+from skdplda.privacy._spending import ROUNDING, divided
 
 __all__ = ["MECHANISMS", "MOST_DRAWS", "Mechanism", "mechanism_of", "pure_mechanisms", "without_slack"]
 
@@ -68,7 +69,9 @@ class Mechanism:
     adds_precisions: bool
     is_sampled: bool
 
-    def calibrate(self, epsilon: float, delta: float, precisions: Sequence[float]) -> tuple[tuple[float, ...], Any]:
+    def calibrate(
+        self, epsilon: float, delta: float, precisions: Sequence[float], part: float = 1.0
+    ) -> tuple[tuple[float, ...], Any]:
         """Return the noise multiplier of each release, and the event of all.
 
         Parameters
@@ -77,6 +80,8 @@ class Mechanism:
             Of all releases together, for exact noise; see `without_slack`.
         precisions : sequence of float
             Precisions (inverse variances) are divided in these proportions, or equally where they do not add up.
+        part : float, default=1.0
+            Of the precision of an (epsilon, delta) release, which these releases have; only where precisions add up.
 
         Returns
         -------
@@ -84,13 +89,21 @@ class Mechanism:
             Of the releases.
         event : dp_accounting.DpEvent
             What they cost together.
+
+        Raises
+        ------
+        ValueError
+            For a part where precisions do not add up.
         """
         if not self.adds_precisions:
+            if part < 1:
+                raise ValueError(f"{self.name} noise has no part of a budget, because its precisions do not add up.")
             multiplier = self.multiplier(epsilon, delta, len(precisions))
             return (multiplier,) * len(precisions), self.event(multiplier, len(precisions))
-        multiplier, shares = self.multiplier(epsilon, delta, 1), np.asarray(precisions, dtype=np.float64)
-        divided = multiplier / np.sqrt(shares / total(shares)) * (1 + 1e-12)  # above what rounding took
-        return tuple(divided.tolist()), self.event(multiplier)
+        multiplier = self.multiplier(epsilon, delta, 1)
+        if part < 1:
+            multiplier = multiplier / math.sqrt(part) * (1 + ROUNDING)
+        return divided(multiplier, precisions), self.event(multiplier)
 
 
 def mechanism_of(name: str) -> Mechanism:

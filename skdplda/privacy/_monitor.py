@@ -48,6 +48,11 @@ class InherentPrivacyHistory:
     sum_of_draws : array-like of shape (n_iterations,)
         Sum of `exact_draw_loss` over all draws of all tokens, one token removed.
 
+    Raises
+    ------
+    ValueError
+        If the arrays are of different lengths, or hold other numbers.
+
     References
     ----------
     .. [1] Zhao, Ren, Yang and Yang (2019). On Privacy Protection of Latent Dirichlet Allocation Model

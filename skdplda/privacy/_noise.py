@@ -22,6 +22,9 @@ from skdplda._validation import MOST_THREADS, is_integer
 LAW_ERROR = 2.0**-100  # of the probability of any integer, relative; theorem 4 of doc/theory/noise.rst
 SLACK = 2.0**-96  # total variation of one draw from its law, which is far smaller
 LARGEST_SCALE = 2.0**50  # that the samplers take
+# Norm bound of what a privacy unit adds to a sum, in fixed point: sums are integers, and 1 / NORM_BOUND is the
+# resolution. So large that rounding is far below the noise; so small that the sum of 2**40 units fits into 64 bits.
+NORM_BOUND = 2**20
 
 PRECISION = 384  # bits of the fixed-point numbers that tables are made from
 SERIES_BITS = 256  # of the coefficients of the density inside a bucket
@@ -68,7 +71,7 @@ def discrete_laplace(scale: float, shape: int | tuple[int, ...], random_state: A
 
     Returns
     -------
-    numpy.ndarray of int64
+    draws : ndarray of the given shape, int64
         The draws.
 
     Raises
@@ -116,7 +119,7 @@ def rounded_gaussian(sigma: float, shape: int | tuple[int, ...], random_state: A
 
     Returns
     -------
-    numpy.ndarray of int64
+    draws : ndarray of the given shape, int64
         The draws.
 
     Raises
@@ -162,7 +165,7 @@ def discrete_gaussian(sigma: float, shape: int | tuple[int, ...], random_state: 
 
     Returns
     -------
-    numpy.ndarray of int64
+    draws : ndarray of the given shape, int64
         The draws.
 
     Raises

@@ -23,8 +23,9 @@ from skdplda._arithmetic import exp, expm1, log, log1p, total
 from skdplda.privacy._calibration import calibrate_laplace
 from skdplda.privacy._events import gaussian_event, pure_event
 from skdplda.privacy._mechanisms import MECHANISMS, Mechanism, mechanism_of
-from skdplda.privacy._noise import LARGEST_SCALE, delta_slack
+from skdplda.privacy._noise import LARGEST_SCALE, NORM_BOUND, delta_slack
 from skdplda.privacy._observation import observe
+from skdplda.privacy._spending import Spending
 from skdplda.privacy._survivors import MeanOfRounds, passing
 from skdplda.privacy._unit_words import FILLS, UnitWords
 
@@ -40,8 +41,7 @@ __all__ = [
     "select_words",
 ]
 
-GRID = 2**20  # weight that one unit gives, where sums are exact in integers
-FINE_GRID = 44  # log2 of the same for "policy_gaussian", whose steps are rounded
+FINE_GRID = 44  # log2 of the weight that one unit gives, for "policy_gaussian", whose steps are rounded
 HIGHEST_CAP = 2**62  # int64 holds it, and one unit's weight and noise beside
 REROUTED = ("mad", "mad2r")  # units take back part of what they gave
 REROUTED_GRID = 39  # log2 of the same for "mad" and "mad2r", whose sums have no cap
@@ -104,6 +104,11 @@ class PartitionPlan:
         What new words and the samplers' numerical error cost beside.
     coefficients : tuple of float, default=()
         Of each round in the mean by which words are judged. Empty: each round judges alone.
+
+    Raises
+    ------
+    ValueError
+        If a number is outside its range.
     """
 
     MECHANISMS: ClassVar = (*ROUNDS, *FILLS, "truncated_geometric")
@@ -129,6 +134,11 @@ class PartitionPlan:
     def mean(self) -> MeanOfRounds | None:
         """By what words are judged, where it is not each round alone."""
         return MeanOfRounds(self.coefficients, self.scales) if self.coefficients else None
+
+    @property
+    def multipliers(self) -> tuple:
+        """Scales of the noise of the rounds, as `Spending` takes them."""
+        return self.scales
 
     @property
     def by_frequency(self) -> bool:
@@ -270,7 +280,9 @@ def plan_partition(
         )
     law = mechanism_of(noise or known[0]) if known else None
     if math.isinf(epsilon):
-        return PartitionPlan("weighted_gaussian", max_items, GRID, None, (0.0,), (0,), (), 0, gaussian_event(0.0), 0.0)
+        return PartitionPlan(
+            "weighted_gaussian", max_items, NORM_BOUND, None, (0.0,), (0,), (), 0, gaussian_event(0.0), 0.0
+        )
     if delta * part / 4 <= delta_slack(MOST_DRAWS, 0.0):
         raise ValueError(
             f"delta must be above {1e-15 / part:.1g}; got {delta!r}. Without delta no word can be learned"
@@ -339,10 +351,8 @@ def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff, part)
     rounds = ROUNDS[mechanism]
     shares, deltas = np.array(rounds.shares), np.array(rounds.deltas or rounds.shares)
     spent = part * (delta / 2 if law.has_delta else delta)
-    multipliers, event = law.calibrate(epsilon, delta / 2, shares)
-    if part < 1:
-        multipliers, event = _divided(law, epsilon, delta / 2, shares, part)
-    grid, sensitivity = GRID, 1.0
+    multipliers, event = law.calibrate(epsilon, delta / 2, shares, part)
+    grid, sensitivity = NORM_BOUND, 1.0
     if mechanism in REROUTED:
         grid = 2 ** min(REROUTED_GRID, 49 - math.frexp(max(multipliers))[1])  # the sampler's largest scale is 2**50
         # what a unit sends on is rounded, by less than 2 a word, on both data sets
@@ -366,16 +376,10 @@ def _plan_rounds(mechanism, law, epsilon, delta, slack, max_items, cutoff, part)
     return replace(plan, thresholds=thresholds, cap=cap)
 
 
-def _divided(law, epsilon, delta, shares, part):
-    """Return multipliers and event of rounds that have a part of the precision of an (epsilon, delta) release."""
-    whole = law.multiplier(epsilon, delta, 1) / math.sqrt(part) * (1 + 1e-12)  # above what rounding took
-    return tuple((whole / np.sqrt(shares / total(shares)) * (1 + 1e-12)).tolist()), law.event(whole)
-
-
 def _plan_policy(mechanism, law, epsilon, delta, slack, max_items, cutoff):
     spent = delta / 2 if law.has_delta else delta
     multiplier = law.multiplier(epsilon, delta / 2, 1)
-    event, grid, scale = law.event(multiplier), GRID, multiplier * GRID
+    event, grid, scale = law.event(multiplier), NORM_BOUND, multiplier * NORM_BOUND
     if mechanism == "policy_gaussian":
         grid = 2 ** min(FINE_GRID, 49 - math.frexp(multiplier)[1])  # the sampler's largest scale is 2**50
         # each rounded step is off by at most 2 sqrt(max_items), on both data sets, and no later step widens the gap
@@ -505,12 +509,12 @@ def select_partitions(
 
     Returns
     -------
-    released : ndarray of int64
+    released : ndarray of shape (n_selected,), int64
         Numbers of the selected words, ascending.
-    weights : ndarray of float64
+    weights : ndarray of shape (n_selected,)
         Their noisy weights, in units of what one unit may give, in the round that released the word or on the mean of
         its rounds.
-    rounds : ndarray of int64
+    rounds : ndarray of shape (n_selected,), int64
         The round that released the word, from 0.
 
     Raises
@@ -531,13 +535,15 @@ def select_words(plan: PartitionPlan, units: Any, randomness: Any) -> tuple[np.n
     released, weights, draws = [], [], 0
     judged = np.zeros(len(active)) if plan.coefficients else None
     share = np.array([0] + [1 if plan.grid == 1 else equal_share(plan.grid, n + 1) for n in range(plan.max_items)])
-    for round_, (scale, threshold) in enumerate(zip(plan.scales, plan.thresholds, strict=True)):
+    spending = Spending(plan)
+    for round_, threshold in enumerate(plan.thresholds):
         if plan.mechanism in REROUTED:
             sums = reroute(units, active, share, plan)
         elif plan.mechanism not in FILLS:
             sums = units.shared(active.copy(), share)
         present = np.flatnonzero(active)
         exact = sums[present]
+        scale = spending.take()
         noise, draws = _noise(plan, scale, threshold, exact, randomness, draws)
         noisy = exact + noise
         observe("selection", words=present, noisy=noisy, scale=scale)

@@ -13,7 +13,7 @@ from skdplda.exceptions import PrivacyLeakWarning
 from skdplda.models._base import BaseRoundsModel
 from skdplda.models._vips import VIPSLDA
 from skdplda.privacy import check_delta, check_epsilon, epsilon_of, finite_noise, gaussian_event, least
-from skdplda.rounds._bounds import GRID
+from skdplda.rounds._bounds import NORM_BOUND
 from skdplda.rounds._spending import NoisePlan
 
 __all__ = ["CLAIMED_ACCOUNTINGS", "PublishedVIPSLDA", "vips_noise_multiplier"]
@@ -231,7 +231,7 @@ class PublishedVIPSLDA(VIPSLDA):
         "sampling_rate": [Interval(Real, 0, 1, closed="right"), None],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "nominal_size": [Interval(Integral, 1, None, closed="left"), None],
-        "max_norm": [Interval(Real, 1, GRID, closed="both"), None],
+        "max_norm": [Interval(Real, 1, NORM_BOUND, closed="both"), None],
         "max_doc_length": [Interval(Integral, 1, None, closed="left"), None],
         "learning_offset": [Interval(Real, 0, None, closed="left")],
         "learning_decay": [Interval(Real, 0, 1, closed="both")],

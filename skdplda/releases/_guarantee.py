@@ -5,7 +5,6 @@ Each kind of step has one handler, which either notes what the step adds or refu
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from inspect import signature
 from numbers import Integral
 
 import numpy as np
@@ -48,7 +47,7 @@ REASONS = {
 }
 UNKNOWN = (
     "it is not private, and nothing says that it treats each document on its own and learns nothing. Leave it out, do"
-    " what it does to each document before the pipeline, or take a step that has privacy_cost()"
+    " what it does to each document before the pipeline, or take a step that has privacy_cost(groups=...)"
 )
 SIDE_BY_SIDE = (
     "it fits private steps side by side ({}), and their joint guarantee is not computed here. Put them one after"
@@ -313,9 +312,7 @@ def is_private(step):
 
 def cost_of(step, groups):
     """Return the guarantee that a step will give. Some know no groups: their unit is the same with and without."""
-    return (
-        step.privacy_cost(groups=groups) if "groups" in signature(step.privacy_cost).parameters else step.privacy_cost()
-    )
+    return step.privacy_cost(groups=groups)
 
 
 def selects(step):

@@ -22,7 +22,7 @@ def make_insights_pipeline(
     *,
     embedder: Any,
     n_components: int | None = None,
-    vocabulary: Sequence[str] | Literal["private"] | None = None,
+    public_vocabulary: Sequence[str] | Literal["embedder"] | None = "embedder",
     vocabulary_share: float = 0.2,
     vectorizer: DPCountVectorizer | None = None,
     model: EmbeddingTopics | None = None,
@@ -41,17 +41,17 @@ def make_insights_pipeline(
         sentence embedding model, such as a `SentenceTransformer`, which is called with one text at a time.
     n_components : int or None, default=None
         Number of clusters. None leaves that of `model`.
-    vocabulary : sequence of str, "private" or None, default=None
-        Public words, and phrases of several words, in which case none of the budget goes to their choice; "private":
-        they are chosen from the texts, at a price. None: the words of an embedder that has `public_words`, without stop
-        words and those of two letters; private words for others, or with a `vectorizer`.
+    public_vocabulary : sequence of str, "embedder" or None, default="embedder"
+        Public words, and phrases of several words: none of the budget goes to their choice. "embedder": the words of an
+        embedder that has `public_words`, without stop words and those of two letters; where it has none, and with a
+        `vectorizer`, as None: words are chosen from the texts.
     vocabulary_share : float, default=0.2
-        Share of epsilon that chooses private words, in (0, 1).
+        Share of epsilon that chooses words from the texts, in (0, 1).
     vectorizer : DPCountVectorizer or None, default=None
         Its text settings and mechanism are kept, its budget is replaced. None: English stop words are left out, a word
-        counts once a text, and there are phrases as long as those of `vocabulary`.
+        counts once a text, and there are phrases as long as those of `public_vocabulary`.
     model : EmbeddingTopics or None, default=None
-        Its budget is replaced, and, where the embedder has `public_rows`, its `init`, unless it is an array.
+        Its budget is replaced, and, where the embedder has `public_rows`, its `public_rows`, unless it has some.
     groups : bool, default=False
         Whether `fit` will be given groups, the users of documents. A fit without them is then refused.
 
@@ -79,23 +79,21 @@ def make_insights_pipeline(
     if not is_real(vocabulary_share) or not 0 < vocabulary_share < 1:
         raise ValueError(f"vocabulary_share must be a number above 0 and below 1; got {vocabulary_share!r}.")
     words = clone(DPCountVectorizer(stop_words="english", binary=True) if vectorizer is None else vectorizer)
-    if vocabulary is None and vectorizer is None and hasattr(embedder, "public_words"):
-        analyze = words.build_analyzer()
-        named = (word for word in embedder.public_words() if len(word) > 2 or not word.isascii())
-        vocabulary = [word for word in named if analyze(word) == [word]] or "private"
+    if isinstance(public_vocabulary, str):
+        if public_vocabulary != "embedder":
+            raise ValueError(f"public_vocabulary must be words, 'embedder' or None; got {public_vocabulary!r}.")
+        public_vocabulary = words_of(embedder, words.build_analyzer()) if vectorizer is None else None
     topics = clone(EmbeddingTopics() if model is None else model)
     if n_components is not None:
         topics.set_params(n_components=n_components)
-    if hasattr(embedder, "public_rows") and isinstance(topics.init, str):
+    if hasattr(embedder, "public_rows") and topics.public_rows is None:
         rows, weights = embedder.public_rows()
-        topics.set_params(init=rows, init_weight=weights)
-    if isinstance(vocabulary, str) and vocabulary != "private":
-        raise ValueError(f"vocabulary must be a list of words, 'private' or None; got {vocabulary!r}.")
-    if vocabulary is not None and not isinstance(vocabulary, str):
-        vocabulary = list(vocabulary)
-        words.set_params(public_vocabulary=vocabulary)
+        topics.set_params(public_rows=rows, public_weights=weights)
+    if public_vocabulary is not None:
+        public_vocabulary = list(public_vocabulary)
+        words.set_params(public_vocabulary=public_vocabulary)
         if vectorizer is None:
-            words.set_params(ngram_range=(1, max((len(str(word).split()) for word in vocabulary), default=1)))
+            words.set_params(ngram_range=(1, max((len(str(word).split()) for word in public_vocabulary), default=1)))
         topics.set_params(epsilon=epsilon, delta=delta)
     else:
         words.set_params(epsilon=vocabulary_share * epsilon, delta=delta / 2)
@@ -104,3 +102,9 @@ def make_insights_pipeline(
             calibrate(topics, epsilon, words.privacy_cost(groups=groups), groups)
     texts = TextEmbedder(embedder, words, topics._n_features_of_public())
     return PrivatePipeline([("texts", texts), ("topics", topics)], groups=groups)
+
+
+def words_of(embedder, analyze):
+    """Return the public words of an embedder that an analyzer makes of themselves, or None if there are none."""
+    given = embedder.public_words() if hasattr(embedder, "public_words") else []
+    return [word for word in given if (len(word) > 2 or not word.isascii()) and analyze(word) == [word]] or None

@@ -94,6 +94,11 @@ class ReleasedTopicModel(BaseTopicModel):
     n_features_in_ : int
         Number of words.
 
+    Raises
+    ------
+    ValueError
+        If arrays, words or texts' settings do not fit each other, or are not as described.
+
     See Also
     --------
     release : Makes one from a fitted pipeline.

@@ -62,12 +62,14 @@ class Reportable(Protocol):
 
     privacy_guarantee_: PrivacyGuarantee
 
-    def top_words(self, n: int = ..., feature_names: ArrayLike | None = ..., *, mark_noise: bool = ...) -> pd.DataFrame:
+    def top_words(
+        self, n_words: int = ..., feature_names: ArrayLike | None = ..., *, mark_noise: bool = ...
+    ) -> pd.DataFrame:
         """Return the words of each topic, those of noise in parentheses.
 
         Parameters
         ----------
-        n : int
+        n_words : int
             Words a topic.
         feature_names : array-like of str of shape (n_words,) or None
             The vocabulary.
@@ -76,7 +78,7 @@ class Reportable(Protocol):
 
         Returns
         -------
-        words : DataFrame of shape (n_components, n)
+        words : DataFrame of shape (n_components, n_shown)
             One row a topic.
         """
 

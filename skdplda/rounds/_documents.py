@@ -13,18 +13,10 @@ ENTRIES = 2**22
 
 
 def cut_documents(X, max_length, key, numbers):
-    """Return the documents with at most `max_length` tokens each, drawn without replacement.
+    """Return the documents with at most `max_length` tokens each, drawn without replacement; None returns X.
 
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        As from `check_counts`.
-    max_length : int or None
-        None returns X.
-    key : int
-        Of the draws, which depend on the document's number as well, and on no other document.
-    numbers : ndarray of shape (n_documents,)
-        Of the documents.
+    X is a csr_array as from `check_counts`. The draws depend on `key`, an integer, on the number of the document, one
+    of `numbers`, and on no other document.
     """
     if max_length is None:
         return X
@@ -52,18 +44,10 @@ def only(X, words):
 class Documents:
     """Documents in memory or on disk, and the privacy units that they belong to.
 
-    Parameters
-    ----------
-    X : csr_array, DiskCounts or Documents
-        As from `check_counts`; or what is read a block at a time by its method `blocks`.
-    units : tuple of ndarray or None
-        As from `check_groups`; None if each document is its own.
-    max_length, key
-        As in `cut_documents`.
-    first_document : int, default=0
-        Number of the first document in the corpus.
-    words : ndarray of shape (n_words,), bool, or None, default=None
-        The words that are left in, after documents are cut; None for all.
+    X are counts as from `check_counts`, or what is read a block at a time by its method `blocks`; `units` as from
+    `check_groups`, None if each document is its own; `max_length` and `key` as in `cut_documents`. `first_document` is
+    the number of the first one in the corpus. `words`, flags of (n_words,), are those that are left in after documents
+    are cut.
     """
 
     def __init__(self, X, units, *, max_length, key, first_document=0, words=None):

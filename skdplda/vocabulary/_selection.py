@@ -20,6 +20,7 @@ from skdplda.privacy import (
     PrivacyGuarantee,
     Randomness,
     UnitWords,
+    check_released,
     epsilon_needed,
     gaussian_event,
     level_parts,
@@ -80,6 +81,10 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         return stated_guarantee(self, self._guarantee("user" if groups else "document"))
 
     _n_levels = 1  # of n-grams
+    _released: tuple[str, ...] = ()  # beside the noisy weights
+
+    def _has_noise(self):
+        return self.public_vocabulary is None and np.isfinite(self.epsilon)
 
     def _plan(self, part=1.0, epsilon=None):
         """Return the selection, from the parameters alone; or that of a level, which has a part of the budget.
@@ -90,7 +95,8 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
         return plan_partition(self.mechanism, epsilon, self.delta, most, self.cutoff, self.noise, part)
 
     def _guarantee(self, unit):
-        common = {"unit": unit, "not_covered": self._not_covered, "released": self._released}
+        released = (*self._released, *(("noisy_weights_",) if self._has_noise() else ()))
+        common = {"unit": unit, "not_covered": self._not_covered, "released": released}
         if self.public_vocabulary is not None:
             return PrivacyGuarantee(
                 epsilon=0.0,
@@ -189,9 +195,10 @@ class PrivateSelection(LedgerAwareMixin, BaseEstimator):
     def _set_selected(self, weights, groups, charge):
         """Set what a fit tells beside the words, in place of what an earlier one told."""
         vars(self).pop("noisy_weights_", None)
-        if weights is not None and np.isfinite(self.epsilon):
+        if self._has_noise():
             self.noisy_weights_ = weights
         self.privacy_guarantee_ = charge.guarantee
+        check_released(self)
         note_parameters(self)
         note_groups(self, users_of(self, groups))
 

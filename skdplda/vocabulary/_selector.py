@@ -19,6 +19,7 @@ from skdplda._validation import (
 )
 from skdplda._warnings import warn
 from skdplda.exceptions import EmptySelectionError
+from skdplda.privacy import CURATOR
 from skdplda.vocabulary._selection import PrivateSelection, refuse_repetitions
 
 __all__ = ["DPVocabularySelector"]
@@ -71,7 +72,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         hides such a word with the probability that it falls by as many scales: 0.1 % (Gaussian) or 2.5 % (Laplace)
         at 3. Policies, "item_frequency", "mad" and "mad2r" only; in the last two it is where weight comes back. Affects
         privacy: no.
-    public_vocabulary : array-like of int or of str, default=None
+    public_vocabulary : array-like of int or of str of shape (n_selected,) or None, default=None
         Columns to select, by number, or by name if X is a data frame, in any order. It must not depend on the
         documents. It costs no privacy. Affects privacy: yes.
     random_state : int, bytes, RandomState or None, default=None
@@ -120,7 +121,8 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     (501, 2)
     """
 
-    _released = ("which words are selected", "noisy_weights_")
+    _released = ("which words are selected",)
+    _beside_released = dict.fromkeys(("support_", "n_features_in_", "feature_names_in_"), CURATOR)
     _not_covered = (
         "number, names and positions of the input's columns (n_features_in_, feature_names_in_, the places in support_)"
         " and the step that made them, unless the columns are public",

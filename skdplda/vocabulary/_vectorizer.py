@@ -68,7 +68,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
         As in `DPVocabularySelector`, but the last tie is broken by the alphabet. Affects privacy: no.
     cutoff : float, default=3.0
         As in `DPVocabularySelector`. Affects privacy: no.
-    public_vocabulary : array-like of str, default=None
+    public_vocabulary : array-like of str of shape (n_selected,) or None, default=None
         Words to count, in any order; the documents are then not read by `fit`, and nothing is spent. They must not
         depend on the documents. Affects privacy: yes.
     random_state : int, bytes, RandomState or None, default=None
@@ -127,7 +127,7 @@ class DPCountVectorizer(WordColumnsMixin, PrivateSelection):
     ['copper', 'iron', 'zinc']
     """
 
-    _released = ("vocabulary_", "noisy_weights_")
+    _released = ("vocabulary_",)
     _not_covered = (
         "the matrix that transform returns for private documents",
         "hyper-parameters, stop words and functions of the text that were made from the same documents",
