@@ -20,6 +20,7 @@ from skdplda.models._cluster_names import (
     rms_of,
 )
 from skdplda.models._topics import distinct_triples
+from skdplda.reports import report
 from skdplda.semantics import EmbeddedTexts, WordVectorEmbedder
 
 N_WORDS, K = 400, 4
@@ -240,3 +241,41 @@ def test_no_two_names_have_the_same_three_words_unless_nothing_else_is_left():
     assert found[0] == ["a", "b", "c"] and found[1] == ["b", "a", "d"]
     assert len({frozenset(row) for row in found[:4]}) == 4
     assert found[4:] == [["e"], ["e"]]
+
+
+def test_levels_join_what_is_alike_and_a_text_goes_through_them():
+    rng = np.random.default_rng(7)
+    centres = np.repeat(np.eye(8)[:3], 4, axis=0) + 0.25 * rng.normal(size=(12, 8))
+    labels = np.arange(6000) % 12
+    X = centres[labels] + rng.normal(scale=0.05, size=(6000, 8))
+    counts = rng.poisson(np.where(np.arange(24) // 2 == labels[:, None], 1.0, 0.02))
+    words = np.array([f"g{w // 8}_{w}" for w in range(24)])
+    vectors = np.repeat(centres, 2, axis=0)
+    model = EmbeddingTopics(12, epsilon=8.0, public_rows=centres).fit(
+        EmbeddedTexts(X, sp.csr_array(counts), words, vectors)
+    )
+    levels = model.topic_levels()
+    assert levels.columns.tolist() == ["level_1", "level_2", "level_3"] and levels.index.name == "topic"
+    assert levels.nunique().tolist() == [3, 6, 12]
+    assert (levels["level_3"] == model.get_feature_names_out()).all()
+    for parent, child in (("level_1", "level_2"), ("level_2", "level_3")):
+        assert (levels.groupby(child)[parent].nunique() == 1).all()  # a tree
+    for name in levels["level_1"].unique():  # words of one of the three groups
+        assert len({word.split("_")[0] for word in name.split(", ")}) == 1
+    assert model.topic_levels([1, 2]).nunique().tolist() == [1, 2, 12]
+    found = model.predict_levels(np.vstack([centres[:4], np.zeros((1, 8))]))
+    assert found["level_1"].nunique() == 1 and found.iloc[-1].isna().all() and len(found) == 5
+    assert (found["level_3"][:4] == model.get_feature_names_out()[model.predict(centres[:4])]).all()
+    released = release(model, feature_names=words.tolist())
+    assert released.topic_levels().equals(levels)
+    for wrong in ([2, 1], [0], [13], [1.5], [2, 2]):
+        with pytest.raises(ValueError, match="numbers must be integers from 1 to 12 that increase"):
+            model.topic_levels(wrong)
+
+
+def test_the_page_shows_levels(tmp_path):
+    model, *_ = fit(epsilon=4.0)
+    page = report(model, tmp_path / "page.html", feature_names=NAMES.tolist()).read_text()
+    assert "Levels of the clusters; epsilon = 4" in page and "costs no" in page
+    one = EmbeddingTopics(1, epsilon=4.0).fit(EmbeddedTexts(np.ones((900, 2)), np.ones((900, 2), int), ["tea", "milk"]))
+    assert one.topic_levels().shape == (1, 1)

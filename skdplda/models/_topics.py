@@ -18,7 +18,7 @@ from skdplda._warnings import warn
 from skdplda.exceptions import NoisyTopicsWarning
 from skdplda.metrics import topic_distances, topic_relevance
 
-__all__ = ["RELEVANCE", "TopicsMixin", "warn_of_noise"]
+__all__ = ["NAMING", "RELEVANCE", "TopicsMixin", "distinct_triples", "warn_of_noise"]
 
 # Default of `relevance`. The less lift, the better the NPMI of top words at epsilon 2, on 20 Newsgroups, where this was
 # chosen, as on news articles: relevance.csv. At 0.8 it is 0.007 to 0.017 below that of probabilities, at 0.6 (Sievert

@@ -172,7 +172,7 @@ def report(
         )
     shown = _Shown(model, feature_names)
     title = f"{shown.noun.title()}s" if title is None else title
-    parts = (_summary, _topics, _map, _hierarchy, _neighbours, _noise, _privacy, _reading)
+    parts = (_summary, _topics, _levels, _map, _hierarchy, _neighbours, _noise, _privacy, _reading)
     body = "".join(part(shown) for part in parts)
     content = page(title, shown.caption, body, f"Made with skdplda {version('skdplda')} from released values only.")
     path = Path(os.fspath(path))
@@ -207,6 +207,8 @@ class _Shown:
         self.signal = self.info["signal_to_noise"].to_numpy(dtype=float)
         self.is_noise = self.info["noise"].fillna(False).to_numpy(dtype=bool)
         self.noise_known = not np.isnan(self.signal).all()
+        levels = getattr(model, "topic_levels", None)
+        self.levels = None if levels is None else levels(feature_names=feature_names)
         self.labels = [_label(number, name, self.noun) for number, name in enumerate(self.info["name"])]
         self.price = self.guarantee.caption
         over = "" if self.n_words is None else f" over {self.n_words:,} words"
@@ -314,6 +316,26 @@ def _topics(shown):
         notes.append("How large the noise is in each word is not known for this model, or there is none.")
     caption = f"The {noun}s; {shown.price}"
     return section(f"{noun.title()}s", f"<p>{' '.join(notes)}</p>" + table(caption, heads, rows), f"{noun}s")
+
+
+def _levels(shown):
+    """Return the table of clusters of clusters, as far as the model has them."""
+    if shown.levels is None or shown.n_topics < 4:
+        return ""
+    first, *others = shown.levels.columns
+    rows = []
+    for name, group in shown.levels.groupby(first, sort=False):
+        share = f"{100 * shown.sizes[group.index].sum():.1f} %"
+        for middle, members in group.groupby(others[0], sort=False):
+            own = "; ".join(plain(shown.labels[topic]) for topic in members.index)
+            rows.append([plain(name), plain(middle), own, share])
+            name, share = "", ""
+    text = (
+        "<p>Clusters of clusters, by their distance, each with the words that its clusters share most of. This costs no"
+        " privacy: it is made of what is on this page.</p>"
+    )
+    heads = ["Group", "Smaller group", "Clusters", "Share of all"]
+    return section("Levels", text + table(f"Levels of the clusters; {shown.price}", heads, rows), "levels")
 
 
 def _size(shown, topic):
