@@ -183,7 +183,9 @@ class BaseClusterModel(BaseTopicModel):
         self._check_words()
         n, names = len(self.cluster_centers_), self.get_feature_names_out()
         if numbers is None:
-            numbers = sorted({math.ceil(round(n ** (power / 3), 9)) for power in (1, 2)} - {n})
+            root = next(r for r in range(1, n + 1) if r * r * r >= n)
+            square = next(r for r in range(1, n + 1) if r * r * r >= n * n)
+            numbers = sorted({root, square} - {n})
         numbers = list(numbers)
         sound = all(is_integer(number) and 1 <= number <= n for number in numbers)
         if not sound or sorted(set(numbers)) != numbers:
