@@ -76,14 +76,15 @@ def fitted(data, corpus, words, epsilon, seed):
 
 def judged(texts, groups, pipeline):
     """Return NPMI, diversity and NMI of the keywords."""
-    keywords = pipeline[-1].top_words(N_KEYWORDS).to_numpy()
+    model = pipeline[-1]
+    keywords = model.top_words(min(N_KEYWORDS, model.topic_word_.shape[1])).to_numpy()  # private words may be few
     words, columns = np.unique(keywords.astype(str), return_inverse=True)
     analyze = pipeline[0].build_analyzer()
     found = CountVectorizer(vocabulary=words, analyzer=analyze, binary=True).transform(texts).toarray().astype(float)
     together, columns = found.T @ found / len(texts), columns.reshape(keywords.shape)
     alone, npmi = np.diag(together), []
     for row_ in columns:
-        for a, b in zip(*np.triu_indices(N_KEYWORDS, 1), strict=True):
+        for a, b in zip(*np.triu_indices(len(row_), 1), strict=True):
             i, j = row_[a], row_[b]
             joint = together[i, j]
             npmi.append(

@@ -7,8 +7,10 @@ import pytest
 
 from skdplda import LabelCounts, PrivacyAccountant, count_labels
 from skdplda._validation import check_groups
+from skdplda.cli import main
 from skdplda.exceptions import BudgetExceededError
 from skdplda.models._labels import LabelEStep
+from skdplda.reports import report
 from skdplda.rounds._bounds import NORM_BOUND
 from skdplda.semantics import WordVectorEmbedder
 
@@ -145,3 +147,40 @@ def test_a_table_and_a_file_tell_counts_errors_and_guarantee(tmp_path):
     kept = json.loads((tmp_path / "counts.json").read_text())
     assert kept["labels"] == [*LABELS, "other"] and kept["counts"] == found.counts.tolist()
     assert kept["privacy_guarantee"]["epsilon"] == 2.0
+
+
+def test_a_page_tells_counts_errors_and_the_guarantee(tmp_path):
+    found = count_labels(["refund"] * 900 + ["shipping"] * 300, LABELS, epsilon=2.0, classify=word)
+    page = report(found, tmp_path / "page.html").read_text()
+    for said in (
+        "<h1>Labels</h1>",
+        "3 labels that were chosen before",
+        "Number of texts",
+        "epsilon = 2",
+        "may be noise",
+    ):
+        assert said in page
+    count = found.counts["refund"]
+    assert f"{count:,.0f} \u00b1 {2 * found.deviation:,.0f}" in page
+    users = count_labels(["refund"] * 9, LABELS, epsilon=2.0, classify=word, groups=range(9))
+    assert "Number of people" in report(users, tmp_path / "users.html").read_text()
+
+
+def test_the_command_counts_labels(tmp_path, capsys):
+    corpus, vectors, labels = (tmp_path / name for name in ("texts.jsonl", "vectors.txt", "labels.txt"))
+    rows = [{"body": ["tea milk", "iron", "sky"][i % 3], "author": i // 2} for i in range(1200)]
+    corpus.write_text("\n".join(map(json.dumps, rows)))
+    vectors.write_text("tea 1 0 0\nmilk 0.9 0.1 0\niron 0 1 0\nsky 0 0 1\n")
+    labels.write_text("tea\niron\n")
+    given = ["insights", str(corpus), "--text", "body", "--vectors", str(vectors), "--labels", str(labels)]
+    given += ["--epsilon", "2", "--report", str(tmp_path / "page.html")]
+    assert main([*given, "--release", str(tmp_path / "counts.json"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {row["label"] for row in told["labels"]} == {"tea", "iron", "other"}
+    assert all(abs(row["count"] - 400) < 30 for row in told["labels"])  # e**-60
+    assert told["privacy"]["epsilon"] == 2 and told["privacy"]["delta"] == 0
+    assert json.loads((tmp_path / "counts.json").read_text())["labels"] == ["tea", "iron", "other"]
+    assert main([*given, "--user", "author", "--overwrite", "--labels-per-unit", "2"]) == 0
+    assert "user, add-remove" in capsys.readouterr().out
+    assert main([*given, "--delta", "1e-6", "--overwrite"]) == 2
+    assert "--delta is needed, but for --labels" in capsys.readouterr().err

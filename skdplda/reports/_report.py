@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 from skdplda._files import whole_file
 from skdplda._types import ArrayLike, PathLike
 from skdplda.metrics import topic_distances, topic_map
+from skdplda.models import LabelCounts
 from skdplda.privacy import PrivacyGuarantee
 from skdplda.releases import flat_steps, release
 from skdplda.reports._page import element, escape, page, plain, section, table
@@ -124,15 +126,15 @@ def report(
 
     Parameters
     ----------
-    model : fitted topic model, Pipeline or ReleasedTopicModel
+    model : fitted topic model, Pipeline, ReleasedTopicModel or LabelCounts
         Of a pipeline the page shows what `release` takes out of it, with the guarantee of the whole. Other models are
-        taken if they are `Reportable`.
+        taken if they are `Reportable`. Of counts of labels it has their table.
     path : str or path-like
         The file. What is there is replaced.
     feature_names : sequence of str of shape (n_words,), default=None
         Words of the columns, where neither model nor pipeline knows them.
     title : str, default=None
-        Heading of the page. None: "Topics", or "Clusters".
+        Heading of the page. None: "Topics", "Clusters" or "Labels".
 
     Returns
     -------
@@ -159,6 +161,8 @@ def report(
     >>> "<h1>Fruit and metal</h1>" in page, "zinc" in page
     (True, True)
     """
+    if isinstance(model, LabelCounts):
+        return _written(path, "Labels" if title is None else title, model.privacy_guarantee_.caption, _labels(model))
     if hasattr(model, "steps"):
         steps = flat_steps(model)
         words = None if any(hasattr(step, "build_analyzer") for _, step in steps) else feature_names
@@ -173,8 +177,11 @@ def report(
     shown = _Shown(model, feature_names)
     title = f"{shown.noun.title()}s" if title is None else title
     parts = (_summary, _topics, _levels, _map, _hierarchy, _neighbours, _noise, _privacy, _reading)
-    body = "".join(part(shown) for part in parts)
-    content = page(title, shown.caption, body, f"Made with skdplda {version('skdplda')} from released values only.")
+    return _written(path, title, shown.caption, "".join(part(shown) for part in parts))
+
+
+def _written(path, title, caption, body):
+    content = page(title, caption, body, f"Made with skdplda {version('skdplda')} from released values only.")
     path = Path(os.fspath(path))
     with whole_file(path) as file:
         file.write(content.encode())
@@ -236,8 +243,11 @@ def _summary(shown):
     lists = "lists of words that are often used together"
     if shown.noun == "cluster":
         lists = "groups of texts that say similar things, each with the words that tell it from the others"
+    found = f"found {shown.n_topics} {shown.noun}s: {lists}"
+    if shown.noun == "label":
+        found = f"counted how many {shown.units} have each of {shown.n_topics} labels that were chosen before"
     parts = [
-        f"<p>A computer program read a collection of texts and found {shown.n_topics} {shown.noun}s: {lists}. This page"
+        f"<p>A computer program read a collection of texts and {found}. This page"
         f" shows the {shown.noun}s. It holds no text of the collection.</p>"
     ]
     if not protects(guarantee):
@@ -264,11 +274,11 @@ def _summary(shown):
         parts.append("<p>The promise is for one document. Whoever wrote several of them has a weaker one.</p>")
     if shown.is_noise.any():
         hold = "hold more noise than topic"
-        if shown.noun == "cluster":
-            hold = "do not stand out of the noise, by their sizes or by their words"
+        if shown.noun != "topic":
+            hold = "do not stand out of the noise" + (", by their sizes or by their words" * (shown.noun == "cluster"))
         parts.append(
-            f"<p>{shown.is_noise.sum()} of the {shown.n_topics} {shown.noun}s {hold}. They are marked, and should not"
-            " be interpreted.</p>"
+            f"<p>{shown.is_noise.sum()} of the {len(shown.is_noise)} {shown.noun}s {hold}. They are marked, and should"
+            " not be interpreted.</p>"
         )
     return section("In short", "".join(parts), "short")
 
@@ -280,6 +290,28 @@ def _best_guess(guarantee):
     """
     share = 1 / (1 + math.exp(-guarantee.epsilon)) + guarantee.delta / (1 + math.exp(min(guarantee.epsilon, 700.0)))
     return min(100, math.ceil(100 * share - 1e-9))
+
+
+def _labels(found):
+    """Return the body of the page of counts of labels."""
+    guarantee, info = found.privacy_guarantee_, found.table()
+    units = "people" if guarantee.unit == "user" else "texts"
+    shown = SimpleNamespace(noun="label", guarantee=guarantee, n_topics=len(info) - 1, price=guarantee.caption)
+    shown.is_noise, shown.units = ~info["clear"].to_numpy(), units
+    largest, rows = max(info["count"].max(), 1e-9), []
+    for label, row in info.iterrows():
+        mark = "" if row["clear"] else " <strong class='tag'>may be noise</strong>"
+        bar = f"<span class='bar' style='width:{max(100 * row['count'] / largest, 0):.1f}%'></span>"
+        told = f"{row['count']:,.0f} \u00b1 {2 * row['deviation']:,.0f}"
+        cells = plain(label) + mark, f"<span class='size'>{bar}</span>{told}", f"{100 * row['share']:.1f} %"
+        rows.append(list(cells))
+    most = "one label" if found.most == 1 else f"at most {found.most} labels"
+    note = (
+        f"<p>Each of the {units} counts for {most}. Two standard deviations of the added noise stand behind the"
+        " numbers; one below three deviations is marked. What has none of the labels is other.</p>"
+    )
+    counted = table(f"The labels; {shown.price}", ["Label", f"Number of {units}", "Share of all"], rows)
+    return _summary(shown) + section("Labels", note + counted, "labels") + _privacy(shown)
 
 
 def _words_of(shown, topic):
@@ -460,7 +492,7 @@ def _privacy(shown):
     """Return the whole privacy statement and what it does not cover."""
     rows = statement_rows(str(shown.guarantee))
     items = "".join(f"<div><dt>{escape(name)}</dt><dd>{plain(text)}</dd></div>" for name, text in rows)
-    of_documents = "Topic proportions" if shown.noun == "topic" else "The clusters"
+    of_documents = {"topic": "Topic proportions", "cluster": "The clusters", "label": "The labels"}[shown.noun]
     lines = (item.format(noun=shown.noun, told=of_documents) for item in NOT_PROTECTED)
     not_protected = "".join(f"<li>{item}</li>" for item in lines)
     text = f"<dl>{items}</dl>"
