@@ -28,6 +28,10 @@ MEANINGS = {
     "max_words": r"Of the selected words keep so many",
     "max_words_per_document": r"A longer document reports a random part",
     "max_words_per_unit": r"Words that a document \(user\) takes part with",
+    "mechanism": r"[Ll]aw|One of `skdplda.privacy.MECHANISMS`|What draws the noise|randomized response"
+    r"|The estimator and",
+    "noise": r"What gets noise|Which words do not stand out of the noise",
+    "public_rows": r"Public embeddings",
     "n_documents": r"Number of documents|Size of the synthetic corpus",
     "n_words": r"[Ss]ize of the (public )?vocabulary|[Ww]ords (per topic|a topic|a cluster|shown|that the function)"
     r"|[Ww]ords (of the unit|that each)|Number of words|Top words|How many",

@@ -5,14 +5,14 @@ matter, and the test files that ought to notice. Each change is made alone, in a
 kernel compiles the extensions that use the file. Tests stop at the first failure. A change that all tests survive is a
 gap in the tests, or changes nothing that matters, and then does not belong here.
 
-    python benchmarks/mutants.py                      # all changes that have no result of this code
+    python benchmarks/mutants.py                      # all changes that have no result
     python benchmarks/mutants.py --only "noise|seed"  # those whose names match, again
     python benchmarks/mutants.py --thorough           # what survived, against all tests
 
 It needs the kernels compiled in place (`python setup.py build_ext --inplace`) and the extra `test`. Results stand in
-results/mutants.csv, one row a change, and an interrupted run goes on. A row knows the code of the module that was
-changed (`results.py`), not the tests. Pieces of text, not line numbers, say where a change is made: if a piece is not
-found exactly once, nothing runs, and the row has to be adapted.
+results/mutants.csv, one row a change, and an interrupted run goes on. A row names the commit at which its change was
+tried; --again tries those of other commits. Pieces of text, not line numbers, say where a change is made: if a piece is
+not found exactly once, nothing runs, and the row has to be adapted.
 """
 
 import argparse
@@ -30,11 +30,11 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from results import FRESH, STAMP, code_of, data_of, state
+from results import STAMP, commit, stamp
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).with_name("results") / "mutants.csv"
-COLUMNS = ["name", "digest", "file", "result", "seconds", "noticed_by", "why", *STAMP]
+COLUMNS = ["name", "digest", "file", "result", "seconds", "noticed_by", "why", *STAMP[1:]]
 SOURCES = (".py", ".pyx", ".pxd", ".h")
 COPIED = (
     "skdplda",
@@ -68,7 +68,6 @@ class Mutant(NamedTuple):
 
 ROUNDS = "test_tables test_loop test_plan test_sensitivity test_estep_gibbs test_randomness"
 ADAPTIVE = "test_adaptive test_cgs"
-BOUNDED = "test_sensitivity test_loop test_origin"
 EMBEDDING = "test_embedding"
 GIBBS, HDP = "test_kernels test_gibbs", "test_hdp test_hdp_exact"
 ACCOUNTING = "test_calibration test_guarantee test_selection"
@@ -286,84 +285,84 @@ MUTANTS = [
         "    if norm is None:\n        return sums.total if",
         "    if norm is None or not isinstance(sums, Bounded):\n        return sums.total if",
         "a sum that nobody has bounded is released",
-        BOUNDED,
+        "test_loop",
     ),
     Mutant(
         "noise whatever the norm is",
         "    if sums.norm > norm:\n",
         "    if sums.norm > 2:\n",
         "Laplace noise of the L1 norm hides contributions that are bounded in L2",
-        BOUNDED,
+        "test_loop",
     ),
     Mutant(
         "noise whatever the shape is",
         "if total.shape != ask.query.shape:",
         "if total.ndim != len(ask.query.shape):",
         "the documents decide the shape of a release",
-        BOUNDED,
+        "test_loop",
     ),
     Mutant(
         "a bounded sum that can be changed",
         "    view.flags.writeable = False\n    object",
         "    view.flags.writeable = True\n    object",
         "what was bounded is something else when it gets noise",
-        BOUNDED,
+        "test_loop",
     ),
     Mutant(
         "arrays from workers are taken as bounded",
         "return dense(total_of(self._e_step.collect(query, round_, active), self._norm))",
         "return dense(total_of(self._e_step.collect(query, round_, active), None))",
         "on workers, a sum that nobody has bounded is released",
-        BOUNDED,
+        "test_origin",
     ),
     Mutant(
         "rows beyond the bound are added",
         "rows = rows if sound.all() else rows[sound]",
         "rows = rows[:]",
         "votes, or products of directions, of any size",
-        BOUNDED,
+        "test_sensitivity",
     ),
     Mutant(
         "documents of a user have the bound each",
         "norms * np.asarray(n_parts, np.float64) ** self._norm <= NORM_BOUND**self._norm",
         "norms * np.asarray(1, np.float64) ** self._norm <= NORM_BOUND**self._norm",
         "a user contributes more than the sensitivity",
-        BOUNDED,
+        "test_sensitivity",
     ),
     Mutant(
         "whole numbers beyond the bound are added",
         "self._add(values[sound], place[sound])",
         "self._add(values, place)",
         "a contribution is larger than the sensitivity",
-        BOUNDED,
+        "test_sensitivity",
     ),
     Mutant(
         "a unit's values of one cell are bounded one by one",
         "if (np.diff(keys) > 0).all():",
         "if (np.diff(keys) >= 0).all():",
         "a unit that has a cell twice contributes more than the sensitivity",
-        BOUNDED,
+        "test_sensitivity",
     ),
     Mutant(
         "places outside of the sum",
         "0 <= numbers.min() <= numbers.max() < n):",
         "0 <= numbers.min()):",
         "a value goes to another unit, whose bound it is no part of",
-        BOUNDED,
+        "test_sensitivity",
     ),
     Mutant(
         "squares that wrap around",
         "rows = np.asarray(rows, np.float64).reshape(",
         "rows = np.asarray(rows).reshape(",
         "a large whole number has a small norm",
-        BOUNDED,
+        "test_sensitivity",
     ),
     Mutant(
         "sums of kernels are not checked",
         "if not size <= n_units * NORM_BOUND * SLACK:",
         "if size != size:",
         "a kernel that does not scale goes unseen",
-        BOUNDED,
+        "test_sensitivity",
     ),
     Mutant(
         "a share is not taken",
@@ -1043,8 +1042,8 @@ MUTANTS = [
     ),
     Mutant(
         "one noise for all rounds of a selection",
-        "    draws += 1\n    while plan.noise",
-        "    while plan.noise",
+        "    draws += 1\n    while plan.mechanism",
+        "    while plan.mechanism",
         "the rounds of a selection share their noise",
         "test_partition test_vocabulary",
     ),
@@ -1103,7 +1102,7 @@ MUTANTS = [
     Mutant(
         "trials are heard",
         "                if best is None or found.rank > best.rank:",
-        "                found.tell()\n                if best is None or found.rank > best.rank:",
+        "                found.warn()\n                if best is None or found.rank > best.rank:",
         "warnings tell of trials that are not released, and of their number",
         "test_model_selection",
     ),
@@ -1384,13 +1383,6 @@ def users_of(file, texts):
     return {Path(name).stem for name in touched if name.endswith(".pyx")}
 
 
-def code_around(file, texts):
-    """Return what a result depends on: the code of the modules that a file is compiled into, or is."""
-    if file.suffix == ".py":
-        return code_of(".".join(file.with_suffix("").parts))
-    return code_of(*(f"skdplda._kernels.{name}" for name in users_of(file, texts)))
-
-
 class Copy:
     """A copy of the repository, in which one change at a time is made and taken back."""
 
@@ -1496,6 +1488,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="copies that work side by side")
     parser.add_argument("--thorough", action="store_true", help="all tests, for what survived its own")
     parser.add_argument("--no-baseline", action="store_true", help="trust that the tests pass without a change")
+    parser.add_argument("--again", action="store_true", help="changes that were tried at other commits, too")
     parser.add_argument("--list", action="store_true", help="check that each text is found, and list the results")
     args = parser.parse_args()
     texts, rows = sources(ROOT), recorded()
@@ -1517,7 +1510,8 @@ def main():
     elif args.thorough:
         chosen = [mutant for mutant in MUTANTS if rows.get(mutant.digest, {}).get("result") == "survived"]
     else:
-        chosen = [mutant for mutant in MUTANTS if state(rows.get(mutant.digest, {})) != FRESH]
+        tried = {digest for digest, row in rows.items() if not args.again or row["commit"] == commit()}
+        chosen = [mutant for mutant in MUTANTS if mutant.digest not in tried]
     waiting, lock = queue.Queue(), threading.Lock()
     for mutant in chosen:
         waiting.put(mutant)
@@ -1528,10 +1522,10 @@ def main():
                 mutant = waiting.get_nowait()
             except queue.Empty:
                 return
-            began, code = time.time(), code_around(places[mutant.digest], texts)
+            began, said = time.time(), stamp([])
             result, noticed = copy.judge(mutant, ["tests"] if args.thorough else tests_of(mutant))
             row = [mutant.name, mutant.digest, places[mutant.digest], result, round(time.time() - began), noticed]
-            row = dict(zip(COLUMNS, [*map(str, row), mutant.why, code, data_of()], strict=True))
+            row = dict(zip(COLUMNS, [*map(str, row), mutant.why, *said.values()], strict=True))
             row["noticed_by"] = " ".join(row["noticed_by"].split())
             with lock:
                 rows[mutant.digest] = row

@@ -170,10 +170,10 @@ def searched(**settings):
     return search.fit(corpus())
 
 
-def selected(mechanism, groups=None, **settings):
-    """Return a fit of a selector of a mechanism, or of a class."""
+def selected(method, groups=None, **settings):
+    """Return a fit of a selector of a method, or of a class."""
     settings = {"epsilon": 3.0, "delta": 1e-3} | settings
-    make = partial(DPVocabularySelector, mechanism=mechanism) if isinstance(mechanism, str) else mechanism
+    make = partial(DPVocabularySelector, method=method) if isinstance(method, str) else method
     return make(random_state=SEED, **settings).fit(corpus(3000, 200), groups=groups)
 
 
@@ -289,13 +289,13 @@ FITS = {
         "topics"
     ],
     "selector-sieve": lambda: selected("sieve", epsilon=2.0, delta=1e-6, max_words_per_unit=37),
-    "selector-sieve-discrete": lambda: selected("sieve", noise="discrete-gaussian", max_words_per_unit=2000),
+    "selector-sieve-discrete": lambda: selected("sieve", mechanism="discrete-gaussian", max_words_per_unit=2000),
     "selector-users": lambda: selected("sieve", groups=np.arange(3000) % 700, epsilon=5.0),
     "selector-cutoff": lambda: selected("policy_gaussian", epsilon=1.0, delta=1e-5, cutoff=4.7, max_words_per_unit=11),
     "selector-cutoff-laplace": lambda: selected("policy_laplace", epsilon=1.3, delta=1e-5, cutoff=0.3),
     "selector-published": lambda: selected(PublishedItemFrequencySelector, epsilon=1.7),
     "selector-counts": lambda: selected("truncated_geometric", epsilon=20.0, delta=1e-2, max_words_per_unit=5),
-    **{f"selector-{mechanism}": lambda mechanism=mechanism: selected(mechanism) for mechanism in SELECTIONS},
+    **{f"selector-{method}": lambda method=method: selected(method) for method in SELECTIONS},
 }
 
 

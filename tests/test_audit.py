@@ -34,12 +34,11 @@ from skdplda.audit import (
     audit,
     epsilon_lower_bound,
     mechanism_audits,
-    mu_lower_bound,
     one_run_lower_bound,
-    one_run_p_value,
     quick_audit,
 )
 from skdplda.audit._audit import best_threshold
+from skdplda.audit._bounds import mu_lower_bound, one_run_p_value
 from skdplda.audit._canaries import claim_of, prepared
 from skdplda.audit._checks import accounted, contribution
 from skdplda.audit._mechanisms import MECHANISMS

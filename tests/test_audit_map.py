@@ -101,7 +101,7 @@ MAP = {
             "rounds/_sharded.py:PartialEStep.collect",
             "rounds/_sharded.py:ShardedEStep.collect",
             "distributed/_actor.py:Actor.total",
-            "distributed/_pool.py:ActorPool.total.ask",
+            "distributed/_pool.py:ActorPool.total.add_up",
         },
         {"rounds/_loop.py:converse.answer", "rounds/_spending.py:NoisePlan.draw"},  # of the scale of Spending.take
     ),

@@ -424,10 +424,10 @@ def test_releases_of_topics_have_the_noise_that_is_told(rounds, users, monkeypat
     def note_sum(self, query, *arguments):
         kinds.append(kind_of(query))
         sums.append(collect(self, query, *arguments))
-        return sums[-1].copy()
+        return sums[-1]
 
     def note_release(kind, query, noisy, multiplier):
-        noise.append((noisy - sums[-1]) * (5 / NORM_BOUND))  # a document of 25 different words counts each once
+        noise.append((noisy - sums[-1].total) * (5 / NORM_BOUND))  # a document of 25 different words counts each once
 
     monkeypatch.setattr(AdaptiveEStep, "collect", note_sum)
     monkeypatch.setattr(_adaptive, "LATE_SHARE", 0.0)  # these topics are clear: no part of theirs goes to words

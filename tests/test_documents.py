@@ -45,9 +45,9 @@ def test_weights_of_users_are_those_of_memory(tmp_path, sizes, least, max_length
         options = {"max_length": max_length, "key": 3}
         counts = write_counts(tmp_path / str(seed), [X[:11], X[11:]])
         for left in (None, words):
-            stored = documents.Documents(counts, units, **options, words=left)
+            stored = documents.CutDocuments(counts, units, **options, words=left)
             whole = shortened(sp.csr_array(sp.vstack([block for _, block in counts.blocks()])))
-            read = documents.Documents(whole, units, **options, words=left)
+            read = documents.CutDocuments(whole, units, **options, words=left)
             [(numbers, all_documents)] = read.blocks()
             expected = unit_weights(all_documents, units, 2, least)
             np.testing.assert_array_equal(read.weights(all_documents, numbers, 2, least), expected)

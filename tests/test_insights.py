@@ -183,7 +183,7 @@ def files(texts, tmp_path):
 
 def command(files, *more):
     corpus, vectors, page = map(str, files)
-    options = ["--text", "body", "--user", "author", "--epsilon", "3", "--delta", "1e-6", "--clusters", "2"]
+    options = ["--column", "body", "--users", "author", "--epsilon", "3", "--delta", "1e-6", "--clusters", "2"]
     return main(["insights", corpus, "--vectors", vectors, "--report", page, *options, *more])
 
 

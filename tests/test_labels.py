@@ -172,7 +172,7 @@ def test_the_command_counts_labels(tmp_path, capsys):
     corpus.write_text("\n".join(map(json.dumps, rows)))
     vectors.write_text("tea 1 0 0\nmilk 0.9 0.1 0\niron 0 1 0\nsky 0 0 1\n")
     labels.write_text("tea\niron\n")
-    given = ["insights", str(corpus), "--text", "body", "--vectors", str(vectors), "--labels", str(labels)]
+    given = ["insights", str(corpus), "--column", "body", "--vectors", str(vectors), "--labels", str(labels)]
     given += ["--epsilon", "2", "--report", str(tmp_path / "page.html")]
     assert main([*given, "--release", str(tmp_path / "counts.json"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -180,7 +180,7 @@ def test_the_command_counts_labels(tmp_path, capsys):
     assert all(abs(row["count"] - 400) < 30 for row in told["labels"])  # e**-60
     assert told["privacy"]["epsilon"] == 2 and told["privacy"]["delta"] == 0
     assert json.loads((tmp_path / "counts.json").read_text())["labels"] == ["tea", "iron", "other"]
-    assert main([*given, "--user", "author", "--overwrite", "--labels-per-unit", "2"]) == 0
+    assert main([*given, "--users", "author", "--overwrite", "--labels-per-unit", "2"]) == 0
     assert "user, add-remove" in capsys.readouterr().out
     assert main([*given, "--delta", "1e-6", "--overwrite"]) == 2
     assert "--delta is needed, but for --labels" in capsys.readouterr().err

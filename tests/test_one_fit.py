@@ -219,7 +219,7 @@ def test_one_fit_does_not_call_right_code_broken(name):
     [
         PrivateCGSLDA(2, epsilon=3.0, delta=0.0, mechanism="laplace", max_iter=3),
         HDPLDA(2, epsilon=3.0, delta=0.0, max_iter=5, noise_share=0.5),
-        DPVocabularySelector(epsilon=3.0, mechanism="sips"),
+        DPVocabularySelector(epsilon=3.0, method="sips"),
     ],
     ids=["laplace", "laplace sweeps", "sips"],
 )
@@ -283,7 +283,7 @@ def test_a_fit_is_charged_and_the_estimator_left_alone():
         (VIPSLDA(2, epsilon=math.inf), {}, "finite epsilon"),
         (LocalPrivateLDA(2), {}, "LocalPrivateLDA"),
         (EmbeddingTopics(2, epsilon=math.inf), {}, "finite epsilon"),
-        (DPVocabularySelector(mechanism="policy_laplace"), {}, "policy_laplace"),
+        (DPVocabularySelector(method="policy_laplace"), {}, "policy_laplace"),
         (PrivateCGSLDA(2, mechanism="discrete-gaussian"), {}, "ZCDpEvent"),
         (VIPSLDA(2), {"n_canaries": 10}, "n_canaries"),
         (VIPSLDA(2), {"alarm": 0.0}, "alarm"),

@@ -72,9 +72,9 @@ class BoundedCounts(RawCounts):
     """One that another author may write: each document's counts are bounded, and in the first topic."""
 
     def collect(self, query, round_, active):
-        X, sums = self._X.tocoo(), Contributions(query.shape)
-        values = np.outer(X.data.astype(float), [1.0, 0.0])
-        sums.add_scaled(values, X.col, X.row, self.n_units)
+        X, sums = self._X, Contributions(query.shape)
+        document = np.repeat(np.arange(self.n_units), np.diff(X.indptr))
+        sums.add_scaled(np.outer(X.data, [1.0, 0.0]), X.indices, document, self.n_units)
         return sums.bounded()
 
 

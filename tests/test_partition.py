@@ -151,7 +151,7 @@ def test_truncation_keeps_a_random_part_of_each_unit_and_moves_counts_along():
 
 def test_kernels_take_empty_input():
     start, words, counts = np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0)
-    for mechanism in PartitionPlan.MECHANISMS:
+    for mechanism in PartitionPlan.METHODS:
         plan = plan_partition(mechanism, 1.0, 1e-3, 5, 3.0)
         released, weights, _ = select_partitions(plan, start, words, counts, 4, Randomness(None))
         assert len(released) == len(weights) == 0
@@ -272,9 +272,9 @@ def test_a_rounded_step_is_off_by_less_than_one():
 def hidden(plan, round_, weight):
     """P(weight + noise <= threshold) from scipy's laws."""
     threshold, scale = plan.thresholds[round_], plan.scales[round_]
-    if plan.noise == "gaussian":
+    if plan.mechanism == "gaussian":
         return stats.norm.cdf((threshold - weight + 0.5) / scale)
-    if plan.noise == "laplace":
+    if plan.mechanism == "laplace":
         return stats.dlaplace.cdf(threshold - weight, 1 / scale)
     law = stats.dlaplace.pmf(np.arange(-threshold, threshold + 1), 1 / scale)
     return law[: 2 * threshold + 1 - weight].sum() / law.sum()
@@ -284,15 +284,15 @@ def alone(plan, n_words):
     """Weights of the words of one unit against nothing, by the kernels."""
     start, words, _ = lists_of([range(n_words)])
     total = np.zeros(n_words, np.int64)
-    if plan.mechanism in FILLS:
-        FILLS[plan.mechanism](start, words, np.array([0]), plan.cap, plan.grid, total)
+    if plan.method in FILLS:
+        FILLS[plan.method](start, words, np.array([0]), plan.cap, plan.grid, total)
     else:
         share = np.array([0] + [1 if plan.grid == 1 else equal_share(plan.grid, n + 1) for n in range(n_words)])
         _partition.share_equally(start, words, np.ones(n_words, np.uint8), share, total)
     return total
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 @pytest.mark.parametrize("n_words", [1, 20, 100])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (1.0, 0.01), (8.0, 1e-6)])
 def test_one_unit_against_nothing_has_the_stated_probability(mechanism, n_words, epsilon, delta):
@@ -550,15 +550,15 @@ def test_rounds_have_their_guarantee_by_enumeration(floor, scales, thresholds):
             assert math.fsum(max(0.0, p[told] - math.exp(epsilon) * q[told]) for told in p) <= stated
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 def test_thresholds_are_the_least(mechanism):
     plan = plan_partition(mechanism, 1.0, 1e-4, 30, 3.0)
     lower = replace(plan, thresholds=tuple(t - max(1, t // 10**4) for t in plan.thresholds))
     worst = max(lower.new_word_delta(n) for n in range(1, 31))
     best = max(plan.new_word_delta(n) for n in range(1, 31))
-    per_word = plan.event_delta / (30 if plan.noise == "geometric" else 1)
+    per_word = plan.event_delta / (30 if plan.mechanism == "geometric" else 1)
     assert best <= plan.event_delta
-    if plan.noise == "geometric":
+    if plan.mechanism == "geometric":
         assert lower.new_word_delta(1) > per_word
     else:
         assert worst > plan.event_delta
@@ -618,13 +618,13 @@ def test_the_favourite_word_takes_all_at_any_delta():
     assert alone(plan, 2).tolist() == [NORM_BOUND, 0]
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 def test_noise_that_cannot_be_drawn_is_refused_beforehand(mechanism):
     for epsilon, delta in ((1e-12, 1e-5), (1e-14, 2e-15), (1e-300, 1e-12)):
         try:
             plan = plan_partition(mechanism, epsilon, delta, 100, 3.0)
         except ValueError as error:
-            assert "epsilon must be larger for mechanism" in str(error)
+            assert "epsilon must be larger for method" in str(error)
         else:
             assert max(plan.scales) <= 2**50
     with pytest.raises(ValueError, match=r"epsilon must be larger .*; got 1e-14"):
@@ -641,7 +641,7 @@ def test_any_cutoff_fits_into_integers(mechanism):
 # --- the mechanisms as a whole --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 def test_a_threshold_is_strict(mechanism):
     """Without noise, a word whose weight equals the threshold stays hidden; the one above is released."""
     plan = plan_partition(mechanism, 1.0, 1e-3, 1, 3.0)
@@ -652,7 +652,7 @@ def test_a_threshold_is_strict(mechanism):
     else:
         total += 3 * plan.grid
     for threshold, expected in ((total[0], []), (total[0] - 1, [0])):
-        quiet = replace(plan, noise=None, scales=(0.0,), thresholds=(int(threshold),), floors=(), coefficients=())
+        quiet = replace(plan, mechanism=None, scales=(0.0,), thresholds=(int(threshold),), floors=(), coefficients=())
         released, weights, _ = select_partitions(quiet, start, words, counts, 1, Randomness(None))
         assert released.tolist() == expected
         np.testing.assert_allclose(weights, [3] * len(expected), rtol=1e-11)
@@ -666,7 +666,11 @@ def test_rounds_equal_their_reference(floors):
     plan = plan_partition("sips", 1.0, 1e-3, 30, 3.0)
     thresholds = (30 * NORM_BOUND, 20 * NORM_BOUND, 8 * NORM_BOUND)
     quiet = replace(
-        plan, noise=None, scales=(0.0,) * 3, thresholds=thresholds, floors=tuple(floor * NORM_BOUND for floor in floors)
+        plan,
+        mechanism=None,
+        scales=(0.0,) * 3,
+        thresholds=thresholds,
+        floors=tuple(floor * NORM_BOUND for floor in floors),
     )
     released, weights, _ = select_partitions(quiet, *lists_of(units), 30, Randomness(None))
     candidates, expected = {word for unit in units for word in unit}, {}
@@ -692,7 +696,7 @@ def test_the_mean_of_rounds_equals_its_reference():
         (1.5 * NORM_BOUND, 2.0 * NORM_BOUND),
         (1.0, 2.0, 5.0),
     )
-    quiet = replace(plan, noise=None, scales=(0.0,) * 3, thresholds=thresholds, floors=floors, coefficients=parts)
+    quiet = replace(plan, mechanism=None, scales=(0.0,) * 3, thresholds=thresholds, floors=floors, coefficients=parts)
     released, weights, rounds = select_partitions(quiet, *lists_of(units), 30, Randomness(None))
     left, sums, expected = {word for unit in units for word in unit}, Counter(), {}
     for i, (threshold, floor) in enumerate(zip(thresholds, (*floors, -np.inf), strict=True)):
@@ -758,7 +762,7 @@ CASES = [  # units, the one that is removed
 ]
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 def test_an_audit_of_100000_runs_does_not_refute_the_guarantee(mechanism):
     plan = plan_partition(mechanism, 1.0, 0.05, 4, 3.0)
     for units, drop in CASES:
@@ -775,7 +779,7 @@ def test_the_audit_refutes_what_is_false():
     assert epsilon_is_refuted(published, *CASES[0][:1], 4, 0, 1.0, 0.05)
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 def test_frequent_words_are_found_and_weights_are_noisy(mechanism):
     plan = plan_partition(mechanism, 5.0, 1e-5, 3, 30.0)  # at a cut-off of 3 policies miss some
     units = [[0, 1, 2]] * 2000 + [[3]]
@@ -784,7 +788,7 @@ def test_frequent_words_are_found_and_weights_are_noisy(mechanism):
     assert (weights > 1).all() and np.isfinite(weights).all()
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 def test_an_integer_makes_a_selection_reproducible(mechanism):
     plan = plan_partition(mechanism, 2.0, 1e-3, 4, 3.0)
     rng = np.random.default_rng(0)
@@ -802,7 +806,7 @@ def test_without_noise_every_used_word_is_selected():
     np.testing.assert_allclose(weights, [1, 0.5**0.5, 0.5**0.5], atol=1e-5)
 
 
-@pytest.mark.parametrize("mechanism", PartitionPlan.MECHANISMS)
+@pytest.mark.parametrize("mechanism", PartitionPlan.METHODS)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.02, 1e-5), (1.0, 1e-9), (50.0, 1e-4)])
 def test_what_the_parts_cost_is_within_the_budget(mechanism, epsilon, delta):
     plan = plan_partition(mechanism, epsilon, delta, 50, 3.0)

@@ -96,7 +96,7 @@ def test_it_is_refused_before_the_budget_is_charged(mechanism):
     [
         NoisePlan("gaussian", 1.0, (2.0, 2.0, 2.0), None),
         HybridPlan.calibrate(1.0, 1e-5, 3, 0.5),
-        plan_partition("sips", 1.0, 1e-5, 5),
+        plan_partition("sips", 1.0, 1e-5, 5, 2.0),
     ],
     ids=lambda plan: type(plan).__name__,
 )

@@ -53,15 +53,15 @@ def replaced_token(estimator):
         shown = np.clip(trace.tables[sweeps + 1, drawn], 0, 1)
         preferred = np.maximum(trace.tables[sweeps], 0)
         preferred = preferred[sweeps, drawn] - preferred[sweeps, 1 - drawn]
-        told = (shown[:, 0] - shown[:, 1]) * estimator.noise_epsilon
-        told += np.sign(preferred[:, 0] - preferred[:, 1]) * estimator.inherent_epsilon / 4
-        scores[fit] = told.sum()
+        ratio = (shown[:, 0] - shown[:, 1]) * estimator.noise_epsilon
+        ratio += np.sign(preferred[:, 0] - preferred[:, 1]) * estimator.inherent_epsilon / 4
+        scores[fit] = ratio.sum()
     bound, evidence, refuted = judged(scores, first, estimator.privacy_cost(), False, CERTAIN)
     return refuted, f"{evidence}: epsilon >= {bound:.3g}"
 
 
 def drawn_topics(estimator):
-    """Count the topics drawn for words that the table tells apart: a draw may do so by its range at most.
+    """Count the topics drawn for words that the table distinguishes: a draw may do so by its range at most.
 
     Much noise on the tables makes the weights of words as different as they may be, and one topic is rare: there the
     probabilities differ as much as the weights. Each token is a document. Words are put together by the public table,
@@ -125,7 +125,7 @@ def report_law(estimator):
 
 
 def drawn_reports(estimator):
-    """Draw reports of the two documents, and count the report, that the law says are told apart best."""
+    """Draw reports of the two documents, and count the report, that the law says are distinguished best."""
     randomizer = estimator.device_randomizer(REPORT_WORDS).set_params(random_state=None)
     _, *documents, report = worst_reports(estimator, "document")
     numbers = []

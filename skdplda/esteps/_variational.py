@@ -7,7 +7,7 @@ from skdplda._kernels._variational import e_step, expected_topics
 from skdplda.exact._inferred import ExpectedPriors
 from skdplda.rounds._bounds import NORM_BOUND, bounded_elsewhere, word_weights
 from skdplda.rounds._checkpoint import held
-from skdplda.rounds._documents import Documents
+from skdplda.rounds._documents import CutDocuments
 
 __all__ = ["HALF", "REMEMBERED_UPDATES", "TOKEN_WEIGHT", "VariationalEStep", "round_priors"]
 
@@ -35,7 +35,7 @@ class VariationalEStep:
     Parameters
     ----------
     X, units, randomness, n_threads, first_document
-        As in `skdplda.rounds.EStep`; X as in `Documents`.
+        As in `skdplda.rounds.EStep`; X as in `CutDocuments`.
     n_topics : int
         Number of topics.
     priors : callable
@@ -73,7 +73,9 @@ class VariationalEStep:
         self._least = None if exact or self._norm else max_norm or 1.0
         self._n_threads, self._weighted, self._collapsed = n_threads, weighted, collapsed
         self._remembers, self._state = remember, None  # memory is taken in the first round: there may be none
-        self._documents = Documents(X, units, max_length=max_length, key=randomness.key, first_document=first_document)
+        self._documents = CutDocuments(
+            X, units, max_length=max_length, key=randomness.key, first_document=first_document
+        )
         self.n_units = self._documents.n_units
 
     def _parts(self, active):

@@ -125,7 +125,7 @@ class PrivateSearchCV(MetaEstimatorMixin, LedgerAwareMixin, BaseEstimator):
         Anything but None makes the search reproducible, and its guarantee assume that the seed stays secret; proven
         only for 16 random bytes or more. Affects privacy: yes.
     verbose : int, default=0
-        A bar of the search as a whole if positive. How many trials there are is not told, nor what they show of their
+        A bar of the search as a whole if positive. How many trials there are is not shown, nor what they show of their
         own. Affects privacy: no.
 
     Attributes

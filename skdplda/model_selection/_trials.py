@@ -131,8 +131,8 @@ class Outcome(NamedTuple):
 
     def warn(self):
         """Warn the caller of what the trial warned of, each once."""
-        told = {(type(message), str(message)): message for message in self.warnings}
-        for message in told.values():
+        different = {(type(message), str(message)): message for message in self.warnings}
+        for message in different.values():
             warn(message)
 
 

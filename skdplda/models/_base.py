@@ -659,9 +659,9 @@ class BaseRoundsModel(TranscriptMixin, BaseTopicModel):
         components = np.ascontiguousarray(tables.pseudo_counts().T)
         components += self._topic_word_prior()
         attributes = {"components_": components, "n_iter_": n_iter}
-        told = tables.signal_to_noise() if hasattr(tables, "signal_to_noise") else None
-        if told is not None:
-            attributes |= {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
+        ratios = tables.signal_to_noise() if hasattr(tables, "signal_to_noise") else None
+        if ratios is not None:
+            attributes |= {"signal_to_noise_": ratios[0], "topic_signal_to_noise_": ratios[1]}
         if isinstance(tables, Knowledge):
             factors = tables.relative_priors()
             if self._which_inferred()[0]:

@@ -554,11 +554,10 @@ ShardedCounts
         else:
             # On the scale of tokens of a document of norm 5, as in the other models.
             attributes["components_"] = 5.0 * np.ascontiguousarray(counts.T) + self._topic_word_prior()
-            scores = tables.keyword_scores()
+            scores, ratios = tables.keyword_scores(), tables.signal_to_noise()
             attributes |= {} if scores is None else {"keyword_scores_": scores}
-            told = tables.signal_to_noise()
-            if told is not None:
-                attributes |= {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
+            if ratios is not None:
+                attributes |= {"signal_to_noise_": ratios[0], "topic_signal_to_noise_": ratios[1]}
         return attributes
 
     def _set_fitted(self, guarantee, components_, **attributes):

@@ -108,12 +108,12 @@ class BaseHybridLDA(BaseTopicModel):
         hopeless = self._warn(plan, randomness)
         charge.charge(uuid4().hex)
         with closing(sharded.pool) if sharded else nullcontext():
-            counts, trace, told = self._run(X, plan, randomness, self.return_trace)
+            counts, trace, ratios = self._run(X, plan, randomness, self.return_trace)
         components = np.ascontiguousarray(counts.T) + self._topic_word_prior()
         kept = {"trace_": trace} if self.return_trace else {}
-        kept |= {} if told is None else {"signal_to_noise_": told[0], "topic_signal_to_noise_": told[1]}
+        kept |= {} if ratios is None else {"signal_to_noise_": ratios[0], "topic_signal_to_noise_": ratios[1]}
         self._set_fitted(guarantee, components_=components, n_iter_=plan.n_sweeps, **kept)
-        if not hopeless:  # else a warning has told why
+        if not hopeless:  # else a warning has said why
             warn_of_noise(self)
         return self
 

@@ -436,7 +436,7 @@ class InherentPrivacyLDA(TracedSequentialLDA):
     See Also
     --------
     skdplda.plots.MonitorDisplay : Draws what the monitor measured.
-    skdplda.privacy.monitor_draw : The measurement of one draw.
+    skdplda.privacy.InherentPrivacyHistory : The measurements.
     skdplda.PrivateCGSLDA : A guarantee that holds.
 
     References

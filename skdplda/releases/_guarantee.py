@@ -83,7 +83,7 @@ def privacy_guarantee(
     estimator : Pipeline or private estimator
         Fitted or not; pipelines may be nested.
     groups : bool, default=False
-        Whether `fit` will be given groups. Only asked before the fit, and not where a `PrivatePipeline` was made for
+        Whether `fit` will be given groups. Only needed before the fit, and not where a `PrivatePipeline` was made for
         them.
     trusted : tuple of type, default=()
         Classes outside of this package whose guarantees you take for proven. Those of other classes, subclasses
@@ -94,7 +94,7 @@ def privacy_guarantee(
     -------
     guarantee : PrivacyGuarantee
         Before the fit the one that a fit would give, by the parameters. After it the one of that fit, whatever the
-        parameters are now; claimed, where the steps do not tell what they were fitted with. What the steps leave
+        parameters are now; claimed, where it is not known what the steps were fitted with. What the steps leave
         open and the pipeline answers, such as whether the vocabulary is public, is among the assumptions or the
         released values.
 
@@ -223,7 +223,7 @@ HANDLERS = {  # by exact class: a subclass may do anything
 
 
 def _is_fitted(estimator, steps):
-    """Whether the private steps are fitted; refuse steps that cannot be composed, whatever stands between them."""
+    """Whether the private steps are fitted; refuse steps that cannot be composed, whatever is between them."""
     private = {name: step for name, step in steps if is_private(step)}
     _check_groups_of(private)
     for name, step in steps:
@@ -276,19 +276,10 @@ def _total(known, steps):
 
 
 def flat_steps(estimator: Estimator, name: str | None = None) -> list[tuple[str, Estimator]]:
-    """List the steps of an estimator, nested pipelines opened, empty steps left out.
+    """List (name, step) of an estimator, nested pipelines opened, empty steps left out.
 
-    Parameters
-    ----------
-    estimator : Pipeline or estimator
-        An estimator that is no pipeline is its own only step.
-    name : str, default=None
-        Of the estimator, before the names of its steps. None: none for a pipeline, else its class in small letters.
-
-    Returns
-    -------
-    steps : list of (str, estimator)
-        Names are joined by two underscores, as in `get_params`.
+    Names are joined by two underscores, as in `get_params`. An estimator that is no pipeline is its own only step, by
+    the given name or else its class in small letters.
     """
     if isinstance(estimator, Pipeline):
         prefix = "" if name is None else f"{name}__"
@@ -338,7 +329,7 @@ def _check_seeds(private):
 
 
 def _seed_of(step):
-    """Return what tells a step's seed from others; a generator's draws depend on its state and the kind of step."""
+    """Return what identifies a step's seed; a generator's draws depend on its state and the kind of step."""
     seed = fitted_parameter(step, "random_state")
     if isinstance(seed, np.random.RandomState):
         state = seed.get_state(legacy=False)["state"]

@@ -58,7 +58,7 @@ def make_insights_pipeline(
     Returns
     -------
     pipeline : PrivatePipeline
-        Unfitted, with steps "texts" and "topics". `privacy_guarantee(pipeline)` tells its total. Groups are given
+        Unfitted, with steps "texts" and "topics". `privacy_guarantee(pipeline)` is its total. Groups are given
         once: `pipeline.fit(texts, groups=users)`.
 
     Raises

@@ -1,4 +1,4 @@
-"""A scikit-learn pipeline that is told once which documents belong to which user."""
+"""A scikit-learn pipeline that is given once which documents belong to which user."""
 
 from inspect import signature
 from numbers import Integral

@@ -72,7 +72,7 @@ def make_fdptm_pipeline(
         Share of epsilon that selects the words, in (0, 1). The topics get much more than the rest.
     max_words : int, "auto" or None, default=None
         Of the selected words keep so many, those of the largest released weight: fewer words have better topics, more
-        words tell of more of the texts. "auto" takes 250 for each unit of the epsilon of the topics, a public number.
+        words cover more of the texts. "auto" takes 250 for each unit of the epsilon of the topics, a public number.
         None leaves that of `vectorizer`. It costs nothing. Affects privacy: no.
     vectorizer : DPCountVectorizer or None, default=None
         Its text settings and mechanism are kept, its budget is replaced.
@@ -95,7 +95,7 @@ def make_fdptm_pipeline(
     Returns
     -------
     pipeline : PrivatePipeline
-        Unfitted, with steps "words" and "topics". `privacy_guarantee(pipeline)` tells its total. Groups are given
+        Unfitted, with steps "words" and "topics". `privacy_guarantee(pipeline)` is its total. Groups are given
         once: `pipeline.fit(texts, groups=users)`.
 
     Raises

@@ -56,7 +56,7 @@ class Bounded:
 
     Attributes
     ----------
-    total : ndarray of int64
+    total : ndarray of the sum's shape, int64
         Read-only.
     norm : {1, 2}
         Order of the norm in which a unit's contribution is bounded.
@@ -104,6 +104,11 @@ class Contributions:
         Of the sum.
     norm : {1, 2}, default=2
         Order of the norm in which a unit's contribution is bounded.
+
+    Raises
+    ------
+    ValueError
+        If `norm` is neither 1 nor 2.
 
     Examples
     --------

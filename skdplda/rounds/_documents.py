@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from skdplda._validation import check_groups, unit_of_documents
 from skdplda.rounds._bounds import shortened, unit_weights
 
-__all__ = ["Documents", "cut_documents"]
+__all__ = ["CutDocuments", "cut_documents"]
 
 # Entries in memory at a time where documents of one user are read together; a single user of more is added up instead.
 ENTRIES = 2**22
@@ -41,7 +41,7 @@ def only(X, words):
     return counts
 
 
-class Documents:
+class CutDocuments:
     """Documents in memory or on disk, and the privacy units that they belong to.
 
     X are counts as from `check_counts`, or what is read a block at a time by its method `blocks`; `units` as from
@@ -64,7 +64,7 @@ class Documents:
         """Return the same documents with some words alone, given as flags of all."""
         if self.in_memory:
             return self._all if words.all() else only(self._all, words)
-        return Documents(self._source, None, **self._cut, words=words)
+        return CutDocuments(self._source, None, **self._cut, words=words)
 
     def blocks(self, active=None):
         """Yield (numbers, documents): all at once in memory, and on disk in blocks, of those flagged as active."""

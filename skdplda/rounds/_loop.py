@@ -1,12 +1,12 @@
 """The loop: a strategy asks, the documents answer, and the answers get noise before the strategy sees them.
 
     table <- public
-    for each query of the strategy:                                                                  (strategy)
-        scale  <- its share of the budget                                                            (Spending)
+    for each query of the strategy:                                                          (strategy)
+        scale  <- its share of the budget                                                    (Spending)
         active <- Poisson sample of the privacy units
-        total  <- sum of the active units' contributions, each of norm NORM_BOUND at most      hidden      (EStep)
-        noisy  <- total + integer noise                                                  released    (converse)
-        next query, or the model <- noisy                                                processing  (strategy)
+        sums   <- what the active units contribute, each of norm NORM_BOUND      hidden      (EStep, Contributions)
+        noisy  <- sums + integer noise                                           released    (converse)
+        next query, or the model <- noisy                                        processing  (strategy)
 
 A strategy is a generator. It yields an `Ask` and is sent a noisy answer; it never sees a document. Given the released
 sums, a unit's hidden state depends on that unit alone. So an answer is a sum query, chosen adaptively, to which each

@@ -5,7 +5,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from skdplda.rounds._checkpoint import held
-from skdplda.rounds._documents import Documents
+from skdplda.rounds._documents import CutDocuments
 from skdplda.rounds._queries import TopicWordCounts
 
 __all__ = ["AdaptiveEStep"]
@@ -20,7 +20,7 @@ def first_priors(priors, n_topics, round_):
 class AdaptiveEStep:
     """E-step of the private loop that answers every `Query`; topics are summed by the E-step of the model.
 
-    `make` returns that E-step; it takes what this one does, of which X is as in `Documents`. It cuts documents to
+    `make` returns that E-step; it takes what this one does, of which X is as in `CutDocuments`. It cuts documents to
     `max_length` as is done here for the other queries. Some words alone are summed over documents from which the others
     are taken out, before anything else is done. A part of the units, `judges`, judge topics and are in none; 0 lets all
     units be in all sums.
@@ -37,7 +37,9 @@ class AdaptiveEStep:
         # Some words, or fewer topics, and the E-step of these.
         self._words, self._n_topics, self._of_words = None, None, None
         self._units, self._first = units, first_document
-        self.documents = Documents(X, units, max_length=max_length, key=randomness.key, first_document=first_document)
+        self.documents = CutDocuments(
+            X, units, max_length=max_length, key=randomness.key, first_document=first_document
+        )
         self._randomness, self._judges = randomness, judges
 
     @cached_property

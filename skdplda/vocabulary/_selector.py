@@ -47,18 +47,18 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     delta : float, default=1e-5
         Probability that the loss exceeds epsilon, in (0, 1). It must be positive. Choose it well below 1 / (public
         estimate of the number of units), without looking at the data. Affects privacy: yes.
-    mechanism : str, default="sieve"
+    method : str, default="sieve"
         Affects privacy: no.
 
-        * "sieve": our own mechanism, five rounds of "weighted_gaussian" (theory guide, Theorem 2). Words far above the
+        * "sieve": our own, five rounds of "weighted_gaussian" (theory guide, Theorem 2). Words far above the
           threshold are released in the first rounds, words far below are dropped, and their weight goes to the others.
           The mean of all rounds judges a word. It selects most words on all corpora but some of short texts (see the
           comparison page).
         * "weighted_gaussian", "policy_gaussian", "policy_laplace" [1]_, "sips" [2]_, "item_frequency" [3]_,
           "truncated_geometric" [4]_: of the literature, proven in the theory guide.
         * "mad", "mad2r": after [5]_, with a discount and thresholds of our own proof (theory guide, Theorem 7).
-    noise : str or None, default=None
-        Law of the noise: one of `skdplda.privacy.MECHANISMS` that is for the norm in which the mechanism bounds what a
+    mechanism : str or None, default=None
+        Law of the noise: one of `skdplda.privacy.MECHANISMS` that is for the norm in which the method bounds what a
         unit gives. None: "gaussian", or "laplace" for "policy_laplace" and "item_frequency". Affects privacy: yes.
     max_words_per_unit : int, default=200
         Words that a document (user) takes part with; more are left out at random. Affects privacy: no, the noise is
@@ -135,8 +135,8 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         epsilon: float = 1.0,
         *,
         delta: float = 1e-5,
-        mechanism: str = "sieve",
-        noise: str | None = None,
+        method: str = "sieve",
+        mechanism: str | None = None,
         max_words_per_unit: int = 200,
         max_words: int | None = None,
         cutoff: float = 3.0,
@@ -145,8 +145,8 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
+        self.method = method
         self.mechanism = mechanism
-        self.noise = noise
         self.max_words_per_unit = max_words_per_unit
         self.max_words = max_words
         self.cutoff = cutoff
@@ -169,7 +169,7 @@ class DPVocabularySelector(SelectorMixin, PrivateSelection):
         X : array-like or sparse matrix of shape (n_documents, n_words), ShardedCounts or Dask collection
             Counts, presence bits, or weights of any per-document vectorizer. Those of a
             `skdplda.distributed.ShardedCounts`, or of what it takes, are counts, and stay on their workers; only for
-            mechanisms in which all units give at once ("sieve", "weighted_gaussian", "sips", "mad",
+            methods in which all units give at once ("sieve", "weighted_gaussian", "sips", "mad",
             "mad2r", "truncated_geometric").
         y : None
             Ignored.
