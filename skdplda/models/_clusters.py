@@ -156,7 +156,7 @@ class BaseClusterModel(BaseTopicModel):
     def topic_levels(
         self, numbers: Sequence[int] | None = None, feature_names: ArrayLike | None = None
     ) -> pd.DataFrame:
-        """Clusters of clusters: on each level fewer of them, named by the same rule, of released values only.
+        """Join clusters to fewer ones on each level, named by the same rule: of released values only.
 
         The tree of `topic_hierarchy` is cut. A group's words are those of its clusters together: their scores, or where
         words have no vectors their relevance times the cluster's size, add up.

@@ -66,7 +66,7 @@ class LabelCounts:
         return f"LabelCounts({len(self.counts) - 1} labels, {self.privacy_guarantee_!r})"
 
     def table(self) -> pd.DataFrame:
-        """Counts with their errors, the largest first.
+        """Make a table of counts with their errors, the largest first.
 
         Returns
         -------
@@ -163,7 +163,7 @@ def count_labels(
 ) -> LabelCounts:
     """Count how many users, or texts, have each of some public labels: a private release of its own, a pure epsilon.
 
-    Which label a text has decides a public function, or the nearest label by public embeddings: these do not move. The
+    With `groups` users are counted. Which label a text has decides a public function, or the nearest label by public embeddings: these do not move. The
     budget of an open `PrivacyAccountant` is checked before texts are read, and charged before the release. Texts that
     have no label, or for which the function fails, count as "other", and no message tells of them.
 
@@ -185,8 +185,8 @@ def count_labels(
         A text whose largest cosine is below it is "other". Not for `classify`.
     most : int, default=1
         Labels that a unit counts for at most: those that most of its texts have. The noise grows in proportion.
-    groups : array-like of shape (n_texts,), default=None
-        The user of each text: users are then counted, and the guarantee is for all texts of one user together.
+    groups : array-like of shape (n_documents,), default=None
+        The user of each document: the guarantee then is for all documents of one user together.
 
     Returns
     -------
