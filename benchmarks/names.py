@@ -10,23 +10,21 @@ Texts in, 20 clusters and ten keywords of each out, by `make_insights_pipeline` 
 Rows: NPMI of the pairs of a cluster's keywords in held-out texts, -1 for pairs that never meet; diversity, the share of
 different words among all keywords; and the NMI with the groups, if a held-out text goes to the cluster of whose
 keywords it has most. "private words": the words are chosen from the texts, for a fifth of epsilon. Constants were
-chosen on KOS and news. `--show` prints the names of one fit at epsilon 1.
+chosen on KOS and news.
 
-    python benchmarks/names.py --data FOLDER [--seeds 3] [--show CORPUS]
+    python benchmarks/names.py [--help]
 """
 
-import argparse
 import json
 import lzma
 import math
-import os
-import warnings
-from functools import cache, partial
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from embedding import posts, row, vectors_of
-from results import Rows
+from corpora import path_of
+from embedding import posts, vectors_of
+from results import Table, run
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import normalized_mutual_info_score
 
@@ -35,19 +33,28 @@ from skdplda.semantics import WordVectorEmbedder
 
 K, DELTA, EPSILONS, N_KEYWORDS = 20, 1e-5, (0.5, 1.0, 2.0), 10
 EVENTS = (890, 469, 2079, 1221, 1143)  # tweets of Ottawa, Germanwings, Charlie Hebdo, Sydney and Ferguson
-RESULTS = Path(__file__).parent / "results" / "names.csv"
-DATA = {"20 Newsgroups": "20news", "Enron by sender": "enron", "TweetRumors": "tweets"}
+FILES = {"20 Newsgroups": "20news", "Enron by sender": "enron", "TweetRumors": "pheme_raw.json"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of the row of one cell."""
+
+    corpus: str
+    words: str
+    epsilon: float
+    n_seeds: int = 3
 
 
 @cache
-def texts_of(data, corpus):
+def texts_of(corpus):
     """Return texts, groups and users, or None where each text is its own."""
     if corpus == "20 Newsgroups":
-        return *posts(data)[:2], None
+        return *posts()[:2], None
     if corpus == "TweetRumors":
-        texts = json.loads((Path(data) / "pheme_raw.json").read_text(encoding="utf-8"))["text"]
+        texts = json.loads(path_of(FILES[corpus]).read_text(encoding="utf-8"))["text"]
         return texts, np.repeat(np.arange(len(EVENTS)), EVENTS), None
-    with lzma.open(Path(data) / "enron_ham_raw.jsonl.xz", "rt") as file:
+    with lzma.open(path_of(FILES[corpus]), "rt") as file:
         mails = [json.loads(line) for line in file]
     texts = [f"{mail['subject'] or ''} {mail['body'] or ''}" for mail in mails]
     boxes, senders = (np.unique([mail[name] for mail in mails], return_inverse=True)[1] for name in ("user", "frm"))
@@ -55,20 +62,20 @@ def texts_of(data, corpus):
 
 
 @cache
-def embedder_of(data):
-    return WordVectorEmbedder(vectors_of(data))
+def embedder():
+    return WordVectorEmbedder(vectors_of())
 
 
-def fitted(data, corpus, words, epsilon, seed):
+def fitted(corpus, words, epsilon, seed):
     """Return the held-out texts and their groups, and a pipeline that is fitted on the others."""
-    texts, groups, users = texts_of(data, corpus)
+    texts, groups, users = texts_of(corpus)
     order = np.random.default_rng(0).permutation(len(texts))
     n_held_out = len(texts) // (5 if corpus == "TweetRumors" else 10)
     test, train = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
     options = {"public_vocabulary": None} if words == "private words" else {}
     model = EmbeddingTopics(K, random_state=seed)
     pipeline = make_insights_pipeline(
-        epsilon, DELTA, embedder=embedder_of(data), model=model, groups=users is not None, **options
+        epsilon, DELTA, embedder=embedder(), model=model, groups=users is not None, **options
     )
     pipeline.fit([texts[i] for i in train], groups=None if users is None else users[train])
     return [texts[i] for i in test], groups[test], pipeline
@@ -94,38 +101,23 @@ def judged(texts, groups, pipeline):
     return np.mean(npmi), len(words) / keywords.size, normalized_mutual_info_score(groups, labels)
 
 
-def names(data, seeds, corpus, words, epsilon):
-    """Return rows of the three judges."""
-    found = np.array([judged(*fitted(data, corpus, words, epsilon, seed)) for seed in range(seeds)])
-    measures = ("NPMI", "diversity", "NMI of keywords")
-    return [row(measure, values) for measure, values in zip(measures, found.T, strict=True)]
+def names(s):
+    """Return means and deviations of the three judges."""
+    found = np.array([judged(*fitted(s.corpus, s.words, s.epsilon, seed)) for seed in range(s.n_seeds)])
+    values = {}
+    for measure, column in zip(("NPMI", "diversity", "NMI of keywords"), found.T, strict=True):
+        values |= {measure: column.mean(), f"{measure}, deviation": column.std()}
+    return values
 
 
 def cells():
     """Return what there is to measure."""
     words = ("words near centres", "private words")
-    return {"names": [{"corpus": c, "words": w, "epsilon": e} for c in DATA for w in words for e in EPSILONS]}
+    return [Settings(corpus, kind, epsilon) for corpus in FILES for kind in words for epsilon in EPSILONS]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default=os.environ.get("SKDPLDA_DATA"), help="folder of the corpora")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--show", choices=DATA, help="print the names of one fit")
-    parser.add_argument("--output", type=Path, default=RESULTS)
-    args = parser.parse_args()
-    if args.data is None:
-        parser.error("give --data, or set SKDPLDA_DATA to the folder of the corpora")
-    warnings.simplefilter("ignore")  # of seeds, and of clusters that noise hides
-    if args.show:
-        *_, pipeline = fitted(args.data, args.show, "words near centres", 1.0, 0)
-        print(pipeline[-1].topic_info().sort_values("size", ascending=False).to_string())
-        return
-    rows = Rows(args.output, ["corpus", "words", "epsilon"])
-    for cell in cells()["names"]:
-        work = partial(names, args.data, args.seeds, cell["corpus"], cell["words"], cell["epsilon"])
-        rows.measure(cell, work, [names, EmbeddingTopics], [DATA[cell["corpus"]], "glove"])
-
-
+TABLES = [
+    Table("names", Settings, cells, names, lambda s: [FILES[s.corpus], "glove"]),
+]
 if __name__ == "__main__":
-    main()
+    run(TABLES, __doc__)

@@ -163,9 +163,10 @@ def count_labels(
 ) -> LabelCounts:
     """Count how many users, or texts, have each of some public labels: a private release of its own, a pure epsilon.
 
-    With `groups` users are counted. Which label a text has decides a public function, or the nearest label by public embeddings: these do not move. The
-    budget of an open `PrivacyAccountant` is checked before texts are read, and charged before the release. Texts that
-    have no label, or for which the function fails, count as "other", and no message tells of them.
+    With `groups` users are counted. Which label a text has decides a public function, or the nearest label by public
+    embeddings: these do not move. The budget of an open `PrivacyAccountant` is checked before texts are read, and
+    charged before the release. Texts that have no label, or for which the function fails, count as "other", and no
+    message tells of them.
 
     Parameters
     ----------
