@@ -286,7 +286,7 @@ def shortened(X):
     is left is a function of the document alone, and of no draw.
     """
     if isinstance(X, EmbeddedTexts):
-        return X if X.counts is None else EmbeddedTexts(X.vectors, shortened(X.counts), X.words)
+        return X if X.counts is None else EmbeddedTexts(X.vectors, shortened(X.counts), X.words, X.word_vectors)
     counts, bounds = (X.counts, X.counts.indptr[X.start]) if isinstance(X, UnitMatrix) else (X, X.indptr)
 
     def evenly(document, before):
