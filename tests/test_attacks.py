@@ -130,15 +130,20 @@ def test_statistics_are_what_they_are_called():
     np.testing.assert_allclose(several, [zeta, zeta])
 
 
-def test_members_of_a_leaky_model_are_found(rare, attacked):
-    members, table, shadows = attacked
+def test_members_of_a_leaky_model_are_found():
+    """Over 12 seeds the areas are 0.999 with deviation 0.001; 0.97 (0.035) are found without a false alarm."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.multinomial(20, rng.dirichlet(np.ones(1000)), 100).astype(np.int32))
+    members = rng.permutation(100) < 50
+    table = Counter().fit(X[members]).components_
+    shadows = train_shadow_models(Counter(), X, 32, statistics=("zeta", "max"), random_state=2)
     for mode in ("online", "offline"):
-        result = likelihood_ratio_attack(table, rare, members, shadows, mode=mode, statistics=["zeta"])
-        assert result.auc > 0.7
-        assert result.tpr_at(0.0).rate > 0.15  # documents with rare words, found without a false alarm
+        result = likelihood_ratio_attack(table, X, members, shadows, mode=mode, statistics=["zeta"])
+        assert result.auc > 0.95
+        assert result.tpr_at(0.0).rate > 0.8
         assert np.median(result.scores[members]) > np.median(result.scores[~members])  # not inverted
-    both = likelihood_ratio_attack(table, rare, members, shadows)
-    assert both.name == "LiRA online (zeta, max)" and both.auc > 0.7
+    both = likelihood_ratio_attack(table, X, members, shadows)
+    assert both.name == "LiRA online (zeta, max)" and both.auc > 0.95
 
 
 def test_online_scores_are_log_ratios_of_normal_densities():

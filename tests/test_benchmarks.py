@@ -117,4 +117,5 @@ def test_the_compiled_model_of_the_attacks_is_that_of_scikit_learn(monkeypatch):
         kind(4, random_state=0).fit(X).components_ for kind in (module.CompiledLDA.__base__, module.CompiledLDA)
     )
     assert ours.sum() == pytest.approx(theirs.sum(), rel=1e-4)
-    assert abs(ours - theirs).sum() < 0.01 * theirs.sum()
+    # Over 10 seeds the difference is 0.002 of the whole with deviation 0.004; of topics of another seed it is above 1.
+    assert abs(ours - theirs).sum() < 0.05 * theirs.sum()
