@@ -19,12 +19,12 @@ pytestmark = pytest.mark.skipif(not SCRIPTS, reason="the benchmarks are not besi
 
 @pytest.fixture
 def frontier(monkeypatch):
-    """The module, with one made-up corpus."""
+    """The module, with one made-up corpus, whose signal is many deviations above what topics need."""
     pytest.importorskip("pandas")
     monkeypatch.syspath_prepend(FOLDER)
     module = importlib.import_module("frontier")
-    X = make_lda_corpus(120, 40, 3, mean_length=15, random_state=0).data
-    toy = module.Corpus("toy", X[:100], X[100:], [f"w{i}" for i in range(40)], X[:100])
+    X = make_lda_corpus(720, 40, 3, mean_length=15, random_state=0).data
+    toy = module.Corpus("toy", X[:600], X[600:], [f"w{i}" for i in range(40)], X[:600])
     monkeypatch.setattr(module, "CORPORA", {"toy": lambda data: toy})
     monkeypatch.setitem(module.TOPICS, "toy", (3,))
     monkeypatch.setitem(module.FILES, "toy", "kos")  # what a row of another corpus would be marked with

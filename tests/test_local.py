@@ -124,21 +124,18 @@ def test_without_noise_they_are_one_model(corpus, reconstruction):
 
 
 @SEEDED
-@pytest.mark.parametrize(
-    ("epsilon", "report", "slack"),
-    [(1.5, {}, 0.03), (3.0, {"mechanism": "asymmetric"}, 0.0), (3.0, {"max_words": 12}, 0.0)],
-)
-def test_planted_topics_are_found_and_the_likelihood_finds_them_better(epsilon, report, slack):
-    """By 0.03, 0.17 and 0.10 nats, over six corpora with deviations 0.024, 0.051 and 0.047; here are four corpora."""
+@pytest.mark.parametrize(("report", "n_corpora"), [({}, 10), ({"mechanism": "asymmetric"}, 4), ({"max_words": 12}, 10)])
+def test_planted_topics_are_found_and_the_likelihood_finds_them_better(report, n_corpora):
+    """By 0.08, 0.19 and 0.09 nats, over 14 corpora with deviations of 0.05 at most: here are several."""
     gains = []
-    for seed in range(4):
+    for seed in range(n_corpora):
         X = make_lda_corpus(1500, N_WORDS, N_TOPICS, mean_length=25, topic_word_prior=0.3, random_state=seed).data
         options, found = {"report": report, "max_iter": 40}, []
         for reconstruction in ("moment", "likelihood"):
-            fits = [model(epsilon, reconstruction=reconstruction, random_state=k, **options).fit(X) for k in range(2)]
+            fits = [model(reconstruction=reconstruction, random_state=k, **options).fit(X) for k in range(2)]
             found.append(np.log([fit.perplexity(X) for fit in fits]).mean())
         gains.append(found[0] - found[1])
-    assert np.mean(gains) > -slack
+    assert np.mean(gains) > 0
 
 
 def test_reports_made_elsewhere(corpus):
