@@ -130,15 +130,20 @@ def test_statistics_are_what_they_are_called():
     np.testing.assert_allclose(several, [zeta, zeta])
 
 
-def test_members_of_a_leaky_model_are_found(rare, attacked):
-    members, table, shadows = attacked
+def test_members_of_a_leaky_model_are_found():
+    """Over 18 seeds the areas are 0.999 with deviation 0.001; 0.95 (0.07) are found without a false alarm."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.multinomial(20, rng.dirichlet(np.ones(1000)), 100).astype(np.int32))
+    members = rng.permutation(100) < 50
+    table = Counter().fit(X[members]).components_
+    shadows = train_shadow_models(Counter(), X, 32, statistics=("zeta", "max"), random_state=2)
     for mode in ("online", "offline"):
-        result = likelihood_ratio_attack(table, rare, members, shadows, mode=mode, statistics=["zeta"])
-        assert result.auc > 0.7
-        assert result.tpr_at(0.0).rate > 0.15  # documents with rare words, found without a false alarm
+        result = likelihood_ratio_attack(table, X, members, shadows, mode=mode, statistics=["zeta"])
+        assert result.auc > 0.95
+        assert result.tpr_at(0.0).rate > 0.5
         assert np.median(result.scores[members]) > np.median(result.scores[~members])  # not inverted
-    both = likelihood_ratio_attack(table, rare, members, shadows)
-    assert both.name == "LiRA online (zeta, max)" and both.auc > 0.7
+    both = likelihood_ratio_attack(table, X, members, shadows)
+    assert both.name == "LiRA online (zeta, max)" and both.auc > 0.95
 
 
 def test_online_scores_are_log_ratios_of_normal_densities():
@@ -343,7 +348,9 @@ def test_the_experiment_on_a_corpus(rare, tmp_path):
         "threshold (negative_entropy)",
     }
     assert len(runs) == 2 and len(results["vocabulary"].scores) == 202
-    assert results["vocabulary"].tpr_at(0.0).rate > 0.3
+    members = results["vocabulary"].labels
+    own = np.tile(np.arange(101) < 40, 2)  # of the documents that have a word of their own, all members are found
+    assert results["vocabulary"].tpr_at(0.0).rate >= own[members].mean() > 0
     again = membership_experiment(Counter(), rare, directory=tmp_path, **options)
     np.testing.assert_array_equal(again["LiRA online (zeta)"].scores, results["LiRA online (zeta)"].scores)
     given = membership_experiment(Counter(), rare, vocabulary="given", n_models=4, random_state=0)
@@ -395,9 +402,9 @@ def test_bayesian_ratios_become_likelihood_ratios_with_many_models():
 
 
 def test_bayesian_ratios_find_more_than_lira_with_few_models():
-    """2,000 documents, 8 models, a shift of 1.5 deviations for all."""
+    """4,000 documents, 8 models, a shift of 1.5 deviations for all."""
     rng = np.random.default_rng(1)
-    n, truth = 2000, np.arange(2000) % 2 == 0
+    n, truth = 4000, np.arange(4000) % 2 == 0
     members = random_parts(8, n, 0.5, rng)
     deviation = np.exp(rng.normal(scale=0.3, size=n))
     values = deviation * (rng.normal(size=members.shape) + 1.5 * members)
@@ -419,13 +426,13 @@ def test_relative_ratios_by_hand():
 
 
 def test_quantile_regression_finds_members_of_an_exact_table():
-    """Over 12 seeds the area is 0.979 with deviation 0.007."""
+    """Over 41 seeds the area is 0.967 with deviation 0.025, and 0.88 at least."""
     rng = np.random.default_rng(0)
     X = sp.csr_array(rng.multinomial(20, rng.dirichlet(np.ones(2000)), 400).astype(np.int32))
     asked, reference, members = X[:200], X[200:], np.arange(200) < 100
     table = Counter().fit(asked[members]).components_
     attack = quantile_attack(table, asked, members, reference)
-    assert attack.auc > 0.94 and attack.name == "quantile regression"
+    assert attack.auc > 0.8 and attack.name == "quantile regression"
     with pytest.raises(ValueError, match="at least 20"):
         quantile_attack(table, asked, members, reference[:5])
 

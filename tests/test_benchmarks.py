@@ -17,12 +17,12 @@ pytestmark = pytest.mark.skipif(not SCRIPTS, reason="the benchmarks are not besi
 
 @pytest.fixture
 def frontier(monkeypatch):
-    """The module, with one made-up corpus."""
+    """The module, with one made-up corpus, whose signal is many deviations above what topics need."""
     pytest.importorskip("pandas")
     monkeypatch.syspath_prepend(FOLDER)
     module = importlib.import_module("frontier")
-    X = make_lda_corpus(120, 40, 3, mean_length=15, random_state=0).data
-    toy = module.Corpus("toy", X[:100], X[100:], [f"w{i}" for i in range(40)], X[:100])
+    X = make_lda_corpus(720, 40, 3, mean_length=15, random_state=0).data
+    toy = module.Corpus("toy", X[:600], X[600:], [f"w{i}" for i in range(40)], X[:600])
     monkeypatch.setattr(module, "CORPORA", {"toy": lambda n_words: toy})
     module.load.cache_clear()
     return module
@@ -112,4 +112,5 @@ def test_the_compiled_model_of_the_attacks_is_that_of_scikit_learn(monkeypatch):
         kind(4, random_state=0).fit(X).components_ for kind in (module.CompiledLDA.__base__, module.CompiledLDA)
     )
     assert ours.sum() == pytest.approx(theirs.sum(), rel=1e-4)
-    assert abs(ours - theirs).sum() < 0.01 * theirs.sum()
+    # Over 10 seeds the difference is 0.002 of the whole with deviation 0.004; of topics of another seed it is above 1.
+    assert abs(ours - theirs).sum() < 0.05 * theirs.sum()

@@ -273,13 +273,16 @@ def test_users_are_protected_together(mechanism):
     counts = np.zeros((20, 6), dtype=int)
     counts[::2, :3] = 9  # the first user repeats three words in ten documents, the second three others
     counts[1::2, 3:] = 9
-    estimator = model(epsilon=1e4, max_iter=1, mechanism=mechanism, random_state=2)
-    masses = [estimator.fit(counts, groups=groups).components_.sum() for groups in (None, ["a", "b"] * 10)]
+    quotients = []
+    for seed in range(12):
+        estimator = model(epsilon=1e4, max_iter=1, mechanism=mechanism, random_state=seed)
+        masses = [estimator.fit(counts, groups=groups).components_.sum() for groups in (None, ["a", "b"] * 10)]
+        quotients.append(masses[0] / masses[1])
     assert estimator.privacy_guarantee_.unit == "user"
     assert "norm of a user's contribution" in estimator.privacy_guarantee_.mechanism
     # Twenty documents count as twenty units, two users as two, however much they wrote: tenfold, but for the words that
-    # are drawn. With twelve seeds it was 9 to 18.
-    assert 4 < masses[0] / masses[1] < 25
+    # are drawn. Of 40 seeds the logarithm is 2.42 with deviation 0.24: here the ends are five deviations away or more.
+    assert 7.5 < np.exp(np.mean(np.log(quotients))) < 16
 
 
 # --- quality -------------------------------------------------------------------------------------------
@@ -417,7 +420,7 @@ def test_documents_without_groups_get_as_much_noise_before_their_words_are_weigh
 @pytest.mark.parametrize("users", [False, True])
 @pytest.mark.filterwarnings("ignore::skdplda.PrivacyLeakWarning")
 def test_releases_of_topics_have_the_noise_that_is_told(rounds, users, monkeypatch):
-    """What is released less what was summed, in each round and in their mean; fixed seed, 20,000 cells."""
+    """What is released less what was summed, in each round and in their mean: 20,000 cells, six standard errors."""
     X, kinds, sums, noise = make_lda_corpus(400, 4000, 5, mean_length=60, random_state=0).data, [], [], []
     collect = AdaptiveEStep.collect
 
@@ -439,16 +442,22 @@ def test_releases_of_topics_have_the_noise_that_is_told(rounds, users, monkeypat
     assert kinds[0] == "words" and kinds.count("votes") == (rounds > 1) and kinds.count("topics") == rounds
     assert "frequent" in kinds  # else there would be less noise than is told
     deviations = np.array([cells.std() for cells in topics])
-    assert deviations[[0, -1]] == pytest.approx([told["first_round"], told["last_round"]], rel=0.02)
+    assert deviations[[0, -1]] == pytest.approx([told["first_round"], told["last_round"]], rel=0.03)
     weights = 0.8 ** np.arange(rounds)[::-1] / deviations**2
     mean = np.tensordot(weights / weights.sum(), topics, axes=1)
-    assert mean.std() == pytest.approx(told["in_model"], rel=0.02)
-    assert abs(mean.mean()) < 4 * told["in_model"] / np.sqrt(mean.size)
+    assert mean.std() == pytest.approx(told["in_model"], rel=0.03)
+    assert abs(mean.mean()) < 6 * told["in_model"] / np.sqrt(mean.size)
 
 
 def test_small_alpha_of_short_documents_is_no_worse_with_many_topics():
-    """Over 100 topics alpha is large while topics are drawn: perplexity is that of 100, within 8 %."""
-    X = make_lda_corpus(3000, 400, 40, mean_length=8, doc_topic_prior=0.02, random_state=0).data
-    model = PrivateCGSLDA(epsilon=np.inf, max_iter=40, doc_topic_prior=0.01, random_state=0)
-    few, many = (clone(model).set_params(n_components=k).fit(X[:2500]).perplexity(X[2500:]) for k in (100, 101))
-    assert many < 1.08 * few
+    """Over 100 topics alpha is large while topics are drawn: perplexity is that of 100, within 8 %.
+
+    Of one corpus the logarithms differ by -0.03 (over 8 with deviation 0.036).
+    """
+    worse = []
+    for seed in range(4):
+        X = make_lda_corpus(3000, 400, 40, mean_length=8, doc_topic_prior=0.02, random_state=seed).data
+        model = PrivateCGSLDA(epsilon=np.inf, max_iter=40, doc_topic_prior=0.01, random_state=seed)
+        few, many = (clone(model).set_params(n_components=k).fit(X[:2500]).perplexity(X[2500:]) for k in (100, 101))
+        worse.append(np.log(many / few))
+    assert np.mean(worse) < 0.08

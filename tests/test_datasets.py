@@ -90,14 +90,15 @@ def test_lda_corpus_lengths():
 
 def test_lda_corpus_spans_chunks(monkeypatch):
     monkeypatch.setattr("skdplda.datasets._synthetic._CHUNK_TOKENS", 300)
-    corpus = make_lda_corpus(100, 50, 3, mean_length=40, random_state=0)
+    corpus = make_lda_corpus(1000, 50, 3, mean_length=40, random_state=0)
     X = corpus.data
-    assert X.sum() == pytest.approx(4000, rel=0.1)
+    assert X.sum() == pytest.approx(40_000, rel=0.05)
     assert (np.diff(X.indptr) > 0).all() and X.indptr[-1] == X.nnz
-    # Each document's most frequent words come from its own topics.
+    # Each document's most frequent words come from its own topics: over 60 seeds 2.3-fold (the logarithm's deviation is
+    # 0.12), and at another's place not more than by chance.
     own = X.multiply(corpus.doc_topic @ corpus.topic_word).sum()
     shuffled = X.multiply((corpus.doc_topic @ corpus.topic_word)[::-1]).sum()
-    assert own > 1.5 * shuffled
+    assert own > 1.25 * shuffled
 
 
 @pytest.mark.parametrize(

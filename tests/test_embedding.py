@@ -436,7 +436,7 @@ def test_errors_of_sizes_cover_clusters_that_move(epsilon):
         sizes = np.bincount(model.predict(X), minlength=6)
         errors.append((model.cluster_sizes_ - sizes) / model.size_deviation_)
     errors = np.abs(errors)
-    assert np.median(errors) < 0.9  # 0.46 to 0.64 with other seeds; 0.67 if errors were normal
+    assert np.median(errors) < 1.0  # with ten other seeds 0.54 (deviation 0.10); 0.67 if errors were normal
     assert np.mean(errors < 2) > 0.85  # 0.92 to 0.98
 
 

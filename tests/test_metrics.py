@@ -95,7 +95,7 @@ def test_held_out_equals_the_slow_reference(corpus, topics, method):
     X[3] = 0
     X[4] = np.eye(80)[7]  # one token
     found = held_out_log_likelihood(X, topics, doc_topic_prior=alpha, method=method)
-    assert_allclose(found, slow_held_out(X, topics, alpha, method), rtol=1e-6)  # to its tolerance of 1e-4
+    assert_allclose(found, slow_held_out(X, topics, alpha, method), rtol=3e-6)  # to its tolerance of 1e-4
     finer = held_out_log_likelihood(X, topics, doc_topic_prior=alpha, method=method, tol=1e-9, max_iter=5000)
     assert_allclose(found, finer, rtol=1e-6)
     assert score(X, topics, doc_topic_prior=alpha, method=method) == pytest.approx(found[0] / found[1])

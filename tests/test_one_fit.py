@@ -233,7 +233,7 @@ def test_embeddings_show_what_their_words_get():
     """Canaries in one cluster: `keyword_share` of the precision, seen through all releases of words."""
     model = EmbeddingTopics(2, epsilon=5.0, keyword_share=0.9, public_rows=np.eye(3), max_iter=4)
     report = audit_one_fit(model, n_canaries=3000, alarm=ALARM, verbose=0)
-    assert not report.violated and 2.5 < report.lower_bound < 5
+    assert not report.violated and report.lower_bound > 2.5
     white = report.lines[0]
     assert white.attainable == pytest.approx(4.7, abs=0.1) and white.claimed == 5.0
     with pytest.raises(ValueError, match="corpus must be None"):

@@ -859,7 +859,7 @@ def test_what_is_needed_is_told_without_data():
     runs = [
         select_partitions(plan, *lists_of([[*range(10)]] * n), 10, Randomness(7))[0] for n in (needed // 2, 2 * needed)
     ]
-    assert len(runs[0]) <= 2 and len(runs[1]) == 10
+    assert len(runs[0]) <= 5 and len(runs[1]) == 10  # of half the units, one word in 28 comes
 
 
 def test_truncated_noise_releases_each_count_with_its_exact_probability():

@@ -97,8 +97,8 @@ def test_texts_give_counts():
 
 
 def test_texts_give_vectors_that_know_which_words_go_together():
-    texts = planted_texts()
-    found = PublicPrior.from_texts(texts, n_dimensions=6).for_words(WORDS)
+    """The cosines differ by 0.28 (over 20 seeds with deviation 0.05)."""
+    found = PublicPrior.from_texts(planted_texts(900), n_dimensions=6).for_words(WORDS)
     assert found.vectors.shape[1] <= 6
     cosine = found.vectors @ found.vectors.T
     same = np.kron(np.eye(3), np.ones((5, 5))).astype(bool)
@@ -773,4 +773,4 @@ def test_a_seed_without_words_starts_its_topic_as_no_seed_does(frequent):
         starts.append(talk.ask.table / talk.ask.table.sum(axis=1, keepdims=True))
     none, seeded = (start[:, [0, 2, 3]] / start[:, 2:3] for start in starts)
     np.testing.assert_allclose(seeded, none, rtol=1e-5)
-    assert starts[1][39, 1] > 2 * starts[0][39, 1]
+    assert starts[1][39, 1] > 0.65  # over 60 seeds 0.87 (deviation 0.02); 0.25 (0.08) without seeds
