@@ -358,22 +358,22 @@ def test_the_experiment_on_a_corpus(rare, tmp_path):
 
 
 def test_shadow_classifiers_find_members_of_an_overfitted_classifier():
-    """Over 12 seeds the accuracies are 0.92 (deviation 0.022) and 0.49 (0.067), the area 0.982 (0.016).
+    """Over 40 seeds the accuracies are 0.92 (deviation 0.025) and 0.50 (0.064), the area 0.978 (0.016).
 
-    Of topics, the accuracy is 0.50 (0.023), and F1 0.89 (0.14).
+    Of topics, the accuracy is 0.51 (0.041).
     """
     rng = np.random.default_rng(0)
     X = sp.csr_array(rng.poisson(0.3, (240, 400)).astype(np.int32))
     y = rng.integers(0, 2, 240)  # nothing to learn but the documents themselves
     attack = shadow_classifier_attack(LogisticRegression(C=100.0, max_iter=2000), X, y, n_shadows=3, random_state=0)
-    assert attack.membership_accuracy > 0.8 and attack.result.auc > 0.9
-    assert 0.2 < attack.prediction_accuracy < 0.8
+    assert attack.membership_accuracy > 0.75 and attack.result.auc > 0.9
+    assert 0.1 < attack.prediction_accuracy < 0.9
     corpus = make_lda_corpus(160, 60, 2, random_state=0)
     half = np.asarray(corpus.data[:, :30].sum(axis=1)).ravel()
     y = np.where(half > np.median(half), "first", "second")
     topics = LatentDirichletAllocation(3, max_iter=3, random_state=0)
     attack = shadow_classifier_attack(make_pipeline(topics, LogisticRegression()), corpus.data, y, random_state=0)
-    assert attack.membership_accuracy < 0.6 and 0 < attack.f1 <= 1
+    assert attack.membership_accuracy < 0.75 and 0 <= attack.f1 <= 1
     with pytest.raises(ValueError, match="n_shadows must be an integer of at least 2"):
         shadow_classifier_attack(topics, corpus.data, y, n_shadows=1)
     with pytest.raises(ValueError, match="at least 2 classes"):
@@ -392,11 +392,12 @@ def test_vocabulary_of_half_the_tweets():
 
 
 def test_bayesian_ratios_become_likelihood_ratios_with_many_models():
+    """To 0.02, over 40 seeds with deviation 0.01, where ratios are up to 1.5; farther out chance is larger."""
     rng = np.random.default_rng(0)
     members = np.tile([[True], [False]], (20_000, 5))
     means = rng.normal(size=5) * 10
     values = rng.normal(size=members.shape) + means + 1.0 * members
-    observed = means + rng.normal(size=5)
+    observed = means + np.linspace(-1.0, 2.0, 5)
     lira = likelihood_ratios(observed[:, None], values[:, :, None], members, online=True)
     assert student_ratios(observed, values, members) == pytest.approx(lira, abs=0.1)
 

@@ -299,7 +299,7 @@ def test_the_first_round_without_noise_takes_parts_of_growing_size():
     assert (one, two) == (1, 2) and {round_ for round_, _ in parts} == {0}
     np.testing.assert_array_equal(sum(active for _, active in parts), np.ones(20_000))
     sizes = np.array([active.sum() for _, active in parts])
-    assert len(sizes) > 3 and sizes[0] < 200 and (sizes[1:] > 2 * sizes[:-1]).all()
+    assert len(sizes) > 3 and sizes[0] < 200 and (sizes[1:] > 1.5 * sizes[:-1]).all()  # threefold, but for chance
 
 
 class Derived(Bounded):

@@ -148,7 +148,7 @@ def test_planted_topics_beat_the_unigram(corpus, topics):
     unigram = unigram_perplexity(corpus.data, corpus.data)
     uniform = perplexity(corpus.data, np.full((2, 80), 1 / 80))
     assert uniform == pytest.approx(80)
-    assert planted < 0.6 * unigram < 0.6 * uniform
+    assert planted < 0.7 * unigram < 0.7 * uniform
 
 
 def test_fold_in_is_optimistic(corpus, topics):
