@@ -1,6 +1,5 @@
 """What a fitted estimator holds, compared with what its guarantee says that it released."""
 
-import math
 from typing import Any
 
 __all__ = ["COLUMNS", "CURATOR", "KNOWN", "check_released"]
@@ -17,7 +16,7 @@ def check_released(fitted: Any) -> None:
 
     `released` has the names of all fitted attributes that the theorem covers; "name with ..." is one that depends on
     what `fit` is given. Each other one is declared by its class, or a base, in the dict `_beside_released`, with
-    `KNOWN`, `COLUMNS` or `CURATOR`; the last must stand in `not_covered`, unless epsilon is inf. To declare an attribute that depends on the
+    `KNOWN`, `COLUMNS` or `CURATOR`; the last must stand in `not_covered`. To declare an attribute that depends on the
     documents, and is not a function of released values, as one of the first two would be a privacy defect.
     """
     name, guarantee = type(fitted).__name__, fitted.privacy_guarantee_
@@ -35,8 +34,7 @@ def check_released(fitted: Any) -> None:
                 f"the guarantee of {name} must say of each fitted attribute whether it is released; it does not of"
                 f" {key}. Name it in `released`, if the theorem covers it, or do not keep it."
             )
-        named = any(key in line for line in guarantee.not_covered) or guarantee.epsilon == math.inf  # covers nothing
-        if beside[key] == CURATOR and not named:
+        if beside[key] == CURATOR and not any(key in line for line in guarantee.not_covered):
             raise RuntimeError(f"{key} of {name} is not released, so not_covered of its guarantee must name it.")
     missing = sorted(key for key, depends in covered.items() if not depends and key not in held)
     if missing:
