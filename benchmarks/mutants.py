@@ -331,7 +331,7 @@ MUTANTS = [
     ),
     Mutant(
         "documents of no part of a unit",
-        "np.maximum(np.asarray(n_parts, np.float64), 1)",
+        "np.maximum(np.ceil(np.asarray(n_parts, np.float64)), 1)",
         "np.asarray(n_parts, np.float64)",
         "a document that says that it has no part of a unit has no bound",
         "test_sensitivity",

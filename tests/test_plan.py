@@ -13,6 +13,7 @@ from skdplda.models._hdp_accounting import HybridPlan
 from skdplda.privacy import MECHANISMS, PrivacyAccountant, delta_of, epsilon_of, gaussian_event, plan_partition
 from skdplda.privacy._spending import divided
 from skdplda.rounds import NoisePlan, Spending
+from skdplda.rounds._spending import BudgetPlan
 
 
 @pytest.mark.parametrize(("mechanism", "factor"), [("gaussian", 1.0), ("laplace", 2**0.5)])
@@ -124,3 +125,18 @@ def test_a_part_of_a_budget_is_for_noise_whose_precisions_add_up():
     assert half == pytest.approx(whole * 2**0.5) and epsilon_of(event, 1e-5) < 1
     with pytest.raises(ValueError, match="laplace noise has no part of a budget"):
         laplace.calibrate(1.0, 0.0, [1.0, 1.0], 0.5)
+
+
+def test_what_was_spent_is_kept_as_a_number():
+    plan = BudgetPlan.of(1.0, 1e-5, 1e-3)
+    share, spending = np.array(0.5), Spending(plan)
+    spending.take(share)
+    share *= 0.1
+    with pytest.raises(RuntimeError, match="exceeds what is left"):
+        spending.take(0.6)
+    assert Spending(plan).take(np.float32(0.25)) == Spending(plan).take(0.25)
+    for taken in (spending, Spending(plan)):
+        with pytest.raises(RuntimeError, match="cannot be skipped"):
+            taken.skip(1)
+    with pytest.raises(RuntimeError, match="too small"):
+        Spending(plan).take(5e-324)

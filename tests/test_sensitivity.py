@@ -152,3 +152,20 @@ def test_a_sum_of_kernels_is_refused_if_so_many_units_cannot_make_it():
     assert bounded_elsewhere(np.array([2 * NORM_BOUND] * 2), 2, 3).bound == NORM_BOUND
     with pytest.raises(TypeError, match="must be of int64; got float64"):
         bounded_elsewhere(total / 1.0, 2, 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
+def test_rows_of_any_precision_add_up_exactly(dtype):
+    """2**24 + 1 is no float32, and twice 40,000 no float16: where sums were so rounded, a unit moved them by others."""
+    n, value = (2, 40_000) if dtype is np.float16 else (2**10 + 1, 2**14 + 1)
+    sums = Contributions((1,))
+    sums.add_rows(np.full((n, 1), value).astype(dtype))
+    assert sums.bounded().total[0] == n * int(np.array(value).astype(dtype))
+
+
+@pytest.mark.filterwarnings("error")
+def test_bounded_sums_do_not_warn_of_what_units_hold():
+    values, place, unit = np.array([np.nan, 1e308, 1e308, np.inf, -np.inf]), np.array([0, 1, 1, 2, 2]), np.zeros(5, int)
+    for add in (Contributions((3,)).add_scaled, Contributions((3,)).add_whole):
+        add(values, place, unit, 1)
+    Contributions((3,)).add_rows(np.array([[1e300, np.nan, np.inf]]))

@@ -60,12 +60,15 @@ class Spending:
         if divides != (share is not None) or not (divides or n_taken < len(self.plan.multipliers)):
             raise RuntimeError(f"release {n_taken} is not one of the plan; please report this.")
         if divides:
+            share = float(share)  # not what a caller may change, nor of low precision
             if not (share > 0 and math.fsum([*self._shares, share]) <= 1 + ROUNDING):
                 raise RuntimeError(
                     f"a share of {share!r} exceeds what is left after {self._shares}; please report this."
                 )
-            self._shares.append(share)
             multiplier = self.plan.multipliers[0] * math.sqrt((1 + 2 * ROUNDING) / share)
+            if not math.isfinite(multiplier):
+                raise RuntimeError(f"a share of {share!r} is too small; please report this.")
+            self._shares.append(share)
         else:
             multiplier = self.plan.multipliers[n_taken]
         self.multipliers.append(multiplier)
@@ -78,5 +81,13 @@ class Spending:
         ----------
         n_releases : int
             How many.
+
+        Raises
+        ------
+        RuntimeError
+            If something was taken before, or the plan divides its budget.
         """
+        divides = getattr(self.plan, "divides", False)
+        if self.multipliers or (divides and n_releases) or not 0 <= n_releases <= len(self.plan.multipliers):
+            raise RuntimeError(f"{n_releases} releases cannot be skipped here; please report this.")
         self.multipliers = list(self.plan.multipliers[:n_releases])

@@ -126,6 +126,7 @@ class Contributions:
         self._total: np.ndarray | None = np.zeros(shape, np.int64)
         self._norm = norm
 
+    @np.errstate(all="ignore")  # a warning would be an output
     def add_scaled(self, values: np.ndarray, place: np.ndarray, unit: np.ndarray, n_units: int) -> None:
         """Add the values of some units, each of which is scaled to the L2 norm bound, by one factor for all of its own.
 
@@ -150,6 +151,7 @@ class Contributions:
         values, place, unit = self._merged(values, place, unit, n_units)
         self._add(scaled(values, unit, n_units), place)
 
+    @np.errstate(all="ignore")  # a warning would be an output
     def add_whole(self, values: np.ndarray, place: np.ndarray, part: np.ndarray, n_parts: int) -> None:
         """Add whole numbers as they are, but for those of a part whose norm exceeds the bound, which are left out.
 
@@ -174,6 +176,7 @@ class Contributions:
         sound = (norms <= NORM_BOUND**self._norm)[part]
         self._add(values[sound], place[sound])
 
+    @np.errstate(all="ignore")  # a warning would be an output
     def add_rows(self, rows: np.ndarray, n_parts: np.ndarray | int = 1) -> None:
         """Add whole numbers of documents, one row for each, of all cells of the sum.
 
@@ -185,11 +188,11 @@ class Contributions:
             How many documents the document's unit has: its part is so much smaller.
         """
         total = self._open()
-        rows, n_parts = rows.reshape(len(rows), total.size), np.maximum(np.asarray(n_parts, np.float64), 1)
+        rows, n_parts = rows.reshape(len(rows), total.size), np.maximum(np.ceil(np.asarray(n_parts, np.float64)), 1)
         norms = _norms(rows, np.arange(len(rows)), len(rows), self._norm)
         sound = norms * n_parts**self._norm <= NORM_BOUND**self._norm  # exact near the bound
         rows = rows if sound.all() else rows[sound]
-        total += np.trunc(rows).sum(axis=0).astype(np.int64).reshape(total.shape)
+        total += np.trunc(rows).sum(axis=0, dtype=np.float64).astype(np.int64).reshape(total.shape)  # exact below 2**53
 
     def _merged(self, values, place, unit, n_units):
         """Return values, places and units, where no unit has a place twice."""
